@@ -1,0 +1,75 @@
+# From a fresh clone: `make run` and `make test` set themselves up in .venv.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:  # the count of tests comes last
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest
+LOCK := requirements-dev.lock
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+.PHONY: help run test lint types imports unit bench laws lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(STAMP) ## stream bundled outputs through the parser, in colour
+	@$(BIN)/python -m untemplate.demo
+
+test: lint types imports unit ## everything CI runs; ends with the count of tests
+
+lint: $(STAMP) ## ruff: rules and formatting
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: $(STAMP) ## mypy, strict for src
+	@$(BIN)/mypy
+
+imports: $(STAMP) ## the layers of DESIGN section 2
+	@$(BIN)/lint-imports --no-logo
+
+unit: $(STAMP) ## pytest on two processes
+	@$(PYTEST) -n 2
+
+bench: $(STAMP) ## pytest-benchmark, one process
+	@$(PYTEST) benchmarks --benchmark-enable --benchmark-only
+
+laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
+	@$(PYTEST) tests -m exhaustive -n auto
+
+lock: ## resolve pyproject.toml again into requirements-dev.lock
+	@python=$$(command -v python3.11) || { echo "make lock needs python3.11, the oldest Python the lock serves" >&2; exit 1; }; \
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	"$$python" -m venv "$$dir/venv" && "$$dir/venv/bin/pip" install --quiet pip-tools && \
+	PIP_FIND_LINKS= PIP_CONFIG_FILE=/dev/null "$$dir/venv/bin/pip-compile" --quiet --extra dev --allow-unsafe \
+	    --generate-hashes --strip-extras --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	    --no-emit-trusted-host --output-file "$$dir/lock" pyproject.toml && \
+	{ echo '# Pinned for Python 3.11 and later by `make lock`, from the dev extra of pyproject.toml.'; \
+	  grep -v '^ *#' "$$dir/lock" | sed '/^$$/d'; } > $(LOCK)
+
+clean: ## remove .venv, caches and build output
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
+	@find src -depth \( -name '*.egg-info' -o -name __pycache__ \) -exec rm -rf {} +
+	@find tests benchmarks -depth -name __pycache__ -exec rm -rf {} + 2>/dev/null || true
+
+# Made again when the lock or the metadata changes. The build backend comes from the lock too: nothing else is fetched.
+# python3.11 may be a version manager's shim for a Python that is not there, so a candidate must run to count.
+$(STAMP): $(LOCK) pyproject.toml
+	@for python in python3.11 python3; do \
+	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
+	done; \
+	if [ -z "$$python" ]; then \
+	    echo "untemplate needs Python 3.11 or newer; python3 on PATH is: $$(python3 -V 2>&1)" >&2; exit 1; \
+	fi; \
+	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	    echo "setting up $(VENV) with $$("$$python" -V)"; \
+	    "$$python" -m venv --clear $(VENV); \
+	fi
+	@$(BIN)/python -m pip install -qq --require-hashes --requirement $(LOCK)
+	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable .
+	@touch $@

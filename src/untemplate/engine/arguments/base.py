@@ -1,0 +1,46 @@
+"""What argument writers share.
+
+Rules of this module:
+
+* ``step(cursor, out)`` reads from the cursor as far as the text decides, puts JSON text, and answers.
+* After DONE or BROKEN the cursor stands at the first character that is not the value's.
+* A writer looks at each character once; what it keeps is bounded or handed on.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+MORE: Final = 0
+"""The value goes on; more text is needed."""
+DONE: Final = 1
+"""The value has ended."""
+BROKEN: Final = 2
+"""The text cannot be this value any more."""
+AGAIN: Final = 3
+"""(inside a writer) The phase has changed; go on."""
+
+
+class Out:
+    """Takes JSON text."""
+
+    def put(self, text: str) -> None: ...
+
+
+@final
+class Capture(Out):
+    """Keeps what is put."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.size: int = 0
+
+    def put(self, text: str) -> None:
+        self.parts.append(text)
+        self.size += len(text)
+
+    def take(self) -> str:
+        text = "".join(self.parts)
+        self.parts = []
+        self.size = 0
+        return text

@@ -1,0 +1,284 @@
+"""A call as one JSON object: finds its name, id and arguments, in whatever order they come.
+
+Rules of this module:
+
+* Once the name is known and the arguments begin, they stream. Arguments that come before the name are held, bounded.
+* Keys and short values are captured whole; their white space and order do not matter.
+* With no arguments key the members that are left over are the arguments.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final, final
+
+from ..lexer import SPACES, Cursor
+from ..program import CallGrammar
+from .base import BROKEN, DONE, MORE, Capture, Out
+from .json_value import JsonText, JsonValue
+
+_OPEN: Final = 0
+_KEY: Final = 1
+_COLON: Final = 2
+_VALUE: Final = 3
+_NEXT: Final = 4
+
+# What a value is.
+_SKIP: Final = 0
+_IS_NAME: Final = 1
+_IS_ARGUMENTS: Final = 2
+_IS_ID: Final = 3
+
+
+class Caller(Out):
+    """Who reads the call: takes its arguments through ``put``."""
+
+    def named(self, name: str, call_id: str, arguments: bool) -> bool:
+        """The name is known (``arguments``: and they begin). False: this is no call."""
+        return True
+
+    def late_id(self, call_id: str) -> None:
+        """An id that came after the call had begun."""
+
+    def mark(self, kind: int, pos: int) -> None:
+        """Everything up to ``pos`` that has not been accounted for is of this kind."""
+
+    def report(self, code: str, start: int, end: int) -> None: ...
+
+    def authorised(self, start: int, end: int) -> bool:
+        """Whether the literal there may be a marker."""
+        return True
+
+    def proven(self, start: int, end: int) -> bool:
+        """Whether a token id says that it is one."""
+        return False
+
+
+@final
+class Envelope:
+    """Reads ``{"name": …, "arguments": …}``. ``committed`` is set by who reads, once the call stands."""
+
+    def __init__(self, grammar: CallGrammar, max_held: int) -> None:
+        self.committed: bool = False
+        self.whole: bool = False
+        """Whether the arguments have ended."""
+        self.valid: bool = False
+        self.too_long: bool = False
+        self.ready: bool = False
+        """Whether the name stands and more follows, so that a call which ends here is one."""
+        self._grammar: CallGrammar = grammar
+        self._max_held: int = max_held
+        self._phase: int = _OPEN
+        self._nested: bool = False
+        self._closed_inner: bool = False
+        self._name: str = ""
+        self._id: str = ""
+        self._key: str = ""
+        self._what: int = _SKIP
+        self._value: JsonValue | None = None
+        self._text: JsonText | None = None
+        self._out: Out = Capture()
+        self._held: Capture = Capture()
+        self._has_arguments: bool = False
+        self._others: list[str] = []
+        self._others_size: int = 0
+
+    def step(self, cur: Cursor, caller: Caller) -> int:
+        """DONE after the closing brace, BROKEN where the text cannot be a call object."""
+        while True:
+            if self._value is not None or self._text is not None:
+                answer = self._read_value(cur, caller)
+                if answer != DONE:
+                    if not self.committed and self._held.size + self._others_size > self._max_held:
+                        self.too_long = True
+                        return BROKEN
+                    return answer
+                if not self._value_done(caller):
+                    return BROKEN
+                continue
+            found = SPACES.match(cur.text, cur.pos)
+            if found is not None:
+                cur.pos = found.end()
+            if cur.pos >= len(cur.text):
+                return MORE
+            c = cur.text[cur.pos]
+            if self._phase == _OPEN:
+                if c != "{":
+                    return BROKEN
+                cur.pos += 1
+                self._phase = _KEY
+            elif self._phase == _KEY:
+                if c == '"':
+                    self._capture()
+                elif c == "}":
+                    cur.pos += 1
+                    if self._end(caller):
+                        return DONE
+                    if self._phase != _NEXT:
+                        return BROKEN
+                else:
+                    return BROKEN
+            elif self._phase == _COLON:
+                if c != ":":
+                    return BROKEN
+                cur.pos += 1
+                self._phase = _VALUE
+            elif self._phase == _VALUE:
+                if not self._begin_value(cur, c, caller):
+                    return BROKEN
+            elif c == ",":
+                cur.pos += 1
+                self._phase = _KEY
+                self.ready = bool(self._name)
+                # An id that is still to come is worth waiting for: it belongs into the call's first delta.
+                if self.ready and not self.committed and (self._id or not self._grammar.id_key):
+                    if not caller.named(self._name, self._id, False):
+                        return BROKEN
+            elif c == "}":
+                cur.pos += 1
+                if self._end(caller):
+                    return DONE
+                if self._phase != _NEXT:
+                    return BROKEN
+            else:
+                return BROKEN
+
+    def cut(self, caller: Caller) -> bool:
+        """The output ends here. Whether what there is makes a call."""
+        return self.committed or (self.ready and caller.named(self._name, self._id, False) and self.committed)
+
+    def _capture(self) -> None:
+        self._value = JsonValue(None)
+        self._out = Capture()
+
+    def _begin_value(self, cur: Cursor, c: str, caller: Caller) -> bool:
+        grammar = self._grammar
+        key = self._key
+        if grammar.name_is_key and not self._name:
+            if c != "{" or not key:
+                return False
+            self._name = key
+            self._what = _IS_ARGUMENTS
+        elif grammar.nested_key and key == grammar.nested_key and c == "{" and not self._nested:
+            cur.pos += 1
+            self._nested = True
+            self._phase = _KEY
+            return True
+        elif key in grammar.name_keys and not self._name:
+            if c != '"':
+                return False
+            self._what = _IS_NAME
+        elif key in grammar.arguments_keys and not self._has_arguments:
+            self._what = _IS_ARGUMENTS
+        elif grammar.id_key and key == grammar.id_key:
+            self._what = _IS_ID
+        else:
+            self._what = _SKIP
+        if self._what != _IS_ARGUMENTS:
+            self._capture()
+            return True
+        self._has_arguments = True
+        if self._name and not self.committed and not caller.named(self._name, self._id, True):
+            return False
+        self._out = caller if self.committed else self._held
+        if c == '"':
+            self._text = JsonText()
+        elif c == "{" or c == "[":
+            self._value = JsonValue(None)
+        else:
+            # null stands for no arguments; whatever else it is goes on as written.
+            self._capture()
+        return True
+
+    def _read_value(self, cur: Cursor, caller: Caller) -> int:
+        if self._text is not None:
+            return self._text.step(cur, self._out)
+        value = self._value
+        assert value is not None
+        return value.step(cur, self._out)
+
+    def _value_done(self, caller: Caller) -> bool:
+        """A key or value has ended. False: this is no call."""
+        value = self._value
+        text = self._text
+        self._value = None
+        self._text = None
+        out = self._out
+        if self._phase == _KEY:
+            assert isinstance(out, Capture)
+            self._key = _string(out.take())
+            self._phase = _COLON
+            return True
+        self._phase = _NEXT
+        if self._what == _IS_ARGUMENTS:
+            self.whole = True
+            if isinstance(out, Capture) and out is not self._held:
+                word = out.take()
+                if word != "null":
+                    (caller if self.committed else self._held).put(word)
+            elif value is not None:
+                self.valid = value.valid
+            elif text is not None and text.empty:
+                self.whole = True
+            return True
+        assert isinstance(out, Capture)
+        raw = out.take()
+        if self._what == _IS_NAME:
+            self._name = _string(raw)
+            if not self._name:
+                return False
+            if self._has_arguments:
+                return self._release(caller)
+        elif self._what == _IS_ID:
+            call_id = _string(raw) if raw.startswith('"') else raw
+            if self.committed:
+                caller.late_id(call_id)
+            else:
+                self._id = call_id
+        elif not self.committed or not self._has_arguments:
+            member = f"{json.dumps(self._key, ensure_ascii=False)}: {raw}"
+            self._others.append(member)
+            self._others_size += len(member)
+        return True
+
+    def _release(self, caller: Caller) -> bool:
+        """The name came after the arguments: say both now."""
+        if not caller.named(self._name, self._id, True):
+            return False
+        held = self._held.take()
+        if held:
+            caller.put(held)
+        return True
+
+    def _end(self, caller: Caller) -> bool:
+        """A closing brace. False: only the nested object has ended, or this is no call."""
+        if self._nested and not self._closed_inner:
+            self._closed_inner = True
+            self._phase = _NEXT
+            return False
+        self._phase = _OPEN
+        if not self._name:
+            return False
+        if not self.committed and not caller.named(self._name, self._id, self._has_arguments):
+            return False
+        if not self.committed:
+            return False
+        if not self._has_arguments:
+            members = [m for m in self._others if _key_of(m) not in self._grammar.constant_keys]
+            if members:
+                caller.put("{" + ", ".join(members) + "}")
+        self.whole = True
+        return True
+
+
+def _string(raw: str) -> str:
+    """The text of a JSON string as written; what is not one stands for itself."""
+    try:
+        value = json.loads(raw, strict=False)
+    except ValueError:
+        return raw.strip('"')
+    return value if isinstance(value, str) else raw
+
+
+def _key_of(member: str) -> str:
+    return _string(member.partition(": ")[0])

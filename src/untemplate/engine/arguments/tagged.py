@@ -1,0 +1,342 @@
+"""Arguments in tags: ``<parameter=city>Paris</parameter>`` → ``{"city": "Paris"}``.
+
+Rules of this module:
+
+* A close tag closes a value only if what follows it can follow a close. White space and the longest legal successor
+  are held for that, no more than ``MAX_LOOKAHEAD`` characters. Where a token id proves the tag, nothing is held.
+* What can only become a string streams. Other values wait for their close, then the schema says what they are.
+* A value loses the newlines that its format declares, and no other white space.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Final, final
+
+from ..coercion import Param, ToolSet, json_escape
+from ..lexer import MORE as LITERAL_MORE
+from ..lexer import NO, SPACES, WS, Cursor
+from ..program import IS_KEY_OPEN, CallGrammar
+from .base import AGAIN, DONE, MORE
+from .envelope import Caller
+
+MAX_LOOKAHEAD: Final = 256
+_MAX_KEY: Final = 1024
+
+_BETWEEN: Final = 0
+_KEY: Final = 1
+_VALUE_OPEN: Final = 2
+_VALUE: Final = 3
+
+_STREAM: Final = 0
+_HOLD: Final = 1
+_MAYBE_NULL: Final = 2
+
+_MARKUP: Final = 0
+_ARGUMENT: Final = 3
+_DROPPED: Final = 4
+
+
+@final
+class TaggedArguments:
+    """Reads tagged arguments up to, and not including, what closes them."""
+
+    def __init__(self, grammar: CallGrammar, tools: ToolSet, name: str) -> None:
+        self._grammar: CallGrammar = grammar
+        self._tools: ToolSet = tools
+        self._name: str = name
+        self._phase: int = _BETWEEN
+        self._any: bool = False
+        self._key: str = ""
+        self._mode: int = _STREAM
+        self._param: Param | None = None
+        self._typed: bool = False
+        """Whether the model itself said that the value is JSON."""
+        self._opened: bool = False
+        self._trim: int = 0
+        self._newlines: str = ""
+        self._parts: list[str] = []
+
+    def step(self, cur: Cursor, caller: Caller) -> int:
+        while True:
+            if self._phase == _VALUE:
+                answer = self._read_value(cur, caller)
+            elif self._phase == _KEY:
+                answer = self._read_key(cur, caller)
+            elif self._phase == _VALUE_OPEN:
+                answer = self._read_value_open(cur, caller)
+            else:
+                answer = self._read_between(cur, caller)
+            if answer != AGAIN:
+                return answer
+
+    def _read_between(self, cur: Cursor, caller: Caller) -> int:
+        text = cur.text
+        found = SPACES.match(text, cur.pos)
+        if found is not None:
+            cur.pos = found.end()
+        caller.mark(_MARKUP, cur.pos)
+        if cur.pos >= len(text):
+            return MORE
+        tags = self._grammar.tags
+        end = tags.at(text, cur.pos, cur.final)
+        if end == LITERAL_MORE:
+            return MORE
+        if end >= 0 and caller.authorised(cur.pos, end):
+            if tags.tags[text[cur.pos : end]] == IS_KEY_OPEN:
+                cur.pos = end
+                caller.mark(_MARKUP, end)
+                self._phase = _KEY
+                return AGAIN
+            if self._any:
+                caller.put("}")
+            return DONE
+        # Text between arguments belongs to none of them.
+        start = cur.pos
+        next_tag = tags.find(text, start + 1)
+        stop = next_tag.start() if next_tag is not None else len(text) if cur.final else tags.tail(text, start + 1)
+        cur.pos = stop
+        caller.report("text_between_arguments", start, stop)
+        caller.mark(_DROPPED, stop)
+        return AGAIN if next_tag is not None else MORE
+
+    def _read_key(self, cur: Cursor, caller: Caller) -> int:
+        grammar = self._grammar
+        text = cur.text
+        found = grammar.key_ends.find(text, cur.pos)
+        end = found.start() if found is not None else len(text)
+        raw = text[cur.pos : end]
+        if len(raw) > _MAX_KEY or "\n" in raw.strip(WS):
+            caller.report("broken_key", cur.pos, end)
+            cut = raw.find("\n")
+            cur.pos += min(cut if cut > 0 else end - cur.pos, _MAX_KEY)
+            caller.mark(_DROPPED, cur.pos)
+            self._phase = _BETWEEN
+            return AGAIN
+        if found is None:
+            return MORE
+        variables = grammar.key.split(raw.strip(WS))
+        key = variables.get("key", raw).strip(WS)
+        self._key = html.unescape(key) if grammar.unescape_values else key
+        caller.mark(_ARGUMENT, end)
+        cur.pos = found.end()
+        caller.mark(_MARKUP, cur.pos)
+        self._choose_mode(variables)
+        self._phase = _VALUE_OPEN if grammar.has_value_open else _VALUE
+        self._opened = False
+        self._newlines = ""
+        self._trim = grammar.trim
+        self._parts = []
+        return AGAIN
+
+    def _choose_mode(self, variables: dict[str, str]) -> None:
+        """Whether the value streams: the tag's own word on its type comes first, then the schema's."""
+        said = variables.get("string", "")
+        kind = variables.get("type", "")
+        self._param = self._tools.param(self._name, self._key)
+        self._typed = False
+        if said == "true" or kind == "string":
+            self._mode = _STREAM
+        elif said == "false" or kind:
+            self._mode = _HOLD
+            self._typed = True
+        elif self._param is None or self._param.streams:
+            self._mode = _STREAM
+        else:
+            self._mode = _MAYBE_NULL if self._param.nullable else _HOLD
+
+    def _read_value_open(self, cur: Cursor, caller: Caller) -> int:
+        grammar = self._grammar
+        text = cur.text
+        found = SPACES.match(text, cur.pos)
+        if found is not None:
+            cur.pos = found.end()
+        caller.mark(_MARKUP, cur.pos)
+        if cur.pos >= len(text):
+            return MORE
+        end = grammar.value_opens.at(text, cur.pos, cur.final)
+        if end == LITERAL_MORE:
+            return MORE
+        if end >= 0:
+            cur.pos = end
+            caller.mark(_MARKUP, end)
+            self._phase = _VALUE
+            return AGAIN
+        end = grammar.tags.at(text, cur.pos, cur.final)
+        if end == LITERAL_MORE:
+            return MORE
+        if end >= 0:
+            caller.report("argument_without_value", cur.pos, cur.pos)
+            self._phase = _BETWEEN
+            return AGAIN
+        start = cur.pos
+        opener = grammar.value_opens.find(text, start + 1)
+        tag = grammar.tags.find(text, start + 1)
+        stop = len(text)
+        if not cur.final:
+            stop = min(grammar.value_opens.tail(text, start + 1), grammar.tags.tail(text, start + 1))
+        if opener is not None:
+            stop = opener.start()
+        if tag is not None and tag.start() < stop:
+            stop = tag.start()
+        cur.pos = stop
+        caller.report("text_between_arguments", start, stop)
+        caller.mark(_DROPPED, stop)
+        return AGAIN if opener is not None or tag is not None else MORE
+
+    # -- the value ----------------------------------------------------------------------------------------------
+
+    def _read_value(self, cur: Cursor, caller: Caller) -> int:
+        grammar = self._grammar
+        text = cur.text
+        if not self._opened:
+            if cur.pos >= len(text):
+                return MORE
+            self._opened = True
+            self._put_key(caller)
+        if self._trim and not self._trim_front(cur):
+            return MORE
+        caller.mark(_MARKUP, cur.pos)
+        start = cur.pos
+        search = start
+        while True:
+            found = grammar.value_ends.find(text, search)
+            if found is None:
+                end = len(text) if cur.final else grammar.value_ends.tail(text, search)
+                self._add(text[start:end], caller)
+                cur.pos = end
+                caller.mark(_ARGUMENT, end)
+                return MORE
+            verdict = self._closes(cur, found.start(), found.end(), caller)
+            if verdict == NO:
+                search = found.start() + 1
+                continue
+            self._add(text[start : found.start()], caller)
+            cur.pos = found.start()
+            caller.mark(_ARGUMENT, cur.pos)
+            if verdict == LITERAL_MORE:
+                return MORE
+            cur.pos = found.end()
+            caller.mark(_MARKUP, cur.pos)
+            self._close(caller)
+            self._phase = _BETWEEN
+            return AGAIN
+
+    def _closes(self, cur: Cursor, start: int, end: int, caller: Caller) -> int:
+        """Whether the close tag closes: 0, NO, or MORE."""
+        if not caller.authorised(start, end):
+            return NO
+        if caller.proven(start, end):
+            return 0
+        found = SPACES.match(cur.text, end)
+        after = end if found is None else found.end()
+        if after - end > MAX_LOOKAHEAD:
+            return NO
+        if after >= len(cur.text):
+            return 0 if cur.final else LITERAL_MORE
+        verdict = self._grammar.value_successors.at(cur.text, after, cur.final)
+        if verdict == NO and cur.final and self._grammar.value_successors.undecided(cur.text, after):
+            return 0
+        return 0 if verdict >= 0 else verdict
+
+    def _trim_front(self, cur: Cursor) -> bool:
+        """Takes the declared newlines off the front. False: more text is needed."""
+        while self._trim:
+            if cur.pos >= len(cur.text):
+                return False
+            c = cur.text[cur.pos]
+            if c == "\n":
+                cur.pos += 1
+                self._trim -= 1
+            elif c == "\r":
+                if cur.pos + 1 >= len(cur.text) and not cur.final:
+                    return False
+                if cur.text[cur.pos + 1 : cur.pos + 2] != "\n":
+                    break
+                cur.pos += 2
+                self._trim -= 1
+            else:
+                break
+        self._trim = 0
+        return True
+
+    def _put_key(self, caller: Caller) -> None:
+        caller.put(f'{", " if self._any else "{"}"{json_escape(self._key)}": ')
+        self._any = True
+        if self._mode == _STREAM:
+            caller.put('"')
+
+    def _add(self, piece: str, caller: Caller) -> None:
+        """A piece of the value, without the newlines at its end that may belong to the close tag."""
+        if not piece:
+            return
+        limit = self._grammar.trim
+        if limit:
+            piece = self._newlines + piece
+            end = len(piece)
+            while limit and end and piece[end - 1] == "\n":
+                end -= 2 if piece[end - 2 : end] == "\r\n" else 1
+                limit -= 1
+            if limit and end and piece[end - 1] == "\r":
+                end -= 1
+            self._newlines = piece[end:]
+            piece = piece[:end]
+        if piece:
+            self._text(piece, caller)
+
+    def _text(self, piece: str, caller: Caller) -> None:
+        if self._mode == _STREAM and not self._grammar.unescape_values:
+            caller.put(json_escape(piece))
+            return
+        self._parts.append(piece)
+        if self._mode == _MAYBE_NULL:
+            text = "".join(self._parts)
+            if not any(word.startswith(text.strip(WS)) for word in ("null", "None")):
+                self._mode = _STREAM
+                self._parts = []
+                caller.put('"' + json_escape(text))
+        elif self._mode == _STREAM:
+            text = "".join(self._parts)
+            entity = text.rfind("&")
+            keep = len(text) - entity if entity >= 0 and ";" not in text[entity:] and len(text) - entity < 8 else 0
+            self._parts = [text[len(text) - keep :]] if keep else []
+            caller.put(json_escape(html.unescape(text[: len(text) - keep])))
+
+    def _close(self, caller: Caller) -> None:
+        self._newlines = ""
+        text = "".join(self._parts)
+        if self._grammar.unescape_values:
+            text = html.unescape(text)
+        self._parts = []
+        if self._mode == _STREAM:
+            caller.put(json_escape(text) + '"')
+        elif self._typed:
+            caller.put(_as_json(text))
+        else:
+            assert self._param is not None
+            caller.put(self._param.encode(text))
+
+    def cut(self, caller: Caller) -> None:
+        """The output ends inside the arguments: what has come of a value that streams is put, the rest stays away
+        from JSON that could not be taken back."""
+        if self._phase != _VALUE or not self._opened:
+            return
+        text = "".join(self._parts)
+        self._parts = []
+        if self._mode == _STREAM:
+            if self._newlines or text:
+                caller.put(json_escape(text + self._newlines))
+        elif text:
+            stripped = text.strip(WS)
+            caller.put(stripped if stripped[:1] in '{["-0123456789tfn' else '"' + json_escape(text))
+        self._newlines = ""
+
+
+def _as_json(text: str) -> str:
+    """Text that the model says is JSON: as written if it is, else a string."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return f'"{json_escape(text)}"'
+    return text.strip(WS)

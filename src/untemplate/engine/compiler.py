@@ -1,0 +1,360 @@
+"""Format → Program.
+
+Rules of this module:
+
+* Everything that a Format says about parsing is decided here, once; the machine never sees a Format.
+* A literal that would mean two things in one state is an error of the Format, except that ways to write calls may share
+  an opener: what follows it tells them apart.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..format import (
+    Channels,
+    Format,
+    FormatError,
+    JsonArguments,
+    JsonBody,
+    LiteralArguments,
+    Marker,
+    NamedBody,
+    TaggedArguments,
+    Tools,
+)
+from .lexer import Literals
+from .program import (
+    AT_BARE,
+    AT_CALL,
+    AT_NAME,
+    AT_SECTION,
+    BARE,
+    CLOSE_CALL,
+    CLOSE_MESSAGE,
+    CLOSE_REASONING,
+    CLOSE_SECTION,
+    CLOSE_WRAP,
+    CONTENT,
+    END_TURN,
+    H_BODY,
+    H_CLOSE,
+    H_OPEN,
+    H_PART,
+    IS_ARGUMENTS_CLOSE,
+    IS_CALL_CLOSE,
+    IS_CALL_OPEN,
+    IS_ID_OPEN,
+    IS_KEY_CLOSE,
+    IS_KEY_OPEN,
+    IS_LIST_CLOSE,
+    IS_LIST_OPEN,
+    IS_NAME_CLOSE,
+    IS_NAME_OPEN,
+    IS_SECTION_CLOSE,
+    IS_SECTION_OPEN,
+    IS_SEPARATOR,
+    IS_TURN_END,
+    IS_VALUE_CLOSE,
+    IS_VALUE_OPEN,
+    JSON_BODY,
+    NAMED_JSON,
+    NAMED_LITERAL,
+    NAMED_TAGGED,
+    OPEN_CALLS,
+    OPEN_HEADER,
+    OPEN_REASONING,
+    OPEN_WRAP,
+    REASONING,
+    CallGrammar,
+    Edge,
+    HeaderGrammar,
+    Pattern,
+    Program,
+    TextState,
+)
+
+_ILLEGAL_IN_NAMES: Final = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f <>{}()[]\"'`,;="
+
+
+def compile_format(fmt: Format, *, tools: bool = True) -> Program:
+    """The Program of a Format. ``tools=False``: calls are text.
+
+    Raises:
+        FormatError: the Format contradicts itself; names the field.
+    """
+    program = Program(fmt.name)
+    program.ids = fmt.ids
+    program.turn_end = Literals(_tags((fmt.turn.end, IS_TURN_END)))
+    program.turn_starts = () if fmt.turn.start is None else fmt.turn.start.spellings
+    if fmt.channels is not None:
+        _compile_channels(program, fmt, fmt.channels, tools)
+        return program
+    if tools:
+        program.grammars = [_compile_tools(t, f"tools[{i}]", fmt) for i, t in enumerate(fmt.tools)]
+    reasoning = fmt.reasoning
+    content: dict[str, Edge] = {}
+    thinking: dict[str, Edge] = {}
+    if reasoning is not None:
+        for text in _spellings(reasoning.open):
+            content[text] = Edge(OPEN_REASONING)
+            thinking[text] = Edge(OPEN_REASONING)
+        for text in reasoning.close.spellings:
+            content[text] = Edge(CLOSE_REASONING)
+            thinking[text] = Edge(CLOSE_REASONING)
+        program.repeats = reasoning.repeats
+    if fmt.content is not None:
+        for text in fmt.content.open.spellings:
+            content[text] = Edge(OPEN_WRAP, 1 if text in fmt.special_tokens else 0)
+        for text in fmt.content.close.spellings:
+            content[text] = Edge(CLOSE_WRAP)
+    for i, (grammar, way) in enumerate(zip(program.grammars, fmt.tools, strict=False)):
+        _open_edges(content, i, grammar, way)
+        _open_edges(thinking, i, grammar, way, marked_only=True)
+    for way in fmt.tools if tools else ():
+        for text in _spellings(way.section_close):
+            content.setdefault(text, Edge(CLOSE_SECTION))
+        for text in _spellings(way.call_close):
+            content.setdefault(text, Edge(CLOSE_CALL))
+    for text in _spellings(fmt.turn.end):
+        content.setdefault(text, Edge(END_TURN))
+        thinking.setdefault(text, Edge(END_TURN))
+    program.states = [TextState("content", CONTENT, content, True)]
+    if reasoning is not None:
+        program.states.append(TextState("reasoning", REASONING, thinking, True))
+        program.reasoning = 1
+        if reasoning.open is None:
+            program.after_turn_start = 1
+        program.no_prompt = 1 if reasoning.start == "open" or reasoning.open is None else 0
+        program.opened = _spellings(reasoning.open)
+        program.closed = reasoning.close.spellings
+    return program
+
+
+def _spellings(marker: Marker | None) -> tuple[str, ...]:
+    return () if marker is None else marker.spellings
+
+
+def _tags(*pairs: tuple[Marker | str | None, int]) -> dict[str, int]:
+    """Literal → tag; the first tag of a literal stands."""
+    tags: dict[str, int] = {}
+    for marker, tag in pairs:
+        for text in (marker,) if isinstance(marker, str) else _spellings(marker):
+            tags.setdefault(text, tag)
+    return tags
+
+
+def _open_edges(
+    edges: dict[str, Edge], index: int, grammar: CallGrammar, tools: Tools, *, marked_only: bool = False
+) -> None:
+    """The literals that calls of one grammar begin with."""
+    body = tools.body
+    inside = 1 if tools.section_open is not None and "section" not in tools.optional else 0
+    openers: list[tuple[str, int, int, int]] = [(t, AT_SECTION, 0, OPEN_CALLS) for t in _spellings(tools.section_open)]
+    openers += [(t, AT_CALL, inside, OPEN_CALLS) for t in _spellings(tools.call_open)]
+    if isinstance(body, NamedBody) and (tools.call_open is None or "call" in tools.optional):
+        openers += [(t, AT_NAME, inside, OPEN_CALLS) for t in _spellings(body.name_open)]
+    if tools.bare and not marked_only:
+        first = list(_spellings(tools.list_open))
+        if isinstance(body, JsonBody) and (tools.list_open is None or tools.list_optional):
+            first.append("{")
+        openers += [(t, AT_BARE, 0, BARE) for t in first]
+    for text, entry, needs_section, kind in openers:
+        edge = edges.get(text)
+        if edge is None:
+            edge = edges[text] = Edge(kind, needs_section)
+        elif edge.kind not in (OPEN_CALLS, BARE):
+            raise FormatError(grammar.path, f"{text!r} already has another meaning where calls begin")
+        edge.target = min(edge.target, needs_section)
+        edge.entries.append((index, entry))
+
+
+def _compile_tools(tools: Tools, path: str, fmt: Format) -> CallGrammar:
+    body = tools.body
+    turn_end = fmt.turn.end
+    named = body if isinstance(body, NamedBody) else None
+    name_open = named.name_open if named is not None else None
+    grammar = CallGrammar(_body_kind(tools), path)
+    grammar.bare = tools.bare
+    grammar.list_opens = tools.list_open is not None
+    grammar.list_optional = tools.list_optional
+    grammar.section_closes = tools.section_close is not None
+    grammar.call_opens = tools.call_open is not None
+    grammar.call_optional = "call" in tools.optional
+    grammar.name_opens = name_open is not None
+    grammar.call_closes = tools.call_close is not None
+    separators = [s for s in _spellings(tools.separator) if s.strip()]
+    grammar.separated = bool(separators) and tools.list_open is None and tools.section_open is None
+    if tools.list_open is not None:
+        separators.append(",")
+    if tools.list_optional:
+        grammar.separated = True
+    arguments_close = named.arguments_close if named is not None else None
+    grammar.between = Literals(
+        _tags(
+            (tools.section_close, IS_SECTION_CLOSE),
+            (tools.list_open, IS_LIST_OPEN),
+            (tools.list_close, IS_LIST_CLOSE),
+            (tools.call_open, IS_CALL_OPEN),
+            (name_open if not grammar.call_opens or grammar.call_optional else None, IS_NAME_OPEN),
+            (tools.section_open, IS_SECTION_OPEN),
+            *((s, IS_SEPARATOR) for s in separators),
+        )
+    )
+    grammar.after = Literals(_tags((arguments_close, IS_ARGUMENTS_CLOSE), (tools.call_close, IS_CALL_CLOSE)))
+    grammar.before_body = Literals(_tags((name_open, IS_NAME_OPEN)))
+    grammar.resync = Literals(
+        _tags(
+            (tools.call_close, IS_CALL_CLOSE),
+            (arguments_close, IS_ARGUMENTS_CLOSE),
+            (tools.section_close, IS_SECTION_CLOSE),
+            (tools.section_open, IS_SECTION_OPEN),
+            (tools.call_open, IS_CALL_OPEN),
+            (turn_end, IS_TURN_END),
+        )
+    )
+    if isinstance(body, JsonBody):
+        _compile_json_body(grammar, body)
+    else:
+        _compile_named_body(grammar, tools, body, turn_end)
+    _compile_starts(grammar, tools)
+    return grammar
+
+
+def _body_kind(tools: Tools) -> int:
+    body = tools.body
+    if isinstance(body, JsonBody):
+        return JSON_BODY
+    if isinstance(body.arguments, TaggedArguments):
+        return NAMED_TAGGED
+    return NAMED_LITERAL if isinstance(body.arguments, LiteralArguments) else NAMED_JSON
+
+
+def _compile_json_body(grammar: CallGrammar, body: JsonBody) -> None:
+    grammar.name_keys = frozenset((body.name_key, *body.accepted_name_keys))
+    grammar.arguments_keys = frozenset((body.arguments_key, *body.accepted_arguments_keys))
+    grammar.id_key = body.id_key or ""
+    grammar.nested_key = body.nested_key or ""
+    grammar.name_is_key = body.name_is_key
+    grammar.constant_keys = frozenset(key for key, _ in body.constants)
+
+
+def _compile_named_body(grammar: CallGrammar, tools: Tools, body: NamedBody, turn_end: Marker | None) -> None:
+    arguments = body.arguments
+    grammar.name = Pattern(body.name)
+    grammar.unescape = body.escape == "xml"
+    ends: list[tuple[Marker | str | None, int]] = [
+        (body.name_close, IS_NAME_CLOSE),
+        (body.id_open, IS_ID_OPEN),
+        (body.arguments_close, IS_ARGUMENTS_CLOSE),
+        (tools.call_close, IS_CALL_CLOSE),
+    ]
+    illegal = set(_ILLEGAL_IN_NAMES) - grammar.name.legal
+    if isinstance(arguments, JsonArguments):
+        ends.append(("{", IS_KEY_OPEN))
+    elif isinstance(arguments, TaggedArguments):
+        ends.append((arguments.key_open, IS_KEY_OPEN))
+        grammar.tags = Literals(
+            _tags(
+                (arguments.key_open, IS_KEY_OPEN),
+                (body.arguments_close, IS_ARGUMENTS_CLOSE),
+                (tools.call_close, IS_CALL_CLOSE),
+                (tools.section_close, IS_SECTION_CLOSE),
+                (tools.call_open, IS_CALL_OPEN),
+                (tools.section_open, IS_SECTION_OPEN),
+                (turn_end, IS_TURN_END),
+            )
+        )
+        grammar.value_successors = Literals(
+            {t: k for t, k in grammar.tags.tags.items() if k not in (IS_CALL_OPEN, IS_SECTION_OPEN)}
+        )
+        grammar.key = Pattern(arguments.key)
+        grammar.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE)))
+        grammar.value_opens = Literals(_tags((arguments.value_open, IS_VALUE_OPEN)))
+        grammar.has_value_open = arguments.value_open is not None
+        grammar.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))
+        grammar.trim = arguments.trim
+        grammar.unescape_values = arguments.escape == "xml"
+    else:
+        ends += [(arguments.open, IS_KEY_OPEN), ("(", IS_KEY_OPEN), ("{", IS_KEY_OPEN)]
+        grammar.open = arguments.open
+        grammar.close = arguments.close
+        grammar.assign = arguments.assign
+        grammar.quotes = arguments.quotes
+        grammar.escapes = arguments.escapes
+    grammar.name_ends = Literals(_tags(*ends))
+    grammar.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
+    grammar.id_ends = Literals(_tags((body.name_close, IS_NAME_CLOSE)))
+
+
+def _compile_starts(grammar: CallGrammar, tools: Tools) -> None:
+    """What may follow each opener, for grammars that share one."""
+    body = tools.body
+    if isinstance(body, JsonBody):
+        first = Literals({"{": 0})
+    elif body.name_open is not None:
+        first = grammar.before_body
+    else:
+        first = Literals({})
+    lists = [] if tools.list_open is None else [[Literals(_tags((tools.list_open, IS_LIST_OPEN)))]]
+    if tools.list_open is None or tools.list_optional:
+        lists.append([])
+    calls = [] if tools.call_open is None else [[Literals(_tags((tools.call_open, IS_CALL_OPEN)))]]
+    if tools.call_open is None or grammar.call_optional:
+        calls.append([first])
+    grammar.after_call = [[first]]
+    grammar.after_section = [opened + call for opened in lists for call in calls]
+    grammar.bare_start = [opened + [first] for opened in lists]
+
+
+def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: bool) -> None:
+    header = HeaderGrammar()
+    bare = channels.recipient is None
+    closes = _tags((channels.close, H_CLOSE), (channels.call_close, H_CLOSE), (fmt.turn.end, H_CLOSE))
+    parts = () if bare else (channels.channel, channels.recipient, channels.constraint)
+    header.literals = Literals(
+        {
+            **_tags((channels.open, H_OPEN), *((p, H_PART) for p in parts)),
+            **({} if bare else _tags((channels.body, H_BODY))),
+            **closes,
+        }
+    )
+    header.body = Literals(_tags((channels.body, H_BODY)))
+    header.channel = _spellings(channels.channel)
+    header.recipient = _spellings(channels.recipient)
+    header.constraint = _spellings(channels.constraint)
+    header.opens = channels.open.spellings
+    header.bare = bare
+    header.namespace = channels.namespace
+    header.reasoning = frozenset(channels.reasoning)
+    header.content = frozenset(channels.content)
+    stops = "|".join(map(re.escape, closes)) or "(?!)"
+    header.illegal = re.compile(f"[{re.escape(_ILLEGAL_IN_NAMES.replace(chr(10), ''))}]" if bare else f"{stops}|\n")
+    program.header = header
+    program.header_first = True
+    content: dict[str, Edge] = {}
+    for text in channels.open.spellings:
+        content[text] = Edge(OPEN_HEADER)
+    for text in header.channel:
+        content.setdefault(text, Edge(OPEN_HEADER, 1))
+    for text in (*_spellings(channels.close), *_spellings(channels.call_close)):
+        content.setdefault(text, Edge(CLOSE_MESSAGE))
+    for text in _spellings(fmt.turn.end):
+        content.setdefault(text, Edge(END_TURN))
+    program.states = [
+        TextState("content", CONTENT, content, True),
+        TextState("reasoning", REASONING, content, True),
+    ]
+    program.reasoning = 1
+    program.repeats = True
+    if tools:
+        grammar = CallGrammar(NAMED_JSON, "channels")
+        grammar.after = Literals(
+            {t: IS_CALL_CLOSE for t in (*_spellings(channels.call_close), *_spellings(channels.close))}
+        )
+        grammar.call_closes = not grammar.after.empty
+        grammar.resync = Literals(
+            {t: IS_CALL_CLOSE for t in (*grammar.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end))}
+        )
+        program.grammars = [grammar]

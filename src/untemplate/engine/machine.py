@@ -1,0 +1,910 @@
+"""The machine: one output in, in any pieces; what it means out, at once.
+
+Rules of this module:
+
+* ``feed`` reads as far as the text decides and keeps the rest. What is kept is a partial literal, the white space in
+  front of a possible marker, or text that may have to be given back; nothing else.
+* Free text is left by literals (TextState), calls are read by a CallReader, headers here. What begins as a call and is
+  none becomes text again, whole (*speculation*).
+* A call inside reasoning is a *draft*: it counts only if the output ends before anything else is said.
+* Everything is accounted for: ``mark`` moves the frontier, and every character is on one side of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Final, final
+
+from .calls import (
+    CONTENT_TEXT,
+    DROPPED,
+    FAILED,
+    MARKUP,
+    MAX_NAME,
+    MORE,
+    REASONING_TEXT,
+    CallReader,
+    Host,
+)
+from .coercion import ToolSet
+from .events import Recorder, Sink
+from .lexer import MORE as LITERAL_MORE
+from .lexer import WS, Cursor
+from .program import (
+    BARE,
+    CLOSE_CALL,
+    CLOSE_MESSAGE,
+    CLOSE_REASONING,
+    CLOSE_SECTION,
+    CLOSE_WRAP,
+    CONTENT,
+    END_TURN,
+    GO,
+    H_BODY,
+    H_CLOSE,
+    H_OPEN,
+    OPEN_CALLS,
+    OPEN_HEADER,
+    OPEN_REASONING,
+    OPEN_WRAP,
+    REASONING,
+    Edge,
+    HeaderGrammar,
+    Program,
+    TextState,
+)
+from .scanner import TokenScanner
+
+# Modes.
+TEXT: Final = 0
+CALL: Final = 1
+TURN_END: Final = 2
+HEADER_START: Final = 3
+HEADER: Final = 4
+DRAFT_WAIT: Final = 5
+
+# Policy on calls inside reasoning.
+RECOVER: Final = 0
+IMMEDIATELY: Final = 1
+NEVER: Final = 2
+
+MAX_DIAGNOSTICS: Final = 256
+
+IdFactory = Callable[[str, int], str]
+"""(tool name, number of the call counted on from the history) → id."""
+
+
+@final
+class Call:
+    """What is known of one call, its arguments aside."""
+
+    def __init__(self, index: int, call_id: str, name: str) -> None:
+        self.index: int = index
+        self.id: str = call_id
+        self.name: str = name
+        self.model_id: str = ""
+        self.whole: bool = False
+        """Whether its arguments have ended."""
+        self.valid: bool = False
+        """Whether they are known to be JSON; False: not looked at."""
+
+
+@final
+class Note:
+    """A diagnostic, with offsets in the output."""
+
+    def __init__(self, code: str, start: int, end: int) -> None:
+        self.code: str = code
+        self.start: int = start
+        self.end: int = end
+
+
+class ConfigEvents:
+    """Takes the events of hand-written configs."""
+
+    def event(self, kind: int) -> None: ...
+
+    def chunk(self, region: int, text: str) -> None: ...
+
+
+@final
+class Machine(Host):
+    """Runs a Program on one output."""
+
+    def __init__(
+        self, program: Program, tools: ToolSet, sink: Sink, make_id: IdFactory, first_index: int, max_held: int, drafts: int
+    ) -> None:
+        self.program: Program = program
+        self.tools: ToolSet = tools
+        self.sink: Sink = sink
+        self.cur: Cursor = Cursor()
+        self.checks: bool = False
+        self.speculating: bool = False
+        self.max_held: int = max_held
+        self.calls: list[Call] = []
+        self.notes: list[Note] = []
+        self.spans: list[tuple[int, int, int]] | None = None
+        """(kind, start, end), if wanted."""
+        self.scanner: TokenScanner | None = None
+        self.spelled_markers: bool = False
+        """Whether a marker that was spelled by ordinary tokens is one all the same."""
+        self.config_events: ConfigEvents | None = None
+        self.finished: bool = False
+        self._make_id: IdFactory = make_id
+        self._first_index: int = first_index
+        self._drafts: int = drafts
+        self._base: int = 0
+        self._frontier: int = 0
+        self._mode: int = TEXT
+        self._state: TextState = program.states[program.no_prompt]
+        self._reader: CallReader = CallReader(self)
+        # Free text.
+        self._spaces: list[str] = []
+        self._fresh: bool = False
+        self._at_start: bool = True
+        self._after_call: bool = False
+        self._wrapped: bool = False
+        # Speculation.
+        self._from: int = 0
+        self._held: list[str] = []
+        self._held_size: int = 0
+        self._origin: TextState = self._state
+        self._origin_frontier: int = 0
+        self._origin_spans: int = 0
+        # Drafts.
+        self._draft: bool = False
+        self._recorder: Recorder = Recorder()
+        self._out: Sink = sink
+        self._origin_calls: int = 0
+        self._draft_safe: int = 0
+        self._draft_close: int = -1
+        self._draft_after: int = 0
+        if program.header_first:
+            self._mode = HEADER_START
+
+    # -- in -----------------------------------------------------------------------------------------------------
+
+    def feed(self, text: str) -> None:
+        """More of the output."""
+        cur = self.cur
+        if self._mode == TEXT and not cur.text and not self._spaces and not self._fresh:
+            state = self._state
+            if state.suspect.search(text) is None:
+                self._emit(text, self._base + len(text))
+                self._base += len(text)
+                return
+        cur.text = cur.text + text if cur.text else text
+        self._run()
+        self._compact()
+
+    def finish(self) -> None:
+        """The output has ended."""
+        if self.finished:
+            return
+        self.finished = True
+        self.cur.final = True
+        while True:
+            self._run()
+            if not self._wind_up():
+                break
+        if self._spaces:
+            self._flush_spaces()
+        self._base += self.cur.pos
+        self.cur.pos = 0
+        self.cur.text = ""
+        self.mark(MARKUP, 0)
+
+    def open_reasoning(self) -> None:
+        """The prompt leaves reasoning open."""
+        self._enter_text(self.program.reasoning)
+        self._fresh = True
+
+    def start_turn(self) -> None:
+        """The prompt ends in the opening of an assistant turn, and nothing of the turn has come yet."""
+        self._enter_text(self.program.after_turn_start)
+        self._fresh = True
+
+    def start_output(self) -> None:
+        """What has been fed so far was the prompt's: the output begins here, in the state that it led to."""
+        cur = self.cur
+        self._base = 0
+        self._frontier = 0
+        cur.text = ""
+        cur.pos = 0
+        self._spaces = []
+        self._held = []
+        self._held_size = 0
+        self._from = 0
+        self._origin_frontier = 0
+        self._origin_spans = 0
+        self.notes = []
+        self.calls = []
+        if self.spans is not None:
+            self.spans = []
+        in_call = self._mode == CALL and (self._reader.committed or self._reader.any)
+        if in_call or self._draft or self._mode == TURN_END:
+            self.speculating = False
+            self._draft = False
+            self._mode = TEXT
+            self._enter_text(self.program.content)
+            self._fresh = True
+        elif self._mode == CALL or self._mode == HEADER:
+            self._fresh = True
+        self._after_call = False
+
+    @property
+    def in_reasoning(self) -> bool:
+        return self._state.region == REASONING
+
+    @property
+    def offset(self) -> int:
+        """Characters that have been decided."""
+        return self._base
+
+    def _run(self) -> None:
+        while True:
+            mode = self._mode
+            if mode == TEXT:
+                go_on = self._text()
+            elif mode == CALL:
+                go_on = self._call()
+            elif mode == TURN_END:
+                go_on = self._turn_end()
+            elif mode == HEADER_START:
+                go_on = self._header_start()
+            elif mode == HEADER:
+                go_on = self._header()
+            else:
+                go_on = self._draft_wait()
+            if not go_on:
+                return
+
+    def _compact(self) -> None:
+        """Lets go of what has been read."""
+        cur = self.cur
+        pos = cur.pos
+        if pos:
+            if self.speculating:
+                piece = cur.text[self._from : pos]
+                if piece:
+                    self._held.append(piece)
+                    self._held_size += len(piece)
+                self._from = 0
+            self._base += pos
+            cur.text = cur.text[pos:]
+            cur.pos = 0
+        if self.speculating and self._held_size > self.max_held:
+            self.report("held_too_long", 0, 0)
+            self._release()
+            self._run()
+            self._compact()
+
+    def _wind_up(self) -> bool:
+        """The text is over: what the mode makes of that. True: there is text to read again."""
+        mode = self._mode
+        if mode == CALL:
+            if self._reader.finish():
+                if self._draft:
+                    self._keep_draft()
+                self._mode = TEXT
+                self._after_call = True
+                return False
+            if self._draft and self._draft_safe:
+                self._keep_draft()
+                return False
+            self._release()
+            return True
+        if mode == HEADER or (mode == HEADER_START and self.speculating):
+            self.cur.pos = len(self.cur.text)
+            self._release()
+            return True
+        if mode == TURN_END:
+            self.settle()
+            self._spaces = []
+            self._mode = TEXT
+        elif mode == DRAFT_WAIT:
+            self._keep_draft()
+            self._mode = TEXT
+        return False
+
+    # -- accounting ---------------------------------------------------------------------------------------------
+
+    def mark(self, kind: int, pos: int) -> None:
+        end = self._base + pos
+        start = self._frontier
+        if end <= start:
+            return
+        self._frontier = end
+        spans = self.spans
+        if spans is not None:
+            if spans and spans[-1][0] == kind and len(spans) > self._origin_spans:
+                start = spans[-1][1]
+                spans[-1] = (kind, start, end)
+            else:
+                spans.append((kind, start, end))
+
+    def report(self, code: str, start: int, end: int) -> None:
+        if len(self.notes) < MAX_DIAGNOSTICS:
+            self.notes.append(Note(code, self._base + start, self._base + end))
+
+    # -- token ids ----------------------------------------------------------------------------------------------
+
+    def authorised(self, start: int, end: int) -> bool:
+        scanner = self.scanner
+        if scanner is None or not scanner.active or self.spelled_markers:
+            return True
+        return scanner.covers(self.cur.text[start:end], self._base + start)
+
+    def proven(self, start: int, end: int) -> bool:
+        """Whether a token id says that the literal is a marker."""
+        scanner = self.scanner
+        if scanner is None or not scanner.active:
+            return False
+        literal = self.cur.text[start:end]
+        return scanner.holds(literal) and scanner.covers(literal, self._base + start)
+
+    # -- free text ----------------------------------------------------------------------------------------------
+
+    def _text(self) -> bool:
+        """False: all text has been read."""
+        cur = self.cur
+        text = cur.text
+        pos = cur.pos
+        size = len(text)
+        if pos >= size:
+            return False
+        state = self._state
+        literals = state.literals
+        search = pos
+        end = -1
+        while True:
+            found = literals.find(text, search)
+            if found is None:
+                break
+            start = found.start()
+            if not cur.final and literals.undecided(text, start):
+                end = start
+                break
+            edge = state.edges[literals.tags[found.group()]]
+            if self._accepts(edge, start, found.end()):
+                self._say(text[pos:start], self._base + start)
+                cur.pos = start
+                self._take(edge, found.end())
+                return True
+            search = start + 1
+        if end < 0:
+            end = size if cur.final else literals.tail(text, search)
+        self._say(text[pos:end], self._base + end)
+        cur.pos = end
+        return False
+
+    def _accepts(self, edge: Edge, start: int, end: int) -> bool:
+        """Whether the literal at ``start`` is a marker here."""
+        kind = edge.kind
+        if self.checks and not self.authorised(start, end):
+            return False
+        if kind == OPEN_REASONING:
+            return self.program.repeats and self._state.region == CONTENT or self._nothing_before(start)
+        if kind == OPEN_WRAP:
+            return not self._wrapped and (edge.target == 1 or self._nothing_before(start))
+        if kind == CLOSE_WRAP:
+            return self._wrapped
+        if kind == CLOSE_SECTION:
+            return self._reader.in_section or self._right_after_call(start)
+        if kind == CLOSE_CALL:
+            return self._right_after_call(start)
+        if kind == BARE:
+            return self._nothing_before(start)
+        if kind == OPEN_CALLS:
+            if edge.target == 1 and not self._reader.in_section:
+                return False
+            return self._state.region != REASONING or self._drafts != NEVER
+        return True
+
+    def _right_after_call(self, start: int) -> bool:
+        return self._after_call and not self.cur.text[self.cur.pos : start].strip(WS)
+
+    def _nothing_before(self, start: int) -> bool:
+        """Whether nothing but white space stands between the region's start and here."""
+        return self._at_start and not self.cur.text[self.cur.pos : start].strip(WS)
+
+    def _say(self, piece: str, end: int) -> None:
+        """Text of the state. White space at its end waits for what follows; right after a marker it is the marker's.
+        ``end`` is where the piece ends in the output."""
+        if not piece:
+            return
+        if not self._state.trims:
+            self._emit(piece, end)
+            return
+        if self._fresh:
+            text = piece.lstrip(WS)
+            if len(text) < len(piece):
+                self.mark(MARKUP, end - len(text) - self._base)
+            if not text:
+                return
+            self._fresh = False
+            piece = text
+        body = piece.rstrip(WS)
+        if not body:
+            self._spaces.append(piece)
+            return
+        after = piece[len(body) :]
+        if self._spaces:
+            self._spaces.append(body)
+            spaced = "".join(self._spaces)
+            self._spaces = []
+            self._emit(spaced, end - len(after))
+        else:
+            self._emit(body, end - len(after))
+        if after:
+            self._spaces.append(after)
+
+    def _emit(self, text: str, end: int) -> None:
+        region = self._state.region
+        if region == CONTENT:
+            self.sink.content(text)
+            self.mark(CONTENT_TEXT, end - self._base)
+        elif region == REASONING:
+            self.sink.reasoning(text)
+            self.mark(REASONING_TEXT, end - self._base)
+        else:
+            events = self.config_events
+            if events is not None:
+                events.chunk(region, text)
+            self.mark(DROPPED, end - self._base)
+        self._at_start = False
+        self._after_call = False
+
+    def _flush_spaces(self) -> None:
+        """White space at the very end: the text's, unless a call stands before it."""
+        if self._after_call or self._fresh:
+            self._spaces = []
+            return
+        spaces = "".join(self._spaces)
+        self._spaces = []
+        self._emit(spaces, self._frontier + len(spaces))
+
+    def _drop_spaces(self) -> None:
+        """White space in front of a marker."""
+        self._spaces = []
+
+    def _enter_text(self, index: int) -> None:
+        self._state = self.program.states[index]
+        self._mode = TEXT
+        self._at_start = True
+        self._after_call = False
+
+    def _take(self, edge: Edge, end: int) -> None:
+        """The literal from the cursor to ``end`` is a marker: do what its edge says."""
+        cur = self.cur
+        kind = edge.kind
+        if kind == GO:
+            self._go(edge, end)
+        elif kind == OPEN_REASONING:
+            self._spaces = []
+            cur.pos = end
+            self.mark(MARKUP, end)
+            if self._state.region != REASONING:
+                self.sink.reasoning_start()
+            self._enter_text(self.program.reasoning)
+            self._fresh = True
+        elif kind == CLOSE_REASONING:
+            self._close_reasoning(end)
+        elif kind == OPEN_WRAP or kind == CLOSE_WRAP:
+            self._spaces = []
+            self._wrapped = kind == OPEN_WRAP
+            self._fresh = True
+            cur.pos = end
+            self.mark(MARKUP, end)
+        elif kind == CLOSE_SECTION:
+            self._spaces = []
+            self._reader.in_section = False
+            self._after_call = True
+            cur.pos = end
+            self.mark(MARKUP, end)
+        elif kind == CLOSE_CALL:
+            self.report("stray_close", cur.pos, end)
+            cur.pos = end
+            self._spaces = []
+            self.mark(DROPPED, end)
+        elif kind == END_TURN:
+            if self.proven(cur.pos, end):
+                self._spaces = []
+                cur.pos = end
+                self.mark(MARKUP, end)
+                self._enter_text(self.program.content)
+                self._fresh = True
+                if self.program.header_first:
+                    self._mode = HEADER_START
+            else:
+                self.speculate()
+                cur.pos = end
+                self._mode = TURN_END
+        elif kind == CLOSE_MESSAGE:
+            self._spaces = []
+            if self._state.region == REASONING:
+                self.sink.reasoning_end()
+            cur.pos = end
+            self.mark(MARKUP, end)
+            self._enter_text(self.program.content)
+            self._mode = HEADER_START
+        elif kind == OPEN_HEADER:
+            self.speculate()
+            if edge.target == 0:
+                cur.pos = end
+            self._mode = HEADER
+        else:
+            self._enter_calls(edge, end)
+
+    def _close_reasoning(self, end: int) -> None:
+        cur = self.cur
+        if self._state.region == REASONING:
+            self._spaces = []
+            cur.pos = end
+            self.mark(MARKUP, end)
+            self.sink.reasoning_end()
+            self._enter_text(self.program.content)
+            self._fresh = True
+            return
+        # A second close: nothing to close.
+        if self._at_start:
+            self._spaces = []
+            self._fresh = True
+        elif self._spaces:
+            spaces = "".join(self._spaces)
+            self._spaces = []
+            self._emit(spaces, self._base + cur.pos)
+        self.report("stray_close", cur.pos, end)
+        cur.pos = end
+        self.mark(DROPPED, end)
+
+    def _go(self, edge: Edge, end: int) -> None:
+        cur = self.cur
+        cur.pos = end
+        self.mark(MARKUP, end)
+        events = self.config_events
+        if events is not None:
+            for kind in edge.events:
+                events.event(kind)
+        self._state = self.program.states[edge.target]
+
+    # -- speculation --------------------------------------------------------------------------------------------
+
+    def speculate(self) -> None:
+        if self.speculating:
+            return
+        self.speculating = True
+        self._from = self.cur.pos
+        self._held = []
+        self._held_size = 0
+        self._origin = self._state
+        self._origin_frontier = self._frontier
+        self._origin_spans = len(self.spans) if self.spans is not None else 0
+        self._origin_calls = len(self.calls)
+
+    def settle(self) -> None:
+        if self._draft:
+            return
+        self.speculating = False
+        self._held = []
+        self._held_size = 0
+
+    def _raw(self) -> str:
+        """All that has been read since speculation began."""
+        return "".join(self._held) + self.cur.text[self._from : self.cur.pos]
+
+    def _release(self) -> None:
+        """What was read is no call: it is text, whole, and at least the character that begins it."""
+        cur = self.cur
+        if not self._held and cur.pos == self._from and cur.pos < len(cur.text):
+            cur.pos += 1
+        raw = self._raw()
+        was_draft = self._draft
+        self._forget()
+        self._state = self._origin
+        self._mode = TEXT
+        if was_draft and self._draft_close >= 0:
+            # Reasoning was closed behind the draft, and the output went on.
+            before = raw[: self._draft_close]
+            rest = raw[self._draft_close :]
+            close = self._draft_after - self._draft_close
+            self._say(before, self._base + cur.pos - len(rest))
+            cur.text = rest + cur.text[cur.pos :]
+            self._base += cur.pos - len(rest)
+            cur.pos = 0
+            self._draft_close = -1
+            self._close_reasoning(close)
+            return
+        self._draft_close = -1
+        self._say(raw, self._base + cur.pos)
+
+    def _forget(self) -> None:
+        """Takes back what speculation has noted down."""
+        self.speculating = False
+        self._draft = False
+        self.sink = self._out
+        self._held = []
+        self._held_size = 0
+        self._frontier = self._origin_frontier
+        if self.spans is not None:
+            del self.spans[self._origin_spans :]
+        del self.calls[self._origin_calls :]
+
+    # -- calls --------------------------------------------------------------------------------------------------
+
+    def _enter_calls(self, edge: Edge, end: int) -> None:
+        cur = self.cur
+        self.speculate()
+        if self._state.region == REASONING and self._drafts == RECOVER and not self._draft:
+            self._begin_draft()
+        if edge.kind != BARE:
+            cur.pos = end
+        grammars = self.program.grammars
+        self._reader.enter([(grammars[i], entry) for i, entry in edge.entries])
+        self._mode = CALL
+
+    def _call(self) -> bool:
+        answer = self._reader.step()
+        if answer == MORE:
+            return False
+        if answer == FAILED:
+            self._release()
+            return True
+        if self._draft:
+            self._draft_safe = self._held_size + self.cur.pos - self._from
+            self._mode = DRAFT_WAIT
+            return True
+        self._enter_text(self.program.content)
+        self._at_start = False
+        self._fresh = False
+        self._after_call = True
+        if self.program.header_first:
+            self._mode = HEADER_START
+        return True
+
+    def begin_call(self, name: str, call_id: str) -> None:
+        if not self._draft:
+            self.settle()
+            self._spaces = []
+            if self._state.region == REASONING:
+                self.sink.reasoning_end()
+            self._state = self.program.states[self.program.content]
+        index = len(self.calls)
+        if not call_id:
+            call_id = self._make_id(name, self._first_index + index)
+        self.calls.append(Call(index, call_id, name))
+        self.sink.call_start(index, call_id, name)
+
+    def arguments(self, text: str) -> None:
+        self.sink.arguments(len(self.calls) - 1, text)
+
+    def end_call(self, whole: bool, valid: bool) -> None:
+        call = self.calls[-1]
+        call.whole = whole
+        call.valid = valid
+        if whole:
+            self.sink.call_end(call.index)
+
+    def model_id(self, call_id: str) -> None:
+        self.calls[-1].model_id = call_id
+
+    def pend(self, end: int) -> None:
+        cur = self.cur
+        self._spaces.append(cur.text[cur.pos : end])
+        cur.pos = end
+
+    # -- drafts -------------------------------------------------------------------------------------------------
+
+    def _begin_draft(self) -> None:
+        self._draft = True
+        self._draft_safe = 0
+        self._draft_close = -1
+        self._recorder = Recorder()
+        self._out = self.sink
+        self.sink = self._recorder
+
+    def _draft_wait(self) -> bool:
+        """Behind a whole call inside reasoning. Another call, the close of reasoning and the end leave it standing;
+        anything else means that it was reasoning."""
+        cur = self.cur
+        cur.pos = cur.spaces()
+        if cur.pos >= len(cur.text):
+            return False
+        state = self._origin
+        end = state.literals.at(cur.text, cur.pos, cur.final)
+        if end == LITERAL_MORE:
+            return False
+        if end >= 0 and (not self.checks or self.authorised(cur.pos, end)):
+            edge = state.edges[state.literals.tags[cur.text[cur.pos : end]]]
+            if edge.kind == OPEN_CALLS and self._draft_close < 0:
+                self._enter_calls(edge, end)
+                return True
+            if edge.kind == CLOSE_REASONING and self._draft_close < 0:
+                self._draft_close = self._held_size + cur.pos - self._from
+                self._draft_after = self._draft_close + end - cur.pos
+                cur.pos = end
+                return True
+            if edge.kind == END_TURN:
+                cur.pos = end
+                return True
+        self._release()
+        return True
+
+    def _keep_draft(self) -> None:
+        """The output ended on it: the draft is a call."""
+        raw = self._raw()
+        rest = raw[self._draft_safe :] if self._mode == CALL and not self._reader.committed and self._draft_safe else ""
+        self.speculating = False
+        self._draft = False
+        self._held = []
+        self._spaces = []
+        self.sink = self._out
+        self.sink.reasoning_end()
+        self._recorder.replay(self.sink)
+        self._state = self.program.states[self.program.content]
+        self._mode = TEXT
+        self._after_call = True
+        if rest.strip(WS):
+            # A further call that never became one.
+            end = self._base + self.cur.pos
+            self._frontier = min(self._frontier, end - len(rest))
+            self._emit(rest, end)
+
+    # -- the end of the turn, and headers -----------------------------------------------------------------------
+
+    def _turn_end(self) -> bool:
+        """Behind an end-of-turn marker found in text: it is one if nothing follows."""
+        cur = self.cur
+        cur.pos = cur.spaces()
+        if cur.pos >= len(cur.text):
+            return False
+        literals = self.program.turn_end
+        end = literals.at(cur.text, cur.pos, cur.final)
+        if end == LITERAL_MORE:
+            return False
+        if end >= 0:
+            cur.pos = end
+            return True
+        self._release()
+        return True
+
+    def _header_start(self) -> bool:
+        """Where a header may begin: at the start, and behind a message."""
+        cur = self.cur
+        header = self.program.header
+        assert header is not None
+        end = cur.spaces()
+        if end > cur.pos:
+            self.pend(end)
+        if cur.pos >= len(cur.text):
+            return False
+        end = header.literals.at(cur.text, cur.pos, cur.final)
+        if end == LITERAL_MORE:
+            return False
+        if end >= 0 and (not self.checks or self.authorised(cur.pos, end)):
+            tag = header.literals.tags[cur.text[cur.pos : end]]
+            if tag == H_CLOSE:
+                self._spaces = []
+                cur.pos = end
+                self.mark(MARKUP, end)
+                return True
+            self.speculate()
+            if tag == H_OPEN:
+                cur.pos = end
+            elif tag == H_BODY:
+                self._begin_message(header, "", end)
+                return True
+            self._mode = HEADER
+            return True
+        if header.bare and self._at_start and not self._after_call:
+            self.speculate()
+            self._mode = HEADER
+            return True
+        self._state = self.program.states[self.program.content]
+        self._mode = TEXT
+        return True
+
+    def _header(self) -> bool:
+        """Reads a header up to its end, or gives it back as text."""
+        cur = self.cur
+        header = self.program.header
+        assert header is not None
+        text = cur.text
+        found = header.body.find(text, cur.pos)
+        end = found.start() if found is not None else len(text)
+        piece = text[cur.pos : end]
+        for opener in header.opens:
+            again = piece.rfind(opener)
+            if again >= 0:
+                self.report("broken_header", cur.pos, cur.pos + again)
+                cur.pos += again + len(opener)
+                return True
+        illegal = header.illegal.search(piece)
+        if illegal is not None or len(piece) > MAX_NAME:
+            cur.pos += 0 if illegal is None else illegal.start()
+            self._release()
+            if header.bare or illegal is None:
+                return True
+            self._state = self.program.states[self.program.content]
+            return True
+        if found is None:
+            return False
+        self._begin_message(header, piece, found.end())
+        return True
+
+    def _begin_message(self, header: HeaderGrammar, piece: str, end: int) -> None:
+        """A header is complete: its recipient or its channel says what its message is."""
+        recipient, channel = _header_parts(header, piece)
+        cur = self.cur
+        calls = bool(self.program.grammars)
+        if recipient and calls:
+            cur.pos = end
+            name = recipient[len(header.namespace) :] if recipient.startswith(header.namespace) else recipient
+            self._mode = CALL
+            self._reader.enter_arguments(self.program.grammars[0], name, not header.bare)
+            return
+        self.settle()
+        self._spaces = []
+        cur.pos = end
+        self.mark(MARKUP, end)
+        if channel in header.reasoning:
+            self.sink.reasoning_start()
+            self._enter_text(self.program.reasoning)
+        else:
+            self._enter_text(self.program.content)
+        self._fresh = True
+
+
+def _header_parts(header: HeaderGrammar, text: str) -> tuple[str, str]:
+    """(recipient, channel) of a header; empty where it has none."""
+    if header.bare:
+        word = text.strip(WS)
+        return ("", word) if word in header.content or word in header.reasoning or not word else (word, "")
+    channel = _word_after(header.channel, text)
+    recipient = _word_after(header.recipient, text)
+    return ("" if recipient in ("assistant", "user", "all") else recipient), channel
+
+
+_WORD: Final = re.compile(r"[ \t]*([^\s<]*)")
+
+
+def _word_after(markers: tuple[str, ...], text: str) -> str:
+    for marker in markers:
+        at = text.rfind(marker)
+        if at >= 0:
+            found = _WORD.match(text, at + len(marker))
+            return "" if found is None else found.group(1)
+    return ""
+
+
+def random_ids(seed: bytes) -> IdFactory:
+    """Ids like OpenAI's, one for each call of a stream; the same seed gives the same ids."""
+
+    def make(name: str, index: int) -> str:
+        return "call_" + hashlib.blake2b(b"%d" % index, key=seed[:64], digest_size=12).hexdigest()
+
+    return make
+
+
+_ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def alphanumeric_ids(seed: bytes) -> IdFactory:
+    """Nine letters and digits, as Mistral's template demands."""
+
+    def make(name: str, index: int) -> str:
+        digest = hashlib.blake2b(b"%d" % index, key=seed[:64], digest_size=9).digest()
+        return "".join(_ALPHANUMERIC[b % len(_ALPHANUMERIC)] for b in digest)
+
+    return make
+
+
+def pattern_ids(pattern: str) -> IdFactory:
+    """``functions.{name}:{index}``: what the model itself would write."""
+
+    def make(name: str, index: int) -> str:
+        return pattern.replace("{name}", name).replace("{index}", str(index))
+
+    return make

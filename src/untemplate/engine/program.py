@@ -1,0 +1,258 @@
+"""Program: what the machine runs.
+
+Rules of this module:
+
+* A Program is immutable once compiled and shared by all streams of a parser. State lives in the machine.
+* Text states hold free text and are left by literals (edges). Calls are read by a CallGrammar, messages with headers
+  by a HeaderGrammar. Nothing else exists.
+* Both a Format and a hand-written ParserEngineConfig compile to this, so there is one machine.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+from .lexer import Literals
+
+# What the text of a state is.
+CONTENT: Final = 0
+REASONING: Final = 1
+NAME: Final = 2
+ARGUMENTS: Final = 3
+SILENT: Final = 4
+"""No event: text is reported as dropped."""
+
+# What an edge does.
+GO: Final = 0
+"""Enter another text state (hand-written configs: emit the edge's events)."""
+OPEN_REASONING: Final = 1
+CLOSE_REASONING: Final = 2
+OPEN_WRAP: Final = 3
+CLOSE_WRAP: Final = 4
+END_TURN: Final = 5
+OPEN_CALLS: Final = 6
+BARE: Final = 7
+"""Calls with no marker of their own: only where content begins."""
+CLOSE_SECTION: Final = 10
+CLOSE_CALL: Final = 11
+OPEN_HEADER: Final = 12
+CLOSE_MESSAGE: Final = 13
+
+# How a call holds its arguments.
+JSON_BODY: Final = 0
+NAMED_JSON: Final = 1
+NAMED_TAGGED: Final = 2
+NAMED_LITERAL: Final = 3
+
+# Where a call grammar is entered.
+AT_SECTION: Final = 0
+AT_CALL: Final = 1
+AT_NAME: Final = 2
+AT_BARE: Final = 3
+
+# Inside a call: what a literal is.
+IS_SECTION_CLOSE: Final = 0
+IS_LIST_OPEN: Final = 1
+IS_LIST_CLOSE: Final = 2
+IS_CALL_OPEN: Final = 3
+IS_CALL_CLOSE: Final = 4
+IS_NAME_OPEN: Final = 5
+IS_SEPARATOR: Final = 6
+IS_NAME_CLOSE: Final = 7
+IS_ID_OPEN: Final = 8
+IS_ARGUMENTS_CLOSE: Final = 9
+IS_KEY_OPEN: Final = 10
+IS_KEY_CLOSE: Final = 11
+IS_VALUE_OPEN: Final = 12
+IS_VALUE_CLOSE: Final = 13
+IS_SECTION_OPEN: Final = 14
+IS_TURN_END: Final = 15
+
+
+@final
+class Edge:
+    """How a text state is left."""
+
+    def __init__(self, kind: int, target: int = 0) -> None:
+        self.kind: int = kind
+        self.target: int = target
+        """GO: the next state. OPEN_WRAP: 1 if it counts anywhere, not only at the start. OPEN_CALLS: 1 if it counts only
+        in an open section. OPEN_HEADER: 1 if the literal is part of the header."""
+        self.events: tuple[int, ...] = ()
+        self.entries: list[tuple[int, int]] = []
+        """Calls: which CallGrammars may begin here, in order of preference, and where each is entered (AT_*)."""
+
+
+@final
+class TextState:
+    """Free text, and the literals that it is left by."""
+
+    def __init__(self, name: str, region: int, edges: dict[str, Edge], trims: bool) -> None:
+        self.name: str = name
+        self.region: int = region
+        self.edges: list[Edge] = list(edges.values())
+        self.literals: Literals = Literals({text: i for i, text in enumerate(edges)})
+        self.trims: bool = trims
+        """Whether white space that touches a marker belongs to the marker."""
+        heads = "".join(sorted({text[0] for text in edges}))
+        stops = [f"[{re.escape(heads)}]"] if heads else []
+        if trims:
+            stops.append(r"[ \t\r\n]\Z")
+        self.suspect: re.Pattern[str] = re.compile("|".join(stops) or "(?!)")
+        """Found in text that may not be passed on at once."""
+
+
+@final
+class Pattern:
+    """``functions.{name}:{index}`` taken apart: how header text splits into variables."""
+
+    def __init__(self, pattern: str) -> None:
+        pieces = re.split(r"\{(\w+)\}", pattern)
+        self.pattern: str = pattern
+        self.variables: list[str] = pieces[1::2]
+        self.literals: list[str] = pieces[0::2]
+        self.legal: frozenset[str] = frozenset("".join(self.literals))
+        """Characters that the pattern itself brings into the text."""
+        body = "".join(
+            re.escape(literal) + (f"(?P<{self.variables[i]}>.*?)" if i < len(self.variables) else "")
+            for i, literal in enumerate(self.literals)
+        )
+        self.expression: re.Pattern[str] = re.compile(body, re.DOTALL)
+        self.plain: bool = len(self.variables) == 1 and not any(self.literals)
+        self.attributes: bool = '"' in self.legal
+
+    def split(self, text: str) -> dict[str, str]:
+        """The variables in ``text``. Text that does not fit is the first variable as a whole; where the pattern has
+        attributes, the part before the first quote is."""
+        if self.plain:
+            return {self.variables[0]: text}
+        found = self.expression.fullmatch(text)
+        if found is not None:
+            return {k: v for k, v in found.groupdict().items() if v is not None}
+        first = self.literals[0]
+        if first and text.startswith(first):
+            text = text[len(first) :]
+        if self.attributes:
+            text = text.partition('"')[0]
+        return {self.variables[0]: text}
+
+
+@final
+class CallGrammar:
+    """One way to write calls, ready to be read. Literals are grouped by where they are looked for."""
+
+    def __init__(self, body: int, path: str) -> None:
+        self.path: str = path
+        """Where it stands in the Format, for ``explain``: ``tools[0]``."""
+        self.body: int = body
+        self.bare: bool = False
+        self.list_opens: bool = False
+        self.list_optional: bool = False
+        self.section_closes: bool = False
+        self.call_opens: bool = False
+        self.call_optional: bool = False
+        self.name_opens: bool = False
+        self.separated: bool = False
+        """Whether calls outside a list or section may follow one another behind a separator."""
+        self.between: Literals = Literals({})
+        """Before, between and after calls of a section or list."""
+        self.after: Literals = Literals({})
+        """After the arguments: what closes the call."""
+        self.call_closes: bool = False
+        self.before_body: Literals = Literals({})
+        """After the call's opener: the name's opener."""
+        self.after_section: list[list[Literals]] = []
+        """What may follow the section's opener, white space aside: sequences of literal sets. An empty set stands for a
+        name's first character."""
+        self.after_call: list[list[Literals]] = []
+        """The same after the call's opener."""
+        self.bare_start: list[list[Literals]] = []
+        """The same for calls with no opener."""
+        # JSON_BODY
+        self.name_keys: frozenset[str] = frozenset()
+        self.arguments_keys: frozenset[str] = frozenset()
+        self.id_key: str = ""
+        self.nested_key: str = ""
+        self.name_is_key: bool = False
+        self.constant_keys: frozenset[str] = frozenset()
+        # NAMED_*
+        self.name: Pattern = Pattern("{name}")
+        self.name_ends: Literals = Literals({})
+        self.name_illegal: re.Pattern[str] = re.compile("(?!)")
+        self.unescape: bool = False
+        self.id_ends: Literals = Literals({})
+        # NAMED_TAGGED
+        self.key: Pattern = Pattern("{key}")
+        self.tags: Literals = Literals({})
+        """Between arguments."""
+        self.key_ends: Literals = Literals({})
+        self.value_opens: Literals = Literals({})
+        self.has_value_open: bool = False
+        self.value_ends: Literals = Literals({})
+        self.value_successors: Literals = Literals({})
+        self.trim: int = 0
+        self.unescape_values: bool = False
+        # NAMED_LITERAL
+        self.open: str = "("
+        self.close: str = ")"
+        self.assign: str = "="
+        self.quotes: tuple[str, ...] = ()
+        self.escapes: bool = True
+        # Where reading goes on after text that breaks the call.
+        self.resync: Literals = Literals({})
+
+
+@final
+class HeaderGrammar:
+    """Messages with headers (gpt-oss, Functionary 3.2)."""
+
+    def __init__(self) -> None:
+        self.literals: Literals = Literals({})
+        """What may stand where a header may begin; tags are H_*."""
+        self.body: Literals = Literals({})
+        """Ends a header."""
+        self.channel: tuple[str, ...] = ()
+        self.recipient: tuple[str, ...] = ()
+        self.constraint: tuple[str, ...] = ()
+        self.opens: tuple[str, ...] = ()
+        self.bare: bool = False
+        """The header is one word, the recipient."""
+        self.namespace: str = ""
+        self.reasoning: frozenset[str] = frozenset()
+        self.content: frozenset[str] = frozenset()
+        self.illegal: re.Pattern[str] = re.compile("(?!)")
+        """What no header holds."""
+
+
+H_OPEN: Final = 0
+H_PART: Final = 1
+H_CLOSE: Final = 2
+H_BODY: Final = 3
+
+
+@final
+class Program:
+    """States, call grammars and where to begin."""
+
+    def __init__(self, name: str) -> None:
+        self.name: str = name
+        self.states: list[TextState] = []
+        self.content: int = 0
+        """Index of the state that an output begins in when its prompt opens nothing."""
+        self.reasoning: int = -1
+        self.no_prompt: int = 0
+        """Index of the state that an output begins in when no prompt is known."""
+        self.after_turn_start: int = 0
+        self.header_first: bool = False
+        """Whether an output begins with a header."""
+        self.header: HeaderGrammar | None = None
+        self.repeats: bool = False
+        self.grammars: list[CallGrammar] = []
+        self.turn_starts: tuple[str, ...] = ()
+        self.turn_end: Literals = Literals({})
+        self.opened: tuple[str, ...] = ()
+        """Ends of a prompt that leave reasoning open."""
+        self.closed: tuple[str, ...] = ()
+        """Ends of a prompt that leave it closed."""
+        self.ids: str = "random"

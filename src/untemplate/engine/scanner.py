@@ -1,0 +1,157 @@
+"""Token ids: which literals in the text are markers, and which were only spelled.
+
+Rules of this module:
+
+* Ids come with their text or before it, never after. They authorise literals in the text, in order; they do not place
+  them: text may lag behind its ids by many characters.
+* With a table of token texts a marker's place is known to the byte. Without it, the first literal at or after the text
+  that was known when the id came is the marker.
+* More literals than ids in one stretch cannot be told apart without the table: all are markers, and that is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, final
+
+TokenBytes = Callable[[int], bytes | None]
+"""The bytes that a token id stands for; None if unknown."""
+
+_REPLACEMENT: Final = "�"
+
+
+@final
+class TokenScanner:
+    """Follows text and ids of one output. Offsets are in characters of the output."""
+
+    def __init__(self, special: dict[str, int], token_bytes: TokenBytes | None, stripped: bool) -> None:
+        self.ids: dict[int, str] = {i: text for text, i in special.items()}
+        self.authorised: set[int] = set()
+        """Where markers begin that an id stands for."""
+        self.ambiguous: list[int] = []
+        self.active: bool = False
+        """Whether any ids have come."""
+        self._special: dict[str, int] = special
+        self._pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))))
+        self._longest: int = max(map(len, special), default=0)
+        self._bytes: TokenBytes | None = token_bytes
+        self._stripped: bool = stripped
+        self._carry: str = ""
+        self._seen: int = 0
+        self._seen_bytes: int = 0
+        self._id_bytes: int = 0
+        self._exact: bool = token_bytes is not None
+        self._pending: dict[str, list[tuple[int, int]]] = {}
+        """Literal → (characters known when its id came, byte at which it must stand or -1), in order."""
+
+    def feed(self, text: str, ids: Sequence[int]) -> str:
+        """Takes a delta; returns its text, with stripped markers put back."""
+        if not self._special:
+            return text
+        if ids:
+            self.active = True
+            if self._stripped:
+                text = self._restore(text, ids)
+            self._expect(text, ids)
+        if self.active:
+            self._find(text)
+        return text
+
+    def discard(self, before: int) -> None:
+        """Markers before this offset will not be asked for again."""
+        if self.authorised:
+            self.authorised = {p for p in self.authorised if p >= before}
+
+    def covers(self, literal: str, start: int) -> bool:
+        """Whether every special token in the literal that begins at ``start`` is one by its id."""
+        for found in self._pattern.finditer(literal):
+            if start + found.start() not in self.authorised:
+                return False
+        return True
+
+    def holds(self, literal: str) -> bool:
+        """Whether a special token is in the literal."""
+        return bool(self._special) and self._pattern.search(literal) is not None
+
+    def _expect(self, text: str, ids: Sequence[int]) -> None:
+        for token in ids:
+            literal = self.ids.get(token)
+            if literal is not None:
+                self._pending.setdefault(literal, []).append((self._seen, self._id_bytes if self._exact else -1))
+            if self._exact:
+                assert self._bytes is not None
+                data = literal.encode() if literal is not None else self._bytes(token)
+                if data is None:
+                    self._exact = False
+                else:
+                    if self._id_bytes == 0 and self._seen == 0 and data[:1] == b" " and text and text[0] != " ":
+                        # Detokenizers drop the first token's leading space.
+                        data = data[1:]
+                    self._id_bytes += len(data)
+
+    def _find(self, text: str) -> None:
+        """Literals that end in this text, each with its id if there is one."""
+        window = self._carry + text
+        start = self._seen - len(self._carry)
+        spelled: dict[str, list[int]] = {}
+        matched: dict[str, int] = {}
+        for found in self._pattern.finditer(window):
+            if found.end() <= len(self._carry):
+                continue
+            literal = found.group()
+            place = start + found.start()
+            if self._take(literal, place, window, found.start()):
+                self.authorised.add(place)
+                matched[literal] = matched.get(literal, 0) + 1
+            else:
+                spelled.setdefault(literal, []).append(place)
+        if not self._exact:
+            for literal, places in spelled.items():
+                if literal in matched:
+                    self.authorised.update(places)
+                    self.ambiguous.extend(places)
+        self._seen += len(text)
+        self._seen_bytes += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        self._carry = window[len(window) - self._longest + 1 :] if self._longest > 1 else ""
+
+    def _take(self, literal: str, place: int, window: str, at: int) -> bool:
+        waiting = self._pending.get(literal)
+        if not waiting:
+            return False
+        known, byte = waiting[0]
+        if place < known:
+            return False
+        if byte >= 0 and self._exact:
+            carry_bytes = len(self._carry.encode("utf-8", "surrogatepass"))
+            here = self._seen_bytes - carry_bytes + len(window[:at].encode("utf-8", "surrogatepass"))
+            if here < byte:
+                return False
+        waiting.pop(0)
+        return True
+
+    def _restore(self, text: str, ids: Sequence[int]) -> str:
+        """Puts stripped markers back where their ids stand among the other tokens of this delta."""
+        if not any(token in self.ids for token in ids):
+            return text
+        parts: list[str] = []
+        rest = text
+        plain = sum(1 for token in ids if token not in self.ids)
+        if not plain:
+            return text + "".join(self.ids[token] for token in ids)
+        for token in ids:
+            literal = self.ids.get(token)
+            if literal is not None:
+                parts.append(literal)
+                continue
+            plain -= 1
+            data = self._bytes(token) if self._bytes is not None else None
+            if plain == 0:
+                piece = rest
+            elif data is None:
+                piece = ""
+            else:
+                piece = rest[: len(data.decode("utf-8", "replace").replace(_REPLACEMENT, ""))]
+            parts.append(piece)
+            rest = rest[len(piece) :]
+        return "".join(parts)

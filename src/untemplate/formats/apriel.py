@@ -1,0 +1,68 @@
+"""ServiceNow Apriel 1.5 and 1.6: a JSON list in ``<tool_calls>``; reasoning up to ``[BEGIN FINAL RESPONSE]``.
+
+* 1.5 begins its reasoning with a sentence of its own and ends the answer with ``[END FINAL RESPONSE]``
+  (unsloth-Apriel-1.5, ``reasoning_prompt``).
+* 1.6 has that sentence in the generation prompt (Apriel-1.6-15b-Thinker, ``reasoning_asst_turn_start``): reasoning
+  begins with the output and only its close is marked.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, Marker, Reasoning, Tools
+from ._common import turn
+from .registry import Entry
+
+TOOLS = Tools(
+    section_open=Marker("\n<tool_calls>"),
+    section_close=Marker("</tool_calls>"),
+    list_open=Marker("["),
+    list_close=Marker("]"),
+    separator=Marker(", "),
+    body=JsonBody(id_key="id"),
+)
+SENTENCE = Marker("Here are my reasoning steps:\n")
+BEGIN = Marker("\n[BEGIN FINAL RESPONSE]\n")
+
+V15_TURN = turn("<|assistant|>\n", "\n<|end|>\n", "[END FINAL RESPONSE]", "[END FINAL RESPONSE]\n<|end|>")
+V16_TURN = turn("\n<|begin_assistant|>\n", "\n<|end|>\n", "[END FINAL RESPONSE]", "[END FINAL RESPONSE]\n<|end|>")
+
+ENTRIES = (
+    Entry(
+        name="apriel_1.5",
+        kind="reasoning",
+        format=Format(
+            name="apriel_1.5",
+            turn=V15_TURN,
+            reasoning=Reasoning(open=SENTENCE, close=BEGIN),
+            special_tokens=("<|end|>",),
+        ),
+        models=("ServiceNow-AI/Apriel-1.5-15b-Thinker",),
+        evidence=("template: unsloth-Apriel-1.5.jinja", "case"),
+    ),
+    Entry(
+        name="apriel_1.6",
+        kind="reasoning",
+        format=Format(
+            name="apriel_1.6",
+            turn=V16_TURN,
+            reasoning=Reasoning(close=BEGIN, start="open"),
+            special_tokens=("<|end|>",),
+        ),
+        models=("ServiceNow-AI/Apriel-1.6-15b-Thinker",),
+        evidence=("template: Apriel-1.6-15b-Thinker-fixed.jinja", "case"),
+    ),
+    Entry(
+        name="apriel_1.5",
+        kind="tool",
+        format=Format(name="apriel_1.5", turn=V15_TURN, tools=(TOOLS,), special_tokens=("<|end|>",)),
+        models=("ServiceNow-AI/Apriel-1.5-15b-Thinker",),
+        evidence=("template: unsloth-Apriel-1.5.jinja", "case"),
+    ),
+    Entry(
+        name="apriel_1.6",
+        kind="tool",
+        format=Format(name="apriel_1.6", turn=V16_TURN, tools=(TOOLS,), special_tokens=("<|end|>",)),
+        models=("ServiceNow-AI/Apriel-1.6-15b-Thinker",),
+        evidence=("template: Apriel-1.6-15b-Thinker-fixed.jinja", "case"),
+    ),
+)

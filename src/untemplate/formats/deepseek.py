@@ -1,0 +1,222 @@
+"""DeepSeek R1, V3, V3.1, V3.2, V4.
+
+* R1 and V3 write the kind, the name, and the arguments in a JSON fence (DeepSeek-R1-Distill-Qwen-32B, lines 17–21;
+  R1-Distill-Llama-8B; llama.cpp's own R1 template). Some of these write no newline before the closing fence.
+* V3.1 writes name, ``<｜tool▁sep｜>``, arguments (DeepSeek-V3.1, the tool_calls branch).
+* V3.2 and V4 write DSML: ``invoke`` and ``parameter`` tags, each parameter saying whether it is a string
+  (DeepSeek-V3.2, the tool_calls branch). V4's section is ``tool_calls`` where V3.2's is ``function_calls``.
+
+R1 always reasons and its prompt ends with ``<think>\\n``; from V3.1 on the prompt says ``<think>`` or ``</think>``.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
+from ._common import turn
+from .registry import Entry
+
+TURN = turn("<｜Assistant｜>", "<｜end▁of▁sentence｜>")
+EOS = "<｜end▁of▁sentence｜>"
+TOOL_TOKENS = (
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜tool▁calls▁end｜>",
+    "<｜tool▁sep｜>",
+)
+
+# -- Reasoning ------------------------------------------------------------------------------------------------------
+
+R1 = Format(
+    name="deepseek_r1",
+    turn=TURN,
+    reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n\n"), start="open"),
+    special_tokens=(EOS, "<think>", "</think>"),
+)
+
+V3_REASONING = Format(
+    name="deepseek_v3",
+    turn=TURN,
+    reasoning=Reasoning(open=Marker("<think>"), close=Marker("</think>")),
+    special_tokens=(EOS, "<think>", "</think>"),
+)
+
+# -- Tools ----------------------------------------------------------------------------------------------------------
+
+SECTION_OPEN = Marker(
+    "<｜tool▁calls▁begin｜>",
+    # The distilled models spell the opener in other ways (llama.cpp common/chat.cpp, DeepSeek R1 handler, 2025-02).
+    ("<｜tool_calls_begin｜>", "<｜tool calls begin｜>", "<｜tool\\_calls\\_begin｜>", "<｜tool▁calls｜>"),
+)
+SECTION_CLOSE = Marker("<｜tool▁calls▁end｜>")
+
+V3 = Format(
+    name="deepseek_v3",
+    turn=TURN,
+    tools=(
+        Tools(
+            section_open=SECTION_OPEN,
+            section_close=SECTION_CLOSE,
+            call_open=Marker("<｜tool▁call▁begin｜>function<｜tool▁sep｜>"),
+            body=NamedBody(name_close=Marker("\n```json\n"), arguments_close=Marker("\n```")),
+            call_close=Marker("<｜tool▁call▁end｜>"),
+            separator=Marker("\n"),
+            optional=("section",),
+        ),
+    ),
+    special_tokens=(EOS, *TOOL_TOKENS),
+)
+
+V31 = Format(
+    name="deepseek_v31",
+    turn=TURN,
+    tools=(
+        Tools(
+            section_open=SECTION_OPEN,
+            section_close=SECTION_CLOSE,
+            call_open=Marker("<｜tool▁call▁begin｜>"),
+            body=NamedBody(name_close=Marker("<｜tool▁sep｜>")),
+            call_close=Marker("<｜tool▁call▁end｜>"),
+            optional=("section",),
+        ),
+    ),
+    special_tokens=(EOS, *TOOL_TOKENS),
+)
+
+
+def _dsml(word: str) -> tuple[str, ...]:
+    """A DSML tag's drift: ``<‖DSML‖``, ``<｜｜DSML｜｜`` (GenericAgent#804: 911 leaks in 28 history files)."""
+    return (word.replace("｜DSML｜", "‖DSML‖"), word.replace("｜DSML｜", "｜｜DSML｜｜"))
+
+
+def _tag(text: str) -> Marker:
+    return Marker(text, _dsml(text))
+
+
+def _section(word: str, *drift: str) -> tuple[Marker, Marker]:
+    """A section's markers, with other words for it. A call may be closed by another word than opened it."""
+    words = (word, *drift)
+    opens = [f"<｜DSML｜{w}>" for w in words]
+    closes = [f"</｜DSML｜{w}>" for w in words]
+    return (
+        Marker(f"\n\n{opens[0]}\n", (*opens[1:], *(d for o in opens for d in _dsml(o)))),
+        Marker(closes[0], (*closes[1:], *(d for c in closes for d in _dsml(c)))),
+    )
+
+
+def _dsml_tools(section: tuple[Marker, Marker]) -> Tools:
+    return Tools(
+        section_open=section[0],
+        section_close=section[1],
+        call_open=_tag('<｜DSML｜invoke name="'),
+        body=NamedBody(
+            name_close=Marker('">\n'),
+            arguments=TaggedArguments(
+                key_open=_tag('<｜DSML｜parameter name="'),
+                key='{key}" string="{string}',
+                key_close=Marker('">'),
+                value_close=_tag("</｜DSML｜parameter>\n"),
+            ),
+        ),
+        call_close=_tag("</｜DSML｜invoke>\n"),
+        # The section's opener is left out at long context (vllm#48931).
+        optional=("section",),
+    )
+
+
+V32 = Format(
+    name="deepseek_v32",
+    turn=TURN,
+    tools=(_dsml_tools(_section("function_calls")),),
+    special_tokens=(EOS, "｜DSML｜"),
+)
+
+V4 = Format(
+    name="deepseek_v4",
+    turn=TURN,
+    # ``toolcalls``: vllm#51914.
+    tools=(_dsml_tools(_section("tool_calls", "toolcalls")),),
+    special_tokens=(EOS, "｜DSML｜"),
+)
+
+ENTRIES = (
+    Entry(
+        name="deepseek_r1",
+        kind="reasoning",
+        format=R1,
+        aliases=("deepseek-r1",),
+        models=("deepseek-ai/DeepSeek-R1*", "Qwen/QwQ-32B"),
+        engines=("vllm", "sglang", "dynamo"),
+        evidence=(
+            "template: deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja",
+            "template: deepseek-ai-DeepSeek-R1-Distill-Llama-8B.jinja",
+            "template: llama-cpp-deepseek-r1.jinja",
+            "case",
+        ),
+    ),
+    Entry(
+        name="deepseek_v3",
+        kind="reasoning",
+        format=V3_REASONING,
+        aliases=("deepseek-v3", "deepseek_v31", "deepseek-v31"),
+        models=("deepseek-ai/DeepSeek-V3.1*",),
+        engines=("vllm", "sglang"),
+        evidence=("template: deepseek-ai-DeepSeek-V3.1.jinja", "case"),
+    ),
+    Entry(
+        name="deepseek_v32",
+        kind="reasoning",
+        format=V3_REASONING.extend(name="deepseek_v32"),
+        models=("deepseek-ai/DeepSeek-V3.2*",),
+        engines=("vllm",),
+        evidence=("template: deepseek-ai-DeepSeek-V3.2.jinja", "case"),
+    ),
+    Entry(
+        name="deepseek_v4",
+        kind="reasoning",
+        format=V3_REASONING.extend(name="deepseek_v4"),
+        models=("deepseek-ai/DeepSeek-V4*",),
+        engines=("vllm",),
+        evidence=("case",),
+    ),
+    Entry(
+        name="deepseek_v3",
+        kind="tool",
+        format=V3,
+        aliases=("deepseekv3", "deepseek"),
+        models=("deepseek-ai/DeepSeek-V3-*", "deepseek-ai/DeepSeek-R1*"),
+        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
+        evidence=(
+            "template: deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja",
+            "template: llama-cpp-deepseek-r1.jinja",
+            "case",
+        ),
+    ),
+    Entry(
+        name="deepseek_v31",
+        kind="tool",
+        format=V31,
+        aliases=("deepseekv31",),
+        models=("deepseek-ai/DeepSeek-V3.1*",),
+        engines=("vllm", "sglang", "dynamo"),
+        evidence=("template: deepseek-ai-DeepSeek-V3.1.jinja", "case"),
+    ),
+    Entry(
+        name="deepseek_v32",
+        kind="tool",
+        format=V32,
+        aliases=("deepseekv32",),
+        models=("deepseek-ai/DeepSeek-V3.2*",),
+        engines=("vllm", "sglang", "dynamo"),
+        evidence=("template: deepseek-ai-DeepSeek-V3.2.jinja", "case"),
+    ),
+    Entry(
+        name="deepseek_v4",
+        kind="tool",
+        format=V4,
+        aliases=("deepseekv4",),
+        models=("deepseek-ai/DeepSeek-V4*",),
+        engines=("vllm", "sglang", "dynamo"),
+        evidence=("case",),
+    ),
+)

@@ -1,0 +1,37 @@
+"""Firefunction v2: a JSON list behind the word ``functools``.
+
+Rests on the template of llama-3-firefunction-v2 (the system message; the tool_calls branch) and on the cases.
+"""
+
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, Marker, Tools
+from ._common import turn
+from .registry import Entry
+
+FIREFUNCTION_V2 = Format(
+    name="firefunction_v2",
+    turn=turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"),
+    tools=(
+        Tools(
+            section_open=Marker(" functools"),
+            list_open=Marker("["),
+            list_close=Marker("]"),
+            separator=Marker(", "),
+            body=JsonBody(),
+        ),
+    ),
+    special_tokens=("<|eot_id|>",),
+)
+
+ENTRIES = (
+    Entry(
+        name="firefunction_v2",
+        kind="tool",
+        format=FIREFUNCTION_V2,
+        models=("fireworks-ai/llama-3-firefunction-v2",),
+        engines=("llama.cpp",),
+        evidence=("template: fireworks-ai-llama-3-firefunction-v2.jinja", "case"),
+    ),
+)

@@ -1,0 +1,34 @@
+"""GigaChat 3: a message of the role ``function call`` that holds one JSON object.
+
+Rests on the template of GigaChat3-10B-A1.8B (macro ``render_function_call``, namespace ``add_tokens``) and on the
+cases: the model ends its own message and opens the next.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, Marker, Tools
+from ._common import turn
+from .registry import Entry
+
+GIGACHAT3 = Format(
+    name="gigachat3",
+    turn=turn("assistant<|role_sep|>\n", "<|message_sep|>\n\n", "</s>"),
+    tools=(
+        Tools(
+            call_open=Marker("<|message_sep|>\n\nfunction call<|role_sep|>\n", ("function call<|role_sep|>",)),
+            body=JsonBody(),
+        ),
+    ),
+    special_tokens=("</s>", "<|message_sep|>", "<|role_sep|>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="gigachat3",
+        kind="tool",
+        format=GIGACHAT3,
+        models=("ai-sage/GigaChat3-*",),
+        engines=("vllm", "sglang", "llama.cpp"),
+        evidence=("template: GigaChat3-10B-A1.8B.jinja", "case"),
+    ),
+)

@@ -1,0 +1,103 @@
+"""GLM 4.5, 4.6 and 4.7: a name, then ``<arg_key>`` and ``<arg_value>`` pairs, inside ``<tool_call>``.
+
+Rests on the templates of GLM-4.6 (a newline after name, keys and values) and GLM-4.7-Flash (none), and on the cases.
+Strings are written as they are, everything else as JSON; the schema says which is which.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
+from ._common import turn
+from .registry import Entry
+
+TOKENS = (
+    "<|user|>",
+    "<|observation|>",
+    "<|endoftext|>",
+    "<tool_call>",
+    "</tool_call>",
+    "<arg_key>",
+    "</arg_key>",
+    "<arg_value>",
+    "</arg_value>",
+)
+ENDS = ("<|user|>", "<|observation|>", "<|endoftext|>")
+# GLM-4.7 closes a key twice: <arg_key>path</arg_key></arg_key> (vllm#47190, #54971).
+KEY_DRIFT = ("</arg_key></arg_key>",)
+
+GLM45_REASONING = Format(
+    name="glm45",
+    turn=turn("<|assistant|>", *ENDS),
+    reasoning=Reasoning(open=Marker("\n<think>"), close=Marker("</think>\n")),
+    special_tokens=("<|user|>", "<|observation|>", "<|endoftext|>", "<think>", "</think>"),
+)
+
+GLM45 = Format(
+    name="glm45",
+    turn=turn("<|assistant|>", *ENDS),
+    tools=(
+        Tools(
+            call_open=Marker("\n<tool_call>"),
+            body=NamedBody(
+                name_close=Marker("\n"),
+                arguments=TaggedArguments(
+                    key_open=Marker("<arg_key>"),
+                    key_close=Marker("</arg_key>\n", KEY_DRIFT),
+                    value_open=Marker("<arg_value>"),
+                    value_close=Marker("</arg_value>\n"),
+                ),
+            ),
+            call_close=Marker("</tool_call>"),
+        ),
+    ),
+    special_tokens=TOKENS,
+)
+
+GLM47_REASONING = GLM45_REASONING.extend(
+    name="glm47", reasoning__open=Marker("<think>"), reasoning__close=Marker("</think>")
+)
+
+GLM47 = GLM45.extend(
+    name="glm47",
+    tools__0__call_open=Marker("<tool_call>"),
+    tools__0__body__name_close=None,
+    tools__0__body__arguments__key_close=Marker("</arg_key>", KEY_DRIFT),
+    tools__0__body__arguments__value_close=Marker("</arg_value>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="glm45",
+        kind="reasoning",
+        format=GLM45_REASONING,
+        models=("zai-org/GLM-4.5*", "zai-org/GLM-4.6*"),
+        engines=("vllm", "sglang", "dynamo"),
+        evidence=("template: GLM-4.6.jinja", "case"),
+    ),
+    Entry(
+        name="glm47",
+        kind="reasoning",
+        format=GLM47_REASONING,
+        models=("zai-org/GLM-4.7*", "zai-org/GLM-5*"),
+        engines=("vllm",),
+        evidence=("template: GLM-4.7-Flash.jinja", "case"),
+    ),
+    Entry(
+        name="glm45",
+        kind="tool",
+        format=GLM45,
+        aliases=("glm", "glm45_moe"),
+        models=("zai-org/GLM-4.5*", "zai-org/GLM-4.6*"),
+        engines=("vllm", "sglang", "vllm.rs", "dynamo"),
+        evidence=("template: GLM-4.6.jinja", "case"),
+    ),
+    Entry(
+        name="glm47",
+        kind="tool",
+        format=GLM47,
+        aliases=("glm47_moe",),
+        models=("zai-org/GLM-4.7*", "zai-org/GLM-5*"),
+        engines=("vllm", "sglang", "vllm.rs", "dynamo"),
+        evidence=("template: GLM-4.7-Flash.jinja", "case"),
+    ),
+)

@@ -1,0 +1,94 @@
+"""IBM Granite 3 and 4.
+
+* Granite 3 writes ``<|tool_call|>`` and a JSON list (granite-3.3-2B-Instruct, the system message says so; cases).
+  Its reasoning begins and ends with a sentence in 3.2, with ``<think>`` and ``<response>`` tags in 3.3.
+* Granite 4 writes what Hermes writes (granite-4.0, the tool_calls branch).
+"""
+
+from __future__ import annotations
+
+from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
+from ._common import turn
+from .registry import Entry
+
+TURN = turn("<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>")
+
+REASONING = Format(
+    name="granite",
+    turn=TURN,
+    reasoning=Reasoning(
+        open=Marker("Here is my thought process:\n\n", ("Here's my thought process:",)),
+        close=Marker("\n\nHere is my response:\n\n", ("Here's my response:",)),
+    ),
+    special_tokens=("<|end_of_text|>",),
+)
+
+GRANITE = Format(
+    name="granite",
+    turn=TURN,
+    tools=(
+        Tools(
+            section_open=Marker("<|tool_call|>", ("<tool_call>",)),
+            list_open=Marker("["),
+            list_close=Marker("]"),
+            list_optional=True,
+            separator=Marker(", "),
+            body=JsonBody(),
+        ),
+    ),
+    special_tokens=("<|end_of_text|>", "<|tool_call|>"),
+)
+
+GRANITE4 = Format(
+    name="granite4",
+    turn=TURN,
+    tools=(
+        Tools(
+            call_open=Marker("<tool_call>\n"),
+            call_close=Marker("\n</tool_call>"),
+            separator=Marker("\n"),
+            body=JsonBody(),
+        ),
+    ),
+    special_tokens=("<|end_of_text|>", "<tool_call>", "</tool_call>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="granite",
+        kind="reasoning",
+        format=REASONING,
+        models=("ibm-granite/granite-3.2-*",),
+        engines=("vllm", "dynamo"),
+        evidence=("case",),
+    ),
+    Entry(
+        name="granite33",
+        kind="reasoning",
+        format=Format(
+            name="granite33",
+            turn=TURN,
+            reasoning=Reasoning(open=Marker("<think>"), close=Marker("</think>")),
+            content=Content(open=Marker("<response>"), close=Marker("</response>"), written="with_reasoning"),
+            special_tokens=("<|end_of_text|>",),
+        ),
+        models=("ibm-granite/granite-3.3-*",),
+        evidence=("template: ibm-granite-granite-3.3-2B-Instruct.jinja",),
+    ),
+    Entry(
+        name="granite",
+        kind="tool",
+        format=GRANITE,
+        models=("ibm-granite/granite-3.*",),
+        engines=("vllm", "llama.cpp"),
+        evidence=("template: ibm-granite-granite-3.3-2B-Instruct.jinja", "case"),
+    ),
+    Entry(
+        name="granite4",
+        kind="tool",
+        format=GRANITE4,
+        models=("ibm-granite/granite-4.*",),
+        engines=("vllm",),
+        evidence=("template: ibm-granite-granite-4.0.jinja", "case"),
+    ),
+)

@@ -1,0 +1,35 @@
+"""InternLM 2.5 and 3: a JSON object between ``<|action_start|><|plugin|>`` and ``<|action_end|>``.
+
+Rests on the cases.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, Marker, Tools
+from ._common import turn
+from .registry import Entry
+
+INTERNLM = Format(
+    name="internlm",
+    turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
+    tools=(
+        Tools(
+            call_open=Marker("<|action_start|><|plugin|>\n", ("<|action_start|> <|plugin|>",)),
+            call_close=Marker("<|action_end|>"),
+            body=JsonBody(arguments_key="parameters", accepted_arguments_keys=("arguments",)),
+        ),
+    ),
+    special_tokens=("<|im_end|>", "<|action_start|>", "<|action_end|>", "<|plugin|>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="internlm",
+        kind="tool",
+        format=INTERNLM,
+        aliases=("internlm2",),
+        models=("internlm/internlm2_5-*-chat", "internlm/internlm3-*-instruct"),
+        engines=("vllm",),
+        evidence=("case",),
+    ),
+)

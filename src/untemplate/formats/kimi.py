@@ -1,0 +1,128 @@
+"""Kimi K2 and K3.
+
+* K2 names a call ``functions.{name}:{index}`` and uses that as its id; the index counts on through the conversation
+  (Kimi-K2-Instruct, ``tool_call_counter``).
+* K3 writes everything in ``<|open|>tag attr="…"<|sep|>`` … ``<|close|>tag<|sep|>``, attributes escaped, values typed
+  and as they are (Kimi-K3, macros ``open_tag``, ``xtml_type``, ``render_assistant``). Indices begin at 1 in every
+  turn, so they are no ids (sglang#33343: more than sixty requests that collide).
+"""
+
+from __future__ import annotations
+
+from ..format import Content, Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
+from ._common import turn
+from .registry import Entry
+
+K2_TURN = turn("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>", "[EOS]")
+
+K2_REASONING = Format(
+    name="kimi_k2",
+    turn=K2_TURN,
+    reasoning=Reasoning(open=Marker("<think>"), close=Marker("</think>")),
+    special_tokens=("<|im_end|>", "<think>", "</think>"),
+)
+
+K2 = Format(
+    name="kimi_k2",
+    turn=K2_TURN,
+    tools=(
+        Tools(
+            section_open=Marker("<|tool_calls_section_begin|>", ("<|tool_call_section_begin|>",)),
+            section_close=Marker("<|tool_calls_section_end|>", ("<|tool_call_section_end|>",)),
+            call_open=Marker("<|tool_call_begin|>"),
+            body=NamedBody(name="functions.{name}:{index}", name_close=Marker("<|tool_call_argument_begin|>")),
+            call_close=Marker("<|tool_call_end|>"),
+            optional=("section",),
+        ),
+    ),
+    ids="functions.{name}:{index}",
+    special_tokens=(
+        "<|im_end|>",
+        "<|tool_calls_section_begin|>",
+        "<|tool_call_begin|>",
+        "<|tool_call_argument_begin|>",
+        "<|tool_call_end|>",
+        "<|tool_calls_section_end|>",
+    ),
+)
+
+K3_TURN = turn(
+    '<|open|>message role="assistant"<|sep|>',
+    "<|close|>message<|sep|><|end_of_msg|>",
+    "<|close|>message<|sep|>",
+    "<|end_of_msg|>",
+)
+K3_CONTENT = Content(open=Marker("<|open|>response<|sep|>"), close=Marker("<|close|>response<|sep|>"))
+K3_TOKENS = ("<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>")
+
+K3_REASONING = Format(
+    name="kimi_k3",
+    turn=K3_TURN,
+    reasoning=Reasoning(open=Marker("<|open|>think<|sep|>"), close=Marker("<|close|>think<|sep|>"), start="open"),
+    content=K3_CONTENT,
+    special_tokens=K3_TOKENS,
+)
+
+K3 = Format(
+    name="kimi_k3",
+    turn=K3_TURN,
+    content=K3_CONTENT,
+    tools=(
+        Tools(
+            section_open=Marker("<|open|>tools<|sep|>"),
+            section_close=Marker("<|close|>tools<|sep|>"),
+            call_open=Marker('<|open|>call tool="'),
+            body=NamedBody(
+                name='{name}" index="{index}',
+                name_close=Marker('"<|sep|>'),
+                arguments=TaggedArguments(
+                    key_open=Marker('<|open|>argument key="'),
+                    key='{key}" type="{type}',
+                    key_close=Marker('"<|sep|>'),
+                    value_close=Marker("<|close|>argument<|sep|>"),
+                ),
+                escape="xml",
+                index_base=1,
+            ),
+            call_close=Marker("<|close|>call<|sep|>"),
+            optional=("section",),
+        ),
+    ),
+    special_tokens=K3_TOKENS,
+)
+
+ENTRIES = (
+    Entry(
+        name="kimi_k2",
+        kind="reasoning",
+        format=K2_REASONING,
+        models=("moonshotai/Kimi-K2-Thinking", "moonshotai/Kimi-K2.5"),
+        engines=("vllm", "sglang", "dynamo"),
+        evidence=("case",),
+    ),
+    Entry(
+        name="kimi_k3",
+        kind="reasoning",
+        format=K3_REASONING,
+        models=("moonshotai/Kimi-K3",),
+        engines=("vllm",),
+        evidence=("template: Kimi-K3.jinja", "case"),
+    ),
+    Entry(
+        name="kimi_k2",
+        kind="tool",
+        format=K2,
+        aliases=("kimik2",),
+        models=("moonshotai/Kimi-K2-*", "moonshotai/Kimi-K2.5"),
+        engines=("vllm", "sglang", "vllm.rs", "dynamo"),
+        evidence=("template: Kimi-K2-Instruct.jinja", "template: moonshotai-Kimi-K2.jinja", "case"),
+    ),
+    Entry(
+        name="kimi_k3",
+        kind="tool",
+        format=K3,
+        models=("moonshotai/Kimi-K3",),
+        engines=("vllm", "sglang"),
+        evidence=("template: Kimi-K3.jinja", "case"),
+    ),
+)

@@ -1,0 +1,49 @@
+"""Liquid LFM2: a list of Python calls in ``<|tool_call_start|>`` … ``<|tool_call_end|>``, or the same as JSON.
+
+Rests on FAILURE_MODES 9 (llama.cpp#23838: ``<|tool_call_start|>[web_search_exa(query='…', numResults=5)]``) and on
+the template of LFM2-8B-A1B, which renders no calls.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, LiteralArguments, Marker, NamedBody, Tools
+from ._common import turn
+from .registry import Entry
+
+SECTION_OPEN, SECTION_CLOSE = Marker("<|tool_call_start|>"), Marker("<|tool_call_end|>")
+
+LFM2 = Format(
+    name="lfm2",
+    turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
+    tools=(
+        Tools(
+            section_open=SECTION_OPEN,
+            section_close=SECTION_CLOSE,
+            list_open=Marker("["),
+            list_close=Marker("]"),
+            separator=Marker(", "),
+            body=NamedBody(arguments=LiteralArguments()),
+        ),
+        Tools(
+            section_open=SECTION_OPEN,
+            section_close=SECTION_CLOSE,
+            list_open=Marker("["),
+            list_close=Marker("]"),
+            list_optional=True,
+            separator=Marker(", "),
+            body=JsonBody(),
+        ),
+    ),
+    special_tokens=("<|im_end|>", "<|tool_call_start|>", "<|tool_call_end|>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="lfm2",
+        kind="tool",
+        format=LFM2,
+        models=("LiquidAI/LFM2-*", "LiquidAI/LFM2.5-*"),
+        engines=("vllm", "sglang", "llama.cpp"),
+        evidence=("template: LFM2-8B-A1B.jinja", "ggml-org/llama.cpp#23838"),
+    ),
+)

@@ -1,0 +1,95 @@
+"""Llama 3.1, 3.2, 3.3 and 4.
+
+* Llama 3 writes a bare JSON object, ``{"name": …, "parameters": …}`` (Llama-3.1-8B-Instruct, the tool_calls branch),
+  also behind ``<|python_tag|>``. Several calls are separated by ``; `` (cases; llama.cpp#20260).
+* Llama 4 writes Python calls in ``<|python_start|>[…]<|python_end|>`` (cases), the same list bare, and JSON like
+  Llama 3's in either place (vllm#46863, #46890).
+"""
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, LiteralArguments, Marker, NamedBody, Tools
+from ._common import turn
+from .registry import Entry
+
+BODY = JsonBody(arguments_key="parameters", accepted_arguments_keys=("arguments",))
+
+LLAMA3_JSON = Format(
+    name="llama3_json",
+    turn=turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", "<|eom_id|>"),
+    tools=(
+        Tools(body=BODY, separator=Marker("; ")),
+        Tools(body=BODY, call_open=Marker("<|python_tag|>"), separator=Marker("; ")),
+    ),
+    special_tokens=("<|eot_id|>", "<|eom_id|>", "<|python_tag|>"),
+)
+
+PYTHON_LIST = Tools(
+    body=NamedBody(arguments=LiteralArguments()),
+    list_open=Marker("["),
+    list_close=Marker("]"),
+    separator=Marker(", "),
+)
+SECTION_OPEN, SECTION_CLOSE = Marker("<|python_start|>"), Marker("<|python_end|>")
+
+LLAMA4_PYTHONIC = Format(
+    name="llama4_pythonic",
+    turn=turn("<|header_start|>assistant<|header_end|>\n\n", "<|eot|>", "<|eom|>"),
+    tools=(
+        Tools(
+            section_open=SECTION_OPEN,
+            section_close=SECTION_CLOSE,
+            body=PYTHON_LIST.body,
+            list_open=PYTHON_LIST.list_open,
+            list_close=PYTHON_LIST.list_close,
+            separator=PYTHON_LIST.separator,
+        ),
+        Tools(section_open=SECTION_OPEN, section_close=SECTION_CLOSE, body=BODY, separator=Marker("; ")),
+        PYTHON_LIST,
+        Tools(body=BODY, separator=Marker("; ")),
+    ),
+    special_tokens=("<|eot|>", "<|eom|>", "<|python_start|>", "<|python_end|>"),
+)
+
+LLAMA4_JSON = Format(
+    name="llama4_json",
+    turn=LLAMA4_PYTHONIC.turn,
+    tools=(
+        Tools(body=BODY, separator=Marker("; ")),
+        Tools(section_open=SECTION_OPEN, section_close=SECTION_CLOSE, body=BODY, separator=Marker("; ")),
+    ),
+    special_tokens=LLAMA4_PYTHONIC.special_tokens,
+)
+
+ENTRIES = (
+    Entry(
+        name="llama3_json",
+        kind="tool",
+        format=LLAMA3_JSON,
+        aliases=("llama3", "llama"),
+        models=("meta-llama/Llama-3.1-*", "meta-llama/Llama-3.2-*", "meta-llama/Llama-3.3-*"),
+        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
+        evidence=(
+            "template: meta-llama-Llama-3.1-8B-Instruct.jinja",
+            "template: meta-llama-Llama-3.2-3B-Instruct.jinja",
+            "template: meta-llama-Llama-3.3-70B-Instruct.jinja",
+            "case",
+        ),
+    ),
+    Entry(
+        name="llama4_pythonic",
+        kind="tool",
+        format=LLAMA4_PYTHONIC,
+        models=("meta-llama/Llama-4-*",),
+        engines=("vllm",),
+        evidence=("case",),
+    ),
+    Entry(
+        name="llama4_json",
+        kind="tool",
+        format=LLAMA4_JSON,
+        models=("meta-llama/Llama-4-*",),
+        engines=("vllm",),
+        evidence=("vllm-project/vllm#46863: Llama 4 writes JSON calls (read 2026-11-21)",),
+    ),
+)

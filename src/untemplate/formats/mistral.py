@@ -1,0 +1,76 @@
+"""Mistral: ``[TOOL_CALLS]`` and then either ``name[ARGS]{…}`` per call or one JSON list; ``[THINK]`` for reasoning.
+
+* ``[TOOL_CALLS]name[ARGS]{…}`` (tokenizer v11 and later): Ministral-3-14B-Reasoning-2512, Devstral-Small-2507.
+* ``[TOOL_CALLS]name[CALL_ID]123456789[ARGS]{…}``: Mistral-Small-3.2-24B-Instruct-2506.
+* ``[TOOL_CALLS][{"name": …, "arguments": …, "id": …}]`` (v3 to v7): Mistral-Nemo-Instruct-2407.
+
+Ids are nine alphanumerics: the templates raise on any other (Mistral-Nemo, Mistral-Small-3.2).
+"""
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, Tools
+from ._common import turn
+from .registry import Entry
+
+TURN = turn("[/INST]", "</s>")
+
+NAMED = Tools(
+    call_open=Marker("[TOOL_CALLS]"),
+    body=NamedBody(name_close=Marker("[ARGS]"), id_open=Marker("[CALL_ID]")),
+)
+JSON_LIST = Tools(
+    section_open=Marker("[TOOL_CALLS]"),
+    list_open=Marker("["),
+    list_close=Marker("]"),
+    list_optional=True,
+    separator=Marker(", "),
+    body=JsonBody(id_key="id"),
+)
+
+REASONING = Format(
+    name="mistral",
+    turn=TURN,
+    reasoning=Reasoning(open=Marker("[THINK]"), close=Marker("[/THINK]")),
+    special_tokens=("</s>", "[THINK]", "[/THINK]"),
+)
+
+MISTRAL = Format(
+    name="mistral",
+    turn=TURN,
+    tools=(NAMED, JSON_LIST),
+    ids="alphanumeric9",
+    special_tokens=("</s>", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"),
+)
+
+ENTRIES = (
+    Entry(
+        name="mistral",
+        kind="reasoning",
+        format=REASONING,
+        models=("mistralai/Magistral-*", "mistralai/Ministral-3-*-Reasoning-*"),
+        engines=("vllm", "sglang"),
+        evidence=("template: mistralai-Ministral-3-14B-Reasoning-2512.jinja", "case"),
+    ),
+    Entry(
+        name="mistral",
+        kind="tool",
+        format=MISTRAL,
+        models=("mistralai/*",),
+        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
+        evidence=(
+            "template: mistralai-Ministral-3-14B-Reasoning-2512.jinja",
+            "template: unsloth-mistral-Devstral-Small-2507.jinja",
+            "template: Mistral-Small-3.2-24B-Instruct-2506.jinja",
+            "template: mistralai-Mistral-Nemo-Instruct-2407.jinja",
+            "case",
+        ),
+    ),
+    Entry(
+        name="mistral_v3",
+        kind="tool",
+        format=MISTRAL.extend(name="mistral_v3", tools=(JSON_LIST, NAMED)),
+        models=("mistralai/Mistral-Nemo-Instruct-2407", "mistralai/Mistral-7B-Instruct-v0.3"),
+        evidence=("template: mistralai-Mistral-Nemo-Instruct-2407.jinja", "case"),
+    ),
+)

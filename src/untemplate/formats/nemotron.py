@@ -1,0 +1,82 @@
+"""NVIDIA Nemotron Nano v2 and Nemotron 3.
+
+* Nano v2 writes a JSON list in ``<TOOLCALL>`` (NVIDIA-Nemotron-Nano-v2, the tool_calls branch); the prompt ends with
+  ``<think>\\n``, or ``<think></think>`` where thinking is off.
+* Nemotron 3 writes what Qwen3-Coder writes (cases), and its prompt ends like Nano v2's.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, Marker, Reasoning, Tools
+from . import qwen3_coder
+from ._common import turn
+from .registry import Entry
+
+NANO_TURN = turn("<SPECIAL_11>Assistant\n", "\n<SPECIAL_12>\n")
+
+NANO_REASONING = Format(
+    name="nemotron_nano_v2",
+    turn=NANO_TURN,
+    reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n"), start="open"),
+    special_tokens=("<SPECIAL_12>",),
+)
+
+NANO = Format(
+    name="nemotron_nano_v2",
+    turn=NANO_TURN,
+    tools=(
+        Tools(
+            section_open=Marker("\n<TOOLCALL>"),
+            section_close=Marker("</TOOLCALL>"),
+            list_open=Marker("["),
+            list_close=Marker("]"),
+            list_optional=True,
+            separator=Marker(", "),
+            body=JsonBody(),
+        ),
+    ),
+    special_tokens=("<SPECIAL_12>",),
+)
+
+V3_REASONING = Format(
+    name="nemotron_v3",
+    turn=qwen3_coder.QWEN3_CODER.turn,
+    reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n"), start="open"),
+    special_tokens=("<|im_end|>", "<think>", "</think>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="nemotron_nano_v2",
+        kind="reasoning",
+        format=NANO_REASONING,
+        models=("nvidia/NVIDIA-Nemotron-Nano-*-v2",),
+        engines=("llama.cpp",),
+        evidence=("template: NVIDIA-Nemotron-Nano-v2.jinja", "case"),
+    ),
+    Entry(
+        name="nemotron_v3",
+        kind="reasoning",
+        format=V3_REASONING,
+        aliases=("nemotron_3",),
+        models=("nvidia/NVIDIA-Nemotron-3-*",),
+        engines=("vllm", "sglang"),
+        evidence=("case",),
+    ),
+    Entry(
+        name="nemotron_nano_v2",
+        kind="tool",
+        format=NANO,
+        models=("nvidia/NVIDIA-Nemotron-Nano-*-v2",),
+        engines=("llama.cpp",),
+        evidence=("template: NVIDIA-Nemotron-Nano-v2.jinja", "case"),
+    ),
+    Entry(
+        name="nemotron_v3",
+        kind="tool",
+        format=qwen3_coder.QWEN3_CODER.extend(name="nemotron_v3"),
+        aliases=("nemotron_3",),
+        models=("nvidia/NVIDIA-Nemotron-3-*",),
+        evidence=("case",),
+    ),
+)

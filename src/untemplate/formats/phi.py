@@ -1,0 +1,46 @@
+"""Phi-4-mini: a JSON list behind the word ``functools``, or between its own tokens.
+
+Rests on the cases. The model's own tokens are ``<|tool_call|>`` … ``<|/tool_call|>`` (FAILURE_MODES 1).
+"""
+
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, Marker, Tools
+from ._common import turn
+from .registry import Entry
+
+PHI4_MINI_JSON = Format(
+    name="phi4_mini_json",
+    turn=turn("<|assistant|>", "<|end|>"),
+    tools=(
+        Tools(
+            section_open=Marker("functools"),
+            list_open=Marker("["),
+            list_close=Marker("]"),
+            separator=Marker(", "),
+            body=JsonBody(),
+        ),
+        Tools(
+            section_open=Marker("<|tool_call|>"),
+            section_close=Marker("<|/tool_call|>"),
+            list_open=Marker("["),
+            list_close=Marker("]"),
+            list_optional=True,
+            separator=Marker(", "),
+            body=JsonBody(),
+        ),
+    ),
+    special_tokens=("<|end|>", "<|tool_call|>", "<|/tool_call|>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="phi4_mini_json",
+        kind="tool",
+        format=PHI4_MINI_JSON,
+        models=("microsoft/Phi-4-mini-instruct",),
+        engines=("vllm",),
+        evidence=("case",),
+    ),
+)

@@ -1,0 +1,53 @@
+"""Formats of no family: ``passthrough`` (text as it comes), ``identity`` (no reasoning) and ``json`` (bare JSON calls).
+
+Rests on spec 5, which names ``passthrough`` and ``json``; ``identity`` is vLLM's reasoning parser of that name. The
+templates without tool markup (gemma-2-2b-it, Phi-3.5-mini-instruct, rwkv-world) need nothing more than passthrough.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, Marker, Tools
+from ._common import turn
+from .registry import Entry
+
+JSON = Format(
+    name="json",
+    turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
+    tools=(
+        Tools(
+            body=JsonBody(),
+            list_open=Marker("["),
+            list_close=Marker("]"),
+            list_optional=True,
+            separator=Marker(", ", ("; ", "\n")),
+        ),
+    ),
+)
+
+ENTRIES = (
+    Entry(
+        name="identity",
+        kind="reasoning",
+        format=Format(name="identity"),
+        aliases=("passthrough",),
+        models=("any",),
+        engines=("vllm",),
+        evidence=("vLLM vllm/reasoning/identity_reasoning_parser.py (read 2026-11-21)",),
+    ),
+    Entry(
+        name="passthrough",
+        kind="tool",
+        format=Format(name="passthrough"),
+        models=("any",),
+        engines=("vllm.rs",),
+        evidence=("spec 5", "template: google-gemma-2-2b-it.jinja", "template: microsoft-Phi-3.5-mini-instruct.jinja"),
+    ),
+    Entry(
+        name="json",
+        kind="tool",
+        format=JSON,
+        models=("any",),
+        engines=("vllm.rs", "sglang"),
+        evidence=("spec 5",),
+    ),
+)

@@ -1,0 +1,36 @@
+"""Pythonic: a bare list of Python calls, ``[get_weather(city='Paris'), ping()]``.
+
+Rests on the cases. A line that begins with ``[`` and an offered name and ``(`` is such a list; nothing else is.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, LiteralArguments, Marker, NamedBody, Tools
+from ._common import turn
+from .registry import Entry
+
+TOOLS = Tools(
+    body=NamedBody(arguments=LiteralArguments()),
+    list_open=Marker("["),
+    list_close=Marker("]"),
+    separator=Marker(", "),
+)
+
+PYTHONIC = Format(
+    name="pythonic",
+    turn=turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", "<|eom_id|>"),
+    tools=(TOOLS,),
+    special_tokens=("<|eot_id|>", "<|eom_id|>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="pythonic",
+        kind="tool",
+        format=PYTHONIC,
+        aliases=("gemma3",),
+        models=("meta-llama/Llama-3.2-*", "Team-ACE/ToolACE-8B", "fixie-ai/ultravox-v0_4-ToolACE-8B", "google/gemma-3-*"),
+        engines=("vllm", "sglang", "vllm.rs", "dynamo"),
+        evidence=("case",),
+    ),
+)

@@ -1,0 +1,37 @@
+"""Qwen3's reasoning: ``<think>`` … ``</think>``, written by the model or begun by the generation prompt.
+
+Rests on the templates of Qwen3-0.6B (no block, or an empty one when thinking is off), Qwen3.5-4B (always a block,
+open or empty) and QwQ-32B: the prompt says which, so the start state without a prompt is closed.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, Marker, Reasoning
+from ._common import turn
+from .registry import Entry
+
+QWEN3 = Format(
+    name="qwen3",
+    turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
+    reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n\n")),
+    special_tokens=("<|im_end|>", "<think>", "</think>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="qwen3",
+        kind="reasoning",
+        format=QWEN3,
+        models=("Qwen/Qwen3-*", "Qwen/Qwen3.5-*", "Qwen/Qwen3.6-*"),
+        engines=("vllm", "sglang", "dynamo"),
+        evidence=("template: Qwen-Qwen3-0.6B.jinja", "template: Qwen3.5-4B.jinja", "case"),
+    ),
+    Entry(
+        name="qwen3-thinking",
+        kind="reasoning",
+        format=QWEN3.extend(name="qwen3-thinking", reasoning__start="open"),
+        models=("Qwen/Qwen3-*-Thinking-2507", "Qwen/QwQ-32B"),
+        engines=("sglang",),
+        evidence=("template: Qwen-QwQ-32B.jinja",),
+    ),
+)

@@ -1,0 +1,51 @@
+"""Qwen3-Coder: ``<function=name>`` with one ``<parameter=key>`` tag per argument, inside ``<tool_call>``.
+
+Rests on the templates of Qwen3-Coder and Qwen3.5-4B. Each value stands on lines of its own: one newline a side is
+markup. Objects and lists are JSON, everything else is plain text, typed by the tool's schema.
+
+The models drop ``<tool_call>`` and begin with ``<function=`` (ollama#16686, #17353, #18530; vllm#22975;
+llama.cpp#16932), hence ``optional``.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, Marker, NamedBody, TaggedArguments, Tools
+from ._common import turn
+from .registry import Entry
+
+TOOLS = Tools(
+    call_open=Marker("<tool_call>\n"),
+    body=NamedBody(
+        name_open=Marker("<function="),
+        name_close=Marker(">\n"),
+        arguments=TaggedArguments(
+            key_open=Marker("<parameter="),
+            key_close=Marker(">\n"),
+            value_close=Marker("\n</parameter>\n"),
+            trim=1,
+        ),
+        arguments_close=Marker("</function>\n"),
+    ),
+    call_close=Marker("</tool_call>"),
+    separator=Marker("\n"),
+    optional=("call",),
+)
+
+QWEN3_CODER = Format(
+    name="qwen3_coder",
+    turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
+    tools=(TOOLS,),
+    special_tokens=("<|im_end|>", "<tool_call>", "</tool_call>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="qwen3_coder",
+        kind="tool",
+        format=QWEN3_CODER,
+        aliases=("qwen3_xml", "qwen_coder"),
+        models=("Qwen/Qwen3-Coder-*", "Qwen/Qwen3.5-*", "Qwen/Qwen3.6-*", "nvidia/NVIDIA-Nemotron-3-*"),
+        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
+        evidence=("template: Qwen3-Coder.jinja", "template: Qwen3.5-4B.jinja", "case"),
+    ),
+)

@@ -1,0 +1,95 @@
+"""StepFun's Step 3 and Step 3.5.
+
+* Step 3 writes StepTML, ``<steptml:invoke name="…">``, in full-width tokens.
+* Step 3.5 writes what Qwen3-Coder writes.
+
+Rests on the cases. Both prompts end with ``<think>\\n``.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
+from . import qwen3_coder
+from ._common import turn
+from .registry import Entry
+
+STEP3_TURN = turn("<|BOT|>assistant\n", "<|EOT|>")
+
+STEP3_REASONING = Format(
+    name="step3",
+    turn=STEP3_TURN,
+    reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n"), start="open"),
+    special_tokens=("<|EOT|>", "<think>", "</think>"),
+)
+
+STEP3 = Format(
+    name="step3",
+    turn=STEP3_TURN,
+    tools=(
+        Tools(
+            section_open=Marker("<｜tool_calls_begin｜>\n"),
+            section_close=Marker("<｜tool_calls_end｜>"),
+            call_open=Marker("<｜tool_call_begin｜>function<｜tool_sep｜>"),
+            body=NamedBody(
+                name_open=Marker('<steptml:invoke name="'),
+                name_close=Marker('">\n'),
+                arguments=TaggedArguments(
+                    key_open=Marker('<steptml:parameter name="'),
+                    key_close=Marker('">'),
+                    value_close=Marker("</steptml:parameter>\n"),
+                ),
+                arguments_close=Marker("</steptml:invoke>"),
+            ),
+            call_close=Marker("<｜tool_call_end｜>\n"),
+            optional=("section", "call"),
+        ),
+    ),
+    special_tokens=(
+        "<|EOT|>",
+        "<｜tool_calls_begin｜>",
+        "<｜tool_calls_end｜>",
+        "<｜tool_call_begin｜>",
+        "<｜tool_call_end｜>",
+        "<｜tool_sep｜>",
+    ),
+)
+
+ENTRIES = (
+    Entry(
+        name="step3",
+        kind="reasoning",
+        format=STEP3_REASONING,
+        models=("stepfun-ai/step3",),
+        engines=("vllm", "sglang", "dynamo"),
+        evidence=("case",),
+    ),
+    Entry(
+        name="step3p5",
+        kind="reasoning",
+        format=Format(
+            name="step3p5",
+            turn=qwen3_coder.QWEN3_CODER.turn,
+            reasoning=STEP3_REASONING.reasoning,
+            special_tokens=("<|im_end|>", "<think>", "</think>"),
+        ),
+        models=("stepfun-ai/Step-3.5-Flash",),
+        engines=("vllm",),
+        evidence=("case",),
+    ),
+    Entry(
+        name="step3",
+        kind="tool",
+        format=STEP3,
+        models=("stepfun-ai/step3",),
+        engines=("vllm", "sglang", "vllm.rs"),
+        evidence=("case",),
+    ),
+    Entry(
+        name="step3p5",
+        kind="tool",
+        format=qwen3_coder.QWEN3_CODER.extend(name="step3p5"),
+        models=("stepfun-ai/Step-3.5-Flash",),
+        engines=("vllm",),
+        evidence=("case",),
+    ),
+)

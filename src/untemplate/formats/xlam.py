@@ -1,0 +1,49 @@
+"""Salesforce xLAM: a bare JSON list of calls.
+
+Rests on the cases. vLLM's parser also takes the list behind ``[TOOL_CALLS]`` and in ``<tool_call>`` tags.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, JsonBody, Marker, Tools
+from ._common import turn
+from .registry import Entry
+
+LIST_OPEN, LIST_CLOSE, SEPARATOR = Marker("["), Marker("]"), Marker(", ")
+
+XLAM = Format(
+    name="xlam",
+    turn=turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"),
+    tools=(
+        Tools(body=JsonBody(), list_open=LIST_OPEN, list_close=LIST_CLOSE, list_optional=True, separator=SEPARATOR),
+        Tools(
+            section_open=Marker("[TOOL_CALLS]"),
+            body=JsonBody(),
+            list_open=LIST_OPEN,
+            list_close=LIST_CLOSE,
+            list_optional=True,
+            separator=SEPARATOR,
+        ),
+        Tools(
+            section_open=Marker("<tool_call>"),
+            section_close=Marker("</tool_call>"),
+            body=JsonBody(),
+            list_open=LIST_OPEN,
+            list_close=LIST_CLOSE,
+            list_optional=True,
+            separator=SEPARATOR,
+        ),
+    ),
+    special_tokens=("<|eot_id|>",),
+)
+
+ENTRIES = (
+    Entry(
+        name="xlam",
+        kind="tool",
+        format=XLAM,
+        models=("Salesforce/Llama-xLAM-2-*", "Salesforce/xLAM-*"),
+        engines=("vllm",),
+        evidence=("case",),
+    ),
+)

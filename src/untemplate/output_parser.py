@@ -1,0 +1,356 @@
+"""OutputParser: the front door. One per model, shared by all of its requests.
+
+Rules of this module:
+
+* A parser is immutable: a Format, compiled once, with calls and without. Streams carry the state.
+* The state that an output begins in is read from its prompt: the text after the last turn start is run through the
+  machine, silently. Without a prompt the Format's default decides.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from .engine.compiler import compile_format
+from .engine.coercion import ToolSet
+from .engine.events import DeltaSink, Sink
+from .engine.machine import (
+    IMMEDIATELY,
+    NEVER,
+    RECOVER,
+    IdFactory,
+    Machine,
+    alphanumeric_ids,
+    pattern_ids,
+    random_ids,
+)
+from .engine.program import Program
+from .engine.scanner import TokenBytes, TokenScanner
+from .format import Format
+from .formats import lookup, named
+from .policy import Policy
+from .protocol import DeltaMessage, ParsedOutput
+from .stream import Stream, count_calls, merge_deltas
+from .tokens import TokenTable
+
+__all__ = ["OutputParser", "Tokenizer"]
+
+_DRAFTS = {"recover": RECOVER, "immediately": IMMEDIATELY, "never": NEVER}
+_NO_TOOLS = ToolSet(None)
+
+
+class Tokenizer(Protocol):
+    """All that is needed of a tokenizer."""
+
+    def get_vocab(self) -> dict[str, int]: ...
+
+
+class OutputParser:
+    """Raw model output → OpenAI message, whole or streamed.
+
+    Spec 1's constructor takes parser names, the ways of DESIGN §3 are class methods (:meth:`named`,
+    :meth:`from_format`). A parser is immutable but for :meth:`parse_streaming`, and may be shared between threads.
+
+    Args:
+        tokenizer: anything with ``get_vocab()``; with it token ids tell markers from text that merely spells them.
+        reasoning_parser_name, tool_parser_name: catalogue names; with neither, text passes through as content.
+        format: a Format instead of names.
+        policy: how unclean output is treated.
+        special_text: whether the engine's text holds special tokens (``"kept"``) or not (``"stripped"``: markers come
+            by id, and ids must come in step with their text).
+        make_id: (tool name, number of the call) → id, instead of the Format's own way.
+
+    Raises:
+        ValueError: an unknown name (lists the valid ones), or a setting that does not exist.
+        TypeError: a tokenizer without ``get_vocab()``.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer | None = None,
+        reasoning_parser_name: str | None = None,
+        tool_parser_name: str | None = None,
+        *,
+        format: Format | None = None,
+        policy: Policy | None = None,
+        special_text: str = "kept",
+        make_id: IdFactory | None = None,
+    ) -> None:
+        if special_text not in ("kept", "stripped"):
+            raise ValueError(f"special_text: {special_text!r} is not one of: 'kept', 'stripped'")
+        if tokenizer is not None and not callable(getattr(tokenizer, "get_vocab", None)):
+            raise TypeError(f"tokenizer: {type(tokenizer).__name__} has no get_vocab()")
+        if format is None:
+            format = _named(reasoning_parser_name, tool_parser_name)
+        self._format = format
+        self._policy = policy or Policy()
+        self._make_id = make_id
+        self._program = compile_format(format)
+        self._plain = compile_format(format, tools=False)
+        self._stripped = special_text == "stripped"
+        self._special: dict[str, int] = {}
+        self._tokens: TokenTable | None = None
+        if tokenizer is not None:
+            vocab = tokenizer.get_vocab()
+            self._special = {t: vocab[t] for t in format.special_tokens if t in vocab}
+            self._tokens = TokenTable(vocab, self._special)
+        self._implicit: Stream | None = None
+        self._implicit_length = 0
+
+    @classmethod
+    def named(cls, name: str, *, reasoning: str | None = None, **settings: Any) -> OutputParser:
+        """The catalogue's Format of this name; ``reasoning`` names another family's reasoning markers.
+
+        Raises:
+            ValueError: an unknown name; suggests the nearest and lists the valid ones.
+        """
+        return cls(settings.pop("tokenizer", None), format=named(name, reasoning=reasoning), **settings)
+
+    @classmethod
+    def from_format(cls, format: Format, **settings: Any) -> OutputParser:
+        """A parser for a Format of your own."""
+        return cls(settings.pop("tokenizer", None), format=format, **settings)
+
+    @property
+    def format(self) -> Format:
+        return self._format
+
+    @property
+    def policy(self) -> Policy:
+        return self._policy
+
+    @property
+    def has_reasoning(self) -> bool:
+        return self._program.reasoning >= 0
+
+    @property
+    def has_tools(self) -> bool:
+        return bool(self._program.grammars)
+
+    def render(self, message: Any) -> str:
+        """The assistant turn as text, as the Format's models write it.
+
+        Raises:
+            ValueError: the message cannot be expressed; :meth:`expressible` says why without raising.
+        """
+        from .render import render
+
+        return render(self._format, message)
+
+    def expressible(self, message: Any) -> str | None:
+        """``None`` if :meth:`render` can write this message so that it parses back, else the reason."""
+        from .render import expressible
+
+        return expressible(self._format, message)
+
+    # -- whole ---------------------------------------------------------------------------------------------------
+
+    def parse(
+        self,
+        model_output: str,
+        request: Any = None,
+        finish_reason: str | None = "stop",
+        *,
+        token_ids: Sequence[int] = (),
+        **context: Any,
+    ) -> ParsedOutput:
+        """The message that a whole output means. Takes the same context as :meth:`stream`.
+
+        Args:
+            model_output: raw text, special tokens included unless ``special_text="stripped"``.
+            request: a chat or responses request; its ``tools``, ``tool_choice`` and ``messages`` count where they are
+                not given themselves.
+            finish_reason: the engine's.
+        """
+        if not isinstance(model_output, str):
+            raise TypeError(f"parse() takes text, got {type(model_output).__name__}")
+        stream = self.stream(request=request, collect=True, **context)
+        stream.feed(model_output, token_ids)
+        stream.finish(finish_reason)
+        return stream.result()
+
+    # -- streamed ------------------------------------------------------------------------------------------------
+
+    def stream(
+        self,
+        *,
+        tools: Sequence[Any] | None = None,
+        tool_choice: Any = None,
+        prompt: str | None = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        prefill: str = "",
+        messages: Sequence[Any] | None = None,
+        request: Any = None,
+        policy: Policy | None = None,
+        collect: bool = False,
+        spans: bool = False,
+        seed: int | str | bytes | None = None,
+    ) -> Stream:
+        """A stream for one output.
+
+        Args:
+            tools: as in the request. ``None``: unknown, any name is a tool's; ``[]``: none, calls are text.
+            tool_choice: ``"none"``: calls are text. Anything else changes nothing.
+            prompt, prompt_token_ids: what the model was given; the start state comes from its end.
+            prefill: the tail of the prompt that belongs to the message.
+            messages: the history; formats that number their calls go on from it.
+            collect: keep what :meth:`Stream.result` needs.
+            spans: also keep where everything stood (implies nothing else; needs ``collect``).
+            seed: makes the ids of calls repeatable.
+
+        Raises:
+            ValueError: a tool without a name, or with parameters that are no schema; names the field.
+        """
+        if request is not None:
+            tools = _field(request, "tools") if tools is None else tools
+            tool_choice = _field(request, "tool_choice") if tool_choice is None else tool_choice
+            messages = _field(request, "messages") if messages is None else messages
+        sink = DeltaSink()
+        chosen = self._policy if policy is None else policy
+        machine = self._machine(sink, tools, tool_choice, messages, chosen, seed, spans)
+        if prompt is None and prompt_token_ids is not None:
+            prompt = self._prompt_text(prompt_token_ids)
+        if prompt is not None:
+            if prefill and prompt.endswith(prefill):
+                prompt = prompt[: len(prompt) - len(prefill)]
+            self._start(machine, prompt)
+            machine.sink = sink
+        scanner = None
+        if self._special:
+            assert self._tokens is not None
+            scanner = TokenScanner(self._special, self._tokens.bytes_of, self._stripped)
+        stream = Stream(machine, sink, scanner, collect=collect, spelled=chosen.spelled_markers == "marker")
+        if prefill:
+            stream.begin(prefill)
+        return stream
+
+    def _machine(
+        self,
+        sink: Sink,
+        tools: Sequence[Any] | None,
+        tool_choice: Any,
+        messages: Sequence[Any] | None,
+        policy: Policy,
+        seed: int | str | bytes | None,
+        spans: bool,
+    ) -> Machine:
+        tool_set = _NO_TOOLS if tools is None else ToolSet(tools)
+        no_calls = tool_choice == "none" or (tools is not None and not len(tools))
+        program = self._plain if no_calls else self._program
+        machine = Machine(
+            program,
+            tool_set,
+            sink,
+            self._make_id or _ids(program, seed),
+            count_calls(messages) if messages else 0,
+            policy.max_held,
+            _DRAFTS[policy.drafts],
+        )
+        if spans:
+            machine.spans = []
+        return machine
+
+    def _start(self, machine: Machine, prompt: str) -> None:
+        """Brings the machine into the state that the prompt ends in."""
+        program = machine.program
+        tail = _turn_tail(program, prompt)
+        if tail is not None:
+            machine.start_turn()
+            if tail:
+                machine.sink = Sink()
+                machine.feed(tail)
+                machine.start_output()
+            return
+        # No turn start known: only the very end of the prompt can be trusted not to be the user's.
+        end = prompt.rstrip()
+        if end.endswith(program.opened):
+            machine.open_reasoning()
+        elif end.endswith(program.closed):
+            machine.start_turn()
+
+    def _prompt_text(self, ids: Sequence[int]) -> str | None:
+        """The prompt's end as text, from the last turn start on if its special token can be found."""
+        if self._tokens is None:
+            return None
+        return self._tokens.tail(ids, self._program.turn_starts)
+
+    # -- spec 1 --------------------------------------------------------------------------------------------------
+
+    def parse_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int] = (),
+        current_token_ids: Sequence[int] = (),
+        delta_token_ids: Sequence[int] = (),
+        request: Any = None,
+    ) -> DeltaMessage | None:
+        """One delta of one implicit stream: spec 1's call, for one request at a time. :meth:`stream` is the way to
+        serve several, and to learn what is still open at the end.
+
+        Returns: what the delta completes, or ``None`` if that is nothing yet.
+
+        Raises:
+            ValueError: ``previous_text`` is not what has been given before (an empty one starts anew).
+        """
+        if not previous_text:
+            self._implicit = self.stream(request=request)
+            self._implicit_length = 0
+        if self._implicit is None or len(previous_text) != self._implicit_length:
+            raise ValueError(
+                f"previous_text has {len(previous_text)} characters, the stream has taken {self._implicit_length}; "
+                "an empty previous_text starts a new stream"
+            )
+        if current_text != previous_text + delta_text:
+            raise ValueError("current_text is not previous_text + delta_text")
+        self._implicit_length = len(current_text)
+        return merge_deltas(self._implicit.feed(delta_text, delta_token_ids))
+
+    def finish_streaming(self, finish_reason: str | None = "stop") -> DeltaMessage | None:
+        """Ends the implicit stream: what was still open."""
+        if self._implicit is None:
+            return None
+        return merge_deltas(self._implicit.finish(finish_reason))
+
+
+def _named(reasoning: str | None, tools: str | None) -> Format:
+    if tools is not None:
+        return named(tools, reasoning=reasoning)
+    if reasoning is not None:
+        return lookup("reasoning", reasoning).format
+    return named("passthrough")
+
+
+def _field(request: Any, name: str) -> Any:
+    return request.get(name) if isinstance(request, Mapping) else getattr(request, name, None)
+
+
+def _ids(program: Program, seed: int | str | bytes | None) -> IdFactory:
+    if program.ids not in ("random", "alphanumeric9"):
+        return pattern_ids(program.ids)
+    key = os.urandom(16) if seed is None else seed if isinstance(seed, bytes) else str(seed).encode()
+    return random_ids(key) if program.ids == "random" else alphanumeric_ids(key)
+
+
+_WINDOW = 4096
+
+
+def _turn_tail(program: Program, prompt: str) -> str | None:
+    """The prompt's text after its last turn start; ``None`` if there is none, or a later turn has begun."""
+    recent = prompt[-_WINDOW:]
+    end = _last_end(recent, program.turn_starts)
+    tail = recent[end:] if end >= 0 else None
+    if tail is None and len(prompt) > _WINDOW:
+        end = _last_end(prompt, program.turn_starts)
+        tail = prompt[end:] if end >= 0 else None
+    if tail is not None and program.turn_end.find(tail, 0) is not None:
+        return None
+    return tail
+
+
+def _last_end(text: str, literals: Sequence[str]) -> int:
+    ends = [at + len(literal) for literal in literals if (at := text.rfind(literal)) >= 0]
+    return max(ends, default=-1)

@@ -1,0 +1,249 @@
+"""Stream: one output on its way from the engine to the client.
+
+Rules of this module:
+
+* A stream belongs to one request and one thread. It holds what is open, not the output, unless ``collect`` is set.
+* ``feed`` may be called with any cut of the text; ``finish`` must be called, and may be called again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from .engine.calls import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
+from .engine.events import DeltaSink
+from .engine.machine import Machine
+from .engine.scanner import TokenScanner
+from .protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Diagnostic, FunctionCall, Item, ParsedOutput, Span, ToolCall
+
+__all__ = ["DIAGNOSTICS", "Stream"]
+
+DIAGNOSTICS: Final[dict[str, str]] = {
+    "ambiguous_marker": "more markers in the text than token ids for them in one stretch: all were taken as markers",
+    "argument_without_value": "an argument's name came without a value",
+    "broken_arguments": "the arguments end where they cannot",
+    "broken_header": "a message header began again before it had ended",
+    "broken_json": "the arguments stop being JSON; they are passed on as they are up to the end of the call",
+    "broken_key": "an argument's name did not end; it was dropped",
+    "held_too_long": "text that might have been a call grew past max_held; it is text",
+    "incomplete_call": "the output ended inside a call",
+    "invalid_json": "the arguments are not valid JSON",
+    "stray_close": "a closing marker with nothing to close was dropped",
+    "stray_text": "punctuation between the arguments and the end of the call was dropped",
+    "text_between_arguments": "text between arguments was dropped",
+    "unclosed_object": "the object that holds the call was not closed",
+}
+"""Every diagnostic code, and what it says."""
+
+_KINDS: Final = {
+    MARKUP: "markup",
+    NAME_TEXT: "name",
+    ID_TEXT: "id",
+    ARGUMENT_TEXT: "arguments",
+    DROPPED: "dropped",
+    REASONING_TEXT: "reasoning",
+    CONTENT_TEXT: "content",
+}
+
+
+class Stream:
+    """Parses one output as it comes. Made by :meth:`OutputParser.stream`."""
+
+    __slots__ = ("_ambiguous", "_collected", "_finish_reason", "_machine", "_pending", "_raw", "_scanner", "_sink", "_spelled")
+
+    def __init__(
+        self, machine: Machine, sink: DeltaSink, scanner: TokenScanner | None, *, collect: bool, spelled: bool
+    ) -> None:
+        self._machine = machine
+        self._sink = sink
+        self._scanner = scanner
+        self._spelled = spelled
+        self._collected: list[DeltaMessage] | None = [] if collect else None
+        self._raw: list[str] | None = [] if collect else None
+        self._pending: list[DeltaMessage] = []
+        self._finish_reason: str | None = None
+
+    def feed(self, text: str, token_ids: Sequence[int] = ()) -> list[DeltaMessage]:
+        """The next piece of the output, and the token ids that have come with it.
+
+        Returns: the deltas that it completes, in order; often one, often none.
+
+        Raises:
+            RuntimeError: after ``finish``.
+            TypeError: ``text`` is not a str.
+        """
+        machine = self._machine
+        if machine.finished:
+            raise RuntimeError("feed() after finish(): a stream parses one output; open a new one with parser.stream()")
+        scanner = self._scanner
+        if scanner is not None:
+            text = scanner.feed(text, token_ids)
+            machine.checks = scanner.active and not self._spelled
+        elif not isinstance(text, str):
+            raise TypeError(f"feed() takes text, got {type(text).__name__}")
+        if text:
+            machine.feed(text)
+            if self._raw is not None:
+                self._raw.append(text)
+        return self._take()
+
+    def finish(self, finish_reason: str | None = "stop") -> list[DeltaMessage]:
+        """The output has ended: says what was still open. Later calls do nothing and return nothing.
+
+        Args:
+            finish_reason: the engine's; kept for :attr:`finish_reason`.
+        """
+        machine = self._machine
+        if machine.finished:
+            return []
+        self._finish_reason = finish_reason
+        machine.finish()
+        return self._take()
+
+    def _take(self) -> list[DeltaMessage]:
+        deltas = self._sink.take()
+        if self._pending:
+            deltas = self._pending + deltas
+            self._pending = []
+        if deltas and self._collected is not None:
+            self._collected += deltas
+        return deltas
+
+    def begin(self, prefill: str) -> None:
+        """Text of the message that stands in the prompt: parsed as the beginning of the output, told with the first
+        delta."""
+        self._machine.feed(prefill)
+        if self._raw is not None:
+            self._raw.append(prefill)
+        self._pending = self._sink.take()
+
+    @property
+    def finish_reason(self) -> str:
+        """The engine's, with ``tool_calls`` in place of ``stop`` where there are calls."""
+        reason = self._finish_reason or "stop"
+        return "tool_calls" if reason == "stop" and self._machine.calls else reason
+
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether the output is inside reasoning now."""
+        return self._machine.in_reasoning
+
+    def result(self) -> ParsedOutput:
+        """The whole message.
+
+        Raises:
+            RuntimeError: the stream does not collect, or has not been finished.
+        """
+        if self._collected is None or self._raw is None:
+            raise RuntimeError("result() needs parser.stream(collect=True)")
+        if not self._machine.finished:
+            raise RuntimeError("result() before finish()")
+        items, calls = _merge(self._collected)
+        diagnostics = self._diagnostics("".join(self._raw))
+        for call in self._machine.calls:
+            found = calls[call.index]
+            found.model_id = call.model_id or None
+            if not call.whole:
+                found.status = "incomplete"
+            elif not (call.valid or _is_json(found.function.arguments)):
+                found.status = "invalid_json"
+        reasoning = "".join(i.text or "" for i in items if i.type == "reasoning")
+        content = "".join(i.text or "" for i in items if i.type == "content")
+        return ParsedOutput(
+            reasoning_content=reasoning or None,
+            content=content or None,
+            tool_calls=calls,
+            tools_called=bool(calls),
+            finish_reason=self.finish_reason,
+            items=items,
+            diagnostics=diagnostics,
+            spans=[Span(kind=_KINDS[k], start=a, end=b) for k, a, b in self._machine.spans or ()],
+        )
+
+    def _diagnostics(self, raw: str) -> list[Diagnostic]:
+        notes = [(n.code, n.start, n.end) for n in self._machine.notes]
+        if self._scanner is not None:
+            notes += [("ambiguous_marker", at, at) for at in self._scanner.ambiguous]
+        return [
+            Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=end, text=raw[start:end][:200])
+            for code, start, end in sorted(notes, key=lambda n: n[1])
+        ]
+
+
+def _merge(deltas: Iterable[DeltaMessage]) -> tuple[list[Item], list[ToolCall]]:
+    """Deltas put together: the parts of the message in order, and its calls."""
+    items: list[Item] = []
+    parts: list[str] = []
+    calls: list[ToolCall] = []
+    arguments: list[list[str]] = []
+
+    def text(kind: str, piece: str | None) -> None:
+        if not piece:
+            return
+        if not items or items[-1].type != kind:
+            close()
+            items.append(Item(type=kind))
+        parts.append(piece)
+
+    def close() -> None:
+        if parts:
+            items[-1].text = "".join(parts)
+            parts.clear()
+
+    for delta in deltas:
+        text("reasoning", delta.reasoning)
+        text("content", delta.content)
+        for piece in delta.tool_calls or ():
+            function = piece.function
+            assert function is not None
+            if piece.id is not None:
+                close()
+                calls.append(ToolCall(id=piece.id, function=FunctionCall(name=function.name or "", arguments="")))
+                arguments.append([])
+                items.append(Item(type="tool_call", call=calls[-1]))
+            if function.arguments:
+                arguments[piece.index].append(function.arguments)
+    close()
+    for call, pieces in zip(calls, arguments, strict=True):
+        call.function.arguments = "".join(pieces)
+    return items, calls
+
+
+def merge_deltas(deltas: Sequence[DeltaMessage]) -> DeltaMessage | None:
+    """Several deltas as one, which keeps all texts but not the order between reasoning, content and calls."""
+    if len(deltas) < 2:
+        return deltas[0] if deltas else None
+    calls: dict[int, DeltaToolCall] = {}
+    for delta in deltas:
+        for piece in delta.tool_calls or ():
+            call = calls.setdefault(piece.index, DeltaToolCall(index=piece.index, function=DeltaFunctionCall()))
+            call.id = piece.id or call.id
+            call.type = piece.type or call.type
+            if piece.function is not None and call.function is not None:
+                call.function.name = piece.function.name or call.function.name
+                if piece.function.arguments:
+                    call.function.arguments = (call.function.arguments or "") + piece.function.arguments
+    return DeltaMessage(
+        content="".join(d.content or "" for d in deltas) or None,
+        reasoning="".join(d.reasoning or "" for d in deltas) or None,
+        tool_calls=list(calls.values()) or None,
+    )
+
+
+def _is_json(arguments: str) -> bool:
+    try:
+        json.loads(arguments)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def count_calls(messages: Iterable[Any] | None) -> int:
+    """How many calls the history holds; Kimi K2 numbers its calls on from them."""
+    count = 0
+    for message in messages or ():
+        calls = message.get("tool_calls") if isinstance(message, dict) else getattr(message, "tool_calls", None)
+        count += len(calls or ())
+    return count

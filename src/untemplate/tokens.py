@@ -1,0 +1,88 @@
+"""Token ids and text: what each id stands for.
+
+Rules of this module:
+
+* All that is asked of a tokenizer is its vocabulary. How it writes bytes (byte-level BPE's alphabet, SentencePiece's
+  ``▁`` and ``<0x0A>``) is read off the tokens themselves.
+* Added tokens stand for themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+__all__ = ["TokenTable"]
+
+_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """GPT-2's printable stand-ins for the 256 bytes."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in printable]
+    return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
+
+
+_ALPHABET = _byte_alphabet()
+
+
+class TokenTable:
+    """The bytes of each token id. Shared between streams; fills itself as ids are asked for.
+
+    Args:
+        vocab: token → id.
+        special: the special tokens among them, which stand for themselves.
+    """
+
+    def __init__(self, vocab: Mapping[str, int], special: Mapping[str, int]) -> None:
+        self._vocab = vocab
+        self._special = special
+        self._bytes: dict[int, bytes | None] = {}
+
+    @cached_property
+    def _tokens(self) -> dict[int, str]:
+        return {i: t for t, i in self._vocab.items()}
+
+    @cached_property
+    def _byte_level(self) -> bool:
+        return "Ġ" in self._vocab or any(t.startswith("Ġ") for t in self._vocab)
+
+    def bytes_of(self, token: int) -> bytes | None:
+        """The bytes that a token id adds to the text; ``None`` if the id is unknown."""
+        try:
+            return self._bytes[token]
+        except KeyError:
+            data = self._bytes[token] = self._read(token)
+            return data
+
+    def _read(self, token: int) -> bytes | None:
+        text = self._tokens.get(token)
+        if text is None:
+            return None
+        if text in self._special:
+            return text.encode()
+        if self._byte_level:
+            try:
+                return bytes(_ALPHABET[c] for c in text)
+            except KeyError:
+                return text.encode()
+        byte = _BYTE.fullmatch(text)
+        return bytes([int(byte.group(1), 16)]) if byte else text.replace("▁", " ").encode()
+
+    def text_of(self, ids: Sequence[int]) -> str:
+        """The text of these ids; what is not UTF-8 becomes U+FFFD."""
+        return b"".join(self.bytes_of(i) or b"" for i in ids).decode("utf-8", "replace")
+
+    def tail(self, ids: Sequence[int], starts: Sequence[str]) -> str:
+        """The text of the ids from the last turn start on (``starts``: its spellings), as far as a special token in it
+        shows where that is; else of the last 256."""
+        marks = {i for t, i in self._special.items() if any(t in start for start in starts)}
+        marks |= {self._vocab[s] for s in starts if s in self._vocab}
+        for at in range(len(ids) - 1, -1, -1):
+            if ids[at] in marks:
+                text = self.text_of(ids[at:])
+                if any(start in text for start in starts):
+                    return text
+        return self.text_of(ids[-256:])

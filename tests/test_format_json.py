@@ -1,0 +1,399 @@
+"""Format ↔ JSON: round trips, and what a document that cannot be read says."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from untemplate.format import (
+    Channels,
+    Content,
+    Format,
+    FormatError,
+    JsonArguments,
+    JsonBody,
+    LiteralArguments,
+    Marker,
+    NamedBody,
+    Reasoning,
+    TaggedArguments,
+    Tools,
+    Turn,
+)
+
+FULL = Format(
+    name="full",
+    turn=Turn(start=Marker("<|im_start|>assistant\n"), end=Marker("<|im_end|>", ("<|endoftext|>",))),
+    reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("</think>"), start="open", repeats=True),
+    content=Content(open=Marker("<response>"), close=Marker("</response>"), written="with_reasoning"),
+    tools=(
+        Tools(
+            section_open=Marker("<tool_calls>"),
+            section_close=Marker("</tool_calls>"),
+            call_open=Marker("<tool_call>"),
+            call_close=Marker("</tool_call>"),
+            optional=("section", "call"),
+            body=NamedBody(
+                name_open=Marker("<function="),
+                name_close=Marker(">"),
+                arguments=TaggedArguments(
+                    key_open=Marker("<parameter="),
+                    key='{key}" string="{string}',
+                    key_close=Marker(">"),
+                    value_close=Marker("</parameter>"),
+                    trim=1,
+                ),
+                arguments_close=Marker("</function>"),
+            ),
+        ),
+        Tools(body=JsonBody(constants=(("type", "function"), ("a", "b"))), call_open=Marker("<tool_call>")),
+        Tools(body=NamedBody(arguments=LiteralArguments(words=("yes", "no", "nil"))), call_open=Marker("<｜call｜>")),
+    ),
+    ids="functions.{name}:{index}",
+    special_tokens=("<think>", "</think>"),
+)
+
+FULL_JSON = {
+    "version": 1,
+    "name": "full",
+    "turn": {"start": "<|im_start|>assistant\n", "end": {"text": "<|im_end|>", "accepted": ["<|endoftext|>"]}},
+    "reasoning": {"open": "<think>\n", "close": "</think>", "start": "open", "repeats": True},
+    "content": {"open": "<response>", "close": "</response>", "written": "with_reasoning"},
+    "tools": [
+        {
+            "body": {
+                "kind": "named",
+                "name_open": "<function=",
+                "name_close": ">",
+                "arguments": {
+                    "kind": "tagged",
+                    "key_open": "<parameter=",
+                    "key": '{key}" string="{string}',
+                    "key_close": ">",
+                    "value_close": "</parameter>",
+                    "trim": 1,
+                },
+                "arguments_close": "</function>",
+            },
+            "section_open": "<tool_calls>",
+            "section_close": "</tool_calls>",
+            "call_open": "<tool_call>",
+            "call_close": "</tool_call>",
+            "optional": ["section", "call"],
+        },
+        {
+            "body": {"kind": "json", "constants": [["type", "function"], ["a", "b"]]},
+            "call_open": "<tool_call>",
+        },
+        {
+            "body": {"kind": "named", "arguments": {"kind": "literal", "words": ["yes", "no", "nil"]}},
+            "call_open": "<｜call｜>",
+        },
+    ],
+    "ids": "functions.{name}:{index}",
+    "special_tokens": ["<think>", "</think>"],
+}
+
+
+def test_the_form() -> None:
+    text = FULL.to_json()
+    assert json.loads(text) == FULL_JSON
+    assert list(json.loads(text))[:2] == ["version", "name"]
+    assert "<｜call｜>" in text
+    assert Format.from_json(text) == FULL
+    assert Format.from_json(text.encode()) == FULL
+
+
+def test_a_format_of_defaults() -> None:
+    assert Format(name="plain").to_json(indent=None) == '{"version": 1, "name": "plain"}'
+    assert Format(name="plain").to_json() == '{\n  "version": 1,\n  "name": "plain"\n}'
+    assert Format.from_json('{"name": "plain"}') == Format(name="plain")
+
+
+def test_null_is_no_marker() -> None:
+    text = '{"version": 1, "name": "x", "reasoning": {"open": null, "close": "</think>"}, "content": null}'
+    assert Format.from_json(text) == Format(name="x", reasoning=Reasoning(close=Marker("</think>")))
+
+
+# -- Round trip of every Format -----------------------------------------------------------------------------------
+
+texts = st.text(min_size=1)
+words = st.text(st.characters(exclude_categories=("Zs", "Cc", "Cs")), min_size=1, max_size=8)
+plain = st.builds(Marker, words) | st.builds(Marker, words, st.lists(words, max_size=2).map(tuple))
+
+
+def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | strategy
+
+
+arguments = (
+    st.just(JsonArguments())
+    | st.builds(
+        TaggedArguments,
+        key_open=plain,
+        key=words.map(lambda w: w + "{key}"),
+        key_close=plain,
+        value_open=maybe(plain),
+        value_close=plain,
+        trim=st.integers(0, 3),
+        escape=st.sampled_from(["none", "xml"]),
+    )
+    | st.builds(
+        LiteralArguments,
+        separator=texts,
+        quotes=st.lists(texts, min_size=1).map(tuple),
+        words=st.tuples(texts, texts, texts),
+        escapes=st.booleans(),
+        quoted_keys=st.booleans(),
+    )
+)
+bodies = st.builds(
+    JsonBody,
+    name_key=st.just("name") | texts.map(lambda t: "n" + t),
+    arguments_key=st.just("arguments") | texts.map(lambda t: "a" + t),
+    accepted_name_keys=st.lists(texts).map(tuple),
+    accepted_arguments_keys=st.lists(texts).map(tuple),
+    id_key=maybe(texts),
+    nested_key=maybe(texts),
+    name_is_key=st.booleans(),
+    constants=st.lists(st.tuples(texts, texts)).map(tuple),
+) | st.builds(
+    NamedBody,
+    name_open=maybe(plain),
+    name=words.map(lambda w: "{name}" + w),
+    name_close=plain,
+    id_open=maybe(plain),
+    arguments=arguments,
+    arguments_close=plain,
+    escape=st.sampled_from(["none", "xml"]),
+    index_base=st.integers(-1, 10**30),
+)
+lists = st.just({}) | st.builds(lambda a, b: {"list_open": a, "list_close": b}, plain, plain)
+tools = st.builds(
+    lambda pair, **rest: Tools(**pair, **rest),
+    lists,
+    body=bodies,
+    section_open=maybe(plain),
+    section_close=maybe(plain),
+    list_optional=st.booleans(),
+    call_open=maybe(plain),
+    call_close=maybe(plain),
+    separator=maybe(plain),
+    optional=st.lists(st.sampled_from(["section", "call"])).map(tuple),
+)
+channels = st.builds(
+    Channels,
+    open=plain,
+    role=st.text(),
+    channel=maybe(plain),
+    recipient=maybe(plain),
+    constraint=maybe(plain),
+    body=plain,
+    close=maybe(plain),
+    call_close=maybe(plain),
+    namespace=st.text(),
+    reasoning=st.sampled_from([(), ("analysis",)]),
+    content=st.sampled_from([("final",), ("final", "commentary")]),
+    preamble=maybe(texts),
+    call_channel=maybe(texts),
+    call_constraint=maybe(texts),
+)
+PARTS: dict[str, st.SearchStrategy[Any]] = {
+    "name": texts,
+    "turn": st.builds(Turn, start=maybe(plain), end=maybe(plain)),
+    "reasoning": maybe(
+        st.builds(
+            Reasoning,
+            open=maybe(plain),
+            close=plain,
+            start=st.sampled_from(["closed", "open"]),
+            repeats=st.booleans(),
+        )
+    ),
+    "content": maybe(
+        st.builds(Content, open=plain, close=plain, written=st.sampled_from(["always", "with_reasoning"]))
+    ),
+    "ids": st.sampled_from(["random", "alphanumeric9", "functions.{name}:{index}"]),
+    "special_tokens": st.lists(texts).map(tuple),
+}
+
+
+@st.composite
+def formats(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Format:
+    values = {key: draw(strategy) for key, strategy in PARTS.items()}
+    if draw(st.booleans()):
+        values["tools"] = tuple(draw(st.lists(tools, max_size=2)))
+    else:
+        values["channels"] = draw(channels)
+    try:
+        return Format(**values)
+    except FormatError:  # markers that collide
+        return Format(name=values["name"], tools=values.get("tools", ())[:0], special_tokens=values["special_tokens"])
+
+
+@given(formats(), st.none() | st.integers(0, 4))
+@settings(max_examples=300)
+def test_every_format_comes_back(fmt: Format, indent: int | None) -> None:
+    assert Format.from_json(fmt.to_json(indent=indent)) == fmt
+
+
+# -- Newer versions -----------------------------------------------------------------------------------------------
+
+NEWER = {
+    "version": 2,
+    "name": "new",
+    "turn": {"a.b": 1},
+    "reasoning": {"open": {"text": "<think>", "style": {"x": [1, None]}}, "close": "</think>"},
+    "tools": [
+        {"body": {"kind": "json", "order": "name first"}},
+        {
+            "body": {"kind": "named", "name_close": "]", "arguments": {"kind": "json", '["x"]': 3}},
+            "call_open": "[",
+            "": None,
+        },
+    ],
+    "unknown": "a key like any other",
+    "prefill": True,
+}
+
+
+def test_keys_of_a_newer_version_are_kept_at_their_place() -> None:
+    fmt = Format.from_json(json.dumps(NEWER))
+    assert fmt.version == 2
+    assert fmt.unknown == (
+        ("unknown", "a key like any other"),
+        ("prefill", True),
+        ('turn["a.b"]', 1),
+        ("reasoning.open.style", {"x": [1, None]}),
+        ("tools[0].body.order", "name first"),
+        ('tools[1][""]', None),
+        ('tools[1].body.arguments["[\\"x\\"]"]', 3),
+    )
+    assert json.loads(fmt.to_json()) == NEWER
+    again = Format.from_json(fmt.to_json())
+    assert (again, again.unknown) == (fmt, fmt.unknown)
+
+
+def test_what_held_an_unknown_key_may_go() -> None:
+    fmt = Format.from_json(json.dumps(NEWER)).extend(tools=(), reasoning=None)
+    assert json.loads(fmt.to_json()) == {
+        "version": 2,
+        "name": "new",
+        "turn": {"a.b": 1},
+        "unknown": "a key like any other",
+        "prefill": True,
+    }
+    assert json.loads(fmt.extend(version=1).to_json()) == {"version": 1, "name": "new"}
+
+
+def test_an_unknown_path_never_overwrites_a_field() -> None:
+    fmt = Format(name="x", version=2, unknown=(("name", "y"), ("nowhere.z", 1), ("??", 2), ("", 3)))
+    assert json.loads(fmt.to_json()) == {"version": 2, "name": "x"}
+
+
+# -- What cannot be read ------------------------------------------------------------------------------------------
+
+TAGGED = {"kind": "tagged", "key_open": "<k>", "key_close": "</k>", "value_close": "</v>"}
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {"version": 1, "name": "x"} | changes
+
+
+def body(**changes: Any) -> dict[str, Any]:
+    return document(tools=[{"call_open": "<t>", "body": {"kind": "named", "name_close": ">"} | changes}])
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (3, "Format: expected an object, got 3"),
+        ([], "Format: expected an object, got an array"),
+        ({"version": 1}, "name: is missing"),
+        (document(name=3), "name: expected text, got 3"),
+        (document(name=""), "name: is empty"),
+        (document(version="1"), "version: expected an integer, got '1'"),
+        (document(version=True), "version: expected an integer, got true"),
+        (document(version=0), "version: expected 1 or more, got 0"),
+        (document(turn=None), "turn: expected an object, got null"),
+        (document(turn="<|im_end|>"), "turn: expected an object, got '<|im_end|>'"),
+        (document(trun={}), "trun: is not a key here; the keys are: version, name, turn, reasoning, content, tools, "
+         "channels, ids, special_tokens"),
+        (document(unknown=[]), "unknown: is not a key here; the keys are: version, name, turn, reasoning, content, "
+         "tools, channels, ids, special_tokens"),
+        (document(turn={"a b": 1}), 'turn["a b"]: is not a key here; the keys are: start, end'),
+        (document(reasoning={}), "reasoning.close: is missing"),
+        (document(reasoning={"close": 3}),
+         "reasoning.close: expected a marker (text, or an object with 'text'), got 3"),
+        (document(reasoning={"close": None}),
+         "reasoning.close: expected a marker (text, or an object with 'text'), got null"),
+        (document(reasoning={"close": {"accepted": []}}), "reasoning.close.text: is missing"),
+        (document(reasoning={"close": {"text": 1}}), "reasoning.close.text: expected text, got 1"),
+        (document(reasoning={"close": {"text": "x", "accepted": "y"}}),
+         "reasoning.close.accepted: expected an array, got 'y'"),
+        (document(reasoning={"close": {"text": "x", "accepted": ["y", 2]}}),
+         "reasoning.close.accepted[1]: expected text, got 2"),
+        (document(reasoning={"close": {"txt": "x"}}),
+         "reasoning.close.txt: is not a key here; the keys are: text, accepted"),
+        (document(reasoning={"close": ""}), "reasoning.close: is an empty marker"),
+        (document(reasoning={"close": "x", "start": "open2"}), "reasoning.start: 'open2' is not one of: closed, open"),
+        (document(reasoning={"close": "x", "start": None}), "reasoning.start: null is not one of: closed, open"),
+        (document(reasoning={"close": "x", "repeats": 1}), "reasoning.repeats: expected true or false, got 1"),
+        (document(reasoning={"open": "x", "close": "x"}), "reasoning.close: 'x' is already reasoning.open"),
+        (document(tools={}), "tools: expected an array, got an object"),
+        (document(tools=[3]), "tools[0]: expected an object, got 3"),
+        (document(tools=[{}, {"body": {}}]), "tools[1].body.kind: is missing"),
+        (document(tools=[{"body": "json"}]), "tools[0].body: expected an object, got 'json'"),
+        (document(tools=[{"body": None}]), "tools[0].body: expected an object, got null"),
+        (document(tools=[{"body": {"kind": "jason"}}]), "tools[0].body.kind: 'jason' is not one of: json, named"),
+        (document(tools=[{"body": {"kind": ["json"]}}]), "tools[0].body.kind: an array is not one of: json, named"),
+        (document(tools=[{"body": {"kind": "json", "name": "x"}}]),
+         "tools[0].body.name: is not a key here; the keys are: kind, name_key, arguments_key, accepted_name_keys, "
+         "accepted_arguments_keys, id_key, nested_key, name_is_key, constants"),
+        (document(tools=[{"body": {"kind": "json", "constants": [["a"]]}}]),
+         "tools[0].body.constants[0]: expected 2 items, got 1"),
+        (document(tools=[{"body": {"kind": "json", "constants": [["a", 1]]}}]),
+         "tools[0].body.constants[0][1]: expected text, got 1"),
+        (document(tools=[{"optional": ["section", "list"]}]),
+         "tools[0].optional[1]: 'list' is not one of: section, call"),
+        (body(arguments=TAGGED | {"key_open": 3}), "tools[0].body.arguments.key_open: expected a marker (text, or an "
+         "object with 'text'), got 3"),
+        (body(arguments=TAGGED | {"trim": 1.0}), "tools[0].body.arguments.trim: expected an integer, got 1.0"),
+        (body(arguments=TAGGED),
+         "tools[0].body.arguments_close: is missing: nothing ends a call with tagged arguments"),
+        (body(arguments={"kind": "tagged"}), "tools[0].body.arguments.key_open: is missing"),
+        (body(arguments={"kind": "xml"}), "tools[0].body.arguments.kind: 'xml' is not one of: json, tagged, literal"),
+        (body(arguments={"kind": "literal", "words": ["a", "b"]}),
+         "tools[0].body.arguments.words: expected 3 items, got 2"),
+        (document(version=2, tools=[{"body": {"kind": "new"}}]),
+         "tools[0].body.kind: 'new' is not one of: json, named"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_names_its_path(value: Any, problem: str) -> None:
+    with pytest.raises(FormatError) as error:
+        Format.from_json(json.dumps(value))
+    assert str(error.value) == problem
+    assert error.value.path == problem.partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "Format: not JSON: Expecting value: line 1 column 1 (char 0)"),
+        ('{"name": }', "Format: not JSON: Expecting value: line 1 column 10 (char 9)"),
+        ('{"name": "x", "version": NaN}', "Format: not JSON: NaN"),
+        (b"\xff", "Format: not JSON: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+    ],
+)
+def test_what_is_not_json(text: str | bytes, problem: str) -> None:
+    with pytest.raises(FormatError) as error:
+        Format.from_json(text)
+    assert str(error.value) == problem
+
+
+def test_what_is_nested_too_deep() -> None:
+    with pytest.raises(FormatError, match=r"^Format: not JSON: "):
+        Format.from_json("[" * 100_000)
