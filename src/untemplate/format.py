@@ -342,7 +342,9 @@ def check(fmt: Format) -> None:
     for i, tools in enumerate(fmt.tools):
         _check_tools(tools, f"tools[{i}]", openers)
     if fmt.ids not in ("random", "alphanumeric9") and "{" not in fmt.ids:
-        raise FormatError("ids", f"{fmt.ids!r} is not 'random', 'alphanumeric9' or a pattern with {{name}} or {{index}}")
+        raise FormatError(
+            "ids", f"{fmt.ids!r} is not 'random', 'alphanumeric9' or a pattern with {{name}} or {{index}}"
+        )
 
 
 def _check_channels(fmt: Format, seen: dict[str, str]) -> None:

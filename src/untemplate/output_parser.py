@@ -13,21 +13,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from .engine.compiler import compile_format
 from .engine.coercion import ToolSet
+from .engine.compiler import compile_format
 from .engine.events import DeltaSink, Sink
-from .engine.machine import (
-    IMMEDIATELY,
-    NEVER,
-    RECOVER,
-    IdFactory,
-    Machine,
-    alphanumeric_ids,
-    pattern_ids,
-    random_ids,
-)
+from .engine.ids import IdFactory, alphanumeric_ids, pattern_ids, random_ids
+from .engine.machine import IMMEDIATELY, NEVER, RECOVER, Machine
 from .engine.program import Program
-from .engine.scanner import TokenBytes, TokenScanner
+from .engine.scanner import TokenScanner
 from .format import Format
 from .formats import lookup, named
 from .policy import Policy
@@ -249,7 +241,7 @@ class OutputParser:
             _DRAFTS[policy.drafts],
         )
         if spans:
-            machine.spans = []
+            machine.ledger.spans = []
         return machine
 
     def _start(self, machine: Machine, prompt: str) -> None:

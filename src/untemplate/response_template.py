@@ -127,7 +127,7 @@ def _pattern(value: Any, path: str) -> None:
     _text(value, path)
     try:
         re.compile(value, re.DOTALL)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise FormatError(path, f"not a regular expression: {error}") from None
 
 
@@ -401,7 +401,10 @@ def _repeated(piece: _Piece, quantifier: str, source: str) -> _Piece:
 
 def _read(pattern: str, path: str) -> list[list[_Flat]]:
     """Every way to write ``pattern``, as runs of literal text and of what is not; optional parts are left out first."""
-    return _ways(_Reader(pattern).options(), path)
+    try:
+        return _ways(_Reader(pattern).options(), path)
+    except RecursionError:
+        raise FormatError(path, f"{_NO}: nested too deep") from None
 
 
 def _ways(options: tuple[tuple[_Piece, ...], ...], path: str) -> list[list[_Flat]]:

@@ -12,11 +12,21 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from .engine.calls import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .engine.events import DeltaSink
+from .engine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .engine.machine import Machine
 from .engine.scanner import TokenScanner
-from .protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Diagnostic, FunctionCall, Item, ParsedOutput, Span, ToolCall
+from .protocol import (
+    DeltaFunctionCall,
+    DeltaMessage,
+    DeltaToolCall,
+    Diagnostic,
+    FunctionCall,
+    Item,
+    ParsedOutput,
+    Span,
+    ToolCall,
+)
 
 __all__ = ["DIAGNOSTICS", "Stream"]
 
@@ -51,7 +61,7 @@ _KINDS: Final = {
 class Stream:
     """Parses one output as it comes. Made by :meth:`OutputParser.stream`."""
 
-    __slots__ = ("_ambiguous", "_collected", "_finish_reason", "_machine", "_pending", "_raw", "_scanner", "_sink", "_spelled")
+    __slots__ = ("_collected", "_finish_reason", "_machine", "_pending", "_raw", "_scanner", "_sink", "_spelled")
 
     def __init__(
         self, machine: Machine, sink: DeltaSink, scanner: TokenScanner | None, *, collect: bool, spelled: bool
@@ -159,11 +169,11 @@ class Stream:
             finish_reason=self.finish_reason,
             items=items,
             diagnostics=diagnostics,
-            spans=[Span(kind=_KINDS[k], start=a, end=b) for k, a, b in self._machine.spans or ()],
+            spans=[Span(kind=_KINDS[k], start=a, end=b) for k, a, b in self._machine.ledger.spans or ()],
         )
 
     def _diagnostics(self, raw: str) -> list[Diagnostic]:
-        notes = [(n.code, n.start, n.end) for n in self._machine.notes]
+        notes = [(n.code, n.start, n.end) for n in self._machine.ledger.notes]
         if self._scanner is not None:
             notes += [("ambiguous_marker", at, at) for at in self._scanner.ambiguous]
         return [

@@ -22,6 +22,7 @@ from .arguments.json_value import JsonText, JsonValue
 from .arguments.literal import LiteralArguments
 from .arguments.tagged import TaggedArguments
 from .coercion import ToolSet
+from .ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from .lexer import MORE as LITERAL_MORE
 from .lexer import NO, WS, Cursor, Literals
 from .program import (
@@ -67,15 +68,6 @@ ENVELOPE: Final = 6
 ARGUMENTS: Final = 7
 RAW: Final = 8
 AFTER: Final = 9
-
-# What stretches of the output are.
-MARKUP: Final = 0
-NAME_TEXT: Final = 1
-ID_TEXT: Final = 2
-ARGUMENT_TEXT: Final = 3
-DROPPED: Final = 4
-REASONING_TEXT: Final = 5
-CONTENT_TEXT: Final = 6
 
 MAX_NAME: Final = 512
 """Longest name, header or id. What is longer is text."""
@@ -123,13 +115,16 @@ class Host:
     def report(self, code: str, start: int, end: int) -> None: ...
 
 
+_NO_GRAMMAR: Final = CallGrammar(JSON_BODY, "")
+
+
 @final
 class CallReader(Caller):
     """Reads one section of calls, or one call where there are no sections."""
 
     def __init__(self, host: Host) -> None:
         self.host: Host = host
-        self.grammar: CallGrammar = CallGrammar(JSON_BODY, "")
+        self.grammar: CallGrammar = _NO_GRAMMAR
         self.in_section: bool = False
         self.committed: bool = False
         """Whether the call being read has committed."""

@@ -173,12 +173,12 @@ def _container(text: str) -> str | None:
     if len(text) > _MAX_LITERAL or not _LITERAL_ESCAPES.fullmatch(text):
         return None
     try:
-        value = _plain(ast.literal_eval(text))
+        literal = ast.literal_eval(text)
+        if not isinstance(literal, dict if text.startswith("{") else list):
+            return None
+        return _without_surrogates(json.dumps(_plain(literal), ensure_ascii=False))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-    if not isinstance(value, dict if text.startswith("{") else list):
-        return None
-    return _without_surrogates(json.dumps(value, ensure_ascii=False))
 
 
 def _refuse(constant: str) -> object:

@@ -351,10 +351,10 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     if tools:
         grammar = CallGrammar(NAMED_JSON, "channels")
         grammar.after = Literals(
-            {t: IS_CALL_CLOSE for t in (*_spellings(channels.call_close), *_spellings(channels.close))}
+            dict.fromkeys((*_spellings(channels.call_close), *_spellings(channels.close)), IS_CALL_CLOSE)
         )
         grammar.call_closes = not grammar.after.empty
         grammar.resync = Literals(
-            {t: IS_CALL_CLOSE for t in (*grammar.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end))}
+            dict.fromkeys((*grammar.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end)), IS_CALL_CLOSE)
         )
         program.grammars = [grammar]

@@ -12,24 +12,19 @@ Rules of this module:
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable
 from typing import Final, final
 
 from .calls import (
-    CONTENT_TEXT,
-    DROPPED,
     FAILED,
-    MARKUP,
     MAX_NAME,
     MORE,
-    REASONING_TEXT,
     CallReader,
     Host,
 )
 from .coercion import ToolSet
 from .events import Recorder, Sink
+from .ids import IdFactory
+from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT, Ledger
 from .lexer import MORE as LITERAL_MORE
 from .lexer import WS, Cursor
 from .program import (
@@ -70,11 +65,6 @@ RECOVER: Final = 0
 IMMEDIATELY: Final = 1
 NEVER: Final = 2
 
-MAX_DIAGNOSTICS: Final = 256
-
-IdFactory = Callable[[str, int], str]
-"""(tool name, number of the call counted on from the history) → id."""
-
 
 @final
 class Call:
@@ -91,16 +81,6 @@ class Call:
         """Whether they are known to be JSON; False: not looked at."""
 
 
-@final
-class Note:
-    """A diagnostic, with offsets in the output."""
-
-    def __init__(self, code: str, start: int, end: int) -> None:
-        self.code: str = code
-        self.start: int = start
-        self.end: int = end
-
-
 class ConfigEvents:
     """Takes the events of hand-written configs."""
 
@@ -114,7 +94,14 @@ class Machine(Host):
     """Runs a Program on one output."""
 
     def __init__(
-        self, program: Program, tools: ToolSet, sink: Sink, make_id: IdFactory, first_index: int, max_held: int, drafts: int
+        self,
+        program: Program,
+        tools: ToolSet,
+        sink: Sink,
+        make_id: IdFactory,
+        first_index: int,
+        max_held: int,
+        drafts: int,
     ) -> None:
         self.program: Program = program
         self.tools: ToolSet = tools
@@ -124,9 +111,7 @@ class Machine(Host):
         self.speculating: bool = False
         self.max_held: int = max_held
         self.calls: list[Call] = []
-        self.notes: list[Note] = []
-        self.spans: list[tuple[int, int, int]] | None = None
-        """(kind, start, end), if wanted."""
+        self.ledger: Ledger = Ledger()
         self.scanner: TokenScanner | None = None
         self.spelled_markers: bool = False
         """Whether a marker that was spelled by ordinary tokens is one all the same."""
@@ -136,7 +121,6 @@ class Machine(Host):
         self._first_index: int = first_index
         self._drafts: int = drafts
         self._base: int = 0
-        self._frontier: int = 0
         self._mode: int = TEXT
         self._state: TextState = program.states[program.no_prompt]
         self._reader: CallReader = CallReader(self)
@@ -151,8 +135,6 @@ class Machine(Host):
         self._held: list[str] = []
         self._held_size: int = 0
         self._origin: TextState = self._state
-        self._origin_frontier: int = 0
-        self._origin_spans: int = 0
         # Drafts.
         self._draft: bool = False
         self._recorder: Recorder = Recorder()
@@ -170,11 +152,16 @@ class Machine(Host):
         """More of the output."""
         cur = self.cur
         if self._mode == TEXT and not cur.text and not self._spaces and not self._fresh:
+            # Most deltas end here: text that no marker begins in, and no white space at its end that one may take.
             state = self._state
-            if state.suspect.search(text) is None:
-                self._emit(text, self._base + len(text))
-                self._base += len(text)
-                return
+            if not (state.trims and text[-1] in WS):
+                for head in state.heads:
+                    if head in text:
+                        break
+                else:
+                    self._base += len(text)
+                    self._emit(text, self._base)
+                    return
         cur.text = cur.text + text if cur.text else text
         self._run()
         self._compact()
@@ -205,31 +192,26 @@ class Machine(Host):
         """The prompt ends in the opening of an assistant turn, and nothing of the turn has come yet."""
         self._enter_text(self.program.after_turn_start)
         self._fresh = True
+        if self.program.header_first:
+            self._mode = HEADER_START
 
     def start_output(self) -> None:
         """What has been fed so far was the prompt's: the output begins here, in the state that it led to."""
         cur = self.cur
         self._base = 0
-        self._frontier = 0
         cur.text = ""
         cur.pos = 0
         self._spaces = []
         self._held = []
         self._held_size = 0
         self._from = 0
-        self._origin_frontier = 0
-        self._origin_spans = 0
-        self.notes = []
         self.calls = []
-        if self.spans is not None:
-            self.spans = []
+        self.ledger.clear()
         in_call = self._mode == CALL and (self._reader.committed or self._reader.any)
         if in_call or self._draft or self._mode == TURN_END:
             self.speculating = False
             self._draft = False
-            self._mode = TEXT
-            self._enter_text(self.program.content)
-            self._fresh = True
+            self.start_turn()
         elif self._mode == CALL or self._mode == HEADER:
             self._fresh = True
         self._after_call = False
@@ -312,22 +294,10 @@ class Machine(Host):
     # -- accounting ---------------------------------------------------------------------------------------------
 
     def mark(self, kind: int, pos: int) -> None:
-        end = self._base + pos
-        start = self._frontier
-        if end <= start:
-            return
-        self._frontier = end
-        spans = self.spans
-        if spans is not None:
-            if spans and spans[-1][0] == kind and len(spans) > self._origin_spans:
-                start = spans[-1][1]
-                spans[-1] = (kind, start, end)
-            else:
-                spans.append((kind, start, end))
+        self.ledger.mark(kind, self._base + pos)
 
     def report(self, code: str, start: int, end: int) -> None:
-        if len(self.notes) < MAX_DIAGNOSTICS:
-            self.notes.append(Note(code, self._base + start, self._base + end))
+        self.ledger.report(code, self._base + start, self._base + end)
 
     # -- token ids ----------------------------------------------------------------------------------------------
 
@@ -386,7 +356,7 @@ class Machine(Host):
         if self.checks and not self.authorised(start, end):
             return False
         if kind == OPEN_REASONING:
-            return self.program.repeats and self._state.region == CONTENT or self._nothing_before(start)
+            return (self.program.repeats and self._state.region == CONTENT) or self._nothing_before(start)
         if kind == OPEN_WRAP:
             return not self._wrapped and (edge.target == 1 or self._nothing_before(start))
         if kind == CLOSE_WRAP:
@@ -464,7 +434,7 @@ class Machine(Host):
             return
         spaces = "".join(self._spaces)
         self._spaces = []
-        self._emit(spaces, self._frontier + len(spaces))
+        self._emit(spaces, self.ledger.frontier + len(spaces))
 
     def _drop_spaces(self) -> None:
         """White space in front of a marker."""
@@ -580,8 +550,7 @@ class Machine(Host):
         self._held = []
         self._held_size = 0
         self._origin = self._state
-        self._origin_frontier = self._frontier
-        self._origin_spans = len(self.spans) if self.spans is not None else 0
+        self.ledger.save()
         self._origin_calls = len(self.calls)
 
     def settle(self) -> None:
@@ -627,9 +596,7 @@ class Machine(Host):
         self.sink = self._out
         self._held = []
         self._held_size = 0
-        self._frontier = self._origin_frontier
-        if self.spans is not None:
-            del self.spans[self._origin_spans :]
+        self.ledger.roll_back()
         del self.calls[self._origin_calls :]
 
     # -- calls --------------------------------------------------------------------------------------------------
@@ -749,7 +716,7 @@ class Machine(Host):
         if rest.strip(WS):
             # A further call that never became one.
             end = self._base + self.cur.pos
-            self._frontier = min(self._frontier, end - len(rest))
+            self.ledger.frontier = min(self.ledger.frontier, end - len(rest))
             self._emit(rest, end)
 
     # -- the end of the turn, and headers -----------------------------------------------------------------------
@@ -836,7 +803,7 @@ class Machine(Host):
 
     def _begin_message(self, header: HeaderGrammar, piece: str, end: int) -> None:
         """A header is complete: its recipient or its channel says what its message is."""
-        recipient, channel = _header_parts(header, piece)
+        recipient, channel = header.parts(piece)
         cur = self.cur
         calls = bool(self.program.grammars)
         if recipient and calls:
@@ -855,56 +822,3 @@ class Machine(Host):
         else:
             self._enter_text(self.program.content)
         self._fresh = True
-
-
-def _header_parts(header: HeaderGrammar, text: str) -> tuple[str, str]:
-    """(recipient, channel) of a header; empty where it has none."""
-    if header.bare:
-        word = text.strip(WS)
-        return ("", word) if word in header.content or word in header.reasoning or not word else (word, "")
-    channel = _word_after(header.channel, text)
-    recipient = _word_after(header.recipient, text)
-    return ("" if recipient in ("assistant", "user", "all") else recipient), channel
-
-
-_WORD: Final = re.compile(r"[ \t]*([^\s<]*)")
-
-
-def _word_after(markers: tuple[str, ...], text: str) -> str:
-    for marker in markers:
-        at = text.rfind(marker)
-        if at >= 0:
-            found = _WORD.match(text, at + len(marker))
-            return "" if found is None else found.group(1)
-    return ""
-
-
-def random_ids(seed: bytes) -> IdFactory:
-    """Ids like OpenAI's, one for each call of a stream; the same seed gives the same ids."""
-
-    def make(name: str, index: int) -> str:
-        return "call_" + hashlib.blake2b(b"%d" % index, key=seed[:64], digest_size=12).hexdigest()
-
-    return make
-
-
-_ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-
-
-def alphanumeric_ids(seed: bytes) -> IdFactory:
-    """Nine letters and digits, as Mistral's template demands."""
-
-    def make(name: str, index: int) -> str:
-        digest = hashlib.blake2b(b"%d" % index, key=seed[:64], digest_size=9).digest()
-        return "".join(_ALPHANUMERIC[b % len(_ALPHANUMERIC)] for b in digest)
-
-    return make
-
-
-def pattern_ids(pattern: str) -> IdFactory:
-    """``functions.{name}:{index}``: what the model itself would write."""
-
-    def make(name: str, index: int) -> str:
-        return pattern.replace("{name}", name).replace("{index}", str(index))
-
-    return make

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from .lexer import Literals
+from .lexer import WS, Literals
 
 # What the text of a state is.
 CONTENT: Final = 0
@@ -95,12 +95,8 @@ class TextState:
         self.literals: Literals = Literals({text: i for i, text in enumerate(edges)})
         self.trims: bool = trims
         """Whether white space that touches a marker belongs to the marker."""
-        heads = "".join(sorted({text[0] for text in edges}))
-        stops = [f"[{re.escape(heads)}]"] if heads else []
-        if trims:
-            stops.append(r"[ \t\r\n]\Z")
-        self.suspect: re.Pattern[str] = re.compile("|".join(stops) or "(?!)")
-        """Found in text that may not be passed on at once."""
+        self.heads: tuple[str, ...] = tuple(sorted({text[0] for text in edges}))
+        """First characters of the literals: text without any of them passes on at once."""
 
 
 @final
@@ -223,6 +219,28 @@ class HeaderGrammar:
         self.content: frozenset[str] = frozenset()
         self.illegal: re.Pattern[str] = re.compile("(?!)")
         """What no header holds."""
+
+    def parts(self, text: str) -> tuple[str, str]:
+        """(recipient, channel) of a header; empty where it has none."""
+        if self.bare:
+            word = text.strip(WS)
+            return ("", word) if word in self.content or word in self.reasoning or not word else (word, "")
+        recipient = _word_after(self.recipient, text)
+        return ("" if recipient in _PEOPLE else recipient), _word_after(self.channel, text)
+
+
+_PEOPLE: Final = ("assistant", "user", "all")
+"""Recipients that are no tools."""
+_WORD: Final = re.compile(r"[ \t]*([^\s<]*)")
+
+
+def _word_after(markers: tuple[str, ...], text: str) -> str:
+    for marker in markers:
+        at = text.rfind(marker)
+        if at >= 0:
+            found = _WORD.match(text, at + len(marker))
+            return "" if found is None else found.group(1)
+    return ""
 
 
 H_OPEN: Final = 0

@@ -10,12 +10,17 @@ Rules of this module:
 from __future__ import annotations
 
 import json
+import re
 from typing import Final, final
 
+from ..ledger import ARGUMENT_TEXT, MARKUP, NAME_TEXT
 from ..lexer import SPACES, Cursor
 from ..program import CallGrammar
 from .base import BROKEN, DONE, MORE, Capture, Out
 from .json_value import JsonText, JsonValue
+
+_SIMPLE: Final = re.compile(r'"([^"\\]*)"')
+"""A string that has arrived whole and needs no unescaping."""
 
 _OPEN: Final = 0
 _KEY: Final = 1
@@ -88,6 +93,8 @@ class Envelope:
         while True:
             if self._value is not None or self._text is not None:
                 answer = self._read_value(cur, caller)
+                if self._what == _IS_ARGUMENTS and self._phase == _VALUE:
+                    caller.mark(ARGUMENT_TEXT, cur.pos)
                 if answer != DONE:
                     if not self.committed and self._held.size + self._others_size > self._max_held:
                         self.too_long = True
@@ -109,7 +116,13 @@ class Envelope:
                 self._phase = _KEY
             elif self._phase == _KEY:
                 if c == '"':
-                    self._capture()
+                    found = _SIMPLE.match(cur.text, cur.pos)
+                    if found is None:
+                        self._capture()
+                    else:
+                        cur.pos = found.end()
+                        self._key = found.group(1)
+                        self._phase = _COLON
                 elif c == "}":
                     cur.pos += 1
                     if self._end(caller):
@@ -167,6 +180,14 @@ class Envelope:
         elif key in grammar.name_keys and not self._name:
             if c != '"':
                 return False
+            found = _SIMPLE.match(cur.text, cur.pos)
+            if found is not None and not self._has_arguments:
+                self._name = found.group(1)
+                caller.mark(MARKUP, found.start() + 1)
+                caller.mark(NAME_TEXT, found.end() - 1)
+                cur.pos = found.end()
+                self._phase = _NEXT
+                return bool(self._name)
             self._what = _IS_NAME
         elif key in grammar.arguments_keys and not self._has_arguments:
             self._what = _IS_ARGUMENTS
@@ -178,6 +199,7 @@ class Envelope:
             self._capture()
             return True
         self._has_arguments = True
+        caller.mark(MARKUP, cur.pos)
         if self._name and not self.committed and not caller.named(self._name, self._id, True):
             return False
         self._out = caller if self.committed else self._held

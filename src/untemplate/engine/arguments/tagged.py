@@ -15,6 +15,7 @@ import json
 from typing import Final, final
 
 from ..coercion import Param, ToolSet, json_escape
+from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import MORE as LITERAL_MORE
 from ..lexer import NO, SPACES, WS, Cursor
 from ..program import IS_KEY_OPEN, CallGrammar
@@ -32,10 +33,6 @@ _VALUE: Final = 3
 _STREAM: Final = 0
 _HOLD: Final = 1
 _MAYBE_NULL: Final = 2
-
-_MARKUP: Final = 0
-_ARGUMENT: Final = 3
-_DROPPED: Final = 4
 
 
 @final
@@ -76,7 +73,7 @@ class TaggedArguments:
         found = SPACES.match(text, cur.pos)
         if found is not None:
             cur.pos = found.end()
-        caller.mark(_MARKUP, cur.pos)
+        caller.mark(MARKUP, cur.pos)
         if cur.pos >= len(text):
             return MORE
         tags = self._grammar.tags
@@ -86,7 +83,7 @@ class TaggedArguments:
         if end >= 0 and caller.authorised(cur.pos, end):
             if tags.tags[text[cur.pos : end]] == IS_KEY_OPEN:
                 cur.pos = end
-                caller.mark(_MARKUP, end)
+                caller.mark(MARKUP, end)
                 self._phase = _KEY
                 return AGAIN
             if self._any:
@@ -98,7 +95,7 @@ class TaggedArguments:
         stop = next_tag.start() if next_tag is not None else len(text) if cur.final else tags.tail(text, start + 1)
         cur.pos = stop
         caller.report("text_between_arguments", start, stop)
-        caller.mark(_DROPPED, stop)
+        caller.mark(DROPPED, stop)
         return AGAIN if next_tag is not None else MORE
 
     def _read_key(self, cur: Cursor, caller: Caller) -> int:
@@ -111,7 +108,7 @@ class TaggedArguments:
             caller.report("broken_key", cur.pos, end)
             cut = raw.find("\n")
             cur.pos += min(cut if cut > 0 else end - cur.pos, _MAX_KEY)
-            caller.mark(_DROPPED, cur.pos)
+            caller.mark(DROPPED, cur.pos)
             self._phase = _BETWEEN
             return AGAIN
         if found is None:
@@ -119,9 +116,9 @@ class TaggedArguments:
         variables = grammar.key.split(raw.strip(WS))
         key = variables.get("key", raw).strip(WS)
         self._key = html.unescape(key) if grammar.unescape_values else key
-        caller.mark(_ARGUMENT, end)
+        caller.mark(ARGUMENT_TEXT, end)
         cur.pos = found.end()
-        caller.mark(_MARKUP, cur.pos)
+        caller.mark(MARKUP, cur.pos)
         self._choose_mode(variables)
         self._phase = _VALUE_OPEN if grammar.has_value_open else _VALUE
         self._opened = False
@@ -152,7 +149,7 @@ class TaggedArguments:
         found = SPACES.match(text, cur.pos)
         if found is not None:
             cur.pos = found.end()
-        caller.mark(_MARKUP, cur.pos)
+        caller.mark(MARKUP, cur.pos)
         if cur.pos >= len(text):
             return MORE
         end = grammar.value_opens.at(text, cur.pos, cur.final)
@@ -160,7 +157,7 @@ class TaggedArguments:
             return MORE
         if end >= 0:
             cur.pos = end
-            caller.mark(_MARKUP, end)
+            caller.mark(MARKUP, end)
             self._phase = _VALUE
             return AGAIN
         end = grammar.tags.at(text, cur.pos, cur.final)
@@ -182,7 +179,7 @@ class TaggedArguments:
             stop = tag.start()
         cur.pos = stop
         caller.report("text_between_arguments", start, stop)
-        caller.mark(_DROPPED, stop)
+        caller.mark(DROPPED, stop)
         return AGAIN if opener is not None or tag is not None else MORE
 
     # -- the value ----------------------------------------------------------------------------------------------
@@ -197,7 +194,7 @@ class TaggedArguments:
             self._put_key(caller)
         if self._trim and not self._trim_front(cur):
             return MORE
-        caller.mark(_MARKUP, cur.pos)
+        caller.mark(MARKUP, cur.pos)
         start = cur.pos
         search = start
         while True:
@@ -206,7 +203,7 @@ class TaggedArguments:
                 end = len(text) if cur.final else grammar.value_ends.tail(text, search)
                 self._add(text[start:end], caller)
                 cur.pos = end
-                caller.mark(_ARGUMENT, end)
+                caller.mark(ARGUMENT_TEXT, end)
                 return MORE
             verdict = self._closes(cur, found.start(), found.end(), caller)
             if verdict == NO:
@@ -214,11 +211,11 @@ class TaggedArguments:
                 continue
             self._add(text[start : found.start()], caller)
             cur.pos = found.start()
-            caller.mark(_ARGUMENT, cur.pos)
+            caller.mark(ARGUMENT_TEXT, cur.pos)
             if verdict == LITERAL_MORE:
                 return MORE
             cur.pos = found.end()
-            caller.mark(_MARKUP, cur.pos)
+            caller.mark(MARKUP, cur.pos)
             self._close(caller)
             self._phase = _BETWEEN
             return AGAIN

@@ -1,0 +1,83 @@
+"""The ledger: what every stretch of the output was, and what was odd about it.
+
+Rules of this module:
+
+* ``mark`` moves a frontier through the output and never back, except by ``roll_back`` to a saved place. So every
+  character is accounted for once.
+* Spans are kept only if somebody wants them. Notes are kept always, up to a limit.
+* Offsets are in characters of the output.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+# What stretches of the output are.
+MARKUP: Final = 0
+NAME_TEXT: Final = 1
+ID_TEXT: Final = 2
+ARGUMENT_TEXT: Final = 3
+DROPPED: Final = 4
+REASONING_TEXT: Final = 5
+CONTENT_TEXT: Final = 6
+
+MAX_NOTES: Final = 256
+
+
+@final
+class Note:
+    """A diagnostic."""
+
+    def __init__(self, code: str, start: int, end: int) -> None:
+        self.code: str = code
+        self.start: int = start
+        self.end: int = end
+
+
+@final
+class Ledger:
+    """Accounts for one output."""
+
+    def __init__(self) -> None:
+        self.frontier: int = 0
+        self.spans: list[tuple[int, int, int]] | None = None
+        """(kind, start, end), in order, without gaps; None: nobody wants them."""
+        self.notes: list[Note] = []
+        self._saved_frontier: int = 0
+        self._saved_spans: int = 0
+
+    def clear(self) -> None:
+        """The output begins here."""
+        self.frontier = 0
+        self.notes = []
+        if self.spans is not None:
+            self.spans = []
+        self._saved_frontier = 0
+        self._saved_spans = 0
+
+    def mark(self, kind: int, end: int) -> None:
+        """Everything from the frontier up to ``end`` is of this kind."""
+        start = self.frontier
+        if end <= start:
+            return
+        self.frontier = end
+        spans = self.spans
+        if spans is not None:
+            if len(spans) > self._saved_spans and spans[-1][0] == kind:
+                spans[-1] = (kind, spans[-1][1], end)
+            else:
+                spans.append((kind, start, end))
+
+    def report(self, code: str, start: int, end: int) -> None:
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append(Note(code, start, end))
+
+    def save(self) -> None:
+        """What is marked from here on may be taken back."""
+        self._saved_frontier = self.frontier
+        self._saved_spans = 0 if self.spans is None else len(self.spans)
+
+    def roll_back(self) -> None:
+        self.frontier = self._saved_frontier
+        if self.spans is not None:
+            del self.spans[self._saved_spans :]
