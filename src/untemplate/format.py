@@ -209,7 +209,8 @@ class Tools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
-    """A turn as messages with headers: [``open`` role] [``recipient`` name] [``channel`` name] [``constraint``] ``body``.
+    """A turn as messages with headers: [``open`` role] [``recipient`` name] [``channel`` name] [``constraint``]
+    ``body``.
 
     The header's parts may stand in any order. gpt-oss has all of them; Functionary 3.2 (``>>>name\\n``) has one bare
     word, which is the recipient (``recipient`` and ``channel`` are ``None``).

@@ -169,7 +169,7 @@ class Stream:
             finish_reason=self.finish_reason,
             items=items,
             diagnostics=diagnostics,
-            spans=[Span(kind=_KINDS[k], start=a, end=b) for k, a, b in self._machine.ledger.spans or ()],
+            spans=_spans(self._machine.ledger.spans or ()),
         )
 
     def _diagnostics(self, raw: str) -> list[Diagnostic]:
@@ -219,6 +219,17 @@ def _merge(deltas: Iterable[DeltaMessage]) -> tuple[list[Item], list[ToolCall]]:
     for call, pieces in zip(calls, arguments, strict=True):
         call.function.arguments = "".join(pieces)
     return items, calls
+
+
+def _spans(marked: Iterable[tuple[int, int, int]]) -> list[Span]:
+    """Neighbours of one kind are one span."""
+    spans: list[Span] = []
+    for kind, start, end in marked:
+        if spans and spans[-1].kind == _KINDS[kind]:
+            spans[-1].end = end
+        else:
+            spans.append(Span(kind=_KINDS[kind], start=start, end=end))
+    return spans
 
 
 def merge_deltas(deltas: Sequence[DeltaMessage]) -> DeltaMessage | None:

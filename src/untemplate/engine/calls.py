@@ -109,6 +109,9 @@ class Host:
     def pend(self, end: int) -> None:
         """White space up to ``end`` that belongs to whatever follows."""
 
+    def unpend(self) -> None:
+        """What follows is markup: the white space before it belongs to that."""
+
     def mark(self, kind: int, pos: int) -> None:
         """Everything before ``cur.text[pos]`` that has not been accounted for is of this kind."""
 
@@ -311,7 +314,7 @@ class CallReader(Caller):
             return MORE
         if end >= 0:
             tag = grammar.between.tags[cur.text[cur.pos : end]]
-            if tag == IS_CALL_OPEN or tag == IS_NAME_OPEN:
+            if tag in (IS_CALL_OPEN, IS_NAME_OPEN):
                 self._open(end)
                 if tag == IS_CALL_OPEN:
                     self._begin_body()
@@ -378,6 +381,7 @@ class CallReader(Caller):
         host = self.host
         host.cur.pos = end
         if not host.speculating:
+            host.unpend()
             host.mark(MARKUP, end)
 
     def _settle(self, end: int) -> None:
@@ -563,12 +567,11 @@ class CallReader(Caller):
         cur = self.host.cur
         if c != grammar.open and c not in "({":
             return FAILED
-        if grammar.bare and not self.host.tools.known:
-            # ``[see](x)`` is a link: with no tools to go by, only ``name=`` or nothing makes it a call.
-            if _ARGUMENT_START.match(cur.text, cur.pos + 1) is None:
-                if cur.final or _ARGUMENT_PREFIX.match(cur.text, cur.pos + 1) is None:
-                    return FAILED
-                return MORE if len(cur.text) - cur.pos < MAX_NAME else FAILED
+        # ``[see](x)`` is a link: with no tools to go by, only ``name=`` or nothing makes it a call.
+        unsure = grammar.bare and not self.host.tools.known
+        if unsure and _ARGUMENT_START.match(cur.text, cur.pos + 1) is None:
+            undecided = not cur.final and _ARGUMENT_PREFIX.match(cur.text, cur.pos + 1) is not None
+            return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else FAILED
         self._commit()
         self._literal = LiteralArguments(grammar, self.host.tools, self._name, grammar.resync)
         self._phase = ARGUMENTS
@@ -689,6 +692,7 @@ class CallReader(Caller):
                 return MORE
             if end >= 0:
                 host.report("stray_text", cur.pos, stray.end())
+                host.unpend()
                 host.mark(MARKUP, cur.pos)
                 cur.pos = stray.end()
                 host.mark(DROPPED, cur.pos)

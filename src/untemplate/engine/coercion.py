@@ -390,6 +390,8 @@ def find_tool_name(tools: Iterable[Any] | None, name: str) -> bool:
 
 
 def _get(part: object, key: str) -> Any:
+    if isinstance(part, dict):  # the most common case; asking the ABC costs more than all the rest
+        return part.get(key)
     return part.get(key) if isinstance(part, Mapping) else getattr(part, key, None)
 
 
@@ -402,6 +404,8 @@ def _function(tool: object) -> object:
 def _schema(function: object) -> Any:
     """The parameters of a function; a pydantic model (ollama's client has one) as a dict."""
     schema = _get(function, "parameters")
+    if schema is None or isinstance(schema, dict):
+        return schema
     dump = None if isinstance(schema, Mapping) else getattr(schema, "model_dump", None)
     return schema if dump is None else dump(by_alias=True, exclude_none=True)
 
@@ -443,12 +447,17 @@ class _Tool:
 
     def __init__(self, schema: object) -> None:
         self.schema = schema
-        self.properties = _properties(schema, schema, set())
-        self.keys = list(self.properties)
         self.params: dict[str, Param | None] = {}
+        self._properties: dict[str, object] | None = None
+
+    def properties(self) -> dict[str, object]:
+        """Read when the tool is first called: most tools of a request never are."""
+        if self._properties is None:
+            self._properties = _properties(self.schema, self.schema, set())
+        return self._properties
 
     def param(self, key: str) -> Param | None:
-        schema = self.properties.get(key)
+        schema = self.properties().get(key)
         if schema is None and isinstance(self.schema, Mapping):
             schema = self.schema.get("additionalProperties")
         if not isinstance(schema, Mapping):
@@ -475,10 +484,11 @@ class ToolSet:
     names: frozenset[str]
     _tools: dict[str, _Tool]
 
-    def __init__(self, tools: Sequence[Any] | None = None) -> None:
+    def __init__(self, tools: Any = None) -> None:
+        """``tools``: a list of tools as in :func:`find_tool_properties`; ``None``: not known."""
         self.known = tools is not None
         self._tools = {}
-        if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, (Iterable, type(None))):
+        if tools is not None and (isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable)):
             raise ValueError(f"tools: expected a list, got {type(tools).__name__}")
         for i, tool in enumerate(tools or ()):
             function = _function(tool)
@@ -489,7 +499,7 @@ class ToolSet:
                     continue
                 raise ValueError(f"tools[{i}]: has no name")
             schema = _schema(function)
-            if schema is not None and not isinstance(schema, Mapping):
+            if schema is not None and not isinstance(schema, (dict, Mapping)):
                 raise ValueError(
                     f"tools[{i}].parameters: expected an object (a JSON schema), got {type(schema).__name__}"
                 )
@@ -506,13 +516,12 @@ class ToolSet:
         if key in tool.params:
             return tool.params[key]
         param = tool.param(key)
-        if key in tool.properties:  # keys that the model makes up are not kept
+        if key in tool.properties():  # keys that the model makes up are not kept
             tool.params[key] = param
         return param
 
     def positional(self, name: str, i: int) -> str | None:
         """The name of the tool's parameter at index ``i``, in the order of its properties."""
         tool = self._tools.get(name)
-        if tool is None or not 0 <= i < len(tool.keys):
-            return None
-        return tool.keys[i]
+        keys = [] if tool is None else list(tool.properties())
+        return keys[i] if 0 <= i < len(keys) else None

@@ -305,7 +305,7 @@ def _compile_starts(grammar: CallGrammar, tools: Tools) -> None:
         calls.append([first])
     grammar.after_call = [[first]]
     grammar.after_section = [opened + call for opened in lists for call in calls]
-    grammar.bare_start = [opened + [first] for opened in lists]
+    grammar.bare_start = [[*opened, first] for opened in lists]
 
 
 def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: bool) -> None:
@@ -329,7 +329,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.namespace = channels.namespace
     header.reasoning = frozenset(channels.reasoning)
     header.content = frozenset(channels.content)
-    stops = "|".join(map(re.escape, closes)) or "(?!)"
+    stops = "|".join(map(re.escape, (*closes, *header.opens)))
     header.illegal = re.compile(f"[{re.escape(_ILLEGAL_IN_NAMES.replace(chr(10), ''))}]" if bare else f"{stops}|\n")
     program.header = header
     program.header_first = True

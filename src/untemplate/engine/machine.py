@@ -135,6 +135,7 @@ class Machine(Host):
         self._held: list[str] = []
         self._held_size: int = 0
         self._origin: TextState = self._state
+        self._origin_section: bool = False
         # Drafts.
         self._draft: bool = False
         self._recorder: Recorder = Recorder()
@@ -436,10 +437,6 @@ class Machine(Host):
         self._spaces = []
         self._emit(spaces, self.ledger.frontier + len(spaces))
 
-    def _drop_spaces(self) -> None:
-        """White space in front of a marker."""
-        self._spaces = []
-
     def _enter_text(self, index: int) -> None:
         self._state = self.program.states[index]
         self._mode = TEXT
@@ -462,7 +459,7 @@ class Machine(Host):
             self._fresh = True
         elif kind == CLOSE_REASONING:
             self._close_reasoning(end)
-        elif kind == OPEN_WRAP or kind == CLOSE_WRAP:
+        elif kind in (OPEN_WRAP, CLOSE_WRAP):
             self._spaces = []
             self._wrapped = kind == OPEN_WRAP
             self._fresh = True
@@ -550,6 +547,7 @@ class Machine(Host):
         self._held = []
         self._held_size = 0
         self._origin = self._state
+        self._origin_section = self._reader.in_section
         self.ledger.save()
         self._origin_calls = len(self.calls)
 
@@ -596,6 +594,7 @@ class Machine(Host):
         self.sink = self._out
         self._held = []
         self._held_size = 0
+        self._reader.in_section = self._origin_section
         self.ledger.roll_back()
         del self.calls[self._origin_calls :]
 
@@ -661,6 +660,9 @@ class Machine(Host):
         cur = self.cur
         self._spaces.append(cur.text[cur.pos : end])
         cur.pos = end
+
+    def unpend(self) -> None:
+        self._spaces = []
 
     # -- drafts -------------------------------------------------------------------------------------------------
 
@@ -782,13 +784,12 @@ class Machine(Host):
         found = header.body.find(text, cur.pos)
         end = found.start() if found is not None else len(text)
         piece = text[cur.pos : end]
-        for opener in header.opens:
-            again = piece.rfind(opener)
-            if again >= 0:
-                self.report("broken_header", cur.pos, cur.pos + again)
-                cur.pos += again + len(opener)
-                return True
         illegal = header.illegal.search(piece)
+        if illegal is not None and not piece[: illegal.start()].strip(WS) and illegal.group() in header.opens:
+            # ``<|start|><|start|>``
+            self.report("broken_header", cur.pos, cur.pos + illegal.end())
+            cur.pos += illegal.end()
+            return True
         if illegal is not None or len(piece) > MAX_NAME:
             cur.pos += 0 if illegal is None else illegal.start()
             self._release()

@@ -77,8 +77,8 @@ class Edge:
     def __init__(self, kind: int, target: int = 0) -> None:
         self.kind: int = kind
         self.target: int = target
-        """GO: the next state. OPEN_WRAP: 1 if it counts anywhere, not only at the start. OPEN_CALLS: 1 if it counts only
-        in an open section. OPEN_HEADER: 1 if the literal is part of the header."""
+        """GO: the next state. OPEN_WRAP: 1 if it counts anywhere, not only at the start. OPEN_CALLS: 1 if it counts
+        only in an open section. OPEN_HEADER: 1 if the literal is part of the header."""
         self.events: tuple[int, ...] = ()
         self.entries: list[tuple[int, int]] = []
         """Calls: which CallGrammars may begin here, in order of preference, and where each is entered (AT_*)."""

@@ -65,10 +65,7 @@ class TokenScanner:
 
     def covers(self, literal: str, start: int) -> bool:
         """Whether every special token in the literal that begins at ``start`` is one by its id."""
-        for found in self._pattern.finditer(literal):
-            if start + found.start() not in self.authorised:
-                return False
-        return True
+        return all(start + found.start() in self.authorised for found in self._pattern.finditer(literal))
 
     def holds(self, literal: str) -> bool:
         """Whether a special token is in the literal."""

@@ -36,6 +36,9 @@ HEADERS = (
     "<SPECIAL_11>Assistant",  # Nemotron Nano v2
     "<|start|>assistant",  # gpt-oss
     "assistant<|role_sep|>",  # GigaChat 3
+    "<｜hy_Assistant｜>",  # Hunyuan dense, Hy3
+    "<beginning_of_sentence>ai name=assistant",  # MiniMax M1
+    "<|message_model|>",  # Inkling
 )
 """Accepted spellings of ``turn.start``."""
 
@@ -53,6 +56,6 @@ TURN_ENDS = (
 def turn(start: str, *ends: str) -> Turn:
     """A turn with a family's own spellings first and everybody's after them."""
     return Turn(
-        start=Marker(start, HEADERS),
+        start=Marker(start, tuple(header for header in HEADERS if header != start.strip())),
         end=Marker(ends[0], (*ends[1:], *(end for end in TURN_ENDS if end not in ends))),
     )

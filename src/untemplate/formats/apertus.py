@@ -1,4 +1,4 @@
-"""Apertus: ``<|tools_prefix|>[{"name": {…}}]<|tools_suffix|>``, thoughts in ``<|inner_prefix|>`` … ``<|inner_suffix|>``.
+"""Apertus: ``<|tools_prefix|>[{"name": {…}}]<|tools_suffix|>``; thoughts in ``<|inner_prefix|>``.
 
 Rests on the template of Apertus-8B-Instruct, lines 147–152 and the assistant branch: a call's name is its key.
 """

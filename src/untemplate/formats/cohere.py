@@ -3,6 +3,8 @@
 * Command R7B and A write regions in ``<|START_…|>`` and ``<|END_…|>`` tokens: THINKING, RESPONSE, ACTION
   (command-r7b-12-2024, the assistant branch); some of them TEXT for RESPONSE (cases: special tokens).
   Calls are numbered through the conversation (``tool_idx``), and the number is the call's id.
+* Command 4 writes the same with TEXT (SGLang function_call/cohere_command4_detector.py; vLLM
+  vllm/parser/cohere_command.py: the MoE model has both; read 2026-11-21).
 * Command R+ writes ``Action:`` and a JSON list in a fence (command-r-plus tool_use, the assistant branch).
 """
 
@@ -50,6 +52,13 @@ COMMAND3 = Format(
     special_tokens=("<|END_OF_TURN_TOKEN|>", "<|START_ACTION|>", "<|END_ACTION|>", *CONTENT_TOKENS),
 )
 
+TEXT = Content(
+    open=Marker("<|START_TEXT|>", ("<|START_RESPONSE|>",)),
+    close=Marker("<|END_TEXT|>", ("<|END_RESPONSE|>",)),
+)
+COMMAND4_REASONING = COMMAND3_REASONING.extend(name="cohere_command4", content=TEXT)
+COMMAND4 = COMMAND3.extend(name="cohere_command4", content=TEXT)
+
 COMMAND_R_PLUS = Format(
     name="command_r_plus",
     turn=TURN,
@@ -84,6 +93,25 @@ ENTRIES = (
         models=("CohereLabs/c4ai-command-r7b-12-2024", "CohereLabs/c4ai-command-a-03-2025"),
         engines=("vllm", "llama.cpp"),
         evidence=("template: CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja", "case"),
+    ),
+    Entry(
+        name="cohere_command4",
+        kind="reasoning",
+        format=COMMAND4_REASONING,
+        models=("CohereLabs/command-4-*",),
+        engines=("vllm", "sglang"),
+        evidence=("vLLM vllm/parser/cohere_command.py (read 2026-11-21)",),
+    ),
+    Entry(
+        name="cohere_command4",
+        kind="tool",
+        format=COMMAND4,
+        models=("CohereLabs/command-4-*",),
+        engines=("vllm", "sglang"),
+        evidence=(
+            "SGLang function_call/cohere_command4_detector.py (read 2026-11-21)",
+            "sgl-project/sglang#35564 (read 2026-11-21)",
+        ),
     ),
     Entry(
         name="command_r_plus",

@@ -1,10 +1,11 @@
-"""DeepSeek R1, V3, V3.1, V3.2, V4.
+"""DeepSeek R1, V3, V3.1, V3.2, V4, V4.1.
 
 * R1 and V3 write the kind, the name, and the arguments in a JSON fence (DeepSeek-R1-Distill-Qwen-32B, lines 17–21;
   R1-Distill-Llama-8B; llama.cpp's own R1 template). Some of these write no newline before the closing fence.
 * V3.1 writes name, ``<｜tool▁sep｜>``, arguments (DeepSeek-V3.1, the tool_calls branch).
 * V3.2 and V4 write DSML: ``invoke`` and ``parameter`` tags, each parameter saying whether it is a string
-  (DeepSeek-V3.2, the tool_calls branch). V4's section is ``tool_calls`` where V3.2's is ``function_calls``.
+  (DeepSeek-V3.2, the tool_calls branch). V4's section is ``tool_calls`` where V3.2's is ``function_calls``; V4.1 has a
+  space behind ``｜DSML｜`` and calls the section ``calls`` (vLLM vllm/parser/deepseek_v41.py, read 2026-11-21).
 
 R1 always reasons and its prompt ends with ``<think>\\n``; from V3.1 on the prompt says ``<think>`` or ``</think>``.
 """
@@ -93,32 +94,24 @@ def _tag(text: str) -> Marker:
     return Marker(text, _dsml(text))
 
 
-def _section(word: str, *drift: str) -> tuple[Marker, Marker]:
-    """A section's markers, with other words for it. A call may be closed by another word than opened it."""
-    words = (word, *drift)
-    opens = [f"<｜DSML｜{w}>" for w in words]
-    closes = [f"</｜DSML｜{w}>" for w in words]
-    return (
-        Marker(f"\n\n{opens[0]}\n", (*opens[1:], *(d for o in opens for d in _dsml(o)))),
-        Marker(closes[0], (*closes[1:], *(d for c in closes for d in _dsml(c)))),
-    )
-
-
-def _dsml_tools(section: tuple[Marker, Marker]) -> Tools:
+def _dsml_tools(*words: str, space: str = "") -> Tools:
+    """Calls in DSML. ``words`` name the section, the canonical one first; another may close it than opened it."""
+    opens = [f"<｜DSML｜{space}{word}>" for word in words]
+    closes = [f"</｜DSML｜{space}{word}>" for word in words]
     return Tools(
-        section_open=section[0],
-        section_close=section[1],
-        call_open=_tag('<｜DSML｜invoke name="'),
+        section_open=Marker(f"\n\n{opens[0]}\n", (*opens[1:], *(drift for text in opens for drift in _dsml(text)))),
+        section_close=Marker(closes[0], (*closes[1:], *(drift for text in closes for drift in _dsml(text)))),
+        call_open=_tag(f'<｜DSML｜{space}invoke name="'),
         body=NamedBody(
             name_close=Marker('">\n'),
             arguments=TaggedArguments(
-                key_open=_tag('<｜DSML｜parameter name="'),
+                key_open=_tag(f'<｜DSML｜{space}parameter name="'),
                 key='{key}" string="{string}',
                 key_close=Marker('">'),
-                value_close=_tag("</｜DSML｜parameter>\n"),
+                value_close=_tag(f"</｜DSML｜{space}parameter>\n"),
             ),
         ),
-        call_close=_tag("</｜DSML｜invoke>\n"),
+        call_close=_tag(f"</｜DSML｜{space}invoke>\n"),
         # The section's opener is left out at long context (vllm#48931).
         optional=("section",),
     )
@@ -127,7 +120,7 @@ def _dsml_tools(section: tuple[Marker, Marker]) -> Tools:
 V32 = Format(
     name="deepseek_v32",
     turn=TURN,
-    tools=(_dsml_tools(_section("function_calls")),),
+    tools=(_dsml_tools("function_calls"),),
     special_tokens=(EOS, "｜DSML｜"),
 )
 
@@ -135,7 +128,14 @@ V4 = Format(
     name="deepseek_v4",
     turn=TURN,
     # ``toolcalls``: vllm#51914.
-    tools=(_dsml_tools(_section("tool_calls", "toolcalls")),),
+    tools=(_dsml_tools("tool_calls", "toolcalls"),),
+    special_tokens=(EOS, "｜DSML｜"),
+)
+
+V41 = Format(
+    name="deepseek_v41",
+    turn=TURN,
+    tools=(_dsml_tools("calls", space=" "),),
     special_tokens=(EOS, "｜DSML｜"),
 )
 
@@ -175,9 +175,18 @@ ENTRIES = (
         name="deepseek_v4",
         kind="reasoning",
         format=V3_REASONING.extend(name="deepseek_v4"),
+        aliases=("deepseek-v4",),
         models=("deepseek-ai/DeepSeek-V4*",),
-        engines=("vllm",),
+        engines=("vllm", "sglang"),
         evidence=("case",),
+    ),
+    Entry(
+        name="deepseek_v41",
+        kind="reasoning",
+        format=V3_REASONING.extend(name="deepseek_v41"),
+        models=("deepseek-ai/DeepSeek-V4.1*",),
+        engines=("vllm",),
+        evidence=("vLLM vllm/parser/deepseek_v41.py (read 2026-11-21)",),
     ),
     Entry(
         name="deepseek_v3",
@@ -196,7 +205,7 @@ ENTRIES = (
         name="deepseek_v31",
         kind="tool",
         format=V31,
-        aliases=("deepseekv31",),
+        aliases=("deepseekv31", "deepseek_v3_1"),
         models=("deepseek-ai/DeepSeek-V3.1*",),
         engines=("vllm", "sglang", "dynamo"),
         evidence=("template: deepseek-ai-DeepSeek-V3.1.jinja", "case"),
@@ -205,7 +214,7 @@ ENTRIES = (
         name="deepseek_v32",
         kind="tool",
         format=V32,
-        aliases=("deepseekv32",),
+        aliases=("deepseekv32", "deepseek_v3_2"),
         models=("deepseek-ai/DeepSeek-V3.2*",),
         engines=("vllm", "sglang", "dynamo"),
         evidence=("template: deepseek-ai-DeepSeek-V3.2.jinja", "case"),
@@ -214,9 +223,18 @@ ENTRIES = (
         name="deepseek_v4",
         kind="tool",
         format=V4,
-        aliases=("deepseekv4",),
+        aliases=("deepseekv4", "deepseek-v4"),
         models=("deepseek-ai/DeepSeek-V4*",),
         engines=("vllm", "sglang", "dynamo"),
         evidence=("case",),
+    ),
+    Entry(
+        name="deepseek_v41",
+        kind="tool",
+        format=V41,
+        aliases=("deepseekv41",),
+        models=("deepseek-ai/DeepSeek-V4.1*",),
+        engines=("vllm", "sglang"),
+        evidence=("vLLM vllm/parser/deepseek_v41.py (read 2026-11-21)",),
     ),
 )

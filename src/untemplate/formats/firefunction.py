@@ -3,7 +3,6 @@
 Rests on the template of llama-3-firefunction-v2 (the system message; the tool_calls branch) and on the cases.
 """
 
-
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools

@@ -2,6 +2,7 @@
 
 Rests on the template of gemma-4-31B-it (macro ``format_argument``, the tool_calls branch) and on the cases. A string
 stands between two ``<|"|>`` tokens and is not escaped. The thought channel may open again (tpl-0087, tpl-0088).
+``name(key="v")`` (omlx#1854) and ``key=value`` (ollama#17882) need no word here: a reader of literals takes both.
 """
 
 from __future__ import annotations
@@ -43,12 +44,6 @@ GEMMA4 = Format(
                     quoted_keys=False,
                 ),
             ),
-            call_close=Marker("<tool_call|>"),
-        ),
-        # name(key="v"): FAILURE_MODES 3, 7 (ollama#17882, omlx#1854).
-        Tools(
-            call_open=CALL_OPEN,
-            body=NamedBody(arguments=LiteralArguments(quotes=('"', "'", '<|"|>'), words=("true", "false", "null"))),
             call_close=Marker("<tool_call|>"),
         ),
     ),

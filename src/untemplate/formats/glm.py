@@ -1,7 +1,11 @@
-"""GLM 4.5, 4.6 and 4.7: a name, then ``<arg_key>`` and ``<arg_value>`` pairs, inside ``<tool_call>``.
+"""GLM 4.5 to 5: a name, then ``<arg_key>`` and ``<arg_value>`` pairs, inside ``<tool_call>``. Ling 3 and Laguna too.
 
 Rests on the templates of GLM-4.6 (a newline after name, keys and values) and GLM-4.7-Flash (none), and on the cases.
 Strings are written as they are, everything else as JSON; the schema says which is which.
+
+Ling 3 writes GLM-4.7's format and thinks only where told to (vLLM vllm/parser/ling3.py; SGLang
+function_call/ling3_detector.py: a newline behind the name or none). Poolside's Laguna writes it too and thinks unless
+told not to (vLLM vllm/parser/poolside.py). All read 2026-11-21.
 """
 
 from __future__ import annotations
@@ -99,5 +103,40 @@ ENTRIES = (
         models=("zai-org/GLM-4.7*", "zai-org/GLM-5*"),
         engines=("vllm", "sglang", "vllm.rs", "dynamo"),
         evidence=("template: GLM-4.7-Flash.jinja", "case"),
+    ),
+    Entry(
+        name="ling3",
+        kind="reasoning",
+        format=GLM47_REASONING.extend(name="ling3"),
+        models=("inclusionAI/Ling-3*",),
+        engines=("vllm",),
+        evidence=("vLLM vllm/parser/ling3.py (read 2026-11-21)",),
+    ),
+    Entry(
+        name="ling3",
+        kind="tool",
+        format=GLM47.extend(name="ling3"),
+        models=("inclusionAI/Ling-3*",),
+        engines=("vllm", "sglang"),
+        evidence=(
+            "vLLM vllm/parser/ling3.py (read 2026-11-21)",
+            "SGLang function_call/ling3_detector.py (read 2026-11-21)",
+        ),
+    ),
+    Entry(
+        name="poolside_v1",
+        kind="reasoning",
+        format=GLM47_REASONING.extend(name="poolside_v1", reasoning__start="open"),
+        models=("poolside/Laguna-*",),
+        engines=("vllm", "sglang"),
+        evidence=("vLLM vllm/parser/poolside.py (read 2026-11-21)",),
+    ),
+    Entry(
+        name="poolside_v1",
+        kind="tool",
+        format=GLM47.extend(name="poolside_v1"),
+        models=("poolside/Laguna-*",),
+        engines=("vllm", "sglang"),
+        evidence=("vLLM vllm/parser/poolside.py (read 2026-11-21)",),
     ),
 )

@@ -2,12 +2,16 @@
 
 * Granite 3 writes ``<|tool_call|>`` and a JSON list (granite-3.3-2B-Instruct, the system message says so; cases).
   Its reasoning begins and ends with a sentence in 3.2, with ``<think>`` and ``<response>`` tags in 3.3.
-* Granite 4 writes what Hermes writes (granite-4.0, the tool_calls branch).
+* Granite 4 writes what Hermes writes (granite-4.0, the tool_calls branch), Granite 4.2 thinking what Nemotron 3 writes
+  (vLLM vllm/parser/granite_thinking.py, read 2026-11-21).
+* Granite 20B function calling writes ``<function_call> {…}`` with no close
+  (vLLM examples/tool_chat_template_granite_20b_fc.jinja, read 2026-11-21; FAILURE_MODES 1).
 """
 
 from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
+from . import qwen3_coder
 from ._common import turn
 from .registry import Entry
 
@@ -53,6 +57,27 @@ GRANITE4 = Format(
     special_tokens=("<|end_of_text|>", "<tool_call>", "</tool_call>"),
 )
 
+GRANITE_20B_FC = Format(
+    name="granite-20b-fc",
+    turn=turn("\nASSISTANT: ", "<|endoftext|>"),
+    tools=(Tools(call_open=Marker("<function_call> "), body=JsonBody()),),
+    special_tokens=("<|endoftext|>",),
+)
+
+THINKING = Format(
+    name="granite_thinking_parser",
+    turn=TURN,
+    reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n"), start="open"),
+    special_tokens=("<|end_of_text|>", "<think>", "</think>"),
+)
+
+THINKING_TOOLS = Format(
+    name="granite_thinking_parser",
+    turn=TURN,
+    tools=(qwen3_coder.TOOLS,),
+    special_tokens=("<|end_of_text|>", "<tool_call>", "</tool_call>"),
+)
+
 ENTRIES = (
     Entry(
         name="granite",
@@ -90,5 +115,29 @@ ENTRIES = (
         models=("ibm-granite/granite-4.*",),
         engines=("vllm",),
         evidence=("template: ibm-granite-granite-4.0.jinja", "case"),
+    ),
+    Entry(
+        name="granite-20b-fc",
+        kind="tool",
+        format=GRANITE_20B_FC,
+        models=("ibm-granite/granite-20b-functioncalling",),
+        engines=("vllm",),
+        evidence=("vLLM examples/tool_chat_template_granite_20b_fc.jinja (read 2026-11-21)",),
+    ),
+    Entry(
+        name="granite_thinking_parser",
+        kind="reasoning",
+        format=THINKING,
+        models=("ibm-granite/granite-4.2-*",),
+        engines=("vllm",),
+        evidence=("vLLM vllm/parser/granite_thinking.py (read 2026-11-21)",),
+    ),
+    Entry(
+        name="granite_thinking_parser",
+        kind="tool",
+        format=THINKING_TOOLS,
+        models=("ibm-granite/granite-4.2-*",),
+        engines=("vllm",),
+        evidence=("vLLM vllm/parser/granite_thinking.py (read 2026-11-21)",),
     ),
 )

@@ -14,14 +14,23 @@ TOOLS = Tools(
     body=JsonBody(),
     call_open=Marker("<tool_call>\n"),
     call_close=Marker("\n</tool_call>"),
-    # Several objects in one pair of tags, as a list: Qwen2.5 and Qwen3 do it (sglang Qwen25Detector, llama.cpp tests).
     separator=Marker("\n"),
+)
+
+# Several calls as a list in one pair of tags, which SGLang's Qwen25Detector takes as well (read 2026-11-21).
+LIST = Tools(
+    body=JsonBody(),
+    section_open=Marker("<tool_call>\n"),
+    section_close=Marker("\n</tool_call>"),
+    list_open=Marker("["),
+    list_close=Marker("]"),
+    separator=Marker(", "),
 )
 
 HERMES = Format(
     name="hermes",
     turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
-    tools=(TOOLS,),
+    tools=(TOOLS, LIST),
     special_tokens=("<|im_end|>", "<tool_call>", "</tool_call>"),
 )
 
@@ -30,7 +39,7 @@ ENTRIES = (
         name="hermes",
         kind="tool",
         format=HERMES,
-        aliases=("qwen", "qwen25", "qwen3_json"),
+        aliases=("qwen", "qwen25", "qwen3_json", "trinity"),
         models=(
             "Qwen/Qwen2.5-*",
             "Qwen/Qwen3-*",
@@ -38,6 +47,7 @@ ENTRIES = (
             "NousResearch/Hermes-2-Pro-*",
             "NousResearch/Hermes-3-*",
             "XiaomiMiMo/MiMo-VL-*",
+            "arcee-ai/Trinity-*",
         ),
         engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
         evidence=(
@@ -47,6 +57,15 @@ ENTRIES = (
             "template: NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja",
             "template: MiMo-VL.jinja",
             "case",
+            "SGLang function_call/trinity_detector.py: Trinity writes what Qwen2.5 writes (read 2026-11-21)",
         ),
+    ),
+    Entry(
+        name="smollm3",
+        kind="tool",
+        format=HERMES.extend(name="smollm3"),
+        models=("HuggingFaceTB/SmolLM3-3B",),
+        evidence=("no source found; taken to write what Hermes writes (2026-11-21)",),
+        verified=False,
     ),
 )

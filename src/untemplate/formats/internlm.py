@@ -27,9 +27,9 @@ ENTRIES = (
         name="internlm",
         kind="tool",
         format=INTERNLM,
-        aliases=("internlm2",),
+        aliases=("internlm2", "interns1"),
         models=("internlm/internlm2_5-*-chat", "internlm/internlm3-*-instruct"),
-        engines=("vllm",),
-        evidence=("case",),
+        engines=("vllm", "sglang"),
+        evidence=("case", "SGLang function_call_parser.py: interns1 is InternlmDetector (read 2026-11-21)"),
     ),
 )

@@ -1,7 +1,8 @@
 """Liquid LFM2: a list of Python calls in ``<|tool_call_start|>`` … ``<|tool_call_end|>``, or the same as JSON.
 
-Rests on FAILURE_MODES 9 (llama.cpp#23838: ``<|tool_call_start|>[web_search_exa(query='…', numResults=5)]``) and on
-the template of LFM2-8B-A1B, which renders no calls.
+Rests on FAILURE_MODES 9 (llama.cpp#23838: ``<|tool_call_start|>[web_search_exa(query='…', numResults=5)]``), on the
+template of LFM2-8B-A1B, which renders no calls, and on llama.cpp's template for LFM2.5-8B-A1B, which does (read
+2026-11-21).
 """
 
 from __future__ import annotations
@@ -44,6 +45,6 @@ ENTRIES = (
         format=LFM2,
         models=("LiquidAI/LFM2-*", "LiquidAI/LFM2.5-*"),
         engines=("vllm", "sglang", "llama.cpp"),
-        evidence=("template: LFM2-8B-A1B.jinja", "ggml-org/llama.cpp#23838"),
+        evidence=("template: LFM2-8B-A1B.jinja", "llama.cpp models/templates/LFM2.5-8B-A1B.jinja (read 2026-11-21)"),
     ),
 )

@@ -19,7 +19,7 @@ LLAMA3_JSON = Format(
     turn=turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", "<|eom_id|>"),
     tools=(
         Tools(body=BODY, separator=Marker("; ")),
-        Tools(body=BODY, call_open=Marker("<|python_tag|>"), separator=Marker("; ")),
+        Tools(body=BODY, section_open=Marker("<|python_tag|>"), separator=Marker("; ")),
     ),
     special_tokens=("<|eot_id|>", "<|eom_id|>", "<|python_tag|>"),
 )

@@ -1,12 +1,18 @@
-"""MiniMax M2: ``<invoke name="…">`` with one ``<parameter name="…">`` per argument, in ``<minimax:tool_call>``.
+"""MiniMax M1, M2 and M3.
 
-Rests on the template of MiniMax-M2 (variables ``toolcall_begin_token``, ``toolcall_end_token``; the assistant branch)
-and on the cases. The prompt always ends with ``<think>\\n``. Values are not escaped (vllm#44060).
+* M2 writes ``<invoke name="…">`` with one ``<parameter name="…">`` per argument, in ``<minimax:tool_call>``
+  (MiniMax-M2, variables ``toolcall_begin_token`` and ``toolcall_end_token``, the assistant branch; cases). The prompt
+  always ends with ``<think>\\n``. Values are not escaped (vllm#44060).
+* M1 writes JSON objects, one a line, in ``<tool_calls>`` (vLLM examples/tool_chat_template_minimax_m1.jinja, read
+  2026-11-21).
+* M3 prefixes every tag with ``]<]minimax[>[``, names elements after arguments and nests them; a Format cannot state
+  that yet, so its calls stay text, whole. Its reasoning is ``<mm:think>`` (vLLM vllm/parser/minimax_m3.py and
+  vllm/reasoning/minimax_m3_reasoning_parser.py, read 2026-11-21).
 """
 
 from __future__ import annotations
 
-from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
+from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
 from ._common import turn
 from .registry import Entry
 
@@ -41,11 +47,33 @@ M2 = Format(
     special_tokens=("[e~[", "<minimax:tool_call>", "</minimax:tool_call>"),
 )
 
+M1 = Format(
+    name="minimax",
+    turn=turn("<beginning_of_sentence>ai name=assistant\n", "<end_of_sentence>"),
+    tools=(
+        Tools(
+            section_open=Marker("<tool_calls>\n"),
+            section_close=Marker("\n</tool_calls>"),
+            separator=Marker("\n"),
+            body=JsonBody(),
+        ),
+    ),
+    special_tokens=("<end_of_sentence>",),
+)
+
+M3_REASONING = Format(
+    name="minimax_m3",
+    turn=TURN,
+    reasoning=Reasoning(open=Marker("<mm:think>"), close=Marker("</mm:think>")),
+    special_tokens=("[e~[", "<mm:think>", "</mm:think>"),
+)
+
 ENTRIES = (
     Entry(
         name="minimax_m2",
         kind="reasoning",
         format=M2_REASONING,
+        aliases=("minimax",),
         models=("MiniMaxAI/MiniMax-M2*",),
         engines=("vllm", "sglang", "dynamo"),
         evidence=("template: MiniMax-M2.jinja", "case"),
@@ -58,5 +86,41 @@ ENTRIES = (
         models=("MiniMaxAI/MiniMax-M2*",),
         engines=("vllm", "sglang", "vllm.rs", "dynamo"),
         evidence=("template: MiniMax-M2.jinja", "case"),
+    ),
+    Entry(
+        name="minimax_m2_append_think",
+        kind="reasoning",
+        format=Format(name="minimax_m2_append_think", turn=TURN, special_tokens=("[e~[",)),
+        aliases=("minimax-append-think",),
+        models=("MiniMaxAI/MiniMax-M2*",),
+        engines=("vllm", "sglang"),
+        evidence=("vLLM vllm/reasoning/__init__.py: reasoning stays in the content, tags and all (read 2026-11-21)",),
+    ),
+    Entry(
+        name="minimax_m3",
+        kind="reasoning",
+        format=M3_REASONING,
+        aliases=("minimax-m3",),
+        models=("MiniMaxAI/MiniMax-M3*",),
+        engines=("vllm", "sglang"),
+        evidence=("vLLM vllm/reasoning/minimax_m3_reasoning_parser.py (read 2026-11-21)",),
+    ),
+    Entry(
+        name="minimax",
+        kind="tool",
+        format=M1,
+        models=("MiniMaxAI/MiniMax-M1-*",),
+        engines=("vllm",),
+        evidence=("vLLM examples/tool_chat_template_minimax_m1.jinja (read 2026-11-21)",),
+    ),
+    Entry(
+        name="minimax_m3",
+        kind="tool",
+        format=Format(name="minimax_m3", turn=TURN, special_tokens=("[e~[",)),
+        aliases=("minimax-m3",),
+        models=("MiniMaxAI/MiniMax-M3*",),
+        engines=("vllm", "sglang"),
+        evidence=("vLLM vllm/parser/minimax_m3.py: elements that nest, which no Format states (read 2026-11-21)",),
+        verified=False,
     ),
 )

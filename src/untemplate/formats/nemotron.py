@@ -67,8 +67,9 @@ ENTRIES = (
         name="nemotron_nano_v2",
         kind="tool",
         format=NANO,
-        models=("nvidia/NVIDIA-Nemotron-Nano-*-v2",),
-        engines=("llama.cpp",),
+        aliases=("nemotron_deci",),
+        models=("nvidia/NVIDIA-Nemotron-Nano-*-v2", "nvidia/Llama-3_*-Nemotron-*"),
+        engines=("llama.cpp", "dynamo"),
         evidence=("template: NVIDIA-Nemotron-Nano-v2.jinja", "case"),
     ),
     Entry(

@@ -1,8 +1,8 @@
 """Phi-4-mini: a JSON list behind the word ``functools``, or between its own tokens.
 
-Rests on the cases. The model's own tokens are ``<|tool_call|>`` … ``<|/tool_call|>`` (FAILURE_MODES 1).
+Rests on the cases. The model's own tokens are ``<|tool_call|>`` … ``<|/tool_call|>`` (FAILURE_MODES 1; llama.cpp's
+template for the model, read 2026-11-21).
 """
-
 
 from __future__ import annotations
 
@@ -39,8 +39,13 @@ ENTRIES = (
         name="phi4_mini_json",
         kind="tool",
         format=PHI4_MINI_JSON,
-        models=("microsoft/Phi-4-mini-instruct",),
-        engines=("vllm",),
-        evidence=("case",),
+        aliases=("phi4",),
+        models=("microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-mini-reasoning"),
+        engines=("vllm", "dynamo"),
+        evidence=(
+            "case",
+            "Dynamo docs, tool call parsing: phi4 is vLLM's phi4_mini_json (read 2026-11-21)",
+            "llama.cpp models/templates/llama-cpp-microsoft-Phi-4-mini-instruct.jinja (read 2026-11-21)",
+        ),
     ),
 )

@@ -10,6 +10,14 @@ from ..format import Format, JsonBody, Marker, Tools
 from ._common import turn
 from .registry import Entry
 
+# A fence in place of the list's brackets, or around them: still bare, so only for an offered name at a line's start.
+FENCED = Tools(
+    body=JsonBody(),
+    list_open=Marker("```json\n", ("```json\n[", "```json[", "```json [")),
+    list_close=Marker("\n```", ("]\n```", "]```")),
+    separator=Marker(", ", ("; ", "\n")),
+)
+
 JSON = Format(
     name="json",
     turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
@@ -21,6 +29,7 @@ JSON = Format(
             list_optional=True,
             separator=Marker(", ", ("; ", "\n")),
         ),
+        FENCED,
     ),
 )
 

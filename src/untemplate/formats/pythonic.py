@@ -29,7 +29,12 @@ ENTRIES = (
         kind="tool",
         format=PYTHONIC,
         aliases=("gemma3",),
-        models=("meta-llama/Llama-3.2-*", "Team-ACE/ToolACE-8B", "fixie-ai/ultravox-v0_4-ToolACE-8B", "google/gemma-3-*"),
+        models=(
+            "meta-llama/Llama-3.2-*",
+            "Team-ACE/ToolACE-8B",
+            "fixie-ai/ultravox-v0_4-ToolACE-8B",
+            "google/gemma-3-*",
+        ),
         engines=("vllm", "sglang", "vllm.rs", "dynamo"),
         evidence=("case",),
     ),

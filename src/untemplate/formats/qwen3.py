@@ -22,9 +22,15 @@ ENTRIES = (
         name="qwen3",
         kind="reasoning",
         format=QWEN3,
+        aliases=("interns1",),
         models=("Qwen/Qwen3-*", "Qwen/Qwen3.5-*", "Qwen/Qwen3.6-*"),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("template: Qwen-Qwen3-0.6B.jinja", "template: Qwen3.5-4B.jinja", "case"),
+        evidence=(
+            "template: Qwen-Qwen3-0.6B.jinja",
+            "template: Qwen3.5-4B.jinja",
+            "case",
+            "SGLang parser/reasoning_parser.py: interns1 is Qwen3Detector (read 2026-11-21)",
+        ),
     ),
     Entry(
         name="qwen3-thinking",

@@ -83,37 +83,54 @@ class IncompatibleFormatsError(ValueError):
 FAMILIES: Final[dict[str, tuple[str, str]]] = {
     "apertus": ("apertus apertus2509", "apertus apertus2509"),
     "apriel": ("apriel_1.5 apriel_1.6", "apriel_1.5 apriel_1.6"),
-    "cohere": ("cohere_command3 command_r7b", "cohere_command3 command_r7b command_r_plus"),
-    "deepseek": (
-        "deepseek_r1 deepseek-r1 deepseek_v3 deepseek-v3 deepseek_v31 deepseek-v31 deepseek_v32 deepseek_v4",
-        "deepseek_v3 deepseekv3 deepseek deepseek_v31 deepseekv31 deepseek_v32 deepseekv32 deepseek_v4 deepseekv4",
+    "cohere": (
+        "cohere_command3 command_r7b cohere_command4",
+        "cohere_command3 command_r7b cohere_command4 command_r_plus",
     ),
+    "deepseek": (
+        "deepseek_r1 deepseek-r1 deepseek_v3 deepseek-v3 deepseek_v31 deepseek-v31 deepseek_v32 "
+        "deepseek_v4 deepseek-v4 deepseek_v41",
+        "deepseek_v3 deepseekv3 deepseek deepseek_v31 deepseekv31 deepseek_v3_1 deepseek_v32 deepseekv32 "
+        "deepseek_v3_2 deepseek_v4 deepseekv4 deepseek-v4 deepseek_v41 deepseekv41",
+    ),
+    "dots": ("", "dots"),
     "ernie": ("ernie45", "ernie45"),
     "firefunction": ("", "firefunction_v2"),
     "functionary": ("", "functionary_v3.1 functionary_v31 functionary_v3.2 functionary_v32"),
+    "functiongemma": ("", "functiongemma"),
     "gemma4": ("gemma4", "gemma4"),
     "gigachat": ("", "gigachat3"),
-    "glm": ("glm45 glm47", "glm45 glm glm45_moe glm47 glm47_moe"),
-    "gpt_oss": ("gpt-oss openai_gptoss gptoss gpt_oss", "gpt-oss openai openai_gptoss gptoss gpt_oss"),
-    "granite": ("granite granite33", "granite granite4"),
-    "hermes": ("", "hermes qwen qwen25 qwen3_json"),
-    "hunyuan": ("hunyuan_a13b hunyuan", "hunyuan_a13b hunyuan"),
-    "internlm": ("", "internlm internlm2"),
+    "glm": ("glm45 glm47 ling3 poolside_v1", "glm45 glm glm45_moe glm47 glm47_moe ling3 poolside_v1"),
+    "gpt_oss": ("gpt-oss openai_gptoss gptoss gpt_oss", "gpt-oss openai openai_gptoss gptoss gpt_oss harmony"),
+    "granite": ("granite granite33 granite_thinking_parser", "granite granite4 granite-20b-fc granite_thinking_parser"),
+    "hermes": ("", "hermes qwen qwen25 qwen3_json trinity smollm3"),
+    "holo": ("holo2", ""),
+    "hunyuan": ("hunyuan_a13b hunyuan hy_v3 hy_v4", "hunyuan_a13b hunyuan hy_v3 hy_v4"),
+    "inkling": ("inkling", "inkling"),
+    "internlm": ("", "internlm internlm2 interns1"),
     "jamba": ("", "jamba"),
-    "kimi": ("kimi_k2 kimi_k3", "kimi_k2 kimik2 kimi_k3"),
+    "kimi": ("kimi_k2 kimi_k25 kimi kimi_k3", "kimi_k2 kimik2 kimi_k3"),
     "lfm2": ("", "lfm2"),
     "llama": ("", "llama3_json llama3 llama llama4_pythonic llama4_json"),
-    "minimax": ("minimax_m2", "minimax_m2 minimax-m2"),
+    "longcat": ("", "longcat"),
+    "mimo": ("mimo", "mimo"),
+    "minicpm": ("minicpmv", "minicpm5"),
+    "minimax": (
+        "minimax_m2 minimax minimax_m2_append_think minimax-append-think minimax_m3 minimax-m3",
+        "minimax_m2 minimax-m2 minimax minimax_m3 minimax-m3",
+    ),
     "mistral": ("mistral", "mistral mistral_v3"),
-    "nemotron": ("nemotron_nano_v2 nemotron_v3 nemotron_3", "nemotron_nano_v2 nemotron_v3 nemotron_3"),
+    "muse": ("muse muse_glimmer", "muse muse_glimmer"),
+    "nemotron": ("nemotron_nano_v2 nemotron_v3 nemotron_3", "nemotron_nano_v2 nemotron_deci nemotron_v3 nemotron_3"),
     "olmo": ("olmo3", "olmo3"),
-    "phi": ("", "phi4_mini_json"),
+    "phi": ("", "phi4_mini_json phi4"),
     "plain": ("identity passthrough", "passthrough json"),
+    "plamo": ("plamo3", "plamo3"),
     "pythonic": ("", "pythonic gemma3"),
-    "qwen3": ("qwen3 qwen3-thinking", ""),
-    "qwen3_coder": ("", "qwen3_coder qwen3_xml qwen_coder"),
+    "qwen3": ("qwen3 interns1 qwen3-thinking", ""),
+    "qwen3_coder": ("", "qwen3_coder qwen3_xml qwen_coder nemotron_nano"),
     "seed_oss": ("seed_oss", "seed_oss"),
-    "step": ("step3 step3p5", "step3 step3p5"),
+    "step": ("step3 step3p5 step5", "step3 step3p5 step5"),
     "xlam": ("", "xlam"),
 }
 
@@ -197,6 +214,8 @@ def merge(reasoning: Format, tools: Format) -> Format:
     """
     if reasoning.channels != tools.channels:
         return _merge_channels(reasoning, tools)
+    if _says_nothing(reasoning) and reasoning.turn == Turn():
+        return tools
     name = tools.name if _says_nothing(reasoning) or reasoning.name == tools.name else f"{reasoning.name}+{tools.name}"
     try:
         return replace(
@@ -221,7 +240,9 @@ def _merge_channels(reasoning: Format, tools: Format) -> Format:
     if reasoning.channels is None and _says_nothing(reasoning):
         return tools
     holder = reasoning if reasoning.channels is not None else tools
-    problem = f"{holder.name!r} writes a turn as messages in channels, which carry reasoning, content and calls together"
+    problem = (
+        f"{holder.name!r} writes a turn as messages in channels, which carry reasoning, content and calls together"
+    )
     raise IncompatibleFormatsError(reasoning.name, tools.name, problem)
 
 
@@ -230,11 +251,17 @@ def _says_nothing(fmt: Format) -> bool:
 
 
 def _united(first: Marker | None, second: Marker | None, without: Iterable[str] = ()) -> Marker | None:
-    """The first marker, which accepts the spellings of the second as well."""
-    if first is None or second is None:
-        return first or second
-    spellings = dict.fromkeys((*first.accepted, second.text.strip() or second.text, *second.accepted))
-    return Marker(first.text, tuple(s for s in spellings if s not in without and s != first.text))
+    """The first marker, which accepts the spellings of the second as well. Spellings in ``without`` are left out."""
+    kept: dict[str, str] = {}
+    for marker in (first, second):
+        for text in () if marker is None else (marker.text, *marker.accepted):
+            bare = text.strip() or text
+            if bare not in without:
+                kept.setdefault(bare, text)
+    if not kept:
+        return None
+    canonical, *accepted = kept
+    return Marker(kept[canonical], tuple(accepted))
 
 
 def _markers(reasoning: Format, tools: Format) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """StepFun's Step 3 and Step 3.5.
 
 * Step 3 writes StepTML, ``<steptml:invoke name="…">``, in full-width tokens.
-* Step 3.5 writes what Qwen3-Coder writes.
+* Step 3.5 and 3.7 write what Qwen3-Coder writes (cases; llama.cpp models/templates/StepFun3.7-Flash.jinja, read
+  2026-11-21). What Step 5 writes was not found.
 
 Rests on the cases. Both prompts end with ``<think>\\n``.
 """
@@ -20,6 +21,13 @@ STEP3_REASONING = Format(
     turn=STEP3_TURN,
     reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n"), start="open"),
     special_tokens=("<|EOT|>", "<think>", "</think>"),
+)
+
+STEP3P5_REASONING = Format(
+    name="step3p5",
+    turn=qwen3_coder.QWEN3_CODER.turn,
+    reasoning=STEP3_REASONING.reasoning,
+    special_tokens=("<|im_end|>", "<think>", "</think>"),
 )
 
 STEP3 = Format(
@@ -66,13 +74,8 @@ ENTRIES = (
     Entry(
         name="step3p5",
         kind="reasoning",
-        format=Format(
-            name="step3p5",
-            turn=qwen3_coder.QWEN3_CODER.turn,
-            reasoning=STEP3_REASONING.reasoning,
-            special_tokens=("<|im_end|>", "<think>", "</think>"),
-        ),
-        models=("stepfun-ai/Step-3.5-Flash",),
+        format=STEP3P5_REASONING,
+        models=("stepfun-ai/Step-3.5-Flash", "stepfun-ai/Step-3.7-Flash"),
         engines=("vllm",),
         evidence=("case",),
     ),
@@ -88,8 +91,24 @@ ENTRIES = (
         name="step3p5",
         kind="tool",
         format=qwen3_coder.QWEN3_CODER.extend(name="step3p5"),
-        models=("stepfun-ai/Step-3.5-Flash",),
-        engines=("vllm",),
+        models=("stepfun-ai/Step-3.5-Flash", "stepfun-ai/Step-3.7-Flash"),
+        engines=("vllm", "sglang"),
         evidence=("case",),
+    ),
+    Entry(
+        name="step5",
+        kind="reasoning",
+        format=STEP3P5_REASONING.extend(name="step5"),
+        models=("stepfun-ai/Step-5*",),
+        evidence=("no source found; taken to write what Step 3.5 writes (2026-11-21)",),
+        verified=False,
+    ),
+    Entry(
+        name="step5",
+        kind="tool",
+        format=qwen3_coder.QWEN3_CODER.extend(name="step5"),
+        models=("stepfun-ai/Step-5*",),
+        evidence=("no source found; taken to write what Step 3.5 writes (2026-11-21)",),
+        verified=False,
     ),
 )

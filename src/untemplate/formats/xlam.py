@@ -1,11 +1,12 @@
 """Salesforce xLAM: a bare JSON list of calls.
 
-Rests on the cases. vLLM's parser also takes the list behind ``[TOOL_CALLS]`` and in ``<tool_call>`` tags.
+Rests on the cases. vLLM's parser also takes the list behind ``[TOOL_CALLS]``, in ``<tool_call>`` tags and in a fence.
 """
 
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
+from . import plain
 from ._common import turn
 from .registry import Entry
 
@@ -33,6 +34,7 @@ XLAM = Format(
             list_optional=True,
             separator=SEPARATOR,
         ),
+        plain.FENCED,
     ),
     special_tokens=("<|eot_id|>",),
 )

@@ -100,7 +100,7 @@ class Envelope:
                         self.too_long = True
                         return BROKEN
                     return answer
-                if not self._value_done(caller):
+                if not self._value_done(cur, caller):
                     return BROKEN
                 continue
             found = SPACES.match(cur.text, cur.pos)
@@ -144,9 +144,9 @@ class Envelope:
                 self._phase = _KEY
                 self.ready = bool(self._name)
                 # An id that is still to come is worth waiting for: it belongs into the call's first delta.
-                if self.ready and not self.committed and (self._id or not self._grammar.id_key):
-                    if not caller.named(self._name, self._id, False):
-                        return BROKEN
+                begins = self.ready and not self.committed and (self._id != "" or self._grammar.id_key == "")
+                if begins and not caller.named(self._name, self._id, False):
+                    return BROKEN
             elif c == "}":
                 cur.pos += 1
                 if self._end(caller):
@@ -219,7 +219,7 @@ class Envelope:
         assert value is not None
         return value.step(cur, self._out)
 
-    def _value_done(self, caller: Caller) -> bool:
+    def _value_done(self, cur: Cursor, caller: Caller) -> bool:
         """A key or value has ended. False: this is no call."""
         value = self._value
         text = self._text
@@ -246,6 +246,8 @@ class Envelope:
         assert isinstance(out, Capture)
         raw = out.take()
         if self._what == _IS_NAME:
+            caller.mark(MARKUP, cur.pos - len(raw) + 1)
+            caller.mark(NAME_TEXT, cur.pos - 1)
             self._name = _string(raw)
             if not self._name:
                 return False

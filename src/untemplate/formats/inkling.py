@@ -1,0 +1,66 @@
+"""Inkling: a turn is blocks, each ``<|message_model|>`` [name] ``<|content_kind|>`` text ``<|end_message|>``.
+
+Rests on vLLM vllm/parser/inkling.py and SGLang function_call/inkling_detector.py (read 2026-11-21). A tool block's text
+is ``{"name": …, "args": {…}}``. That its header may name the tool as well is more than a Format can state: such a name
+stays in the content, so the tool entry is unverified.
+"""
+
+from __future__ import annotations
+
+from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
+from ._common import turn
+from .registry import Entry
+
+TURN = turn("<|message_model|>", "<|content_model_end_sampling|>")
+# The end of a text block is the end of a thinking block, which in content says nothing.
+CONTENT = Content(
+    open=Marker("<|message_model|><|content_text|>", ("<|content_text|>",)),
+    close=Marker("<|end_message|><|content_model_end_sampling|>"),
+)
+TOKENS = ("<|message_model|>", "<|content_text|>", "<|end_message|>", "<|content_model_end_sampling|>")
+
+REASONING = Format(
+    name="inkling",
+    turn=TURN,
+    reasoning=Reasoning(
+        open=Marker("<|content_thinking|>", ("<|message_model|><|content_thinking|>",)),
+        close=Marker("<|end_message|>"),
+        repeats=True,
+    ),
+    content=CONTENT,
+    special_tokens=("<|content_thinking|>", *TOKENS),
+)
+
+INKLING = Format(
+    name="inkling",
+    turn=TURN,
+    content=CONTENT,
+    tools=(
+        Tools(
+            call_open=Marker("<|message_model|><|content_invoke_tool_json|>", ("<|content_invoke_tool_json|>",)),
+            body=JsonBody(arguments_key="args", accepted_arguments_keys=("arguments", "parameters")),
+            call_close=Marker("<|end_message|>"),
+        ),
+    ),
+    special_tokens=("<|content_invoke_tool_json|>", *TOKENS),
+)
+
+ENTRIES = (
+    Entry(
+        name="inkling",
+        kind="reasoning",
+        format=REASONING,
+        models=("thinkingmachines/Inkling*",),
+        engines=("vllm", "sglang"),
+        evidence=("vLLM vllm/parser/inkling.py (read 2026-11-21)",),
+    ),
+    Entry(
+        name="inkling",
+        kind="tool",
+        format=INKLING,
+        models=("thinkingmachines/Inkling*",),
+        engines=("vllm", "sglang", "dynamo"),
+        evidence=("vLLM vllm/parser/inkling.py (read 2026-11-21): but for the name in a header",),
+        verified=False,
+    ),
+)

@@ -1,0 +1,45 @@
+"""Xiaomi MiMo V2: Qwen3-Coder's tags with each value on the line of its tags, to the letter; ``<think>``.
+
+Rests on SGLang function_call/mimo_detector.py, whose docstring shows a call, and on vLLM vllm/parser/mimo.py: values
+are verbatim (read 2026-11-21). MiMo-VL is older and writes what Hermes writes.
+"""
+
+from __future__ import annotations
+
+from ..format import Format, Marker
+from . import qwen3, qwen3_coder
+from ._common import turn
+from .registry import Entry
+
+MIMO = Format(
+    name="mimo",
+    turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
+    tools=qwen3_coder.QWEN3_CODER.extend(
+        tools__0__body__arguments__key_close=Marker(">"),
+        tools__0__body__arguments__value_close=Marker("</parameter>\n"),
+        tools__0__body__arguments__trim=0,
+    ).tools,
+    special_tokens=("<|im_end|>", "<tool_call>", "</tool_call>"),
+)
+
+ENTRIES = (
+    Entry(
+        name="mimo",
+        kind="reasoning",
+        format=qwen3.QWEN3.extend(name="mimo"),
+        models=("XiaomiMiMo/MiMo-V2*",),
+        engines=("vllm", "sglang"),
+        evidence=("vLLM vllm/reasoning/__init__.py: mimo is the qwen3 parser (read 2026-11-21)",),
+    ),
+    Entry(
+        name="mimo",
+        kind="tool",
+        format=MIMO,
+        models=("XiaomiMiMo/MiMo-V2*",),
+        engines=("vllm", "sglang"),
+        evidence=(
+            "SGLang function_call/mimo_detector.py (read 2026-11-21)",
+            "vLLM vllm/parser/mimo.py (read 2026-11-21)",
+        ),
+    ),
+)

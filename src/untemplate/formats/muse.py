@@ -1,0 +1,78 @@
+"""Muse Glimmer: messages with recipients, ``<|start|>assistant to=self<|message|>`` … ``<|eom|>``; calls in ATEM tags.
+
+Rests on vLLM examples/tool_chat_template_muse_glimmer.jinja and SGLang function_call/muse_glimmer_detector.py (read
+2026-11-21): ``self`` is reasoning, ``user`` content, and a tool's name a call. That a message's header and its tags
+both name the tool is more than a Format can state: the header stays in the content, so the tool entry is unverified.
+"""
+
+from __future__ import annotations
+
+from ..format import Content, Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools, Turn
+from .registry import Entry
+
+TURN = Turn(start=Marker("<|start|>assistant"), end=Marker("<|end_of_text|>"))
+CONTENT = Content(
+    open=Marker("<|start|>assistant to=user<|message|>", (" to=user<|message|>", "<|message|>")),
+    close=Marker("<|eot|>"),
+)
+TOKENS = ("<|start|>", "<|message|>", "<|eom|>", "<|eot|>")
+
+REASONING = Format(
+    name="muse",
+    turn=TURN,
+    reasoning=Reasoning(
+        open=Marker(" to=self<|message|>", ("<|start|>assistant to=self<|message|>",)),
+        close=Marker("<|eom|>"),
+        repeats=True,
+    ),
+    content=CONTENT,
+    special_tokens=TOKENS,
+)
+
+MUSE = Format(
+    name="muse",
+    turn=TURN,
+    content=CONTENT,
+    tools=(
+        Tools(
+            section_open=Marker("<atem:function_calls>\n"),
+            section_close=Marker("</atem:function_calls><|eom|>", ("</atem:function_calls>",)),
+            call_open=Marker('<atem:invoke name="'),
+            body=NamedBody(
+                name_close=Marker('">\n'),
+                arguments=TaggedArguments(
+                    key_open=Marker('<atem:parameter name="'),
+                    key_close=Marker('">'),
+                    value_close=Marker("</atem:parameter>\n"),
+                ),
+            ),
+            call_close=Marker("</atem:invoke>\n"),
+            optional=("section",),
+        ),
+    ),
+    special_tokens=TOKENS,
+)
+
+ENTRIES = (
+    Entry(
+        name="muse",
+        kind="reasoning",
+        format=REASONING,
+        aliases=("muse_glimmer",),
+        models=("muse-glimmer",),
+        engines=("vllm", "sglang"),
+        evidence=("vLLM examples/tool_chat_template_muse_glimmer.jinja (read 2026-11-21)",),
+    ),
+    Entry(
+        name="muse",
+        kind="tool",
+        format=MUSE,
+        aliases=("muse_glimmer",),
+        models=("muse-glimmer",),
+        engines=("vllm", "sglang"),
+        evidence=(
+            "vLLM examples/tool_chat_template_muse_glimmer.jinja (read 2026-11-21): but for the headers of calls",
+        ),
+        verified=False,
+    ),
+)
