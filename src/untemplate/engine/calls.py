@@ -225,6 +225,18 @@ class CallReader(Caller):
             if answer != AGAIN:
                 return answer
 
+    def passes(self, text: str) -> bool:
+        """The short way for text in the middle of a long string argument; False: nothing has happened."""
+        if self._phase == ENVELOPE:
+            return self._envelope is not None and self._envelope.passes(text)
+        if self._phase != ARGUMENTS:
+            return False
+        if self._json is not None:
+            return self._json.passes(text, self)
+        if self._tagged is not None:
+            return self._tagged.passes(text, self)
+        return self._literal is not None and self._literal.passes(text, self)
+
     def finish(self) -> bool:
         """The output has ended. False: what is being read is no call and must be given back."""
         if not self.committed:
@@ -234,7 +246,7 @@ class CallReader(Caller):
         if self._phase in (AFTER, BETWEEN):
             return True
         if self._tagged is not None and not self._whole:
-            self._tagged.cut(self)
+            self._tagged.cut(self.host.cur, self)
         if self._envelope is not None and self._envelope.whole:
             self._whole = True
             self._valid = self._envelope.valid
@@ -518,6 +530,7 @@ class CallReader(Caller):
             return MORE
         if cur.pos >= len(cur.text):
             return MORE
+        self.host.mark(MARKUP, cur.pos)
         c = cur.text[cur.pos]
         if grammar.body == NAMED_LITERAL:
             return self._begin_literal(c)

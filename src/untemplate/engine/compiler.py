@@ -274,6 +274,7 @@ def _compile_named_body(grammar: CallGrammar, tools: Tools, body: NamedBody, tur
         grammar.value_opens = Literals(_tags((arguments.value_open, IS_VALUE_OPEN)))
         grammar.has_value_open = arguments.value_open is not None
         grammar.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))
+        grammar.value_heads = tuple(sorted({text[0] for text in grammar.value_ends.tags}))
         grammar.trim = arguments.trim
         grammar.unescape_values = arguments.escape == "xml"
     else:

@@ -45,6 +45,7 @@ class Ledger:
         self.notes: list[Note] = []
         self._saved_frontier: int = 0
         self._saved_spans: int = 0
+        self._saved_notes: int = 0
 
     def clear(self) -> None:
         """The output begins here."""
@@ -54,6 +55,7 @@ class Ledger:
             self.spans = []
         self._saved_frontier = 0
         self._saved_spans = 0
+        self._saved_notes = 0
 
     def mark(self, kind: int, end: int) -> None:
         """Everything from the frontier up to ``end`` is of this kind."""
@@ -76,8 +78,13 @@ class Ledger:
         """What is marked from here on may be taken back."""
         self._saved_frontier = self.frontier
         self._saved_spans = 0 if self.spans is None else len(self.spans)
+        self._saved_notes = len(self.notes)
 
     def roll_back(self) -> None:
+        """What has been marked since ``save`` was not so, and what has been noted on it neither; only that too much
+        was held stays true."""
         self.frontier = self._saved_frontier
+        self.notes[self._saved_notes :] = [n for n in self.notes[self._saved_notes :] if n.code == "held_too_long"]
         if self.spans is not None:
             del self.spans[self._saved_spans :]
+        self._saved_spans = 0

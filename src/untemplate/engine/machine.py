@@ -24,7 +24,7 @@ from .calls import (
 from .coercion import ToolSet
 from .events import Recorder, Sink
 from .ids import IdFactory
-from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT, Ledger
+from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, NAME_TEXT, REASONING_TEXT, Ledger
 from .lexer import MORE as LITERAL_MORE
 from .lexer import WS, Cursor
 from .program import (
@@ -163,6 +163,10 @@ class Machine(Host):
                     self._base += len(text)
                     self._emit(text, self._base)
                     return
+        elif self._mode == CALL and not cur.text and not self.speculating and self._reader.passes(text):
+            self._base += len(text)
+            self.mark(ARGUMENT_TEXT, 0)
+            return
         cur.text = cur.text + text if cur.text else text
         self._run()
         self._compact()
@@ -804,12 +808,15 @@ class Machine(Host):
 
     def _begin_message(self, header: HeaderGrammar, piece: str, end: int) -> None:
         """A header is complete: its recipient or its channel says what its message is."""
-        recipient, channel = header.parts(piece)
+        recipient, at, channel = header.parts(piece)
         cur = self.cur
-        calls = bool(self.program.grammars)
-        if recipient and calls:
+        name = recipient.removeprefix(header.namespace)
+        if name and self.program.grammars:
+            at += cur.pos + len(recipient)
+            self.mark(MARKUP, at - len(name))
+            self.mark(NAME_TEXT, at)
+            self.mark(MARKUP, end)
             cur.pos = end
-            name = recipient[len(header.namespace) :] if recipient.startswith(header.namespace) else recipient
             self._mode = CALL
             self._reader.enter_arguments(self.program.grammars[0], name, not header.bare)
             return

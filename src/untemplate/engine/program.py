@@ -186,6 +186,8 @@ class CallGrammar:
         self.value_opens: Literals = Literals({})
         self.has_value_open: bool = False
         self.value_ends: Literals = Literals({})
+        self.value_heads: tuple[str, ...] = ()
+        """First characters of ``value_ends``."""
         self.value_successors: Literals = Literals({})
         self.trim: int = 0
         self.unescape_values: bool = False
@@ -220,13 +222,15 @@ class HeaderGrammar:
         self.illegal: re.Pattern[str] = re.compile("(?!)")
         """What no header holds."""
 
-    def parts(self, text: str) -> tuple[str, str]:
-        """(recipient, channel) of a header; empty where it has none."""
+    def parts(self, text: str) -> tuple[str, int, str]:
+        """(recipient, where it stands, channel) of a header; empty where it has none."""
         if self.bare:
             word = text.strip(WS)
-            return ("", word) if word in self.content or word in self.reasoning or not word else (word, "")
-        recipient = _word_after(self.recipient, text)
-        return ("" if recipient in _PEOPLE else recipient), _word_after(self.channel, text)
+            at = len(text) - len(text.lstrip(WS))
+            return ("", at, word) if word in self.content or word in self.reasoning or not word else (word, at, "")
+        recipient, at = _word_after(self.recipient, text)
+        channel, _ = _word_after(self.channel, text)
+        return ("" if recipient in _PEOPLE else recipient), at, channel
 
 
 _PEOPLE: Final = ("assistant", "user", "all")
@@ -234,13 +238,13 @@ _PEOPLE: Final = ("assistant", "user", "all")
 _WORD: Final = re.compile(r"[ \t]*([^\s<]*)")
 
 
-def _word_after(markers: tuple[str, ...], text: str) -> str:
+def _word_after(markers: tuple[str, ...], text: str) -> tuple[str, int]:
     for marker in markers:
         at = text.rfind(marker)
         if at >= 0:
             found = _WORD.match(text, at + len(marker))
-            return "" if found is None else found.group(1)
-    return ""
+            return ("", 0) if found is None else (found.group(1), found.start(1))
+    return "", 0
 
 
 H_OPEN: Final = 0

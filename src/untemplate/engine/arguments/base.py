@@ -5,6 +5,8 @@ Rules of this module:
 * ``step(cursor, out)`` reads from the cursor as far as the text decides, puts JSON text, and answers.
 * After DONE or BROKEN the cursor stands at the first character that is not the value's.
 * A writer looks at each character once; what it keeps is bounded or handed on.
+* ``passes(text, out)`` is the short way for text inside a long string: if nothing in it has to be looked at, it is put
+  and the answer is True; else nothing has happened.
 """
 
 from __future__ import annotations

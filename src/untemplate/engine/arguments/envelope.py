@@ -156,6 +156,12 @@ class Envelope:
             else:
                 return BROKEN
 
+    def passes(self, text: str) -> bool:
+        """Text in the middle of a string of the arguments, once they stream."""
+        value = self._value
+        streams = self.committed and self._phase == _VALUE and self._what == _IS_ARGUMENTS
+        return streams and value is not None and value.passes(text, self._out)
+
     def cut(self, caller: Caller) -> bool:
         """The output ends here. Whether what there is makes a call."""
         return self.committed or (self.ready and caller.named(self._name, self._id, False) and self.committed)

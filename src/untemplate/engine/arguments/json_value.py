@@ -58,6 +58,13 @@ class JsonValue:
             out.put(text[start : cur.pos])
         return answer
 
+    def passes(self, text: str, out: Out) -> bool:
+        """Text in the middle of a string."""
+        if not self._string or self._escaped or '"' in text or "\\" in text:
+            return False
+        out.put(text)
+        return True
+
     def _whole(self, text: str, start: int) -> int:
         """Where an object that has arrived whole ends, found in C; ``start`` if it has not, or is not valid."""
         if text[start : start + 1] != "{" or text.find("}", start) < 0:

@@ -65,6 +65,7 @@ class LiteralArguments:
         self._keys: int = 0
         self._top_key: str = ""
         self._quote: Literals = self._quotes
+        self._quote_head: str = ""
         self._escapes: bool = False
         self._as_key: bool = False
         self._string: list[str] = []
@@ -134,6 +135,13 @@ class LiteralArguments:
                     self._phase = _VALUE
                 else:
                     self._positional(out)
+
+    def passes(self, text: str, out: Out) -> bool:
+        """Text in the middle of a string value."""
+        if self._phase != _STRING or self._as_key or self._quote_head in text or (self._escapes and "\\" in text):
+            return False
+        out.put(json_escape(text))
+        return True
 
     # -- members ------------------------------------------------------------------------------------------------
 
@@ -277,6 +285,7 @@ class LiteralArguments:
 
     def _open_string(self, quote: str) -> None:
         self._quote = Literals({quote: 0})
+        self._quote_head = quote[0]
         self._escapes = quote[0] in "'\""
         self._phase = _STRING
         self._string = []

@@ -68,6 +68,19 @@ class TaggedArguments:
             if answer != AGAIN:
                 return answer
 
+    def passes(self, text: str, caller: Caller) -> bool:
+        """Text in the middle of a value that streams."""
+        if self._phase != _VALUE or self._mode != _STREAM or self._trim or not self._opened or self._newlines:
+            return False
+        grammar = self._grammar
+        if grammar.unescape_values or (grammar.trim and text[-1] in "\r\n"):
+            return False
+        for head in grammar.value_heads:
+            if head in text:
+                return False
+        caller.put(json_escape(text))
+        return True
+
     def _read_between(self, cur: Cursor, caller: Caller) -> int:
         text = cur.text
         found = SPACES.match(text, cur.pos)
@@ -116,7 +129,9 @@ class TaggedArguments:
         variables = grammar.key.split(raw.strip(WS))
         key = variables.get("key", raw).strip(WS)
         self._key = html.unescape(key) if grammar.unescape_values else key
-        caller.mark(ARGUMENT_TEXT, end)
+        at = cur.pos + max(raw.find(key), 0)
+        caller.mark(MARKUP, at)
+        caller.mark(ARGUMENT_TEXT, at + len(key))
         cur.pos = found.end()
         caller.mark(MARKUP, cur.pos)
         self._choose_mode(variables)
@@ -314,10 +329,19 @@ class TaggedArguments:
             assert self._param is not None
             caller.put(self._param.encode(text))
 
-    def cut(self, caller: Caller) -> None:
-        """The output ends inside the arguments: what has come of a value that streams is put, the rest stays away
-        from JSON that could not be taken back."""
-        if self._phase != _VALUE or not self._opened:
+    def cut(self, cur: Cursor, caller: Caller) -> None:
+        """The output ends inside the arguments: what has come of a key or value is put, so far as it goes."""
+        if self._phase == _KEY:
+            raw = cur.text[cur.pos :]
+            key = self._grammar.key.split(raw.strip(WS)).get("key", "")
+            caller.put(f'{", " if self._any else "{"}"{json_escape(key)}')
+            caller.mark(ARGUMENT_TEXT, cur.pos + raw.find(key) + len(key))
+            cur.pos = len(cur.text)
+            return
+        if self._phase == _VALUE_OPEN or (self._phase == _VALUE and not self._opened):
+            self._put_key(caller)
+            return
+        if self._phase != _VALUE:
             return
         text = "".join(self._parts)
         self._parts = []
