@@ -1,4 +1,5 @@
-"""The catalogue: the index is in step with the modules, loading is lazy, merging is right, errors say what to do."""
+"""The catalogue: the index is in step with the modules, loading is lazy, merging is right, errors say what to do; and
+what its formats are for that no shared case covers."""
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ from untemplate.formats import (
     names,
     registry,
 )
+from untemplate.output_parser import OutputParser
 
 ENTRIES = entries()
 IDS = [f"{entry.kind}-{entry.name}" for entry in ENTRIES]
@@ -292,6 +294,301 @@ def test_every_pair_of_names_merges_or_says_why():
     for left, right, reason in reasons:
         assert left != right
         assert reason.endswith("which carry reasoning, content and calls together")
+
+
+# -- what the entries are for -------------------------------------------------------------------------------------
+
+
+def tool(name: str, **properties: str) -> dict[str, object]:
+    schema = {"type": "object", "properties": {key: {"type": kind} for key, kind in properties.items()}}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+TOOLS = [tool("get_weather", city="string", days="integer"), tool("ping")]
+WEATHER = ("get_weather", {"city": "Rome", "days": 2})
+PING = ("ping", {})
+JSON_WEATHER = '{"name": "get_weather", "arguments": {"city": "Rome", "days": 2}}'
+JSON_PING = '{"name": "ping", "arguments": {}}'
+
+
+def check(
+    name: str,
+    raw: str,
+    calls: list[tuple[str, dict[str, object]]],
+    *,
+    content: str = "",
+    reasoning_text: str = "",
+    reasoning: str | None = None,
+    prompt: str | None = None,
+) -> None:
+    """The message, whole and character by character. The laws have tests of their own."""
+    parser = OutputParser.named(name, reasoning=reasoning)
+    stream = parser.stream(tools=TOOLS, prompt=prompt, collect=True)
+    for character in raw:
+        for _ in stream.feed(character):
+            pass
+    for _ in stream.finish():
+        pass
+    for parsed in (parser.parse(raw, tools=TOOLS, prompt=prompt), stream.result()):
+        assert (parsed.reasoning_content or "", parsed.content or "") == (reasoning_text, content)
+        assert [(call.function.name, json.loads(call.function.arguments)) for call in parsed.tool_calls or []] == calls
+        assert all(call.status == "ok" for call in parsed.tool_calls or [])
+
+
+# Families that no shared case covers, as their sources show them: two calls, the second without arguments.
+SAMPLES = [
+    (
+        "deepseek_v41",
+        "hm</think>Ok.\n\n<｜DSML｜ calls>\n"
+        '<｜DSML｜ invoke name="get_weather">\n'
+        '<｜DSML｜ parameter name="city" string="true">Rome</｜DSML｜ parameter>\n'
+        '<｜DSML｜ parameter name="days" string="false">2</｜DSML｜ parameter>\n'
+        "</｜DSML｜ invoke>\n"
+        '<｜DSML｜ invoke name="ping">\n</｜DSML｜ invoke>\n</｜DSML｜ calls>',
+        "<｜Assistant｜><think>",
+    ),
+    (
+        "granite_thinking_parser",
+        "hm\n</think>\nOk.\n<tool_call>\n<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n"
+        "<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>\n"
+        "<tool_call>\n<function=ping>\n</function>\n</tool_call>",
+        "<|start_of_role|>assistant<|end_of_role|><think>\n",
+    ),
+    (
+        "mimo",
+        "<think>hm</think>Ok.<tool_call>\n<function=get_weather>\n<parameter=city>Rome</parameter>\n"
+        "<parameter=days>2</parameter>\n</function>\n</tool_call>"
+        "<tool_call>\n<function=ping>\n</function>\n</tool_call>",
+        "<|im_start|>assistant\n",
+    ),
+    (
+        "plamo3",
+        "hm<|plamo:end_think:plamo|>Ok.<|plamo:begin_tool_requests:plamo|>"
+        "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>get_weather<|plamo:end_tool_name:plamo|>"
+        "<|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json<|plamo:msg|>"
+        '{"city": "Rome", "days": 2}<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>'
+        "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>ping<|plamo:end_tool_name:plamo|>"
+        "<|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json<|plamo:msg|>"
+        "{}<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>"
+        "<|plamo:end_tool_requests:plamo|><|plamo:tag|>",
+        None,
+    ),
+    (
+        "hy_v3",
+        "<think>hm</think>Ok.<tool_calls>\n<tool_call>get_weather<tool_sep>\n<arg_key>city</arg_key>\n"
+        "<arg_value>Rome</arg_value>\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</tool_call>\n"
+        "<tool_call>ping<tool_sep>\n</tool_call>\n</tool_calls>",
+        None,
+    ),
+    (
+        "hy_v4",
+        "<think:opensource>hm</think:opensource>Ok.<tool_calls:opensource>\n<tool_call:opensource>get_weather"
+        "<arg_key:opensource>city</arg_key:opensource><arg_value:opensource>Rome</arg_value:opensource>"
+        "<arg_key:opensource>days</arg_key:opensource><arg_value:opensource>2</arg_value:opensource>"
+        "</tool_call:opensource>\n<tool_call:opensource>ping</tool_call:opensource>\n</tool_calls:opensource>",
+        None,
+    ),
+    (
+        "poolside_v1",
+        "hm</think>Ok.<tool_call>get_weather<arg_key>city</arg_key><arg_value>Rome</arg_value>"
+        "<arg_key>days</arg_key><arg_value>2</arg_value></tool_call><tool_call>ping</tool_call>",
+        "<|assistant|>\n<think>",
+    ),
+    (
+        "ling3",
+        "<think>hm</think>Ok.<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n"
+        "<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</tool_call><tool_call>ping</tool_call>",
+        None,
+    ),
+    (
+        "cohere_command4",
+        "<|START_THINKING|>hm<|END_THINKING|><|START_TEXT|>Ok.<|END_TEXT|><|START_ACTION|>[\n"
+        '    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Rome", "days": 2}},\n'
+        '    {"tool_call_id": "1", "tool_name": "ping", "parameters": {}}\n]<|END_ACTION|>',
+        None,
+    ),
+    (
+        "minimax",
+        f"<think>\nhm\n</think>\n\nOk.\n<tool_calls>\n{JSON_WEATHER}\n{JSON_PING}\n</tool_calls>",
+        "<beginning_of_sentence>ai name=assistant\n",
+    ),
+    (
+        "apriel_1.5",
+        "Here are my reasoning steps:\nhm\n[BEGIN FINAL RESPONSE]\nOk.\n"
+        f"<tool_calls>[{JSON_WEATHER}, {JSON_PING}]</tool_calls>\n[END FINAL RESPONSE]\n<|end|>\n",
+        "<|assistant|>\n",
+    ),
+    (
+        "nemotron_nano_v2",
+        f"hm\n</think>\nOk.\n<TOOLCALL>[{JSON_WEATHER}, {JSON_PING}]</TOOLCALL>\n<SPECIAL_12>\n",
+        "<SPECIAL_11>Assistant\n<think>\n",
+    ),
+    (
+        "apertus",
+        '<|inner_prefix|>hm<|inner_suffix|>Ok.<|tools_prefix|>[{"get_weather": {"city": "Rome", "days": 2}}, '
+        '{"ping": {}}]<|tools_suffix|>',
+        "<|assistant_start|>",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "raw", "prompt"), SAMPLES, ids=[name for name, _, _ in SAMPLES])
+def test_samples(name: str, raw: str, prompt: str | None):
+    check(name, raw, [WEATHER, PING], content="Ok.", reasoning_text="hm", prompt=prompt)
+
+
+# The same of families that do not reason.
+TOOL_SAMPLES = [
+    ("granite-20b-fc", f"<function_call> {JSON_WEATHER}<function_call> {JSON_PING}"),
+    (
+        "longcat",
+        f"<longcat_tool_call>\n{JSON_WEATHER}\n</longcat_tool_call>"
+        f"<longcat_tool_call>\n{JSON_PING}\n</longcat_tool_call>",
+    ),
+    (
+        "dots",
+        '<dots_function_call>\n<invoke name="get_weather">\n<parameter name="city">Rome</parameter>\n'
+        '<parameter name="days">2</parameter>\n</invoke>\n<invoke name="ping">\n</invoke>\n</dots_function_call>',
+    ),
+    (
+        "dots",
+        f"<dots_function_call>{JSON_WEATHER}</dots_function_call><dots_function_call>{JSON_PING}</dots_function_call>",
+    ),
+    (
+        "functiongemma",
+        "<start_function_call>call:get_weather{city:<escape>Rome<escape>,days:2}<end_function_call>"
+        "<start_function_call>call:ping{}<end_function_call>",
+    ),
+    (
+        "minicpm5",
+        '<function name="get_weather"><param name="city">Rome</param><param name="days">2</param></function>'
+        '<tool_sep><function name="ping"></function>',
+    ),
+    ("lfm2", "<|tool_call_start|>[get_weather(city='Rome', days=2), ping()]<|tool_call_end|>"),
+    ("lfm2", f"<|tool_call_start|>[{JSON_WEATHER}, {JSON_PING}]<|tool_call_end|>"),
+    ("phi4", f"<|tool_call|>{JSON_WEATHER}<|/tool_call|><|tool_call|>{JSON_PING}<|/tool_call|>"),
+    ("phi4", f"functools[{JSON_WEATHER}, {JSON_PING}]"),
+    ("firefunction_v2", f" functools[{JSON_WEATHER}, {JSON_PING}]"),
+    ("mistral_v3", f"[TOOL_CALLS][{JSON_WEATHER}, {JSON_PING}]"),
+    (
+        "mistral",
+        '[TOOL_CALLS]get_weather[CALL_ID]abc123DEF[ARGS]{"city": "Rome", "days": 2}'
+        "[TOOL_CALLS]ping[CALL_ID]abc123DEG[ARGS]{}",
+    ),
+    ("xlam", f"<tool_call>[{JSON_WEATHER}, {JSON_PING}]</tool_call>"),
+    ("xlam", f"[TOOL_CALLS][{JSON_WEATHER}, {JSON_PING}]"),
+    ("xlam", f"```json\n[{JSON_WEATHER}, {JSON_PING}]\n```"),
+    ("json", f"[{JSON_WEATHER}, {JSON_PING}]"),
+    ("json", f"{JSON_WEATHER}; {JSON_PING}"),
+    (
+        "functionary_v3.1",
+        '<function=get_weather>{"city": "Rome", "days": 2}</function><function=ping>{}</function><|eom_id|>',
+    ),
+    ("functionary_v3.2", '>>>get_weather\n{"city": "Rome", "days": 2}>>>ping\n{}<|eot_id|>'),
+    (
+        "command_r_plus",
+        'Action:\n```json\n[\n    {\n        "tool_name": "get_weather",\n        "parameters": {"city": "Rome", '
+        '"days": 2}\n    },\n    {\n        "tool_name": "ping",\n        "parameters": {}\n    }\n]```\n',
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "raw"), TOOL_SAMPLES, ids=[name for name, _ in TOOL_SAMPLES])
+def test_tool_samples(name: str, raw: str):
+    check(name, raw, [WEATHER, PING], reasoning="identity")
+
+
+ARGUMENTS = '{"city": "Rome", "days": 2}'
+PARAMETERS = f'{{"name": "get_weather", "parameters": {ARGUMENTS}}}'
+
+# Spellings that models drift to; every one is stated in its Format, and cited.
+DRIFT = [
+    ("qwen3_coder", "ollama#16686", "<function=ping>\n</function>\n</tool_call>", [PING]),
+    (
+        "qwen3_coder",
+        "vllm#22975",
+        "<function=get_weather>\n<parameter=city>\nRome\n</parameter>\n<parameter=days>\n2\n</parameter>\n"
+        "</function>\n</tool_call>",
+        [WEATHER],
+    ),
+    (
+        "deepseek_v4",
+        "vllm#51914",
+        '<｜DSML｜toolcalls>\n<｜DSML｜invoke name="ping">\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+        [PING],
+    ),
+    (
+        "deepseek_v4",
+        "vllm#48931",
+        '<｜DSML｜invoke name="ping">\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+        [PING],
+    ),
+    (
+        "deepseek_v4",
+        "GenericAgent#804",
+        '<‖DSML‖tool_calls>\n<‖DSML‖invoke name="ping">\n</‖DSML‖invoke>\n</‖DSML‖tool_calls>',
+        [PING],
+    ),
+    (
+        "deepseek_v3",
+        "llama.cpp, the distilled models' openers",
+        "<｜tool_calls_begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>ping\n```json\n{}```<｜tool▁call▁end｜>"
+        "<｜tool▁calls▁end｜>",
+        [PING],
+    ),
+    ("gemma4", "omlx#1886", "<|tool_call>:ping{}<tool_call|>", [PING]),
+    ("gemma4", "omlx#1854", 'call:get_weather{city:<|"|>Rome<|"|>,days:2}<tool_call|>', [WEATHER]),
+    ("gemma4", "omlx#1854", '<|tool_call>call:get_weather(city="Rome", days=2)<tool_call|>', [WEATHER]),
+    ("gemma4", "ollama#17882", '<|tool_call>call:get_weather{city="Rome",days=2}<tool_call|>', [WEATHER]),
+    (
+        "glm47",
+        "vllm#54971",
+        "<tool_call>get_weather<arg_key>city</arg_key></arg_key><arg_value>Rome</arg_value>"
+        "<arg_key>days</arg_key><arg_value>2</arg_value></tool_call>",
+        [WEATHER],
+    ),
+    (
+        "kimi_k2",
+        "sglang#21377",
+        f"<|tool_calls_section_begin|><|tool_call_begin|>functionsget_weather5<|tool_call_argument_begin|>{ARGUMENTS}"
+        "<|tool_call_end|><|tool_calls_section_end|>",
+        [WEATHER],
+    ),
+    ("llama3_json", "llama.cpp#20260", f"{PARAMETERS}; {PARAMETERS}", [WEATHER, WEATHER]),
+    ("llama3_json", "llama.cpp#20260", f"<|python_tag|>{PARAMETERS}; {PARAMETERS}", [WEATHER, WEATHER]),
+    ("llama4_pythonic", "vllm#46863", PARAMETERS, [WEATHER]),
+    ("llama4_pythonic", "vllm#46890", f"<|python_start|>{PARAMETERS}<|python_end|>", [WEATHER]),
+    ("llama4_pythonic", "vllm#46863", '{"type": "function", "name": "ping", "parameters": {}}', [PING]),
+    ("granite", "granite 3.1", f"<tool_call>[{JSON_WEATHER}]", [WEATHER]),
+    ("hermes", "SGLang Qwen25Detector", f"<tool_call>\n[{JSON_WEATHER}, {JSON_PING}]\n</tool_call>", [WEATHER, PING]),
+    ("step3", "sglang, FAILURE_MODES 20", '<steptml:invoke name="ping"></steptml:invoke>', [PING]),
+    ("mistral", "Rapid-MLX#579", f"[TOOL_CALLS]get_weather{ARGUMENTS}", [WEATHER]),
+]
+
+
+@pytest.mark.parametrize(("name", "report", "raw", "calls"), DRIFT, ids=[f"{row[0]}-{row[1]}" for row in DRIFT])
+def test_drift(name: str, report: str, raw: str, calls: list[tuple[str, dict[str, object]]]):
+    check(name, raw, calls, reasoning="identity")
+
+
+PROSE = [
+    ("gemma4", "Emergency call: 911, or recall:foo. call:x y {}"),
+    ("json", '```json\n{"name": "Alice", "age": 3}\n```'),
+    ("json", '{"name": "Alice", "arguments": "none"}'),
+    ("xlam", "[see](https://example.org) and [1, 2]"),
+    ("pythonic", "[link text](url), and [f] of (x)"),
+    ("phi4", "Use functools.reduce, or functools[0]."),
+    ("qwen3_coder", "Write <function=name> and then its parameters."),
+    ("minicpm5", "A <function name= is not a call."),
+    ("granite-20b-fc", "Say <function_call> and the object."),
+    ("functionary_v3.2", ">>> print(1)\n1\n"),
+    ("minimax_m3", ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="ping">'),
+]
+
+
+@pytest.mark.parametrize(("name", "raw"), PROSE, ids=[name for name, _ in PROSE])
+def test_prose_is_no_call(name: str, raw: str):
+    check(name, raw, [], content=raw, reasoning="identity")
 
 
 # -- public names -------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from .format import Format, JsonBody, Marker, TaggedArguments
 from .formats import named
 from .output_parser import OutputParser
 from .policy import Policy
-from .protocol import DeltaMessage, ParsedOutput
+from .protocol import DeltaMessage, ParsedOutput, Span
 from .stream import Stream
 from .tokens import TokenTable
 
@@ -403,8 +403,10 @@ def _ledger(subject: _Subject, raw: str, result: ParsedOutput, where: str) -> No
             raise subject.fail(law, f"{where}: {kind} is not its spans" + _difference("".join(found[kind]), text))
     said = " ".join(c.function.arguments for c in result.tool_calls)
     said = (said + " " + _decoded(said)).lower()
-    for piece in found["arguments"]:
-        if piece in said:
+    valueless = [d.start for d in result.diagnostics if d.code == "argument_without_value"]
+    for span in result.spans:
+        piece = raw[span.start : span.end]
+        if span.kind != "arguments" or piece in said or any(_last_before(result, at) is span for at in valueless):
             continue
         for word in _WORD.findall(piece):
             if word.lower() not in said and word != "None":
@@ -426,6 +428,11 @@ def _ledger(subject: _Subject, raw: str, result: ParsedOutput, where: str) -> No
                 d.start <= span.end and d.end >= span.start for d in result.diagnostics
             ):
                 raise subject.fail(law, f"{where}: {raw[span.start : span.end]!r} was dropped and not reported")
+
+
+def _last_before(result: ParsedOutput, place: int) -> Span | None:
+    """The last argument span before a place: a name without a value, where that has been reported."""
+    return next((s for s in reversed(result.spans) if s.kind == "arguments" and s.end <= place), None)
 
 
 def _decoded(arguments: str) -> str:
@@ -455,7 +462,7 @@ class _Words:
 @lru_cache(maxsize=128)
 def _markup_words(fmt: Format) -> _Words:
     words = {s for marker in _markers(fmt) for s in (*marker.spellings, marker.text)}
-    patterns: list[str] = []
+    attributes: list[str] = []
     for tools in fmt.tools:
         body = tools.body
         if isinstance(body, JsonBody):
@@ -464,24 +471,22 @@ def _markup_words(fmt: Format) -> _Words:
             words |= {json.dumps(k) for k in keys}
             words |= {json.dumps(part) for constant in body.constants for part in constant}
             words |= {"null"}
-        else:
-            patterns += [_attributes(body.name)]
-            if isinstance(body.arguments, TaggedArguments):
-                patterns += [_attributes(body.arguments.key)]
+            continue
+        patterns = [body.name]
+        if isinstance(body.arguments, TaggedArguments):
+            patterns.append(body.arguments.key)
+        # What a name's or key's pattern brings along: ``functions.{name}:{index}``, ``{key}" string="{string}``.
+        pieces = [p for pattern in patterns for p in re.split(r"\{\w+\}", pattern) if re.search(r"\w", p)]
+        words |= set(pieces)
+        attributes += [rf"{re.escape(piece)}[\w.-]*" for piece in pieces]
     if fmt.channels is not None:
         # A header, from its first marker to its last: roles and channels are words.
         heads = [m for m in (fmt.channels.open, fmt.channels.channel, fmt.channels.recipient) if m is not None]
         opens = "|".join(re.escape(s) for m in heads for s in m.spellings)
         body_ = "|".join(re.escape(s) for s in fmt.channels.body.spellings)
-        patterns.append(f"(?:{opens}|^)(?s:.){{0,512}}?(?:{body_}|$)")
+        attributes.append(f"(?:{opens}|^)(?s:.){{0,512}}?(?:{body_}|$)")
     literals = sorted(words, key=len, reverse=True)
-    return _Words(re.compile("|".join([*map(re.escape, literals), *filter(None, patterns)]) or "(?!)"), literals)
-
-
-def _attributes(pattern: str) -> str:
-    """What a name's or key's pattern brings along: ``functions.{name}:{index}``, ``{key}" string="{string}``."""
-    pieces = re.split(r"\{\w+\}", pattern)
-    return "|".join(rf"{re.escape(p)}[\w.-]*" for p in pieces if re.search(r"\w", p))
+    return _Words(re.compile("|".join([*attributes, *map(re.escape, literals)]) or "(?!)"), literals)
 
 
 def _markers(part: Any) -> Iterator[Marker]:

@@ -247,6 +247,8 @@ class CallReader(Caller):
             return True
         if self._tagged is not None and not self._whole:
             self._tagged.cut(self.host.cur, self)
+        if self._literal is not None and not self._whole:
+            self._literal.cut(self)
         if self._envelope is not None and self._envelope.whole:
             self._whole = True
             self._valid = self._envelope.valid

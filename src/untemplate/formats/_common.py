@@ -1,7 +1,8 @@
 """What several families share: headers of the assistant's turn, end tokens, and the two plainest reasoning markers.
 
 An entry such as ``hermes`` or ``deepseek_r1`` is used with many models, so every entry accepts the headers of all of
-them: the last header in a prompt is the generation prompt's, whichever family wrote it.
+them: the last header in a prompt is the generation prompt's, whichever family wrote it. End tokens likewise; such
+entries list them all as special tokens, and those that a vocabulary does not have do not count.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 * 1.5 begins its reasoning with a sentence of its own and ends the answer with ``[END FINAL RESPONSE]``
   (unsloth-Apriel-1.5, ``reasoning_prompt``).
 * 1.6 has that sentence in the generation prompt (Apriel-1.6-15b-Thinker, ``reasoning_asst_turn_start``): reasoning
-  begins with the output and only its close is marked.
+  begins with the output and only its close is marked. The prompt's sentence counts as the open marker, so a prompt
+  without it, as the template writes for turns of the past, does not begin in reasoning.
 """
 
 from __future__ import annotations
@@ -23,8 +24,17 @@ TOOLS = Tools(
 SENTENCE = Marker("Here are my reasoning steps:\n")
 BEGIN = Marker("\n[BEGIN FINAL RESPONSE]\n")
 
-V15_TURN = turn("<|assistant|>\n", "\n<|end|>\n", "[END FINAL RESPONSE]", "[END FINAL RESPONSE]\n<|end|>")
-V16_TURN = turn("\n<|begin_assistant|>\n", "\n<|end|>\n", "[END FINAL RESPONSE]", "[END FINAL RESPONSE]\n<|end|>")
+# The answer's end counts as the turn's: found in text, both count only where the output ends.
+ENDS = (
+    "\n<|end|>\n",
+    "</s>",
+    "<|end|>\n</s>",
+    "[END FINAL RESPONSE]",
+    "[END FINAL RESPONSE]\n<|end|>",
+    "[END FINAL RESPONSE]\n<|end|>\n</s>",
+)
+V15_TURN = turn("<|assistant|>\n", *ENDS)
+V16_TURN = turn("\n<|begin_assistant|>\n", *ENDS)
 
 ENTRIES = (
     Entry(
@@ -45,7 +55,7 @@ ENTRIES = (
         format=Format(
             name="apriel_1.6",
             turn=V16_TURN,
-            reasoning=Reasoning(close=BEGIN, start="open"),
+            reasoning=Reasoning(open=SENTENCE, close=BEGIN, start="open"),
             special_tokens=("<|end|>",),
         ),
         models=("ServiceNow-AI/Apriel-1.6-15b-Thinker",),

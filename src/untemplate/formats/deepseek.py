@@ -13,7 +13,7 @@ R1 always reasons and its prompt ends with ``<think>\\n``; from V3.1 on the prom
 from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from ._common import turn
+from ._common import TURN_ENDS, turn
 from .registry import Entry
 
 TURN = turn("<｜Assistant｜>", "<｜end▁of▁sentence｜>")
@@ -32,7 +32,7 @@ R1 = Format(
     name="deepseek_r1",
     turn=TURN,
     reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n\n"), start="open"),
-    special_tokens=(EOS, "<think>", "</think>"),
+    special_tokens=(*TURN_ENDS, "<think>", "</think>"),
 )
 
 V3_REASONING = Format(

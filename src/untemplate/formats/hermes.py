@@ -7,7 +7,7 @@ Rests on the templates of Qwen2.5-7B-Instruct, Qwen3-0.6B, QwQ-32B, Hermes-2-Pro
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from ._common import turn
+from ._common import TURN_ENDS, turn
 from .registry import Entry
 
 TOOLS = Tools(
@@ -31,7 +31,7 @@ HERMES = Format(
     name="hermes",
     turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
     tools=(TOOLS, LIST),
-    special_tokens=("<|im_end|>", "<tool_call>", "</tool_call>"),
+    special_tokens=(*TURN_ENDS, "<tool_call>", "</tool_call>"),
 )
 
 ENTRIES = (

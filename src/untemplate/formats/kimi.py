@@ -1,10 +1,11 @@
-"""Kimi K2 and K3.
+"""Kimi K2, K3, and the older Kimi-VL and Kimi-Dev.
 
 * K2 names a call ``functions.{name}:{index}`` and uses that as its id; the index counts on through the conversation
   (Kimi-K2-Instruct, ``tool_call_counter``).
 * K3 writes everything in ``<|open|>tag attr="…"<|sep|>`` … ``<|close|>tag<|sep|>``, attributes escaped, values typed
   and as they are (Kimi-K3, macros ``open_tag``, ``xtml_type``, ``render_assistant``). Indices begin at 1 in every
   turn, so they are no ids (sglang#33343: more than sixty requests that collide).
+* Kimi-VL and Kimi-Dev think in ``◁think▷``, which SGLang and Dynamo call ``kimi``.
 """
 
 from __future__ import annotations
@@ -110,10 +111,9 @@ ENTRIES = (
             reasoning__close=Marker("◁/think▷"),
             special_tokens=("<|im_end|>",),
         ),
-        models=("moonshotai/Kimi-VL-A3B-Thinking*",),
+        models=("moonshotai/Kimi-VL-A3B-Thinking*", "moonshotai/Kimi-Dev-72B"),
         engines=("sglang", "dynamo"),
-        evidence=("no source opened; SGLang's KimiDetector as remembered (2026-11-21)",),
-        verified=False,
+        evidence=("published outputs of Kimi-VL-A3B-Thinking begin with ◁think▷ (read 2026-11-21)",),
     ),
     Entry(
         name="kimi_k3",

@@ -7,7 +7,7 @@ templates without tool markup (gemma-2-2b-it, Phi-3.5-mini-instruct, rwkv-world)
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from ._common import turn
+from ._common import TURN_ENDS, turn
 from .registry import Entry
 
 # A fence in place of the list's brackets, or around them: still bare, so only for an offered name at a line's start.
@@ -31,6 +31,7 @@ JSON = Format(
         ),
         FENCED,
     ),
+    special_tokens=TURN_ENDS,
 )
 
 ENTRIES = (

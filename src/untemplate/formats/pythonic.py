@@ -6,7 +6,7 @@ Rests on the cases. A line that begins with ``[`` and an offered name and ``(`` 
 from __future__ import annotations
 
 from ..format import Format, LiteralArguments, Marker, NamedBody, Tools
-from ._common import turn
+from ._common import TURN_ENDS, turn
 from .registry import Entry
 
 TOOLS = Tools(
@@ -18,9 +18,9 @@ TOOLS = Tools(
 
 PYTHONIC = Format(
     name="pythonic",
-    turn=turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", "<|eom_id|>"),
+    turn=turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>"),
     tools=(TOOLS,),
-    special_tokens=("<|eot_id|>", "<|eom_id|>"),
+    special_tokens=(*TURN_ENDS, "<end_of_turn>"),
 )
 
 ENTRIES = (

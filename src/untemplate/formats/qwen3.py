@@ -7,14 +7,14 @@ open or empty) and QwQ-32B: the prompt says which, so the start state without a 
 from __future__ import annotations
 
 from ..format import Format, Marker, Reasoning
-from ._common import turn
+from ._common import TURN_ENDS, turn
 from .registry import Entry
 
 QWEN3 = Format(
     name="qwen3",
     turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
     reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n\n")),
-    special_tokens=("<|im_end|>", "<think>", "</think>"),
+    special_tokens=(*TURN_ENDS, "<think>", "</think>"),
 )
 
 ENTRIES = (

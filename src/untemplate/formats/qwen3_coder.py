@@ -10,7 +10,7 @@ llama.cpp#16932), hence ``optional``.
 from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, TaggedArguments, Tools
-from ._common import turn
+from ._common import TURN_ENDS, turn
 from .registry import Entry
 
 TOOLS = Tools(
@@ -35,7 +35,7 @@ QWEN3_CODER = Format(
     name="qwen3_coder",
     turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
     tools=(TOOLS,),
-    special_tokens=("<|im_end|>", "<tool_call>", "</tool_call>"),
+    special_tokens=(*TURN_ENDS, "<tool_call>", "</tool_call>"),
 )
 
 ENTRIES = (

@@ -31,6 +31,7 @@ _ITEM: Final = 8
 
 _KEY_TEXT: Final = re.compile(r"[^\s=:,()\[\]{}\"'<]+")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NUMBER_PREFIX: Final = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d*)?)?")
 _WORDS: Final = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 _SIMPLE: Final = {
     "n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v",
@@ -167,8 +168,16 @@ class LiteralArguments:
             return True
         follows = SPACES.match(text, found.end())
         after = found.end() if follows is None else follows.end()
-        if after >= len(text) and not cur.final:
-            return False
+        if after >= len(text):
+            if not cur.final:
+                return False
+            if found.group().isidentifier():
+                # Cut inside a name: what there is of it.
+                self._value_start(out)
+                out.put(f'"{json_escape(found.group())}')
+                cur.pos = after
+                self._phase = _DROP
+                return True
         if after < len(text) and text[after] in "=:" and text[after : after + 2] != "==":
             self._key = found.group()
             cur.pos = after
@@ -199,8 +208,7 @@ class LiteralArguments:
     def _positional(self, out: Out) -> None:
         """A value with no key: the schema's next parameter, else its number. A string read as a key is the value."""
         value = self._key if self._as_key else None
-        name = self._tools.positional(self._name, self._keys) if len(self._closers) == 1 else None
-        self._key = name if name is not None else str(self._keys)
+        self._key = self._next_name()
         self._begin_member(out)
         self._phase = _VALUE
         if value is not None:
@@ -208,6 +216,10 @@ class LiteralArguments:
             out.put(f'"{json_escape(value)}"')
             self._phase = _NEXT
             self._comma = True
+
+    def _next_name(self) -> str:
+        name = self._tools.positional(self._name, self._keys) if len(self._closers) == 1 else None
+        return name if name is not None else str(self._keys)
 
     def _close(self, cur: Cursor, c: str, out: Out) -> int:
         """A closing character: ends what it fits, and what is open inside that. MORE: reading goes on."""
@@ -387,13 +399,46 @@ class LiteralArguments:
                 self._phase = _NEXT
                 return DONE
 
+    def cut(self, out: Out) -> None:
+        """The output ends inside the arguments: what has come of a key or of a word is put, so far as it goes."""
+        if self._phase == _WORD:
+            word = "".join(self._word).strip()
+            if word:
+                self._value_start(out)
+                out.put(_cut_word(word, self._wants_string()))
+            return
+        key = "".join(self._string) if self._phase == _STRING else self._key
+        if self._phase not in (_STRING, _ASSIGN) or not self._as_key:
+            return
+        # Between parentheses a string with no key is a value, anywhere else it is a key.
+        if len(self._closers) == 1 and self._grammar.open == "(":
+            self._key = self._next_name()
+            self._begin_member(out)
+        else:
+            self._value_start(out)
+        closing = '"' if self._phase == _ASSIGN else ""
+        out.put(f'"{json_escape(key)}{closing}')
+
     def _end_word(self, out: Out) -> None:
         word = "".join(self._word).strip()
         self._word = []
         self._value_start(out)
-        param = self._tools.param(self._name, self._top_key) if len(self._closers) == 1 else None
-        out.put(_word_json(word, param is not None and param.streams))
+        out.put(_word_json(word, self._wants_string()))
         self._comma = True
+
+    def _wants_string(self) -> bool:
+        """Whether the schema wants a string here."""
+        param = self._tools.param(self._name, self._top_key) if len(self._closers) == 1 else None
+        return param is not None and param.streams
+
+
+def _cut_word(word: str, as_string: bool) -> str:
+    """The JSON of a word that was cut, so far as it goes."""
+    for constant, json_word in _WORDS.items():
+        if constant.startswith(word):
+            return json_word[: len(word)]
+    number = not as_string and _NUMBER_PREFIX.fullmatch(word) is not None
+    return word if number else f'"{json_escape(word)}'
 
 
 def _word_json(word: str, as_string: bool) -> str:
