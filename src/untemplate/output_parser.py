@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .engine.coercion import ToolSet
 from .engine.compiler import compile_format
@@ -20,12 +20,16 @@ from .engine.ids import IdFactory, alphanumeric_ids, pattern_ids, random_ids
 from .engine.machine import IMMEDIATELY, NEVER, RECOVER, Machine
 from .engine.program import Program
 from .engine.scanner import TokenScanner
+from .engine.start import start
 from .format import Format
 from .formats import lookup, named
 from .policy import Policy
 from .protocol import DeltaMessage, ParsedOutput
 from .stream import Stream, count_calls, merge_deltas
 from .tokens import TokenTable
+
+if TYPE_CHECKING:
+    from .analysis import Certificate
 
 __all__ = ["OutputParser", "Tokenizer"]
 
@@ -88,6 +92,7 @@ class OutputParser:
             vocab = tokenizer.get_vocab()
             self._special = {t: vocab[t] for t in format.special_tokens if t in vocab}
             self._tokens = TokenTable(vocab, self._special)
+        self._certificate: Certificate | None = None
         self._implicit: Stream | None = None
         self._implicit_length = 0
 
@@ -104,6 +109,30 @@ class OutputParser:
     def from_format(cls, format: Format, **settings: Any) -> OutputParser:
         """A parser for a Format of your own."""
         return cls(settings.pop("tokenizer", None), format=format, **settings)
+
+    @classmethod
+    def from_template(cls, source: Any, **settings: Any) -> OutputParser:
+        """A parser for whatever a chat template writes: the Format is inferred, and certified by rendering and parsing.
+
+        Args:
+            source: the template, a file or folder that holds one, or a ``ChatTemplate``.
+            settings: as in the constructor; ``cache=False`` analyses anew.
+
+        Raises:
+            untemplate.templates.TemplateError: there is no template, or it is none.
+            untemplate.analysis.AnalysisError: it renders no conversation at all.
+        """
+        from .analysis import analyze
+
+        analysis = analyze(source, cache=settings.pop("cache", True))
+        parser = cls(settings.pop("tokenizer", None), format=analysis.format, **settings)
+        parser._certificate = analysis.certificate
+        return parser
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What was rendered, what came back and what failed; ``None`` where no template was looked at."""
+        return self._certificate
 
     @property
     def format(self) -> Format:
@@ -207,7 +236,7 @@ class OutputParser:
         if prompt is not None:
             if prefill and prompt.endswith(prefill):
                 prompt = prompt[: len(prompt) - len(prefill)]
-            self._start(machine, prompt)
+            start(machine, prompt)
             machine.sink = sink
         scanner = None
         if self._special:
@@ -243,24 +272,6 @@ class OutputParser:
         if spans:
             machine.ledger.spans = []
         return machine
-
-    def _start(self, machine: Machine, prompt: str) -> None:
-        """Brings the machine into the state that the prompt ends in."""
-        program = machine.program
-        tail = _turn_tail(program, prompt)
-        if tail is not None:
-            machine.start_turn()
-            if tail:
-                machine.sink = Sink()
-                machine.feed(tail)
-                machine.start_output()
-            return
-        # No turn start known: only the very end of the prompt can be trusted not to be the user's.
-        end = prompt.rstrip()
-        if end.endswith(program.opened):
-            machine.open_reasoning()
-        elif end.endswith(program.closed):
-            machine.start_turn()
 
     def _prompt_text(self, ids: Sequence[int]) -> str | None:
         """The prompt's end as text, from the last turn start on if its special token can be found."""
@@ -325,24 +336,3 @@ def _ids(program: Program, seed: int | str | bytes | None) -> IdFactory:
         return pattern_ids(program.ids)
     key = os.urandom(16) if seed is None else seed if isinstance(seed, bytes) else str(seed).encode()
     return random_ids(key) if program.ids == "random" else alphanumeric_ids(key)
-
-
-_WINDOW = 4096
-
-
-def _turn_tail(program: Program, prompt: str) -> str | None:
-    """The prompt's text after its last turn start; ``None`` if there is none, or a later turn has begun."""
-    recent = prompt[-_WINDOW:]
-    end = _last_end(recent, program.turn_starts)
-    tail = recent[end:] if end >= 0 else None
-    if tail is None and len(prompt) > _WINDOW:
-        end = _last_end(prompt, program.turn_starts)
-        tail = prompt[end:] if end >= 0 else None
-    if tail is not None and program.turn_end.find(tail, 0) is not None:
-        return None
-    return tail
-
-
-def _last_end(text: str, literals: Sequence[str]) -> int:
-    ends = [at + len(literal) for literal in literals if (at := text.rfind(literal)) >= 0]
-    return max(ends, default=-1)

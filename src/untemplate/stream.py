@@ -44,6 +44,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "stray_text": "punctuation between the arguments and the end of the call was dropped",
     "text_between_arguments": "text between arguments was dropped",
     "unclosed_object": "the object that holds the call was not closed",
+    "unused_member": "a member beside the arguments was dropped",
 }
 """Every diagnostic code, and what it says."""
 

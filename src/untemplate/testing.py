@@ -861,7 +861,7 @@ def _behind_closed(subject: _Subject, start: str) -> None:
 def _round_trip(subject: _Subject) -> None:
     """What can be written is read back as it was."""
     try:
-        render = importlib.import_module("untemplate.render")
+        render: Any = importlib.import_module("untemplate.render")
     except ModuleNotFoundError:
         return
     result = subject.whole.result
@@ -869,7 +869,7 @@ def _round_trip(subject: _Subject) -> None:
         return
     message = result.message()
     tools = subject.context.get("tools")
-    if render.expressible(subject.format, message, tools=tools) is not None:
+    if not hasattr(render, "expressible") or render.expressible(subject.format, message, tools=tools) is not None:
         return
     text = render.render(subject.format, message)
     again = subject.parser.parse(text, tools=tools, seed=_SEED).message()

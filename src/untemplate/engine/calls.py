@@ -71,6 +71,7 @@ AFTER: Final = 9
 
 MAX_NAME: Final = 512
 """Longest name, header or id. What is longer is text."""
+_CLOSERS: Final = (IS_CALL_CLOSE, IS_ARGUMENTS_CLOSE, IS_SECTION_CLOSE)
 _STRAY: Final = re.compile(r"[\]})\"'`,;]{1,8}[ \t\r\n]{0,64}")
 _NAME_START: Final = re.compile(r"[^\s<>{}()\[\]\"'`,;=]")
 _ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?!=))")
@@ -85,11 +86,17 @@ class Host:
     checks: bool
     """Whether token ids authorise markers."""
     speculating: bool
+    judging: bool
+    """Whether the call being read is kept back until it is whole."""
     max_held: int
 
     def authorised(self, start: int, end: int) -> bool:
         """Whether the literal at ``cur.text[start:end]`` may be a marker."""
         return True
+
+    def proven(self, start: int, end: int) -> bool:
+        """Whether a token id says that it is one."""
+        return False
 
     def speculate(self) -> None:
         """What is read from the cursor on may have to be given back."""
@@ -104,6 +111,9 @@ class Host:
 
     def end_call(self, whole: bool, valid: bool) -> None: ...
 
+    def call_over(self) -> None:
+        """The call and what closes it have been read."""
+
     def model_id(self, call_id: str) -> None: ...
 
     def pend(self, end: int) -> None:
@@ -116,6 +126,13 @@ class Host:
         """Everything before ``cur.text[pos]`` that has not been accounted for is of this kind."""
 
     def report(self, code: str, start: int, end: int) -> None: ...
+
+    def accounted(self) -> int:
+        """Where the part of the output that is accounted for ends, in characters of the output."""
+        return 0
+
+    def disown(self, start: int) -> None:
+        """What has been marked as arguments since then was none: it is dropped."""
 
 
 _NO_GRAMMAR: Final = CallGrammar(JSON_BODY, "")
@@ -268,7 +285,8 @@ class CallReader(Caller):
         cur = self.host.cur
         end = cur.spaces()
         if end > cur.pos:
-            if self.host.speculating or not self.any:
+            between = self._phase == AFTER and self.host.judging
+            if (self.host.speculating or not self.any) and not between:
                 cur.pos = end
             else:
                 self.host.pend(end)
@@ -641,14 +659,19 @@ class CallReader(Caller):
             answer = self._text.step(cur, self)
         if answer == DONE:
             self._whole = True
-            self._valid = json is None or json.valid
+            # What a string holds is not known to be JSON until somebody looks.
+            self._valid = json.valid if json is not None else self._text is None
             if self._tagged is None:
                 self.host.mark(ARGUMENT_TEXT, cur.pos)
             self._phase = AFTER
             return AGAIN
         if answer == BROKEN:
             self.host.report("broken_json" if json is not None else "broken_arguments", cur.pos, cur.pos)
-            self._phase = AFTER if literal is not None else RAW
+            self.host.mark(ARGUMENT_TEXT, cur.pos)
+            self._phase = RAW
+            if literal is not None:
+                self._phase = AFTER
+                self._whole = self._closes_here()
             return AGAIN
         if self._tagged is None:
             self.host.mark(ARGUMENT_TEXT, cur.pos)
@@ -674,7 +697,14 @@ class CallReader(Caller):
             return MORE
         self._raw_space = ""
         self._phase = AFTER
+        self._whole = self._closes_here()
         return AGAIN
+
+    def _closes_here(self) -> bool:
+        """Whether what stands at the cursor, behind arguments that broke, closes the call."""
+        cur = self.host.cur
+        end = self.grammar.resync.at(cur.text, cur.pos, True)
+        return end >= 0 and self.grammar.resync.tags[cur.text[cur.pos : end]] in _CLOSERS
 
     # -- after the arguments ------------------------------------------------------------------------------------
 
@@ -724,6 +754,7 @@ class CallReader(Caller):
 
     def _over(self) -> int:
         """The call is closed: what comes next?"""
+        self.host.call_over()
         if self._in_list or self.in_section or self.grammar.separated:
             self._phase = BETWEEN
             return AGAIN
@@ -741,11 +772,17 @@ class CallReader(Caller):
     def report(self, code: str, start: int, end: int) -> None:
         self.host.report(code, start, end)
 
+    def accounted(self) -> int:
+        return self.host.accounted()
+
+    def disown(self, start: int) -> None:
+        self.host.disown(start)
+
     def authorised(self, start: int, end: int) -> bool:
         return not self.host.checks or self.host.authorised(start, end)
 
     def proven(self, start: int, end: int) -> bool:
-        return self.host.checks and self.host.authorised(start, end)
+        return self.host.checks and self.host.proven(start, end)
 
     def named(self, name: str, call_id: str, arguments: bool) -> bool:
         self._name = name

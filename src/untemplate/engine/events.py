@@ -201,6 +201,16 @@ class Recorder(Sink):
     def call_end(self, index: int) -> None:
         self._said.append((index, "", "", 2))
 
+    def arguments_of_calls(self) -> list[str]:
+        """The arguments of each call, in order."""
+        texts: list[list[str]] = []
+        for _, text, _, what in self._said:
+            if what == 0:
+                texts.append([])
+            elif what == 1:
+                texts[-1].append(text)
+        return ["".join(parts) for parts in texts]
+
     def replay(self, sink: Sink) -> None:
         for index, first, second, what in self._said:
             if what == 0:

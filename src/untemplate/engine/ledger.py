@@ -70,9 +70,45 @@ class Ledger:
             else:
                 spans.append((kind, start, end))
 
+    def change(self, kind: int, new: int, start: int) -> None:
+        """What has been marked as ``kind`` from ``start`` on is ``new``."""
+        spans = self.spans or []
+        i = len(spans) - 1
+        while i >= 0 and spans[i][1] >= start:
+            if spans[i][0] == kind:
+                spans[i] = (new, spans[i][1], spans[i][2])
+            i -= 1
+
+    @property
+    def saved(self) -> int:
+        """The place that ``save`` kept."""
+        return self._saved_frontier
+
+    def change_all(self, new: int) -> None:
+        """Everything that has been marked since ``save`` is of this kind."""
+        spans = self.spans
+        if spans is not None:
+            for i in range(self._saved_spans, len(spans)):
+                spans[i] = (new, spans[i][1], spans[i][2])
+
     def report(self, code: str, start: int, end: int) -> None:
-        if len(self.notes) < MAX_NOTES:
-            self.notes.append(Note(code, start, end))
+        """Notes a problem. What follows the last note of the same kind without a gap only makes that longer, so that
+        notes do not depend on how the output was cut."""
+        notes = self.notes
+        if notes and notes[-1].code == code and notes[-1].end == start and end > start:
+            notes[-1].end = end
+        elif len(notes) < MAX_NOTES:
+            notes.append(Note(code, start, end))
+
+    def back_to(self, place: int) -> None:
+        """What has been marked and noted behind this place was not so."""
+        self.frontier = min(self.frontier, place)
+        self.notes = [n for n in self.notes if n.start < place or n.code == "held_too_long"]
+        spans = self.spans
+        while spans and spans[-1][1] >= place:
+            spans.pop()
+        if spans and spans[-1][2] > place:
+            spans[-1] = (spans[-1][0], spans[-1][1], place)
 
     def save(self) -> None:
         """What is marked from here on may be taken back."""

@@ -24,6 +24,7 @@ from .calls import (
 from .coercion import ToolSet
 from .events import Recorder, Sink
 from .ids import IdFactory
+from .judge import AS_CONTENT, DROP, Call, Judge
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, NAME_TEXT, REASONING_TEXT, Ledger
 from .lexer import MORE as LITERAL_MORE
 from .lexer import WS, Cursor
@@ -66,27 +67,20 @@ IMMEDIATELY: Final = 1
 NEVER: Final = 2
 
 
-@final
-class Call:
-    """What is known of one call, its arguments aside."""
-
-    def __init__(self, index: int, call_id: str, name: str) -> None:
-        self.index: int = index
-        self.id: str = call_id
-        self.name: str = name
-        self.model_id: str = ""
-        self.whole: bool = False
-        """Whether its arguments have ended."""
-        self.valid: bool = False
-        """Whether they are known to be JSON; False: not looked at."""
-
-
 class ConfigEvents:
-    """Takes the events of hand-written configs."""
+    """The other side of hand-written configs."""
 
-    def event(self, kind: int) -> None: ...
+    def accepts(self, text: str, pos: int, start: int) -> bool:
+        """Whether a literal at ``start`` counts; what comes before ``pos`` has been told."""
+        return True
 
-    def chunk(self, region: int, text: str) -> None: ...
+    def take(self, edge: Edge, literal: str, start: int) -> int:
+        """A literal that counts, and where it stands in the output; answers what it is in the ledger."""
+        return MARKUP
+
+    def chunk(self, region: int, text: str, start: int) -> int:
+        """Text that is neither content nor reasoning; answers what it is in the ledger."""
+        return DROPPED
 
 
 @final
@@ -109,6 +103,7 @@ class Machine(Host):
         self.cur: Cursor = Cursor()
         self.checks: bool = False
         self.speculating: bool = False
+        self.judging: bool = False
         self.max_held: int = max_held
         self.calls: list[Call] = []
         self.ledger: Ledger = Ledger()
@@ -116,6 +111,7 @@ class Machine(Host):
         self.spelled_markers: bool = False
         """Whether a marker that was spelled by ordinary tokens is one all the same."""
         self.config_events: ConfigEvents | None = None
+        self.judge: Judge | None = None
         self.finished: bool = False
         self._make_id: IdFactory = make_id
         self._first_index: int = first_index
@@ -136,6 +132,9 @@ class Machine(Host):
         self._held_size: int = 0
         self._origin: TextState = self._state
         self._origin_section: bool = False
+        # A call that is kept back for the judge.
+        self._spaces_before: list[str] = []
+        self._arguments: list[str] = []
         # Drafts.
         self._draft: bool = False
         self._recorder: Recorder = Recorder()
@@ -187,6 +186,19 @@ class Machine(Host):
         self.cur.pos = 0
         self.cur.text = ""
         self.mark(MARKUP, 0)
+
+    def enter(self, index: int) -> None:
+        """A hand-written config begins in this state."""
+        self._state = self.program.states[index]
+
+    def switch(self, program: Program) -> None:
+        """Another Program with the same states goes on from here."""
+        self._state = program.states[self.state_index]
+        self.program = program
+
+    @property
+    def state_index(self) -> int:
+        return self.program.states.index(self._state)
 
     def open_reasoning(self) -> None:
         """The prompt leaves reasoning open."""
@@ -273,10 +285,12 @@ class Machine(Host):
         mode = self._mode
         if mode == CALL:
             if self._reader.finish():
-                if self._draft:
-                    self._keep_draft()
                 self._mode = TEXT
                 self._after_call = True
+                if self._draft:
+                    self._keep_draft()
+                else:
+                    self.call_over()
                 return False
             if self._draft and self._draft_safe:
                 self._keep_draft()
@@ -303,6 +317,13 @@ class Machine(Host):
 
     def report(self, code: str, start: int, end: int) -> None:
         self.ledger.report(code, self._base + start, self._base + end)
+
+    def accounted(self) -> int:
+        return self.ledger.frontier
+
+    def disown(self, start: int) -> None:
+        self.ledger.report("unused_member", start, self.ledger.frontier)
+        self.ledger.change(ARGUMENT_TEXT, DROPPED, start)
 
     # -- token ids ----------------------------------------------------------------------------------------------
 
@@ -339,9 +360,12 @@ class Machine(Host):
             if found is None:
                 break
             start = found.start()
-            if not cur.final and literals.undecided(text, start):
-                end = start
-                break
+            if not cur.final:
+                # A longer literal may have begun before this one, and hold it: ``Action:\n``` `` before ``` ``` ``.
+                tail = literals.tail(text, pos)
+                if tail <= start:
+                    end = tail
+                    break
             edge = state.edges[literals.tags[found.group()]]
             if self._accepts(edge, start, found.end()):
                 self._say(text[pos:start], self._base + start)
@@ -350,7 +374,7 @@ class Machine(Host):
                 return True
             search = start + 1
         if end < 0:
-            end = size if cur.final else literals.tail(text, search)
+            end = size if cur.final else literals.tail(text, pos)
         self._say(text[pos:end], self._base + end)
         cur.pos = end
         return False
@@ -376,6 +400,11 @@ class Machine(Host):
             if edge.target == 1 and not self._reader.in_section:
                 return False
             return self._state.region != REASONING or self._drafts != NEVER
+        if kind == GO:
+            if edge.needs_id and (self.checks or edge.needs_id == 2) and not self.proven(start, end):
+                return False
+            events = self.config_events
+            return events is None or events.accepts(self.cur.text, self.cur.pos, start)
         return True
 
     def _right_after_call(self, start: int) -> bool:
@@ -426,9 +455,8 @@ class Machine(Host):
             self.mark(REASONING_TEXT, end - self._base)
         else:
             events = self.config_events
-            if events is not None:
-                events.chunk(region, text)
-            self.mark(DROPPED, end - self._base)
+            kind = DROPPED if events is None else events.chunk(region, text, end - len(text))
+            self.mark(kind, end - self._base)
         self._at_start = False
         self._after_call = False
 
@@ -533,12 +561,11 @@ class Machine(Host):
 
     def _go(self, edge: Edge, end: int) -> None:
         cur = self.cur
-        cur.pos = end
-        self.mark(MARKUP, end)
         events = self.config_events
-        if events is not None:
-            for kind in edge.events:
-                events.event(kind)
+        literal = cur.text[cur.pos : end]
+        kind = MARKUP if events is None else events.take(edge, literal, self._base + cur.pos)
+        cur.pos = end
+        self.mark(kind, end)
         self._state = self.program.states[edge.target]
 
     # -- speculation --------------------------------------------------------------------------------------------
@@ -595,6 +622,7 @@ class Machine(Host):
         """Takes back what speculation has noted down."""
         self.speculating = False
         self._draft = False
+        self.judging = False
         self.sink = self._out
         self._held = []
         self._held_size = 0
@@ -623,6 +651,7 @@ class Machine(Host):
             self._release()
             return True
         if self._draft:
+            self.mark(MARKUP, self.cur.pos)
             self._draft_safe = self._held_size + self.cur.pos - self._from
             self._mode = DRAFT_WAIT
             return True
@@ -635,12 +664,18 @@ class Machine(Host):
         return True
 
     def begin_call(self, name: str, call_id: str) -> None:
+        if self.judge is not None and not self._draft:
+            self.judging = True
+            self._spaces_before = self._spaces
+            self._spaces = []
+            self._arguments = []
+            index = len(self.calls)
+            self.calls.append(Call(index, call_id or self._make_id(name, self._first_index + index), name))
+            return
         if not self._draft:
             self.settle()
             self._spaces = []
-            if self._state.region == REASONING:
-                self.sink.reasoning_end()
-            self._state = self.program.states[self.program.content]
+            self._leave_reasoning()
         index = len(self.calls)
         if not call_id:
             call_id = self._make_id(name, self._first_index + index)
@@ -648,13 +683,57 @@ class Machine(Host):
         self.sink.call_start(index, call_id, name)
 
     def arguments(self, text: str) -> None:
-        self.sink.arguments(len(self.calls) - 1, text)
+        if self.judging:
+            self._arguments.append(text)
+        else:
+            self.sink.arguments(len(self.calls) - 1, text)
 
     def end_call(self, whole: bool, valid: bool) -> None:
         call = self.calls[-1]
         call.whole = whole
         call.valid = valid
-        if whole:
+        if whole and not self.judging:
+            self.sink.call_end(call.index)
+
+    def call_over(self) -> None:
+        """The call is closed: what has been kept back is judged."""
+        judge = self.judge
+        if judge is None or not self.judging:
+            return
+        self.judging = False
+        call = self.calls[-1]
+        verdict = judge.judge(call, "".join(self._arguments), call.index)
+        self._arguments = []
+        behind = sum(map(len, self._spaces))
+        if verdict == AS_CONTENT:
+            raw = self._raw()
+            self._forget()
+            self._spaces = self._spaces_before
+            self._leave_reasoning()
+            self._say(raw, self._base + self.cur.pos)
+            return
+        self.settle()
+        self._leave_reasoning()
+        self.mark(MARKUP, self.cur.pos - behind)
+        if verdict == DROP:
+            self.calls.pop()
+            self.ledger.change_all(DROPPED)
+            self.ledger.report("dropped_call", self.ledger.saved, self.ledger.frontier)
+            return
+        self._tell(call, judge.arguments)
+
+    def _leave_reasoning(self) -> None:
+        """A call ends reasoning."""
+        if self._state.region == REASONING:
+            self.sink.reasoning_end()
+        self._state = self.program.states[self.program.content]
+
+    def _tell(self, call: Call, arguments: str) -> None:
+        """A whole call at once."""
+        self.sink.call_start(call.index, call.id, call.name)
+        if arguments:
+            self.sink.arguments(call.index, arguments)
+        if call.whole:
             self.sink.call_end(call.index)
 
     def model_id(self, call_id: str) -> None:
@@ -707,23 +786,41 @@ class Machine(Host):
 
     def _keep_draft(self) -> None:
         """The output ended on it: the draft is a call."""
-        raw = self._raw()
-        rest = raw[self._draft_safe :] if self._mode == CALL and not self._reader.committed and self._draft_safe else ""
+        rest = ""
+        if self._mode == CALL and not self._reader.committed and self._draft_safe:
+            # Behind it a further call began that never became one.
+            self.cur.pos = len(self.cur.text)
+            rest = self._raw()[self._draft_safe :]
+            self.ledger.back_to(self._base + self.cur.pos - len(rest))
         self.speculating = False
         self._draft = False
         self._held = []
         self._spaces = []
         self.sink = self._out
         self.sink.reasoning_end()
-        self._recorder.replay(self.sink)
+        if self.judge is None:
+            self._recorder.replay(self.sink)
+        else:
+            self._judge_draft(self.judge)
         self._state = self.program.states[self.program.content]
         self._mode = TEXT
         self._after_call = True
         if rest.strip(WS):
-            # A further call that never became one.
-            end = self._base + self.cur.pos
-            self.ledger.frontier = min(self.ledger.frontier, end - len(rest))
-            self._emit(rest, end)
+            self._emit(rest, self._base + self.cur.pos)
+
+    def _judge_draft(self, judge: Judge) -> None:
+        """What stays of the draft's calls."""
+        calls = self.calls
+        kept = self._origin_calls
+        self.calls = calls[:kept]
+        for call, arguments in zip(calls[kept:], self._recorder.arguments_of_calls(), strict=True):
+            if judge.judge(call, arguments, len(self.calls)) in (DROP, AS_CONTENT):
+                # Its text stands inside reasoning that has been told; it can only go.
+                self.ledger.report("dropped_call", self.ledger.saved, self.ledger.frontier)
+                continue
+            call.index = len(self.calls)
+            self.calls.append(call)
+            self._tell(call, judge.arguments)
 
     # -- the end of the turn, and headers -----------------------------------------------------------------------
 

@@ -80,6 +80,9 @@ class Edge:
         """GO: the next state. OPEN_WRAP: 1 if it counts anywhere, not only at the start. OPEN_CALLS: 1 if it counts
         only in an open section. OPEN_HEADER: 1 if the literal is part of the header."""
         self.events: tuple[int, ...] = ()
+        """GO: what it gives rise to (numbers that the config's side knows)."""
+        self.needs_id: int = 0
+        """GO: 1 if the literal counts only by its id once ids are in use, 2 if it counts only by its id."""
         self.entries: list[tuple[int, int]] = []
         """Calls: which CallGrammars may begin here, in order of preference, and where each is entered (AT_*)."""
 

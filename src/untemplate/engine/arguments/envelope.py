@@ -4,7 +4,7 @@ Rules of this module:
 
 * Once the name is known and the arguments begin, they stream. Arguments that come before the name are held, bounded.
 * Keys and short values are captured whole; their white space and order do not matter.
-* With no arguments key the members that are left over are the arguments.
+* With no arguments key the members that are left over are the arguments. Beside one they are dropped and reported.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import re
 from typing import Final, final
 
-from ..ledger import ARGUMENT_TEXT, MARKUP, NAME_TEXT
+from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import SPACES, Cursor
 from ..program import CallGrammar
 from .base import BROKEN, DONE, MORE, Capture, Out
@@ -49,6 +49,13 @@ class Caller(Out):
         """Everything up to ``pos`` that has not been accounted for is of this kind."""
 
     def report(self, code: str, start: int, end: int) -> None: ...
+
+    def accounted(self) -> int:
+        """Where the part of the output that is accounted for ends, in characters of the output."""
+        return 0
+
+    def disown(self, start: int) -> None:
+        """What has been called arguments since ``accounted()`` was ``start`` was none: it is dropped."""
 
     def authorised(self, start: int, end: int) -> bool:
         """Whether the literal there may be a marker."""
@@ -87,18 +94,26 @@ class Envelope:
         self._has_arguments: bool = False
         self._others: list[str] = []
         self._others_size: int = 0
+        self._start: int = -1
+        """Where the object began in the output."""
 
     def step(self, cur: Cursor, caller: Caller) -> int:
         """DONE after the closing brace, BROKEN where the text cannot be a call object."""
+        answer = self._step(cur, caller)
+        if answer == BROKEN:
+            self._flush(caller)
+        return answer
+
+    def _step(self, cur: Cursor, caller: Caller) -> int:
         while True:
             if self._value is not None or self._text is not None:
                 answer = self._read_value(cur, caller)
                 if self._what == _IS_ARGUMENTS and self._phase == _VALUE:
                     caller.mark(ARGUMENT_TEXT, cur.pos)
                 if answer != DONE:
-                    if not self.committed and self._held.size + self._others_size > self._max_held:
+                    if self._held_size() > self._max_held:
                         self.too_long = True
-                        return BROKEN
+                        answer = BROKEN
                     return answer
                 if not self._value_done(cur, caller):
                     return BROKEN
@@ -112,6 +127,7 @@ class Envelope:
             if self._phase == _OPEN:
                 if c != "{":
                     return BROKEN
+                self._start = caller.accounted()
                 cur.pos += 1
                 self._phase = _KEY
             elif self._phase == _KEY:
@@ -164,7 +180,29 @@ class Envelope:
 
     def cut(self, caller: Caller) -> bool:
         """The output ends here. Whether what there is makes a call."""
-        return self.committed or (self.ready and caller.named(self._name, self._id, False) and self.committed)
+        if self.ready and not self.committed:
+            caller.named(self._name, self._id, False)
+        self._flush(caller)
+        return self.committed
+
+    def _held_size(self) -> int:
+        """Characters that wait for what comes after them."""
+        out = self._out
+        capture = out.size if isinstance(out, Capture) and out is not self._held else 0
+        return self._held.size + self._others_size + capture
+
+    def _flush(self, caller: Caller) -> None:
+        """The object goes no further, and has not said where its arguments are: the other members are, as far as they
+        have come."""
+        if not self.committed or self._has_arguments:
+            return
+        parts = list(self._others)
+        if self._phase == _VALUE and self._what == _SKIP and isinstance(self._out, Capture):
+            parts.append(f"{json.dumps(self._key, ensure_ascii=False)}: {self._out.take()}")
+        if parts:
+            caller.put("{" + ", ".join(parts))
+        self._others = []
+        self._has_arguments = True
 
     def _capture(self) -> None:
         self._value = JsonValue(None)
@@ -205,6 +243,11 @@ class Envelope:
             self._capture()
             return True
         self._has_arguments = True
+        if self._others:
+            # They were taken for the arguments, as long as nothing else was.
+            caller.disown(self._start)
+            self._others = []
+            self._others_size = 0
         caller.mark(MARKUP, cur.pos)
         if self._name and not self.committed and not caller.named(self._name, self._id, True):
             return False
@@ -261,14 +304,23 @@ class Envelope:
                 return self._release(caller)
         elif self._what == _IS_ID:
             call_id = _string(raw) if raw.startswith('"') else raw
+            caller.mark(MARKUP, cur.pos - len(raw))
+            caller.mark(ID_TEXT, cur.pos)
             if self.committed:
                 caller.late_id(call_id)
             else:
                 self._id = call_id
-        elif not self.committed or not self._has_arguments:
+        elif self._key in self._grammar.constant_keys or (self._key == "type" and raw == '"function"'):
+            # The object's own, in whatever format: OpenAI's functions have it.
+            caller.mark(MARKUP, cur.pos)
+        elif self._has_arguments:
+            caller.report("unused_member", cur.pos - len(raw), cur.pos)
+            caller.mark(DROPPED, cur.pos)
+        else:
             member = f"{json.dumps(self._key, ensure_ascii=False)}: {raw}"
             self._others.append(member)
             self._others_size += len(member)
+            caller.mark(ARGUMENT_TEXT, cur.pos)
         return True
 
     def _release(self, caller: Caller) -> bool:
@@ -293,10 +345,8 @@ class Envelope:
             return False
         if not self.committed:
             return False
-        if not self._has_arguments:
-            members = [m for m in self._others if _key_of(m) not in self._grammar.constant_keys]
-            if members:
-                caller.put("{" + ", ".join(members) + "}")
+        if not self._has_arguments and self._others:
+            caller.put("{" + ", ".join(self._others) + "}")
         self.whole = True
         return True
 
@@ -308,7 +358,3 @@ def _string(raw: str) -> str:
     except ValueError:
         return raw.strip('"')
     return value if isinstance(value, str) else raw
-
-
-def _key_of(member: str) -> str:
-    return _string(member.partition(": ")[0])

@@ -4,7 +4,7 @@ Rules of this module:
 
 * Strings stream. Words (numbers, True, null, expressions) are converted when they end; what is no literal is a string.
 * A quote of one character takes backslash escapes; a longer one (``<|"|>``) ends only at itself.
-* Text that breaks a value stays in it; text between values is dropped and counted.
+* Text that breaks a value stays in it; text between values is dropped and reported.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import re
 from typing import Final, final
 
 from ..coercion import ToolSet, json_escape
+from ..ledger import ARGUMENT_TEXT, DROPPED
 from ..lexer import MORE as LITERAL_MORE
 from ..lexer import SPACES, Cursor, Literals
 from ..program import CallGrammar
 from .base import BROKEN, DONE, MORE, Out
+from .envelope import Caller
 
 _OPEN: Final = 0
 _KEY: Final = 1
@@ -39,7 +41,7 @@ _SIMPLE: Final = {
 }  # fmt: skip
 _HEX: Final = {"x": 2, "u": 4, "U": 8}
 _WORD_STOP: Final = re.compile(r"[,()\[\]{}\"']")
-_BETWEEN_STOP: Final = re.compile(r"[,()\[\]{}]")
+_BETWEEN_STOP: Final = re.compile(r"[,)\]}]")
 _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -50,8 +52,6 @@ class LiteralArguments:
     def __init__(self, grammar: CallGrammar, tools: ToolSet, name: str, stops: Literals) -> None:
         self.empty: bool = True
         """Whether no argument has been put."""
-        self.dropped: int = 0
-        """Characters dropped between values."""
         self._grammar: CallGrammar = grammar
         self._tools: ToolSet = tools
         self._name: str = name
@@ -74,7 +74,7 @@ class LiteralArguments:
         self._word_depth: int = 0
         self._word_quote: str = ""
 
-    def step(self, cur: Cursor, out: Out) -> int:
+    def step(self, cur: Cursor, out: Caller) -> int:
         while True:
             if self._phase == _STRING:
                 if not self._read_string(cur, out):
@@ -85,6 +85,8 @@ class LiteralArguments:
                 if answer != DONE:
                     return answer
                 continue
+            if self._phase == _DROP and not self._drop(cur, out):
+                return MORE
             found = SPACES.match(cur.text, cur.pos)
             if found is not None:
                 cur.pos = found.end()
@@ -118,9 +120,7 @@ class LiteralArguments:
                     cur.pos += 1
                     self._phase = _KEY if self._json[-1] == "}" else _ITEM
                 else:
-                    self._phase = _DROP
-            elif self._phase == _DROP:
-                self._drop(cur)
+                    self._begin_drop(cur, out)
             elif c == "," and self._phase != _ASSIGN:
                 cur.pos += 1
             elif self._phase == _KEY:
@@ -146,7 +146,7 @@ class LiteralArguments:
 
     # -- members ------------------------------------------------------------------------------------------------
 
-    def _read_key(self, cur: Cursor, out: Out) -> bool:
+    def _read_key(self, cur: Cursor, out: Caller) -> bool:
         """A key, or at the top a value with no key. False: more text is needed."""
         text = cur.text
         end = self._quotes.at(text, cur.pos, cur.final)
@@ -163,8 +163,7 @@ class LiteralArguments:
                 self._key = ""
                 self._positional(out)
                 return True
-            self._phase = _DROP
-            self._drop(cur)
+            self._begin_drop(cur, out)
             return True
         follows = SPACES.match(text, found.end())
         after = found.end() if follows is None else follows.end()
@@ -176,8 +175,7 @@ class LiteralArguments:
                 self._value_start(out)
                 out.put(f'"{json_escape(found.group())}')
                 cur.pos = after
-                self._phase = _DROP
-                return True
+                return False
         if after < len(text) and text[after] in "=:" and text[after : after + 2] != "==":
             self._key = found.group()
             cur.pos = after
@@ -221,13 +219,12 @@ class LiteralArguments:
         name = self._tools.positional(self._name, self._keys) if len(self._closers) == 1 else None
         return name if name is not None else str(self._keys)
 
-    def _close(self, cur: Cursor, c: str, out: Out) -> int:
+    def _close(self, cur: Cursor, c: str, out: Caller) -> int:
         """A closing character: ends what it fits, and what is open inside that. MORE: reading goes on."""
         if c not in self._closers:
             if len(self._closers) == 1:
                 return BROKEN
-            cur.pos += 1
-            self.dropped += 1
+            self._begin_drop(cur, out)
             return MORE
         cur.pos += 1
         while self._closers[-1] != c:
@@ -246,20 +243,33 @@ class LiteralArguments:
         self._comma = True
         self._phase = _NEXT
 
-    def _drop(self, cur: Cursor) -> None:
-        """Text between values."""
-        found = _BETWEEN_STOP.search(cur.text, cur.pos + 1)
-        end = len(cur.text) if found is None else found.start()
-        if not self._stops.empty:
-            stop = self._stops.find(cur.text, cur.pos + 1)
-            if stop is not None and stop.start() < end:
-                end = stop.start()
-            elif not cur.final:
-                end = max(min(end, self._stops.tail(cur.text, cur.pos + 1)), cur.pos + 1)
-        self.dropped += end - cur.pos
-        cur.pos = end
-        if end < len(cur.text) and cur.text[end] in ",)]}":
-            self._phase = _NEXT
+    def _begin_drop(self, cur: Cursor, out: Caller) -> None:
+        """The character at the cursor fits nowhere."""
+        out.mark(ARGUMENT_TEXT, cur.pos)
+        cur.pos += 1
+        out.report("text_between_arguments", cur.pos - 1, cur.pos)
+        out.mark(DROPPED, cur.pos)
+        self._phase = _DROP
+
+    def _drop(self, cur: Cursor, out: Caller) -> bool:
+        """Text between values, up to what separates or closes them. False: more text is needed."""
+        text = cur.text
+        start = cur.pos
+        found = _BETWEEN_STOP.search(text, start)
+        end = len(text) if found is None else found.start()
+        stop = self._stops.find(text, start)
+        if stop is not None and stop.start() < end:
+            end = stop.start()
+        elif found is None and not cur.final:
+            end = self._stops.tail(text, start)
+        if end > start:
+            cur.pos = end
+            out.report("text_between_arguments", start, end)
+            out.mark(DROPPED, end)
+        if found is None and stop is None:
+            return False
+        self._phase = _NEXT
+        return True
 
     # -- values -------------------------------------------------------------------------------------------------
 
@@ -304,9 +314,11 @@ class LiteralArguments:
 
     def _read_string(self, cur: Cursor, out: Out) -> bool:
         """False: more text is needed."""
+        text = cur.text
+        found = self._quote.find(text, cur.pos)
         while True:
-            text = cur.text
-            found = self._quote.find(text, cur.pos)
+            if found is not None and found.start() < cur.pos:
+                found = self._quote.find(text, cur.pos)
             if found is not None:
                 end = found.start()
             elif cur.final:
@@ -352,6 +364,7 @@ class LiteralArguments:
         """A number, a constant, or whatever else stands up to the next separator."""
         text = cur.text
         size = len(text)
+        stop = self._stops.find(text, cur.pos)
         while True:
             if self._word_quote:
                 end = text.find(self._word_quote, cur.pos)
@@ -365,7 +378,8 @@ class LiteralArguments:
                 continue
             found = _WORD_STOP.search(text, cur.pos)
             end = size if found is None else found.start()
-            stop = None if self._stops.empty else self._stops.find(text, cur.pos)
+            if stop is not None and stop.start() < cur.pos:
+                stop = self._stops.find(text, cur.pos)
             if stop is not None and stop.start() < end:
                 self._word.append(text[cur.pos : stop.start()])
                 cur.pos = stop.start()
@@ -408,7 +422,7 @@ class LiteralArguments:
                 out.put(_cut_word(word, self._wants_string()))
             return
         key = "".join(self._string) if self._phase == _STRING else self._key
-        if self._phase not in (_STRING, _ASSIGN) or not self._as_key:
+        if self._phase != _ASSIGN and not (self._phase == _STRING and self._as_key):
             return
         # Between parentheses a string with no key is a value, anywhere else it is a key.
         if len(self._closers) == 1 and self._grammar.open == "(":

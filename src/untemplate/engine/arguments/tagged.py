@@ -115,7 +115,9 @@ class TaggedArguments:
         grammar = self._grammar
         text = cur.text
         found = grammar.key_ends.find(text, cur.pos)
-        end = found.start() if found is not None else len(text)
+        # What may still become the close is not the key's: it may hold a newline.
+        held = len(text) if cur.final else grammar.key_ends.tail(text, cur.pos)
+        end = found.start() if found is not None else held
         raw = text[cur.pos : end]
         if len(raw) > _MAX_KEY or "\n" in raw.strip(WS):
             caller.report("broken_key", cur.pos, end)

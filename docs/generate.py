@@ -1,0 +1,150 @@
+"""Writes what the documentation takes from the code: all of ``formats.md``, and the table of policies in ``meaning.md``.
+
+``make docs`` runs it; ``tests/test_docs.py`` fails where a page is out of step.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+
+from untemplate import cli
+from untemplate.format import Format
+from untemplate.formats import Entry, entries, named, registry
+from untemplate.policy import Policy
+
+DOCS = Path(__file__).parent
+
+HEAD = """\
+# Supported formats
+
+<!-- Made by `make docs` from src/untemplate/formats/. Do not edit. -->
+
+{count} entries: {reasoning} reasoning formats and {tool} tool formats, from {families} families. Every name and alias
+works in `OutputParser.named(name)` and in `untemplate parse --format name`; `named(name, reasoning=other)` takes the
+tool calls of one and the reasoning of another. A name that is both means both. `untemplate formats NAME` shows one of
+them in the terminal, and with `--json` prints it as data.
+
+An entry's *evidence* is the firmest thing that it rests on:
+
+| word | meaning |
+| --- | --- |
+| template | the chat template of a model that writes it: what the model was trained to write |
+| outputs | recorded outputs of such models |
+| cited | a source that is named and dated: an engine's parser, a model card, an issue |
+| none | the name is known, but nothing firm says what its models write; the Format is a guess |
+
+*Engines* lists the engines that document this name or one of its aliases. The samples are made by the renderer from
+the Format, so they show the spelling that the grammar allows as well; the parser accepts more than that.
+
+"""
+
+
+def formats_page() -> str:
+    """``formats.md``."""
+    found = entries()
+    count = {kind: sum(entry.kind == kind for entry in found) for kind in ("reasoning", "tool")}
+    head = HEAD.format(count=len(found), families=len(registry.FAMILIES), **count)
+    seen: set[Format] = set()
+    return head + "\n".join(_family(module, seen) for module in registry.FAMILIES)
+
+
+def _family(module: str, seen: set[Format]) -> str:
+    """A section. ``seen`` holds the Formats that have been shown; one of another name only is not shown again."""
+    family = import_module(f"untemplate.formats.{module}")
+    lines = [f"## {module}", "", *_markdown(inspect.cleandoc(family.__doc__ or "")), ""]
+    lines += ["| name | kind | aliases | engines | models | evidence |", "| --- | --- | --- | --- | --- | --- |"]
+    lines += [_row(entry) for entry in family.ENTRIES]
+    for entry in family.ENTRIES:
+        plain = entry.format.extend(name="plain")
+        if plain not in seen:
+            seen.add(plain)
+            lines += _samples(entry)
+    return "\n".join(lines) + "\n"
+
+
+def _row(entry: Entry) -> str:
+    cells = (
+        f"`{entry.name}`",
+        entry.kind,
+        _listed(entry.aliases),
+        ", ".join(entry.engines),
+        _listed(entry.models),
+        cli.evidence_word(entry),
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _samples(entry: Entry) -> Iterator[str]:
+    """A call, or reasoning with an answer, as the entry's models write it."""
+    fmt = entry.format if entry.kind == "reasoning" else named(entry.name)
+    wanted = "Reasoning" if entry.kind == "reasoning" else "A call"
+    for title, text in cli.samples(fmt):
+        if title.startswith(wanted):
+            yield from ("", f"`{entry.name}`, {entry.kind}:", "", "~~~text", *text.split("\n"), "~~~")
+
+
+def _markdown(docstring: str) -> Iterator[str]:
+    """reStructuredText as Markdown: one kind of quotes, and text that is no markup to a reader of HTML."""
+    for line in docstring.split("\n"):
+        yield re.sub(r"``(.+?)``", r"`\1`", line)
+
+
+# -- policies -----------------------------------------------------------------------------------------------------
+
+BEGIN, END = "<!-- policies: made by `make docs` -->", "<!-- end of policies -->"
+
+
+def policies() -> str:
+    """The fields of ``Policy`` as a table, from their annotations and docstrings."""
+    lines = ["| policy | values, the default first | what it decides |", "| --- | --- | --- |"]
+    said = _field_docs(Policy)
+    for field in fields(Policy):
+        annotation = str(field.type)
+        if found := re.fullmatch(r"Literal\[(.*)\]", annotation):
+            values = sorted(ast.literal_eval(f"[{found[1]}]"), key=lambda value: value != field.default)
+        else:
+            values = [field.default, *([True, False] if "bool" in annotation else [])]
+        shown = " · ".join(f"`{value}`" for value in values)
+        lines.append(f"| `{field.name}` | {shown} | {said.get(field.name, '')} |")
+    return "\n".join(lines)
+
+
+def _field_docs(cls: type) -> dict[str, str]:
+    """The string below each field, on one line."""
+    body = ast.parse(inspect.getsource(cls)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    docs: dict[str, str] = {}
+    for statement, below in zip(body.body, body.body[1:], strict=False):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                docs[statement.target.id] = " ".join(_markdown(" ".join(str(below.value.value).split())))
+    return docs
+
+
+def with_policies(page: str) -> str:
+    """A page with its table of policies renewed."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{policies()}\n\n{END}{after}"
+
+
+def main() -> int:
+    (DOCS / "formats.md").write_text(formats_page(), "utf-8")
+    meaning = DOCS / "meaning.md"
+    meaning.write_text(with_policies(meaning.read_text("utf-8")), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

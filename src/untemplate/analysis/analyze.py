@@ -1,0 +1,187 @@
+"""One analysis, from template to Format.
+
+Rules of this module:
+
+* Phase 1: frame, reasoning, content. Phase 2: calls, on top of it. Then channels, which are both at once.
+* Whatever the template does, there is an answer; a template that renders nothing is an error that says so.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..format import Format
+from .build import Candidate, best_of, build, build_channels
+from .certify import Certificate
+from .channels import channels_guesses
+from .checks import Check, checks_of
+from .content import content_guesses
+from .probes import CONTENT, NAMES, Prober, Style, Template
+from .reasoning import ReasoningEvidence, dropping_literals, find_reasoning, reasoning_guesses
+from .result import AnalysisResult, ContentGuess, ReasoningGuess, ToolsGuess, describe
+from .tools import CallEvidence, find_calls, tools_guesses
+from .turns import Frame, find_frame
+
+__all__ = ["Analysis", "AnalysisError", "analyze_template"]
+
+
+class AnalysisError(ValueError):
+    """A template that nothing can be learned from."""
+
+
+@dataclass(slots=True)
+class Analysis:
+    """What is known of a template."""
+
+    format: Format
+    certificate: Certificate
+    result: AnalysisResult
+    hypotheses: tuple[Candidate, ...] = ()
+    """All that were measured at the end, the best first."""
+    log: tuple[str, ...] = ()
+    """Every comparison, in order."""
+    renders: int = 0
+    seconds: float = 0.0
+    from_cache: bool = False
+    template_sha256: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON values, for ``explain --json``."""
+        import json
+
+        return {
+            "format": json.loads(self.format.to_json(indent=None)),
+            "certificate": self.certificate.to_dict(),
+            "result": self.result.to_dict(),
+            "hypotheses": [
+                {"score": round(c.score, 4), "variant": c.variant, "sources": list(c.sources)} for c in self.hypotheses
+            ],
+            "log": list(self.log),
+            "renders": self.renders,
+            "seconds": round(self.seconds, 4),
+            "from_cache": self.from_cache,
+            "template_sha256": self.template_sha256,
+        }
+
+
+def analyze_template(template: Template) -> Analysis:
+    """Analyses without any cache.
+
+    Raises:
+        AnalysisError: the template renders nothing, not even one user message; says why.
+    """
+    began = time.perf_counter()
+    prober = Prober(template)
+    prompt = prober.settle()
+    if prompt is None:
+        reasons = "; ".join(list(prober.errors)[:3]) or "the user's message does not show up"
+        raise AnalysisError(f"the template renders no conversation: {reasons}")
+    frame = find_frame(prober, prompt)
+    calls = find_calls(frame)
+    if calls is not None:
+        frame.learn_end(calls.end)
+    style = Style() if calls is None else calls.style
+    reasoning = find_reasoning(frame, style)
+    droppers = dropping_literals(frame)
+    checks = checks_of(frame, reasoning, calls, droppers)
+    candidates = _candidates(frame, reasoning, calls, droppers, checks, getattr(template, "eos_token", "") or "")
+    ranked = best_of(candidates, checks, (1, 5))
+    best = ranked[0]
+    certificate = best.certificate
+    _thinking_off(frame, best.format, certificate)
+    if len(ranked) > 1:
+        certificate.runner_up = f"{ranked[1].variant or 'no calls'}, {ranked[1].score:.3f}"
+    name = f"inferred-{template.sha256[:12]}"
+    fmt = replace(best.format, name=name)
+    parallel = certificate.capabilities.get("parallel_calls") == "yes"
+    nonnull = calls is not None and calls.style.no_content != "null"
+    result = describe(fmt, best.variant, parallel=parallel, nonnull_content=nonnull)
+    return Analysis(
+        fmt,
+        certificate,
+        result,
+        tuple(ranked[:8]),
+        tuple(frame.log),
+        prober.renders,
+        time.perf_counter() - began,
+        template_sha256=template.sha256,
+    )
+
+
+
+
+
+def _candidates(
+    frame: Frame,
+    evidence: ReasoningEvidence,
+    calls: CallEvidence | None,
+    droppers: list[str],
+    checks: list[Check],
+    eos: str,
+) -> list[Candidate]:
+    front = None if calls is None else calls.one[: calls.one.index(NAMES[0])]
+    behind = "" if calls is None else calls.end
+    guesses: list[ReasoningGuess | None] = [*reasoning_guesses(frame, evidence, front, droppers), None]
+    tools_of: dict[tuple[str | None, ...], list[ToolsGuess | None]] = {}
+
+    def ways(r: ReasoningGuess | None, c: ContentGuess) -> list[ToolsGuess | None]:
+        known = (*(() if r is None else (r.open, r.close)), c.open, c.close)
+        if known not in tools_of:
+            found: list[ToolsGuess | None] = []
+            if calls is not None:
+                found += tools_guesses(frame, calls, known)
+            tools_of[known] = found or [None]
+        return tools_of[known]
+
+    # Reasoning and content first, with the likeliest way to write calls.
+    first: list[tuple[Candidate, ReasoningGuess | None, ContentGuess]] = []
+    for r in guesses:
+        for c in content_guesses(frame, r, evidence, behind):
+            candidate = build(frame, r, c, ways(r, c)[0], eos)
+            if candidate is not None:
+                first.append((candidate, r, c))
+    pairs = {id(candidate): (r, c) for candidate, r, c in first}
+    ranked = best_of([candidate for candidate, _, _ in first], checks)
+    result = list(ranked[:3])
+    if ranked:
+        r, c = pairs[id(ranked[0])]
+        for way in ways(r, c)[1:]:
+            candidate = build(frame, r, c, way, eos)
+            if candidate is not None:
+                result.append(candidate)
+    for guess in channels_guesses(frame, evidence, calls):
+        candidate = build_channels(frame, guess, eos)
+        if candidate is not None:
+            result.append(candidate)
+    if not result:
+        candidate = build(frame, None, None, None, eos)
+        assert candidate is not None
+        result.append(candidate)
+    return result
+
+
+def _thinking_off(frame: Frame, fmt: Format, certificate: Certificate) -> None:
+    """Whether prompts can switch reasoning off, and this Format starts in content then."""
+    from .certify import Runner
+    from .probes import ASKED
+
+    if fmt.reasoning is None and (fmt.channels is None or not fmt.channels.reasoning):
+        return
+    runner = Runner(fmt)
+    states = {}
+    for settings, tail in frame.tails.items():
+        prompt = frame.prober.prompt([{"role": "user", "content": ASKED}], Style(settings=settings))
+        if prompt is not None and prompt.endswith(tail):
+            states[settings] = (tail, runner.machine(prompt, None).in_reasoning)
+    close = fmt.reasoning.close.text.strip() if fmt.reasoning is not None else ""
+    opens = any(inside for _, inside in states.values())
+    closed = any(not inside and tail.strip() and close in tail for tail, inside in states.values())
+    free = any(not inside and not tail.strip() for tail, inside in states.values())
+    if closed or (opens and (free or any(not inside for _, inside in states.values()))):
+        certificate.capabilities["thinking_off"] = "yes"
+
+
+_ = CONTENT

@@ -1,0 +1,280 @@
+"""Arguments: spec 4's comparisons A1–A3, T4 and T5, as hypotheses about how a call's arguments are written.
+
+Rules of this module:
+
+* JSON is recognised by decoding it. Everything else is read off the places of keys and values: what stands between two
+  arguments, before the first and behind the last (T4, T5), between key and value (A1, A2), and what of that changes
+  with the type of the value (A3).
+* Quotes that only strings have make arguments *literal*; a word that changes with the type makes a *typed attribute*.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ..format import Arguments, JsonArguments, LiteralArguments, Marker, TaggedArguments
+from . import diff
+from .probes import IDS, KEYS, NAMES, VALUES, Call, Message
+from .result import PYTHONIC, TAG_WITH_JSON, TAG_WITH_TAGGED
+
+if TYPE_CHECKING:
+    from .tools import CallEvidence
+    from .turns import Frame
+
+__all__ = ["ArgumentsGuess", "arguments_guesses"]
+
+NUMBER: Final = 73914
+_NUMBER_TEXT: Final = "73914"
+_TYPED: Final[tuple[tuple[str, Any, str], ...]] = (
+    ("number", NUMBER, _NUMBER_TEXT),
+    ("boolean", True, "true"),
+    ("object", {"qzinnerqz": NUMBER}, "{"),
+    ("array", [NUMBER], "["),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsGuess:
+    """How arguments are written, and what of the surroundings is theirs."""
+
+    arguments: Arguments
+    name_gap: str
+    """What stands between the name and the arguments."""
+    last_close: str
+    """What closes the last value (and the arguments, where they close themselves)."""
+    json: bool
+    variant: str
+    source: str
+
+
+def arguments_guesses(frame: Frame, evidence: CallEvidence) -> Iterator[ArgumentsGuess]:
+    """Hypotheses for what stands behind the name; JSON excludes the rest."""
+    text = evidence.one
+    at = text.index(NAMES[0]) + len(NAMES[0])
+    found = _json(text, at)
+    if found is not None:
+        yield found
+        return
+    layout = _Layout.read(text, at)
+    if layout is None:
+        return
+    values = _values(frame, evidence)
+    frame.log.append(f"A1 key to value {layout.to_value!r}, T4 between arguments {layout.between!r}, A3 {values!r}")
+    literal = _literal(frame, evidence, layout, values)
+    if literal is not None:
+        yield literal
+    yield from _tagged(evidence, layout, values)
+
+
+def _json(text: str, at: int) -> ArgumentsGuess | None:
+    key = text.find(KEYS[0], at)
+    start = text.rfind("{", at, key)
+    while start >= at:
+        span = diff.json_at(text, start)
+        if span is not None and isinstance(span.value, dict) and KEYS[0] in span.value:
+            quoted = start > at and text[start - 1] == '"'
+            gap = text[at : start - 1 if quoted else start]
+            return ArgumentsGuess(JsonArguments(), gap, "", True, TAG_WITH_JSON, "name, then a JSON object")
+        start = text.rfind("{", at, start)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What stands around two arguments."""
+
+    before: str
+    to_value: str
+    between: str
+    behind: str
+
+    @classmethod
+    def read(cls, text: str, at: int) -> _Layout | None:
+        found = diff.locate(text[at:], (*KEYS[:2], *VALUES[:2]))
+        first, second = (KEYS[0], VALUES[0]), (KEYS[1], VALUES[1])
+        if found.names != (*first, *second):
+            return None
+        before, one, between, two, behind = found.gaps
+        if one != two:
+            return None
+        return cls(before, one, between, behind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """What stands between key and value, and the value's text, by type."""
+
+    gaps: dict[str, str]
+    texts: dict[str, str]
+
+
+def _values(frame: Frame, evidence: CallEvidence) -> _Values:
+    gaps: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for kind, value, starts in _TYPED:
+        turn = frame.turn(
+            Message(calls=(Call(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place
+        )
+        if turn is None or KEYS[0] not in turn.text:
+            continue
+        rest = turn.text[turn.text.index(KEYS[0]) + len(KEYS[0]) :]
+        places = [p for p in (rest.find(starts), rest.find(starts.title())) if p >= 0]
+        if not places:
+            continue
+        gaps[kind] = rest[: min(places)]
+        texts[kind] = rest[min(places) :]
+    return _Values(gaps, texts)
+
+
+# -- Literals of a language ---------------------------------------------------------------------------------------
+
+
+def _literal(frame: Frame, evidence: CallEvidence, layout: _Layout, values: _Values) -> ArgumentsGuess | None:
+    """``(key='value', other=1)``: one character opens, one assigns, and strings have quotes that numbers have not."""
+    gap = values.gaps.get("number")
+    opened = layout.before.strip()
+    if gap is None or len(gap.strip()) != 1 or not opened or not layout.to_value.startswith(gap):
+        return None
+    quote = layout.to_value[len(gap) :]
+    if not quote or not layout.between.startswith(quote) or not layout.behind.startswith(quote):
+        return None
+    if opened[-1] not in "({[":
+        return None
+    close = layout.behind[len(quote) :].lstrip()[:1]
+    if close not in tuple(")}]"):
+        return None
+    words = _words(frame, evidence, gap, layout.behind[len(quote) :])
+    inner = values.texts.get("object", "")
+    arguments = LiteralArguments(
+        open=opened[-1],
+        close=close,
+        assign=gap.strip(),
+        separator=layout.between[len(quote) :],
+        quotes=tuple(dict.fromkeys((quote, *_OTHER_QUOTES))),
+        escapes=len(quote) == 1,
+        words=words,
+        quoted_keys=inner[1:2] != "q",
+    )
+    gap_before = layout.before[: layout.before.rindex(opened[-1])]
+    last = quote + layout.behind[len(quote) :].partition(close)[0] + close
+    return ArgumentsGuess(arguments, gap_before, last, False, PYTHONIC, "name, then literals")
+
+
+_OTHER_QUOTES: Final = ("'", '"')
+
+
+def _words(frame: Frame, evidence: CallEvidence, gap: str, behind: str) -> tuple[str, str, str]:
+    """How true, false and null are written."""
+    found = []
+    for value, default in ((True, "true"), (False, "false"), (None, "null")):
+        turn = frame.turn(
+            Message(calls=(Call(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place
+        )
+        text = "" if turn is None or KEYS[0] not in turn.text else turn.text
+        rest = text[text.index(KEYS[0]) + len(KEYS[0]) + len(gap) :] if text else ""
+        word = re.match(r"\w+", rest)
+        found.append(word.group() if word is not None else default)
+    return found[0], found[1], found[2]
+
+
+# -- Tags ---------------------------------------------------------------------------------------------------------
+
+
+def _tagged(evidence: CallEvidence, layout: _Layout, values: _Values) -> Iterator[ArgumentsGuess]:
+    """Each argument in tags of its own."""
+    key_open = diff.common_suffix([layout.before, layout.between])
+    value_close = diff.common_prefix([layout.between, layout.behind])
+    if not key_open.strip() or not value_close.strip():
+        # Nothing in common token by token: the shared characters are all there is.
+        key_open = key_open if key_open.strip() else _common_suffix_text(layout.before, layout.between)
+        value_close = value_close if value_close.strip() else _common_prefix_text(layout.between, layout.behind)
+    if not key_open.strip() or not value_close.strip():
+        return
+    over = len(key_open) + len(value_close) - len(layout.between)
+    readings = [(key_open, value_close)]
+    if over > 0:
+        readings = [(key_open[over:], value_close), (key_open, value_close[: len(value_close) - over])]
+    elif over < 0 and not layout.between[len(value_close) : len(layout.between) - len(key_open)].strip():
+        readings = [(key_open, layout.between[: len(layout.between) - len(key_open)])]
+    for opened, closed in readings:
+        if not opened.strip() or not closed.strip():
+            continue
+        name_gap = layout.before[: len(layout.before) - len(opened)]
+        if not _empty_agrees(evidence, name_gap):
+            continue
+        for key, key_close, value_open in _between_key_and_value(layout, values):
+            in_front = value_open or key_close
+            trim = min(_newlines(in_front, at_end=True), _newlines(closed, at_end=False))
+            arguments = TaggedArguments(
+                key_open=Marker(opened),
+                key=key,
+                key_close=Marker(key_close),
+                value_open=Marker(value_open) if value_open else None,
+                value_close=Marker(closed),
+                trim=trim,
+            )
+            yield ArgumentsGuess(
+                arguments, name_gap, _last(layout, closed), False, TAG_WITH_TAGGED, "name, then tagged arguments"
+            )
+
+
+def _last(layout: _Layout, closed: str) -> str:
+    """The close of the last value; white space behind it may be missing there."""
+    return closed if layout.behind.startswith(closed) else closed.rstrip()
+
+
+def _empty_agrees(evidence: CallEvidence, name_gap: str) -> bool:
+    """Whether a call without arguments has the same text behind its name."""
+    if evidence.empty is None or not name_gap.strip():
+        return True
+    rest = evidence.empty[evidence.empty.index(NAMES[0]) + len(NAMES[0]) :]
+    return rest.startswith(name_gap.rstrip())
+
+
+def _between_key_and_value(layout: _Layout, values: _Values) -> Iterator[tuple[str, str, str]]:
+    """(key pattern, key_close, value_open)."""
+    gap = layout.to_value
+    typed = _typed_attribute(gap, values)
+    if typed is not None:
+        pattern, rest = typed
+        yield "{key}" + pattern, rest, ""
+        return
+    pieces = diff.split_tags(gap)
+    if len(pieces) > 1:
+        yield "{key}", "".join(pieces[:-1]), pieces[-1]
+    yield "{key}", gap, ""
+
+
+def _typed_attribute(gap: str, values: _Values) -> tuple[str, str] | None:
+    """A word between key and value that changes with the type: (pattern up to it, what stands behind it)."""
+    other = values.gaps.get("number")
+    if other is None or other == gap:
+        return None
+    strings, numbers = diff.tokens(gap), diff.tokens(other)
+    differ = [i for i, (a, b) in enumerate(zip(strings, numbers, strict=False)) if a != b]
+    if len(strings) != len(numbers) or len(differ) != 1:
+        return None
+    at = differ[0]
+    words = {strings[at], numbers[at]}
+    variable = "string" if words == {"true", "false"} else "type"
+    return "".join(strings[:at]) + "{" + variable + "}", "".join(strings[at + 1 :])
+
+
+def _newlines(text: str, *, at_end: bool) -> int:
+    space = diff.trail(text) if at_end else diff.lead(text)
+    return space.count("\n")
+
+
+def _common_prefix_text(a: str, b: str) -> str:
+    size = 0
+    while size < min(len(a), len(b)) and a[size] == b[size]:
+        size += 1
+    return a[:size]
+
+
+def _common_suffix_text(a: str, b: str) -> str:
+    return _common_prefix_text(a[::-1], b[::-1])[::-1]
+

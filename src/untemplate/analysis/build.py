@@ -1,0 +1,194 @@
+"""Hypotheses put together, and the choice between them.
+
+Rules of this module:
+
+* Every combination that makes a Format is a candidate. Parts are decided one after the other, reasoning and content
+  first, calls then, each by how many checks come back; what ties goes to the simplest, then to the first.
+* The choice never looks at a marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ..format import Content, Format, FormatError, Marker, Reasoning, Turn
+from . import diff
+from .certify import Certificate, certify
+from .checks import Check
+from .probes import EOS
+from .result import ChannelsGuess, ContentGuess, ReasoningGuess, ToolsGuess
+from .turns import Frame
+
+__all__ = ["Candidate", "best_of", "build", "build_channels"]
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One hypothesis about the whole format."""
+
+    format: Format
+    variant: str = ""
+    sources: tuple[str, ...] = ()
+    score: float = -1.0
+    cut: bool = False
+    """Whether it was measured under splits as well."""
+    certificate: Certificate = field(default_factory=Certificate)
+
+    @property
+    def complexity(self) -> int:
+        """How many parts the Format has: fewer is simpler."""
+        fmt = self.format
+        return sum(part is not None for part in (fmt.reasoning, fmt.content, fmt.channels)) + len(fmt.tools)
+
+
+def build(
+    frame: Frame,
+    reasoning: ReasoningGuess | None,
+    content: ContentGuess | None,
+    tools: ToolsGuess | None,
+    eos: str,
+) -> Candidate | None:
+    """The Format of one hypothesis for each part; ``None`` where they contradict each other."""
+    ends = [content.end if content is not None else frame.end, *frame.ends, *(tools.ends if tools is not None else ())]
+    sources = tuple(p.source for p in (reasoning, content, tools) if p is not None)
+    parts = {
+        "reasoning": _reasoning(reasoning),
+        "content": _content(content),
+        "tools": () if tools is None else (tools.tools,),
+    }
+    fmt = _format(frame, frame.header, ends, eos, parts, "random" if tools is None else tools.ids)
+    return None if fmt is None else Candidate(fmt, "" if tools is None else tools.variant, sources)
+
+
+def build_channels(frame: Frame, guess: ChannelsGuess, eos: str) -> Candidate | None:
+    """The Format of a turn in messages."""
+    close = guess.channels.close
+    call_close = guess.channels.call_close
+    taken = {m.text.strip() for m in (close, call_close) if m is not None}
+    ends = [e for e in (frame.end, *frame.ends) if e.strip() not in taken]
+    fmt = _format(frame, guess.header, ends, eos, {"channels": guess.channels}, "random")
+    return None if fmt is None else Candidate(fmt, guess.variant, (guess.source,))
+
+
+def _reasoning(guess: ReasoningGuess | None) -> Reasoning | None:
+    if guess is None:
+        return None
+    return Reasoning(
+        open=Marker(guess.open) if guess.open else None,
+        close=Marker(guess.close),
+        start="open" if guess.starts_open else "closed",
+        repeats=guess.repeats,
+    )
+
+
+def _content(guess: ContentGuess | None) -> Content | None:
+    if guess is None or not guess.open:
+        return None
+    written = "always" if guess.written == "always" else "with_reasoning"
+    return Content(open=Marker(guess.open), close=Marker(guess.close), written=written)  # type: ignore[arg-type]
+
+
+def _format(
+    frame: Frame, header: str, ends: Sequence[str], eos: str, parts: dict[str, object], ids: str
+) -> Format | None:
+    spelled: list[str] = []
+    for end in ends:
+        for text in (end, *_pieces(end)):
+            known = text.replace(EOS, eos)
+            if known.strip() and known.strip() not in spelled:
+                spelled.append(known.strip() if spelled else known)
+    turn = Turn(
+        start=_start(frame, header),
+        end=Marker(spelled[0], tuple(spelled[1:])) if spelled else None,
+    )
+    try:
+        fmt = Format(name="inferred", turn=turn, ids=ids, **parts)  # type: ignore[arg-type]
+        return replace(fmt, special_tokens=_special(fmt))
+    except FormatError:
+        return _without_ends(frame, header, parts, ids, spelled)
+
+
+def _without_ends(
+    frame: Frame, header: str, parts: dict[str, object], ids: str, spelled: list[str]
+) -> Format | None:
+    """Ends that are something else already (the opener of calls) end no turn."""
+    for keep in range(len(spelled) - 1, -1, -1):
+        end = Marker(spelled[0], tuple(spelled[1:keep])) if keep else None
+        try:
+            fmt = Format(name="inferred", turn=Turn(start=_start(frame, header), end=end), ids=ids, **parts)  # type: ignore[arg-type]
+        except FormatError:
+            continue
+        return replace(fmt, special_tokens=_special(fmt))
+    return None
+
+
+def _pieces(end: str) -> list[str]:
+    """The parts of an end that may stand alone: engines stop at the first token."""
+    pieces = diff.split_tags(end)
+    if len(pieces) < 2:
+        return []
+    return ["".join(pieces[:i]) for i in range(1, len(pieces))] + [pieces[-1]]
+
+
+def _start(frame: Frame, header: str) -> Marker | None:
+    if not header.strip():
+        return None
+    return Marker(header, tuple(s for s in frame.starts if s.strip() != header.strip()))
+
+
+def _special(fmt: Format) -> tuple[str, ...]:
+    """Whole tags among the markers: the tokens that a vocabulary may have for them."""
+    found: dict[str, None] = {}
+    markers = [fmt.turn.end]
+    if fmt.reasoning is not None:
+        markers += [fmt.reasoning.open, fmt.reasoning.close]
+    if fmt.content is not None:
+        markers += [fmt.content.open, fmt.content.close]
+    for tools in fmt.tools:
+        markers += [tools.section_open, tools.call_open, tools.call_close, tools.section_close]
+    if fmt.channels is not None:
+        channels = fmt.channels
+        markers += [channels.open, channels.channel, channels.constraint, channels.body]
+        markers += [channels.close, channels.call_close]
+    for marker in markers:
+        for text in () if marker is None else marker.spellings:
+            found.update(dict.fromkeys(diff.closed_tags(text)))
+    return tuple(found)
+
+
+def best_of(candidates: Sequence[Candidate], checks: Sequence[Check], steps: tuple[int, ...] = ()) -> list[Candidate]:
+    """Candidates by how many checks come back, the best first. With ``steps`` those that lead are measured again, with
+    the output cut into pieces of so many characters."""
+    order = {id(c): i for i, c in enumerate(candidates)}
+
+    def ranked(some: Sequence[Candidate]) -> list[Candidate]:
+        return sorted(
+            (c for c in some if c.score >= 0), key=lambda c: (-round(c.score, 6), c.complexity, order[id(c)])
+        )
+
+    for candidate in candidates:
+        _measure(candidate, checks, ())
+    found = ranked(candidates)
+    measured = 0
+    while steps and measured < min(_LEADERS, len(found)):
+        best = found[0]
+        if best.cut:
+            break
+        _measure(best, checks, steps)
+        best.cut = True
+        measured += 1
+        found = ranked(found)
+    return found
+
+
+_LEADERS: Final = 4
+
+
+def _measure(candidate: Candidate, checks: Sequence[Check], steps: tuple[int, ...]) -> None:
+    try:
+        candidate.certificate = certify(candidate.format, checks, steps=steps)
+    except FormatError:
+        return
+    candidate.score = candidate.certificate.score

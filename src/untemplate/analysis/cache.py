@@ -1,0 +1,155 @@
+"""Analyses kept, in memory and on disk, by what decides them: the template's text and tokens, and this code.
+
+Rules of this module:
+
+* A file that cannot be read, that is cut or that says anything unexpected does not exist. A cache never fails anyone.
+* The key holds the version of the analysis, so a new one reads no old answers.
+* ``UNTEMPLATE_CACHE`` names the folder; ``0`` or ``off`` keeps nothing on disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any, Final
+
+from ..format import Format, FormatError
+from .analyze import Analysis, analyze_template
+from .certify import Certificate, StoredOutcome
+from .probes import Template
+from .result import AnalysisResult, MarkerRegistry
+
+__all__ = ["CACHE_VERSION", "analyze", "cache_folder", "clear_memory"]
+
+CACHE_VERSION: Final = 1
+"""Changes whenever the same template may be read otherwise."""
+_KEEP: Final = 256
+_memory: OrderedDict[str, Analysis] = OrderedDict()
+_lock = threading.Lock()
+
+
+def analyze(source: Any, *, cache: bool = True) -> Analysis:
+    """What a chat template's models write.
+
+    Args:
+        source: a ``ChatTemplate``, or whatever ``ChatTemplate.load`` takes: the template, a file, a folder, a hub id.
+        cache: whether an earlier answer will do, and this one is kept.
+
+    Raises:
+        untemplate.templates.TemplateError: there is no template, or it is none.
+        AnalysisError: it renders no conversation at all.
+    """
+    template = _template(source)
+    if not cache:
+        return analyze_template(template)
+    key = template.sha256
+    with _lock:
+        known = _memory.get(key)
+        if known is not None:
+            _memory.move_to_end(key)
+            return known
+    found = _read(key)
+    if found is None:
+        found = analyze_template(template)
+        _write(key, found)
+    with _lock:
+        _memory[key] = found
+        while len(_memory) > _KEEP:
+            _memory.popitem(last=False)
+    return found
+
+
+def _template(source: Any) -> Template:
+    from ..templates import ChatTemplate
+
+    if isinstance(source, str | os.PathLike):
+        return ChatTemplate.load(source)
+    template: Template = source
+    return template
+
+
+def clear_memory() -> None:
+    """Forgets what is in memory; files stay."""
+    with _lock:
+        _memory.clear()
+
+
+def cache_folder() -> Path | None:
+    """Where analyses are kept; ``None`` for nowhere."""
+    named = os.environ.get("UNTEMPLATE_CACHE")
+    if named is not None:
+        return None if named.strip().lower() in ("", "0", "off", "none", "false") else Path(named)
+    home = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(home) if home else Path.home() / ".cache") / "untemplate"
+    except RuntimeError:  # no home
+        return None
+
+
+def _path(key: str) -> Path | None:
+    folder = cache_folder()
+    return None if folder is None else folder / f"analysis-{CACHE_VERSION}" / f"{key}.json"
+
+
+def _read(key: str) -> Analysis | None:
+    path = _path(key)
+    if path is None:
+        return None
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return _restored(data, key)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, FormatError, RecursionError):
+        return None
+
+
+def _write(key: str, analysis: Analysis) -> None:
+    path = _path(key)
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(analysis.to_dict(), file, ensure_ascii=False)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except (OSError, ValueError):
+        return
+
+
+def _restored(data: dict[str, Any], key: str) -> Analysis:
+    if data["template_sha256"] != key:
+        raise ValueError("another template's analysis")
+    kept = data["certificate"]
+    certificate = Certificate(
+        capabilities={str(k): str(v) for k, v in kept["capabilities"].items()},
+        score=float(kept["score"]),
+        runner_up=str(kept["runner_up"]),
+        stored=tuple(StoredOutcome(f["check"], f["output"], f["problem"]) for f in kept["failed"]),
+        checks=int(kept["checks"]),
+    )
+    said = dict(data["result"])
+    result = AnalysisResult(
+        **{
+            **said,
+            "markers": MarkerRegistry(**said["markers"]),
+            "preserved_tokens": tuple(said["preserved_tokens"]),
+        }
+    )
+    return Analysis(
+        format=Format.from_json(json.dumps(data["format"])),
+        certificate=certificate,
+        result=result,
+        log=tuple(data["log"]),
+        renders=int(data["renders"]),
+        seconds=float(data["seconds"]),
+        from_cache=True,
+        template_sha256=key,
+    )

@@ -1,0 +1,220 @@
+"""Certify: what the template writes is parsed back, and compared.
+
+Rules of this module:
+
+* A check is one rendering of the template: a prompt, what the model would have written, and the message it means. It
+  knows nothing of any hypothesis, so all hypotheses are measured alike.
+* What the template cannot render is no failure; the table says that it cannot.
+* Outer white space of reasoning and content does not count (templates trim), arguments count as JSON, ids where the
+  template writes the message's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..engine.coercion import ToolSet
+from ..engine.compiler import compile_format
+from ..engine.events import Sink
+from ..engine.ids import pattern_ids
+from ..engine.machine import RECOVER, Machine
+from ..engine.program import Program
+from ..engine.start import start
+from ..format import Format
+from .checks import CAPABILITIES, Check
+
+__all__ = ["Certificate", "Outcome", "Runner", "StoredOutcome", "certify"]
+
+_NO_TOOLS: Final = ToolSet(None)
+
+
+class _Collected(Sink):
+    """A message, as it is said."""
+
+    def __init__(self) -> None:
+        self.thoughts: list[str] = []
+        self.texts: list[str] = []
+        self.calls: list[tuple[str, str, list[str]]] = []
+
+    def reasoning(self, text: str) -> None:
+        self.thoughts.append(text)
+
+    def content(self, text: str) -> None:
+        self.texts.append(text)
+
+    def call_start(self, index: int, call_id: str, name: str) -> None:
+        self.calls.append((name, call_id, []))
+
+    def arguments(self, index: int, text: str) -> None:
+        self.calls[index][2].append(text)
+
+    @property
+    def raw(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+        """Everything that must not depend on how the output was cut."""
+        calls = tuple((name, "".join(arguments)) for name, _, arguments in self.calls)
+        return "".join(self.thoughts), "".join(self.texts), calls
+
+
+class Runner:
+    """Parses with one Format, as OutputParser does, without its conveniences."""
+
+    def __init__(self, fmt: Format) -> None:
+        self.format = fmt
+        self.program: Program = compile_format(fmt)
+        self._ids = pattern_ids(fmt.ids if "{" in fmt.ids else "call_{index}")
+        self._tools: dict[int, ToolSet] = {}
+
+    def machine(self, prompt: str, tools: list[dict[str, Any]] | None) -> Machine:
+        known = _NO_TOOLS
+        if tools is not None:
+            known = self._tools.get(id(tools)) or self._tools.setdefault(id(tools), ToolSet(tools))
+        machine = Machine(self.program, known, Sink(), self._ids, 0, 1 << 16, RECOVER)
+        start(machine, prompt)
+        return machine
+
+    def parse(self, check: Check, step: int = 0) -> _Collected:
+        """The message of a check's output, fed whole or ``step`` characters at a time."""
+        machine = self.machine(check.prompt, check.tools)
+        sink = _Collected()
+        machine.sink = sink
+        output = check.output
+        if step:
+            for at in range(0, len(output), step):
+                machine.feed(output[at : at + step])
+        elif output:
+            machine.feed(output)
+        machine.finish()
+        return sink
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One check, and what came of it: "" or what was wrong."""
+
+    check: Check
+    problem: str
+
+    @property
+    def passed(self) -> bool:
+        return not self.problem
+
+    @property
+    def stored(self) -> StoredOutcome:
+        return StoredOutcome(self.check.name, self.check.output, self.problem)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutcome:
+    """A failed check, as a certificate keeps it."""
+
+    check: str
+    output: str
+    problem: str
+
+
+@dataclass(slots=True)
+class Certificate:
+    """What a template can express, and what of that a Format reads."""
+
+    capabilities: dict[str, str] = field(default_factory=dict)
+    """Per capability: ``yes`` (came back), ``no`` (the template cannot write it), ``failed`` (written, not read)."""
+    score: float = 0.0
+    """Share of the checks that passed, by weight."""
+    checks: int = 0
+    """How many there were."""
+    stored: tuple[StoredOutcome, ...] = ()
+    """Those that failed."""
+    runner_up: str = ""
+    """The next best hypothesis, and its score."""
+
+    @property
+    def failed(self) -> tuple[StoredOutcome, ...]:
+        return self.stored
+
+    @property
+    def certified(self) -> bool:
+        """Whether all that the template can express comes back."""
+        return self.checks > 0 and "failed" not in self.capabilities.values()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON values."""
+        return {
+            "certified": self.certified,
+            "score": round(self.score, 4),
+            "checks": self.checks,
+            "capabilities": dict(self.capabilities),
+            "failed": [{"check": f.check, "output": f.output, "problem": f.problem} for f in self.stored],
+            "runner_up": self.runner_up,
+        }
+
+
+def certify(fmt: Format, checks: Sequence[Check], *, steps: Iterable[int] = ()) -> Certificate:
+    """Runs all checks. ``steps``: also cut the outputs into pieces of so many characters."""
+    runner = Runner(fmt)
+    sizes = tuple(steps)
+    outcomes = tuple(Outcome(check, _run(runner, check, sizes)) for check in checks)
+    total = sum(c.weight for c in checks)
+    passed = sum(o.check.weight for o in outcomes if o.passed)
+    failed = tuple(o.stored for o in outcomes if not o.passed)
+    return Certificate(_table(outcomes), passed / total if total else 0.0, len(outcomes), failed)
+
+
+def _table(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    table = dict.fromkeys(CAPABILITIES, "no")
+    for name in CAPABILITIES:
+        mine = [o for o in outcomes if o.check.kind == name]
+        if mine:
+            # The same message in another place of the conversation is another way to show it.
+            groups: dict[str, bool] = {}
+            for o in mine:
+                groups[o.check.group] = groups.get(o.check.group, False) or o.passed
+            table[name] = "yes" if all(groups.values()) else "failed"
+    return table
+
+
+def _run(runner: Runner, check: Check, steps: tuple[int, ...]) -> str:
+    try:
+        whole = runner.parse(check)
+        problem = _compare(whole, check)
+        for step in () if problem else steps:
+            if runner.parse(check, step).raw != whole.raw:
+                problem = f"cut every {step} characters it reads otherwise"
+    except RecursionError as error:  # an engine that recurses is a failure, not the end of the analysis
+        return f"{type(error).__name__}: {error}"
+    return problem
+
+
+def _compare(got: _Collected, check: Check) -> str:
+    thoughts, texts, calls = got.raw
+    if check.reasoning is not None and thoughts.strip() != check.reasoning.strip():
+        return f"reasoning {thoughts!r}"
+    if check.content is not None and texts.strip() != check.content.strip():
+        return f"content {texts!r}"
+    if len(calls) != len(check.calls):
+        return f"{len(calls)} calls"
+    for (name, arguments), (wanted, values) in zip(calls, check.calls, strict=True):
+        if name != wanted:
+            return f"name {name!r}"
+        try:
+            found = json.loads(arguments)
+        except ValueError:
+            return f"arguments {arguments!r} are no JSON"
+        if not _same(found, values):
+            return f"arguments {arguments!r}"
+    if check.ids and [i for _, i, _ in got.calls] != list(check.ids):
+        return f"ids {[i for _, i, _ in got.calls]!r}"
+    return ""
+
+
+def _same(a: Any, b: Any) -> bool:
+    """JSON equality: 1 is not true, and 2 is 2.0."""
+    if isinstance(a, bool) != isinstance(b, bool):
+        return False
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b)

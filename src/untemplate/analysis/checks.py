@@ -1,0 +1,257 @@
+"""The checks: conversations that a template renders, and what they mean.
+
+Rules of this module:
+
+* Each check is rendered by the template and judged by the message it was rendered from, nothing else.
+* A rendering counts only if it shows the message: a template that drops reasoning does not express it.
+* Realistic and awkward texts stand where sentinels stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from .probes import ASKED, CONTENT, IDS, NAMES, THOUGHT, Call, Message, Style
+from .reasoning import ReasoningEvidence
+from .tools import CallEvidence
+from .turns import LAST, MIDDLE, Frame, Turn
+
+__all__ = ["CAPABILITIES", "Check", "checks_of"]
+
+CAPABILITIES: Final = (
+    "content",
+    "reasoning",
+    "thinking_off",
+    "calls",
+    "parallel_calls",
+    "no_arguments",
+    "content_with_calls",
+    "reasoning_with_calls",
+    "ids",
+    "string",
+    "number",
+    "integer",
+    "boolean",
+    "null",
+    "object",
+    "array",
+    "awkward_strings",
+    "several_turns",
+)
+"""What certificates speak of, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One output, its prompt, and what it means."""
+
+    kind: str
+    name: str
+    prompt: str
+    output: str
+    reasoning: str | None = ""
+    content: str | None = ""
+    """``None``: whatever it is."""
+    calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    ids: tuple[str, ...] = ()
+    tools: list[dict[str, Any]] | None = None
+    weight: float = 1.0
+    group: str = ""
+    """Checks of one group show the same thing in different places."""
+
+
+SAID: Final = "Hello, world!\nWhat's up?"
+THOUGHTS: Final = "I'm\nthinking about it."
+ODD: Final = "if a < b && c > d: say \"hi\" to {name} — [1] 你好\n\n    'indented' `code`\n- <b>done</b>"
+TYPES: Final[dict[str, Any]] = {
+    "string": "Paris",
+    "number": 2.5,
+    "integer": 42,
+    "boolean": True,
+    "null": None,
+    "object": {"unit": "C", "deep": {"list": [1, "two", False]}},
+    "array": ["a", 2, {"b": True}],
+}
+STRINGS: Final[dict[str, str]] = {
+    "lines": 'def f(x):\n    if x < 3 and x > 1:\n        print("hi", \'there\')\n\n    return {"a": [1]}',
+    "unicode": "naïve — 你好 🎉",
+    "tags": "<b>bold</b> <br/> &amp; [x] {y} </p>",
+    "quotes": 'say "it\'s" \\ back\\slash',
+}
+_ONE: Final = "get_weather"
+_TWO: Final = "find_place"
+
+
+def _schema(kind: str) -> dict[str, Any]:
+    return {"type": ["string", "null"] if kind == "null" else kind}
+
+
+def _tool(name: str, properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {"name": name, "description": "d", "parameters": {"type": "object", "properties": properties}},
+    }
+
+
+TYPED_TOOLS: Final = [
+    _tool(_ONE, {**{f"a_{k}": _schema(k) for k in TYPES}, **{k: {"type": "string"} for k in STRINGS}}),
+    _tool(_TWO, {"place": {"type": "string"}, "count": {"type": "integer"}}),
+]
+
+
+def checks_of(
+    frame: Frame, reasoning: ReasoningEvidence, calls: CallEvidence | None, droppers: list[str]
+) -> list[Check]:
+    """All checks that the template can render."""
+    found = [*_plain(frame), *_reasoned(frame, reasoning), *_prompts(frame, droppers)]
+    if calls is not None:
+        found += _called(frame, calls, reasoning)
+    return found
+
+
+def _cut(frame: Frame, turn: Turn, message: Message, *, end: bool = False) -> tuple[str, str]:
+    """Prompt and output: the prompt reaches as far as the template's own does, if the turn begins the same way."""
+    text = turn.text
+    if not end:
+        text = _without_end(frame, text)
+    if turn.tail and text.startswith(turn.tail):
+        return turn.before + turn.tail, text[len(turn.tail) :]
+    return turn.before, text
+
+
+def _without_end(frame: Frame, text: str) -> str:
+    for end in (frame.end, *frame.ends):
+        if end.strip() and text.rstrip().endswith(end.strip()):
+            return text.rstrip()[: -len(end.strip())]
+    return text
+
+
+def _plain(frame: Frame) -> Iterator[Check]:
+    for name, said, kind in (("plain", SAID, "content"), ("odd", ODD, "content"), ("turns", SAID, "several_turns")):
+        for place in (LAST, MIDDLE):
+            if kind == "several_turns" and place == LAST:
+                continue
+            turn = frame.turn(Message(said), Style(), place)
+            if turn is None or said not in turn.text:
+                continue
+            prompt, output = _cut(frame, turn, Message(said))
+            yield Check(kind, f"{name} ({place})", prompt, output, "", said, group=name)
+            if name == "plain" and place == LAST and frame.end.strip():
+                prompt, output = _cut(frame, turn, Message(said), end=True)
+                yield Check(kind, f"{name}, with its end", prompt, output, "", said, group="end", weight=0.5)
+
+
+def _reasoned(frame: Frame, evidence: ReasoningEvidence) -> Iterator[Check]:
+    if evidence.style is None or evidence.with_calls_only:
+        return
+    for name, thoughts in (("reasoning", THOUGHTS), ("odd reasoning", ODD)):
+        message = Message(SAID, thoughts)
+        turn = frame.turn(message, evidence.style, LAST)
+        if turn is None or thoughts not in turn.text or SAID not in turn.text:
+            continue
+        prompt, output = _cut(frame, turn, message)
+        yield Check("reasoning", name, prompt, output, thoughts, SAID, weight=2.0, group=name)
+        if prompt != turn.before:
+            # The same output by a model that opens its reasoning itself.
+            text = _without_end(frame, turn.text)
+            yield Check("reasoning", f"{name}, no prompt", turn.before, text, thoughts, SAID, group=name + " own")
+
+
+def _prompts(frame: Frame, droppers: list[str]) -> Iterator[Check]:
+    """What prompts add behind the header must be markup, and lead into reasoning or content."""
+    asked = {"role": "user", "content": ASKED}
+    for settings, tail in frame.tails.items():
+        prompt = frame.prober.prompt([asked], Style(settings=settings))
+        if prompt is None or not prompt.endswith(tail):
+            continue
+        before = prompt[: len(prompt) - len(tail)] if tail else prompt
+        label = ", ".join(f"{k}={v}" for k, v in settings) or "default"
+        if tail.strip():
+            # Fed as output it says nothing.
+            yield Check("prompt", f"prompt ending, {label}", before, tail, None, "", group=label)
+        for literal in droppers:
+            if literal not in tail and tail.strip() and _opens(frame, tail, literal):
+                output = f"{THOUGHTS}{literal}{SAID}"
+                yield Check("reasoning", f"dropped by {literal!r}", prompt, output, THOUGHTS, SAID, group=label)
+
+
+def _opens(frame: Frame, tail: str, literal: str) -> bool:
+    """Whether some other prompt goes on from here and closes, or none closes at all."""
+    closed = [t for t in frame.tails.values() if literal in t]
+    return not closed or any(t.startswith(tail.rstrip()) for t in closed)
+
+
+def _called(frame: Frame, evidence: CallEvidence, reasoning: ReasoningEvidence) -> Iterator[Check]:
+    paris = {"a_string": "Paris"}
+
+    def checks(
+        kind: str, name: str, message: Message, style: Style = evidence.style, weight: float = 1.0, **more: Any
+    ) -> Iterator[Check]:
+        places = (evidence.place, MIDDLE if evidence.place == LAST else LAST) if more.pop("both", False) else None
+        for place in places or (evidence.place,):
+            turn = frame.turn(message, style, place)
+            if turn is None or not _shows(turn.text, message):
+                continue
+            prompt, output = _cut(frame, turn, message)
+            wanted = tuple((c.name, dict(c.arguments)) for c in message.calls)
+            yield Check(
+                kind, f"{name} ({place})", prompt, output, message.reasoning, message.content, wanted,
+                tools=TYPED_TOOLS, weight=weight, group=name, **more,
+            )  # fmt: skip
+
+    one = Call(_ONE, paris)
+    yield from checks("calls", "one call", Message(calls=(one,)), weight=2.0, both=True)
+    bare = next(iter(checks("calls", "tools unknown", Message(calls=(one,)))), None)
+    if bare is not None:
+        yield replace(bare, tools=None)
+        if _writes_id(frame, evidence, one):
+            yield replace(bare, kind="ids", name="id", ids=(one.id,), group="id")
+    two = (one, Call(_TWO, {"place": "Rome", "count": 3}, IDS[1]))
+    yield from checks("parallel_calls", "two calls", Message(calls=two), weight=2.0)
+    three = (*two, Call(_ONE, {"a_string": "Oslo", "a_integer": 7}, "qzid00003"))
+    yield from checks("parallel_calls", "three calls", Message(calls=three))
+    yield from checks("no_arguments", "no arguments", Message(calls=(Call(_ONE, {}),)))
+    for kind, value in TYPES.items():
+        yield from checks(kind, kind, Message(calls=(Call(_ONE, {f"a_{kind}": value, "lines": "x"}),)))
+    for name, value in STRINGS.items():
+        yield from checks("awkward_strings", name, Message(calls=(Call(_ONE, {name: value, "a_integer": 1}),)))
+    yield from _own_marks(frame, evidence, checks)
+    yield from checks("content_with_calls", "content and call", Message("I will look.", calls=(one,)))
+    yield from checks("content_with_calls", "content and two calls", Message("I will look.\nTwice.", calls=two))
+    if reasoning.style is not None:
+        style = replace(reasoning.style, arguments=evidence.style.arguments, no_content=evidence.style.no_content)
+        yield from checks("reasoning_with_calls", "reasoning and call", Message("", THOUGHTS, (one,)), style)
+        message = Message("I will look.", THOUGHTS, (one,))
+        yield from checks("reasoning_with_calls", "reasoning, content and call", message, style)
+
+
+def _own_marks(frame: Frame, evidence: CallEvidence, checks: Any) -> Iterator[Check]:
+    """The marks of the call itself inside an argument."""
+    front = evidence.front.strip().splitlines()[-1:] or [""]
+    inside = f"see {front[0][-40:]} and that is it"
+    if front[0]:
+        yield from checks(
+            "awkward_strings", "own marks", Message(calls=(Call(_ONE, {"lines": inside, "a_integer": 1}),)), weight=0.5
+        )
+
+
+def _shows(text: str, message: Message) -> bool:
+    """Whether a rendering shows all parts of a message, in the order in which models write them."""
+    at = 0
+    for part in (message.reasoning, message.content, *(c.name for c in message.calls)):
+        found = text.find(part, at) if part else at
+        if found < 0:
+            return False
+        at = found
+    keys = [k for c in message.calls for k in c.arguments]
+    return all(k in text for k in keys)
+
+
+def _writes_id(frame: Frame, evidence: CallEvidence, call: Call) -> bool:
+    turn = frame.turn(Message(calls=(call,)), evidence.style, evidence.place)
+    return turn is not None and call.id in turn.text
+
+
+_ = (CONTENT, NAMES, THOUGHT)

@@ -1,0 +1,79 @@
+"""Content: what stands around it, always or with reasoning only, and what ends the turn then.
+
+Rules of this module:
+
+* What a turn writes before its content, reasoning aside, opens content. A turn that opens content closes it too.
+* Close and end of turn stand together; what other turns (calls) end with, is the end.
+* No marker is known here. Without an opening there are no content markers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from . import diff
+from .probes import CONTENT, THOUGHT, Message, Style
+from .reasoning import ReasoningEvidence
+from .result import ContentGuess, ReasoningGuess
+from .turns import LAST, MIDDLE, Frame
+
+__all__ = ["content_guesses"]
+
+
+def content_guesses(
+    frame: Frame, reasoning: ReasoningGuess | None, evidence: ReasoningEvidence, call_end: str
+) -> list[ContentGuess]:
+    """Hypotheses about content, given one about reasoning. ``call_end``: what stands behind the arguments of a call."""
+    plain = ContentGuess("", "", "always", frame.end, "plain")
+    markers = () if reasoning is None else (reasoning.open, reasoning.close)
+    fronts: list[str] = []
+    for setting in ((), *(s for s in frame.tails if s)):
+        turn = frame.turn(Message(CONTENT), Style(settings=setting), LAST)
+        if turn is None or CONTENT not in turn.text:
+            continue
+        fronts.append(diff.strip_front(turn.text[: turn.text.index(CONTENT)], markers))
+    middle = frame.turn(Message(CONTENT), Style(), MIDDLE)
+    if middle is not None and CONTENT in middle.text:
+        fronts.append(diff.strip_front(middle.text[: middle.text.index(CONTENT)], markers))
+    opens = list(dict.fromkeys(f for f in fronts if f.strip()))
+    written = "always"
+    if not opens and reasoning is not None and evidence.style is not None and not evidence.with_calls_only:
+        turn = frame.turn(Message(CONTENT, THOUGHT), evidence.style, LAST)
+        if turn is not None and CONTENT in turn.text:
+            between = turn.text[turn.text.find(THOUGHT) + len(THOUGHT) : turn.text.find(CONTENT)]
+            opened = diff.strip_front(between, [reasoning.close])
+            opens = [opened] if opened.strip() else []
+            written = "with_reasoning"
+    behind = _behind(frame, evidence, written)
+    guesses: list[ContentGuess] = []
+    for open_ in opens:
+        for end in _ends(frame, behind, call_end):
+            close = behind[: len(behind) - len(end)] if end else behind
+            if close.strip() and close.strip() != open_.strip():
+                guesses.append(ContentGuess(open_, close, written, end, "wrapped"))
+    whole = [replace(plain, end=frame.content_end)] if frame.content_end else []
+    result = list(dict.fromkeys([*guesses, plain, *whole]))
+    frame.log.append(f"content: {[(g.open, g.close, g.end) for g in result]!r}")
+    return result
+
+
+def _behind(frame: Frame, evidence: ReasoningEvidence, written: str) -> str:
+    """What stands behind the content of a turn that wraps it."""
+    style, message = Style(), Message(CONTENT)
+    if written == "with_reasoning" and evidence.style is not None:
+        style, message = evidence.style, Message(CONTENT, THOUGHT)
+    turn = frame.turn(message, style, LAST) or frame.turn(message, replace(style), MIDDLE)
+    return "" if turn is None or CONTENT not in turn.text else turn.text[turn.text.index(CONTENT) + len(CONTENT) :]
+
+
+def _ends(frame: Frame, behind: str, call_end: str) -> list[str]:
+    """What may end the turn, out of what stands behind content."""
+    ends = [frame.end] if frame.content_end and behind.endswith(frame.end) else []
+    if call_end:
+        ends.append(diff.common_suffix([behind, call_end]))
+    pieces = diff.split_tags(behind)
+    ends += ["".join(pieces[i:]) for i in range(1, len(pieces))]
+    if frame.end and behind.endswith(frame.end):
+        ends.append(frame.end)
+    ends.append("")
+    return [e for e in dict.fromkeys(ends) if len(e) < len(behind)][:3]

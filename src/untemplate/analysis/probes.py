@@ -1,0 +1,222 @@
+"""Probing: renders conversations through a template and says what came out, errors included.
+
+Rules of this module:
+
+* Every field of a probe is a nonsense word of its own (a *sentinel*), so that its place in the output says what it is.
+* A template is never asked for by name. What it insists on (a system message, tools, variables, arguments as text,
+  ``content`` that is null, empty or absent) is found by trying.
+* A rendering that fails is an answer. Nothing here raises because of a template.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+__all__ = [
+    "AGAIN",
+    "ASKED",
+    "CONTENT",
+    "EOS",
+    "IDS",
+    "KEYS",
+    "NAMES",
+    "RESULT",
+    "THOUGHT",
+    "TOOLS",
+    "VALUES",
+    "Call",
+    "Message",
+    "Prober",
+    "Style",
+    "Template",
+]
+
+ASKED: Final = "qzaskedqz"
+AGAIN: Final = "qzagainqz"
+SYSTEM: Final = "qzsystemqz"
+CONTENT: Final = "qzcontentqz"
+THOUGHT: Final = "qzthoughtqz"
+RESULT: Final = "qzresultqz"
+EOS: Final = "<|qzeosqz|>"
+NAMES: Final = ("qznamea", "qznameb")
+KEYS: Final = ("qzkeya", "qzkeyb", "qzkeyc")
+VALUES: Final = ("qzvalua", "qzvalub", "qzvaluc", "qzvalud")
+IDS: Final = ("qzid00001", "qzid00002")
+"""Nine alphanumerics: the one shape of id that some templates insist on."""
+
+
+def _tool(name: str) -> dict[str, Any]:
+    properties = {k: {"type": "string", "description": "qzdescribesqz"} for k in KEYS[:2]}
+    parameters = {"type": "object", "properties": properties, "required": [KEYS[0]]}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": "qzdescribesqz", "parameters": parameters},
+    }
+
+
+TOOLS: Final = [_tool(name) for name in NAMES]
+
+# Named by the interface between engines and templates, not by any template: what every rendering gets.
+_STANDARD: Final = frozenset(
+    ("messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "raise_exception", "strftime_now")
+    + ("documents", "namespace", "range", "loop", "true", "false", "none")
+)
+
+
+class Template(Protocol):
+    """What is needed of a chat template (:class:`untemplate.templates.ChatTemplate`)."""
+
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def literals(self) -> Sequence[str]: ...
+    @property
+    def variables(self) -> Any: ...
+    def render(
+        self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False, **kwargs: Any
+    ) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call of a probe."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    id: str = IDS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An assistant message of a probe, whatever the template wants it to look like."""
+
+    content: str = ""
+    reasoning: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """How a template wants its messages written; found by probing."""
+
+    arguments: str = "object"
+    """``object``, or ``text``: JSON in a string."""
+    no_content: str = "null"
+    """A message without content: ``null``, ``empty`` or ``absent``."""
+    reasoning: str = ""
+    """Key of the reasoning; ``parts``: typed parts in the content; ``blocks``: a mapping of typed blocks."""
+    settings: tuple[tuple[str, Any], ...] = ()
+    """Template variables beside the base ones (``enable_thinking``)."""
+
+    def write(self, message: Message) -> dict[str, Any]:
+        """``message`` as the template takes it."""
+        written: dict[str, Any] = {"role": "assistant"}
+        if message.content:
+            written["content"] = message.content
+        elif self.no_content != "absent":
+            written["content"] = None if self.no_content == "null" and message.calls else ""
+        if message.reasoning:
+            self._reason(written, message)
+        if message.calls:
+            written["tool_calls"] = [self._call(c) for c in message.calls]
+        return written
+
+    def _reason(self, written: dict[str, Any], message: Message) -> None:
+        if self.reasoning == "parts":
+            parts = [{"type": "thinking", "thinking": message.reasoning}]
+            if message.content:
+                parts.append({"type": "text", "text": message.content})
+            written["content"] = parts
+        elif self.reasoning == "blocks":
+            blocks: list[dict[str, Any]] = [{"type": "thoughts", "text": message.reasoning}]
+            if message.calls:
+                calls = [
+                    {"name": c.name, "arguments": json.dumps(c.arguments, ensure_ascii=False)} for c in message.calls
+                ]
+                blocks.append({"type": "tool_calls", "calls": calls})
+            if message.content:
+                blocks.append({"type": "response", "text": message.content})
+            written["content"] = {"blocks": blocks}
+        elif self.reasoning:
+            written[self.reasoning] = message.reasoning
+
+    def _call(self, call: Call) -> dict[str, Any]:
+        arguments: Any = dict(call.arguments)
+        if self.arguments == "text":
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+_NO_STYLE: Final = Style()
+
+
+@dataclass(slots=True)
+class Prober:
+    """Renders through one template, each conversation once."""
+
+    template: Template
+    system: bool = False
+    base: dict[str, Any] = field(default_factory=dict)
+    plain_tools: Any = None
+    call_tools: Any = None
+    renders: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+    _known: dict[str, str | None] = field(default_factory=dict)
+
+    def render(
+        self,
+        messages: Sequence[dict[str, Any]],
+        *,
+        prompt: bool = False,
+        tools: Any = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> str | None:
+        """The rendering, or ``None`` where the template refuses."""
+        conversation = list(messages)
+        if self.system and conversation[0]["role"] != "system":
+            conversation.insert(0, {"role": "system", "content": SYSTEM})
+        variables = {"eos_token": EOS, **self.base, **(settings or {})}
+        key = repr((conversation, prompt, tools is None, tools == [], variables))
+        if key not in self._known:
+            self.renders += 1
+            try:
+                self._known[key] = self.template.render(
+                    conversation, tools=tools, add_generation_prompt=prompt, **variables
+                )
+            except Exception as error:  # a template may fail in any way that Python knows
+                self._known[key] = None
+                text = f"{type(error).__name__}: {error}"[:200]
+                self.errors[text] = self.errors.get(text, 0) + 1
+        return self._known[key]
+
+    def settle(self) -> str | None:
+        """Finds what the template insists on before it renders anything at all: the prompt of one user message.
+        ``None`` where nothing helps."""
+        asked = [{"role": "user", "content": ASKED}]
+        missing = {v: "" for v in sorted(self.template.variables) if v not in _STANDARD}
+        for base in ({}, missing):
+            for system in (False, True):
+                for tools in (None, TOOLS, []):
+                    self.base, self.system = dict(base), system
+                    self.plain_tools = self.call_tools = tools
+                    rendered = self.render(asked, prompt=True, tools=tools)
+                    if rendered is not None and ASKED in rendered:
+                        if tools is None and self.render(asked, prompt=True, tools=TOOLS) is not None:
+                            self.call_tools = TOOLS
+                        return rendered
+            if not missing:
+                break
+        return None
+
+    @property
+    def toggles(self) -> list[str]:
+        """Variables of the template that are nobody else's: any of them may turn reasoning on or off."""
+        return [v for v in sorted(self.template.variables) if v not in _STANDARD][:16]
+
+    def prompt(self, messages: Sequence[dict[str, Any]], style: Style = _NO_STYLE, *, calls: bool = False) -> str | None:
+        """The prompt that a model would get after ``messages``."""
+        tools = self.call_tools if calls else self.plain_tools
+        return self.render(messages, prompt=True, tools=tools, settings=dict(style.settings))

@@ -1,0 +1,231 @@
+"""Reasoning: the comparisons of spec 4, as hypotheses about the pair of markers.
+
+Rules of this module:
+
+* *Present or absent*: a turn with reasoning against one without says what stands around it.
+* *Toggled*, *prompt ending*: what prompts add behind the header, with each variable switched, opens reasoning, or opens
+  and closes it.
+* *Adjacent pair*: two tags with nothing between them, in what a prompt adds, are an opening and its close.
+* *Dropped*: a literal of the template that makes it drop what stands before it, in content that holds it, closes
+  reasoning.
+* Words such as "think" play no part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from . import diff
+from .probes import ASKED, CONTENT, KEYS, NAMES, THOUGHT, VALUES, Call, Message, Style
+from .result import ReasoningGuess
+from .turns import LAST, MIDDLE, Frame, Settings, Turn
+
+__all__ = ["ReasoningEvidence", "dropping_literals", "find_reasoning", "reasoning_guesses"]
+
+_KEYS: Final = ("reasoning_content", "reasoning", "thinking", "thought")
+_CALL: Final = Call(NAMES[0], {KEYS[0]: VALUES[0]})
+
+
+class ReasoningEvidence:
+    """What the template writes around reasoning, and where."""
+
+    def __init__(self) -> None:
+        self.style: Style | None = None
+        self.with_calls_only: bool = False
+        self.turn: Turn | None = None
+        """A turn of reasoning and content, or of reasoning and a call."""
+        self.plain: Turn | None = None
+        """The same without reasoning."""
+
+
+def find_reasoning(frame: Frame, style: Style) -> ReasoningEvidence:
+    """How to make the template write reasoning, if it can be made to."""
+    found = ReasoningEvidence()
+    settings: list[Settings] = [(), *(s for s, tail in frame.tails.items() if s and tail != frame.tail)]
+    for message, calls_only in (
+        (Message(CONTENT, THOUGHT), False),
+        (Message("", THOUGHT, (_CALL,)), True),
+    ):
+        for setting in settings:
+            for key in (*_keys_read(frame, replace(style, settings=setting), message), "parts", "blocks"):
+                tried = replace(style, reasoning=key, settings=setting)
+                turn = frame.turn(message, tried, LAST)
+                if turn is None or THOUGHT not in turn.text:
+                    continue
+                ahead = turn.text.find(THOUGHT) < turn.text.find(NAMES[0] if calls_only else CONTENT)
+                if not ahead or "'type'" in turn.text or '"type"' in turn.text:
+                    # Reasoning behind what it leads to, or the message's own structure printed as it is.
+                    continue
+                found.style, found.with_calls_only, found.turn = tried, calls_only, turn
+                found.plain = frame.turn(replace(message, reasoning=""), tried, LAST)
+                frame.log.append(f"reasoning present: key {key!r}, settings {dict(setting)}, {turn.text!r}")
+                return found
+    frame.log.append("reasoning present: never")
+    return found
+
+
+def _keys_read(frame: Frame, style: Style, message: Message) -> list[str]:
+    """Which keys of a message show up in the turn: all are set at once, each with a value of its own."""
+    written = style.write(replace(message, reasoning=""))
+    for i, key in enumerate(_KEYS):
+        written[key] = f"{THOUGHT}{i}"
+    tools = frame.prober.call_tools if message.calls else frame.prober.plain_tools
+    asked = {"role": "user", "content": ASKED}
+    whole = frame.prober.render([asked, written], tools=tools, settings=dict(style.settings))
+    return [key for i, key in enumerate(_KEYS) if whole is None or f"{THOUGHT}{i}" in whole]
+
+
+def reasoning_guesses(
+    frame: Frame, evidence: ReasoningEvidence, call_front: str | None, dropped: list[str]
+) -> list[ReasoningGuess]:
+    """Hypotheses, the most direct evidence first. ``call_front``: what stands between the header and the name of a
+    call, without reasoning."""
+    pairs = _adjacent_pairs(frame)
+    guesses: list[tuple[str | None, str, str]] = []
+    if evidence.turn is not None:
+        guesses += _from_presence(frame, evidence, pairs, call_front)
+    guesses += [(o, c, "adjacent pair") for o, c in pairs]
+    opens = [t for t in dict.fromkeys(frame.tails.values()) if t.strip()]
+    for close in dropped:
+        guesses += [(o.replace(close, ""), close, "dropped") for o in opens if o.replace(close, "").strip()]
+        if not opens:
+            guesses += [(o, close, "dropped") for o in _opens_beside(frame, close)]
+    for pieces in opens:
+        split = diff.split_tags(pieces)
+        if len(split) == 2 and (split[0], split[1]) not in pairs:
+            guesses.append((split[0], split[1], "prompt ending"))
+    result: dict[tuple[str, str], ReasoningGuess] = {}
+    for open_, close, source in guesses:
+        if not close.strip() or (open_ or "").strip() == close.strip() or frame.header.strip() in (close, open_ or "\0"):
+            continue
+        key = ((open_ or "").strip(), close.strip())
+        if key not in result:
+            repeats = bool(key[0]) and _repeats(frame, *key)
+            starts_open = _opens(frame.tail, open_, close)
+            result[key] = ReasoningGuess(open_, close, source, repeats, starts_open)
+    frame.log.append(f"reasoning: {[(g.open, g.close, g.source) for g in result.values()]!r}")
+    return list(result.values())
+
+
+def _opens(tail: str, open_: str | None, close: str) -> bool:
+    """Whether a prompt that ends so leaves reasoning open."""
+    if not tail.strip():
+        return open_ is None
+    return tail.strip().endswith((open_ or "").strip()) and close.strip() not in tail
+
+
+def _from_presence(
+    frame: Frame, evidence: ReasoningEvidence, pairs: list[tuple[str, str]], call_front: str | None
+) -> list[tuple[str | None, str, str]]:
+    turn = evidence.turn
+    assert turn is not None
+    follower = NAMES[0] if evidence.with_calls_only else CONTENT
+    at, next_at = turn.text.find(THOUGHT), turn.text.find(follower)
+    before, behind = turn.text[:at], turn.text[at + len(THOUGHT) : next_at]
+    opens: list[str | None] = [before]
+    if not before.strip():
+        opens = [*(t for t in dict.fromkeys((turn.tail, frame.tail)) if t.strip()), None]
+    closes = [c for o, c in pairs if o.strip() == before.strip() and behind.strip().startswith(c.strip())]
+    plain = evidence.plain
+    front = None
+    if plain is not None and follower in plain.text:
+        front = plain.text[: plain.text.find(follower)]
+        inside = diff.strip_front(front, [before])
+        if front.strip() and inside.strip() != behind.strip():
+            rest = diff.common_suffix([behind, front])
+            closes.append(behind[: len(behind) - len(rest)])
+    if evidence.with_calls_only and call_front:
+        rest = diff.common_suffix([behind, call_front])
+        if len(rest) < len(behind):
+            closes.append(behind[: len(behind) - len(rest)])
+    for tail in frame.tails.values():
+        if tail.strip() and tail.strip() != before.strip() and behind.rstrip().endswith(tail.strip()):
+            # A prompt that opens content, with reasoning switched off.
+            closes.append(behind.rstrip()[: -len(tail.strip())])
+    pieces = diff.split_tags(behind)
+    if len(pieces) > 1:
+        closes.append(pieces[0])
+        closes.append("".join(pieces[:2]) if not diff.is_tag(pieces[0].strip()) else pieces[0])
+    closes.append(behind)
+    return [(o, c, "present or absent") for c in closes if c.strip() for o in opens]
+
+
+def _adjacent_pairs(frame: Frame) -> list[tuple[str, str]]:
+    """Two tags with only white space between them, where prompts differ."""
+    pairs: list[tuple[str, str]] = []
+    for tail in sorted({t for t in frame.tails.values() if t.strip()}, key=len):
+        pieces = diff.split_tags(tail)
+        shorter = [t for t in frame.tails.values() if t.strip() and t != tail and tail.startswith(t.rstrip())]
+        for open_ in shorter:
+            pairs.append((open_, tail[len(open_.rstrip()) :].lstrip()))
+        if len(pieces) == 2 and not shorter:
+            pairs.append((pieces[0], pieces[1]))
+        elif not shorter:
+            pairs += _around(tail)
+    return list(dict.fromkeys(pairs))
+
+
+def _around(tail: str) -> list[tuple[str, str]]:
+    """``<think>\\nsome words</think>``: the first and the last tag of a tail."""
+    pieces = diff.split_tags(tail)
+    tags = [t for t in diff.tokens(tail) if diff.is_tag(t)]
+    return [(tags[0], tags[-1])] if len(pieces) > 2 and len(tags) > 2 else []
+
+
+def dropping_literals(frame: Frame) -> list[str]:
+    """Literals of the template that make it drop what stands before them in content."""
+    texts = [t for t in dict.fromkeys(s.strip() for s in frame.prober.template.literals) if _marker_like(t)]
+    found = _dropping(frame, texts)
+    # What holds another one drops for its sake.
+    found = [t for t in found if not any(other != t and other in t for other in found)]
+    if found:
+        frame.log.append(f"dropped: {found!r} in content drop what stands before them")
+    return found
+
+
+def _dropping(frame: Frame, texts: list[str]) -> list[str]:
+    """Those of ``texts`` that do so: all at once, then by halves where something happens."""
+    if not texts:
+        return []
+    message = Message(f"{THOUGHT}{''.join(texts)}{CONTENT}")
+    turn = frame.turn(message, Style(), MIDDLE) or frame.turn(message, Style(), LAST)
+    if turn is not None and CONTENT in turn.text:
+        at = turn.text.find(THOUGHT)
+        untouched = 0 <= at < turn.text.find(CONTENT) and texts[-1] + CONTENT in turn.text[at:]
+        if untouched:
+            return []
+        if len(texts) == 1:
+            return texts
+    if len(texts) == 1:
+        return []
+    half = len(texts) // 2
+    return _dropping(frame, texts[:half]) + _dropping(frame, texts[half:])
+
+
+def _marker_like(text: str) -> bool:
+    """Whether a literal may delimit anything: short, on one line, and more than a word."""
+    return 3 <= len(text) <= 60 and "\n" not in text and not text.isalnum() and not any(c in text for c in "{}%'\"=")
+
+
+def _opens_beside(frame: Frame, close: str) -> list[str | None]:
+    """Literals that, with ``close`` behind them, make a region that the template drops or moves."""
+    for literal in frame.prober.template.literals:
+        text = literal.strip()
+        if not 3 <= len(text) <= 60 or text == close or not diff.is_tag(text):
+            continue
+        turn = frame.turn(Message(f"{text}{THOUGHT}{close}{CONTENT}"), Style(), MIDDLE)
+        alone = frame.turn(Message(f"{text}{CONTENT}"), Style(), MIDDLE)
+        if turn is not None and text not in turn.text and CONTENT in turn.text and alone is not None:
+            similar = diff.tokens(close)[0][:1] == text[:1]
+            if similar and text in alone.text:
+                return [text]
+    return [None]
+
+
+def _repeats(frame: Frame, open_: str, close: str) -> bool:
+    """Whether the template itself takes reasoning for something that may come again after content."""
+    parts = ("qzfirstqz", "qzsecondqz", "qzthirdqz")
+    text = f"{parts[0]}{open_}{THOUGHT}{close}{parts[1]}{open_}{THOUGHT}{close}{parts[2]}"
+    turn = frame.turn(Message(text), Style(), MIDDLE)
+    return turn is not None and THOUGHT not in turn.text and all(p in turn.text for p in parts)

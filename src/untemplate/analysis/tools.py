@@ -1,0 +1,442 @@
+"""Calls: spec 4's comparisons T1–T5 as hypotheses about how a template writes tool calls.
+
+Rules of this module:
+
+* A call is rendered with sentinels for name, id, keys and values; what stands between them is the layout. JSON is the
+  only structure that is recognised, by decoding it.
+* One call against two says what belongs to each call and what to all of them (T1, T2); no arguments against one and two
+  says what belongs to each argument (T4, T5; :mod:`.arguments`).
+* Where marks of a section and of a call cannot be told apart, both readings are handed on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ..format import FormatError, JsonBody, Marker, NamedBody, TaggedArguments, Tools
+from . import diff
+from .arguments import ArgumentsGuess, arguments_guesses
+from .probes import CONTENT, IDS, KEYS, NAMES, VALUES, Call, Message, Style
+from .result import (
+    BRACKET_TAG,
+    JSON_NATIVE,
+    MARKDOWN_BLOCK,
+    NAME_AS_KEY,
+    PREFIXED_INDEXED,
+    TAG_WITH_JSON,
+    ToolsGuess,
+)
+from .turns import LAST, MIDDLE, Frame
+
+__all__ = ["CallEvidence", "find_calls", "marker", "tools_guesses"]
+
+ONE: Final = Call(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}, IDS[0])
+TWO: Final = Call(NAMES[1], {KEYS[0]: VALUES[2], KEYS[1]: VALUES[3]}, IDS[1])
+
+
+@dataclass(slots=True)
+class CallEvidence:
+    """How to make the template write calls, and what it writes."""
+
+    style: Style
+    place: str
+    one: str
+    """A turn with one call of two arguments."""
+    two: str | None = None
+    """A turn with two calls, if the template can write them."""
+    empty: str | None = None
+    """A turn with a call without arguments."""
+    single: str | None = None
+    """A turn with a call of one argument."""
+    with_content: str | None = None
+    """A turn of content and a call."""
+
+    @property
+    def front(self) -> str:
+        return self.one[: self.one.index(NAMES[0])]
+
+    @property
+    def end(self) -> str:
+        at = max((self.one.rfind(v) + len(v) for v in (*VALUES[:2], *KEYS[:2]) if v in self.one), default=0)
+        return self.one[at:]
+
+
+def find_calls(frame: Frame) -> CallEvidence | None:
+    """The style of message that makes the template write a call with all of its parts, in the fewest characters: what
+    is more than that stands for content that is not there (``None``)."""
+    best: tuple[tuple[int, int], Style, str, str] | None = None
+    for arguments in ("object", "text"):
+        for no_content in ("null", "empty", "absent"):
+            style = Style(arguments=arguments, no_content=no_content)
+            for place in (LAST, MIDDLE):
+                turn = frame.turn(Message(calls=(ONE,)), style, place)
+                if turn is None:
+                    continue
+                text = turn.text[: len(turn.text)]
+                if any(part not in text for part in (NAMES[0], *KEYS[:2], *VALUES[:2])):
+                    continue
+                rank = (_oddness(text, arguments), len(text))
+                if best is None or rank < best[0]:
+                    best = (rank, style, place, text)
+                break
+        if best is not None and best[0][0] == 0:
+            break
+    if best is None:
+        frame.log.append("T1 calls: never written")
+        return None
+    _, style, place, text = best
+    evidence = CallEvidence(style, place, text)
+
+    def turn_of(*calls: Call, content: str = "") -> str | None:
+        turn = frame.turn(Message(content, calls=calls), style, place)
+        return None if turn is None or calls[-1].name not in turn.text else turn.text
+
+    evidence.two = turn_of(ONE, TWO)
+    evidence.empty = turn_of(replace(ONE, arguments={}))
+    evidence.single = turn_of(replace(ONE, arguments={KEYS[0]: VALUES[0]}))
+    both = turn_of(ONE, content=CONTENT)
+    evidence.with_content = both if both is not None and -1 < both.find(CONTENT) < both.find(NAMES[0]) else None
+    frame.log.append(f"T1 calls: {style}, {text!r}")
+    frame.log.append(f"T2 two calls: {evidence.two!r}")
+    return evidence
+
+
+def _oddness(text: str, arguments: str) -> int:
+    """How little a rendering looks meant: Python's quotes around keys, or a JSON string where an object was given."""
+    if f"'{KEYS[0]}'" in text:
+        return 2
+    if arguments == "text" and f'\\"{KEYS[0]}\\"' in text:
+        return 1
+    return 0
+
+
+def marker(text: str) -> Marker | None:
+    return Marker(text) if text else None
+
+
+# -- Reading one layout -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What stands around call bodies: before the first, between two, behind the last."""
+
+    before: str
+    between: str | None
+    behind: str
+
+
+def tools_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None, ...]) -> list[ToolsGuess]:
+    """Hypotheses about calls. ``known``: markers of reasoning and content, which may stand before the first call."""
+    guesses = list(_json_guesses(frame, evidence, known)) or list(_named_guesses(frame, evidence, known))
+    frame.log.append(f"tools: {[(g.variant, g.source) for g in guesses]!r}")
+    return list(dict.fromkeys(guesses))
+
+
+def _json_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None, ...]) -> Iterator[ToolsGuess]:
+    text = evidence.one
+    span = diff.json_around(text, text.index(NAMES[0]))
+    if span is None or KEYS[0] not in text[span.start : span.end]:
+        return
+    second = None
+    between = None
+    if evidence.two is not None and NAMES[1] in evidence.two:
+        first = diff.json_around(evidence.two, evidence.two.index(NAMES[0]))
+        second = diff.json_around(evidence.two, evidence.two.index(NAMES[1]))
+        if first is not None and second is not None and first.end <= second.start:
+            between = evidence.two[first.end : second.start]
+    body = _json_body(span.value, None if second is None else second.value)
+    if body is None:
+        return
+    ids = "{index}" if body.id_key and _is_index(span.value, body.id_key) else "random"
+    before = _clean_front(text[: span.start], known)
+    around = _Frame(before, between, text[span.end :])
+    variant = NAME_AS_KEY if body.name_is_key else JSON_NATIVE
+    if "```" in before:
+        variant = MARKDOWN_BLOCK
+    for tools, ends in _around(frame, around, body):
+        yield ToolsGuess(tools, ids, variant, "JSON object", ends)
+
+
+def _json_body(value: Any, second: Any) -> JsonBody | None:
+    """Where name, arguments and id stand in a call object."""
+    nested = None
+    inner = value
+    for key, item in value.items():
+        if isinstance(item, dict) and NAMES[0] in item.values():
+            nested, inner = key, item
+    if NAMES[0] in value:
+        return JsonBody(name_is_key=True, accepted_arguments_keys=())
+    name_key = next((k for k, v in inner.items() if v == NAMES[0]), None)
+    arguments_key = next((k for k, v in inner.items() if KEYS[0] in str(v) and k != name_key), None)
+    if name_key is None or arguments_key is None:
+        return None
+    id_key = next((k for k, v in value.items() if v == IDS[0]), None)
+    if id_key is None and isinstance(second, dict):
+        id_key = next((k for k, v in value.items() if str(v) == "0" and str(second.get(k)) == "1"), None)
+    skip = (name_key, arguments_key, id_key, nested)
+    constants = tuple((k, v) for k, v in value.items() if isinstance(v, str) and k not in skip and v)
+    return JsonBody(
+        name_key=name_key,
+        arguments_key=arguments_key,
+        accepted_arguments_keys=(),
+        id_key=id_key,
+        nested_key=nested,
+        constants=constants,
+    )
+
+
+def _is_index(value: dict[str, Any], key: str) -> bool:
+    return str(value.get(key)).isdigit()
+
+
+def _named_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None, ...]) -> Iterator[ToolsGuess]:
+    text = evidence.one
+    for arguments in arguments_guesses(frame, evidence):
+        name = _name_layout(evidence, arguments)
+        if name is None:
+            continue
+        before = text[: text.index(NAMES[0])]
+        if name.before:
+            before = before[: len(before) - len(name.before)] if before.endswith(name.before) else before
+        before = _clean_front(before, known)
+        between = None
+        if evidence.two is not None:
+            start = _behind_arguments(evidence.two, arguments, 0)
+            stop = evidence.two.index(NAMES[1]) - len(name.before)
+            between = evidence.two[start:stop] if 0 < start <= stop else None
+        behind = text[_behind_arguments(text, arguments, 0) :]
+        body = NamedBody(
+            name=name.pattern,
+            name_close=marker(name.close),
+            id_open=marker(name.id_open),
+            arguments=arguments.arguments,
+            escape=name.escape,
+            index_base=name.index_base,
+        )
+        ids = name.pattern if "{index}" in name.pattern and '"' not in name.pattern else "random"
+        for tools, ends in _around(frame, _Frame(before, between, behind), body):
+            yield ToolsGuess(tools, ids, _variant(tools, arguments), arguments.source, ends)
+
+
+def _variant(tools: Tools, arguments: ArgumentsGuess) -> str:
+    body = tools.body
+    assert isinstance(body, NamedBody)
+    if "{index}" in body.name and '"' not in body.name:
+        return PREFIXED_INDEXED
+    if arguments.variant != TAG_WITH_JSON:
+        return arguments.variant
+    opener = tools.call_open or body.name_open or tools.section_open
+    if body.id_open is not None or (opener is not None and opener.text.strip()[:1] == "["):
+        return BRACKET_TAG
+    return TAG_WITH_JSON
+
+
+def _behind_arguments(text: str, guess: ArgumentsGuess, start: int) -> int:
+    """Where the arguments of the first call end; tagged ones with the close of the last value."""
+    values = [text.index(v) + len(v) for v in VALUES[:2] if v in text]
+    at = max(values, default=start)
+    if guess.json:
+        span = diff.json_around(text, text.index(KEYS[0]))
+        return at if span is None else span.end
+    return at + len(guess.last_close) if text.startswith(guess.last_close, at) else at
+
+
+# -- The name -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    pattern: str
+    before: str = ""
+    close: str = ""
+    id_open: str = ""
+    escape: Any = "none"
+    index_base: int = 0
+
+
+_PREFIX: Final = re.compile(r"[\w-]+[.:/]$")
+
+
+def _name_layout(evidence: CallEvidence, arguments: ArgumentsGuess) -> _Name | None:
+    """How the name stands: what belongs to it before and behind, an index, an id."""
+    gap = arguments.name_gap
+    text = evidence.one
+    before = text[: text.index(NAMES[0])]
+    at = text.index(NAMES[0]) + len(NAMES[0])
+    behind = text[at : at + len(gap)]
+    if IDS[0] in behind:
+        ahead, _, close = behind.partition(IDS[0])
+        if any(diff.is_tag(t) for t in diff.tokens(ahead)):
+            return _Name("{name}", id_open=ahead, close=close)
+        quote = ahead[-1:] if ahead[-1:] in "\"'" else ""
+        return _Name("{name}" + ahead + "{id}", close=close if close.startswith(quote) else close)
+    if IDS[0] in before and before.endswith('"') and before.rfind(IDS[0]) > before.rfind("<"):
+        inside = before[before.rfind(IDS[0]) + len(IDS[0]) :]
+        return _Name("{id}" + inside + "{name}", before=IDS[0] + inside, close=gap)
+    index = _index(evidence, behind)
+    if index is not None:
+        middle, base, close = index
+        prefix = _PREFIX.search(before)
+        lead = prefix.group() if prefix is not None else ""
+        escape = "xml" if '"' in middle else "none"
+        return _Name(lead + "{name}" + middle + "{index}", lead, close, escape=escape, index_base=base)
+    return _Name("{name}", close=gap)
+
+
+def _index(evidence: CallEvidence, behind: str) -> tuple[str, int, str] | None:
+    """A number behind the name that counts calls: what stands before it, where it begins, what stands behind."""
+    if evidence.two is None:
+        return None
+    found = re.search(r"\d+", behind)
+    at = evidence.two.index(NAMES[1]) + len(NAMES[1])
+    if found is None or "{" in behind[: found.start()]:
+        return None
+    number = int(found.group())
+    second = f"{behind[: found.start()]}{number + 1}{behind[found.end() :]}"
+    if not evidence.two.startswith(second, at):
+        return None
+    return behind[: found.start()], number, behind[found.end() :]
+
+
+# -- Section, list and call ---------------------------------------------------------------------------------------
+
+
+def _clean_front(before: str, known: tuple[str | None, ...]) -> str:
+    """What stands before the first call, without what belongs to reasoning and content."""
+    return diff.strip_front(before, known)
+
+
+def _around(frame: Frame, around: _Frame, body: JsonBody | NamedBody) -> Iterator[tuple[Tools, tuple[str, ...]]]:
+    """Every way to share out what stands around the bodies between section, list and call."""
+    before, behind = around.before, around.behind
+    ends: tuple[str, ...] = ()
+    end = frame.end.strip()
+    bare_behind = behind.rstrip()
+    if end and bare_behind.endswith(end):
+        behind = bare_behind[: len(bare_behind) - len(end)]
+    opened = re.search(r"\[\s*$", before)
+    closed = re.match(r"\s*\]", behind)
+    between = around.between
+    if opened is not None and closed is not None and (between is None or between.strip() == ","):
+        tools = _list(before, behind, opened, closed, between, body)
+        yield from _built(tools, ends)
+        return
+    if between is None:
+        close, rest = _first_close(behind)
+        for call_close, left in ((behind, ""), (close, rest)):
+            yield from _built(_calls("", before, call_close, "", "", body), (left,) if left.strip() else ends)
+        return
+    close = diff.common_prefix([between, behind])
+    rest = behind[len(close) :]
+    # No section: what opens the first call opens every call.
+    if before.strip() and between.rstrip().endswith(before.strip()):
+        separator = between[len(close) : len(between) - len(before.lstrip())]
+        left = (rest,) if rest.strip() else ends
+        yield from _built(_calls("", before, close, separator.rstrip(" ") and separator, "", body), left)
+    opener = diff.common_suffix([before, between])
+    for call_open, call_close in _shared_out(opener, close, between):
+        section_open = before[: len(before) - len(call_open)]
+        section_close = behind[len(call_close) :]
+        separator = between[len(call_close) : len(between) - len(call_open)]
+        left = ends
+        if not section_open.strip():
+            left, section_close = ((section_close,) if section_close.strip() else ends), ""
+        elif not section_close.strip():
+            section_close = ""
+        yield from _built(_calls(section_open, call_open, call_close, separator, section_close, body), left)
+
+
+def _shared_out(opener: str, close: str, between: str) -> Iterator[tuple[str, str]]:
+    """Opener and close of a call where together they may be more than what stands between two calls."""
+    over = len(opener) + len(close) - len(between)
+    if over <= 0:
+        yield opener, close
+        return
+    yield _shorter(opener, over, front=True), close
+    yield opener, _shorter(close, over, front=False)
+
+
+def _shorter(text: str, by: int, *, front: bool) -> str:
+    return text[by:] if front else text[: len(text) - by]
+
+
+def _first_close(behind: str) -> tuple[str, str]:
+    pieces = diff.split_tags(behind)
+    return (pieces[0], "".join(pieces[1:])) if pieces else ("", "")
+
+
+def _list(
+    before: str,
+    behind: str,
+    opened: re.Match[str],
+    closed: re.Match[str],
+    between: str | None,
+    body: JsonBody | NamedBody,
+) -> Tools | None:
+    section_open, section_close = before[: opened.start()], behind[closed.end() :]
+    if not section_open.strip():
+        section_open = section_close = ""
+    if section_close.strip() == "" and section_close:
+        section_close = ""
+    return _try(
+        section_open=marker(section_open),
+        section_close=marker(section_close),
+        list_open=Marker(opened.group()),
+        list_close=Marker(closed.group()),
+        separator=Marker(between if between and between.strip() else ", "),
+        body=body,
+    )
+
+
+def _calls(
+    section_open: str, call_open: str, call_close: str, separator: str, section_close: str, body: JsonBody | NamedBody
+) -> Tools | None:
+    if isinstance(body, NamedBody):
+        pieces = diff.split_tags(call_open)
+        name_open = None
+        if len(pieces) > 1 and call_open.strip():
+            name_open = Marker(pieces[-1])
+            call_open = "".join(pieces[:-1])
+        closes = diff.split_tags(call_close)
+        arguments_close = None
+        if len(closes) > 1:
+            arguments_close = marker("".join(closes[:-1]))
+            call_close = closes[-1]
+        if name_open is not None and arguments_close is None and isinstance(body.arguments, TaggedArguments):
+            arguments_close, call_close = marker(call_close), ""
+        body = replace(body, name_open=name_open, arguments_close=arguments_close)
+    if not section_open.strip():
+        section_open = ""
+    if not call_open.strip():
+        call_open = ""
+    if not call_close.strip():
+        call_close = ""
+    return _try(
+        section_open=marker(section_open),
+        section_close=marker(section_close if section_close.strip() else ""),
+        call_open=marker(call_open),
+        call_close=marker(call_close),
+        separator=marker(separator),
+        body=body,
+    )
+
+
+def _try(**parts: Any) -> Tools | None:
+    return Tools(**parts)
+
+
+def _built(tools: Tools | None, ends: tuple[str, ...]) -> Iterator[tuple[Tools, tuple[str, ...]]]:
+    """A hypothesis, if it makes a Format at all."""
+    from ..format import Format
+
+    if tools is None:
+        return
+    try:
+        Format(name="guess", tools=(tools,))
+    except FormatError:
+        return
+    yield tools, tuple(e for e in ends if e.strip())

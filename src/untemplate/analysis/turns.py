@@ -1,0 +1,325 @@
+"""The assistant's turn in a rendering: its header, what the model would write, and its end.
+
+Rules of this module:
+
+* The *header* is what stands between the user's message and the assistant's, whatever the message: the text after its
+  last occurrence in a prompt is the model's, or what the template wrote in its name (an opened reasoning).
+* A turn is cut from a whole rendering: from behind the header to where the template goes on with something else.
+* Turns are rendered in two places, last and before another user message: templates drop earlier reasoning, and some
+  take the last message for one that is to be continued.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from . import diff
+from .probes import AGAIN, ASKED, CONTENT, EOS, IDS, KEYS, NAMES, RESULT, VALUES, Call, Message, Prober, Style
+
+__all__ = ["LAST", "MIDDLE", "Frame", "Settings", "Turn", "find_frame"]
+
+Settings = tuple[tuple[str, Any], ...]
+
+LAST: Final = "last"
+MIDDLE: Final = "middle"
+_USER: Final = {"role": "user", "content": ASKED}
+_NEXT: Final = {"role": "user", "content": AGAIN}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One assistant turn as rendered."""
+
+    before: str
+    """All that stands before it, header included."""
+    text: str
+    """The turn, its end included."""
+    tail: str
+    """What the template's own prompt would have added behind the header (``<think>\\n``)."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """What holds for all turns of a template."""
+
+    prober: Prober
+    header: str = ""
+    user_end: str = ""
+    user_start: str = ""
+    end: str = ""
+    """What ends a turn of content that is the last; EOS where the template does not say."""
+    content_end: str = ""
+    """All that stands behind content, where that is more than the end."""
+    ends: tuple[str, ...] = ()
+    """Other ends."""
+    trailer: str = ""
+    """What the template writes behind the last message, whatever it is."""
+    starts: tuple[str, ...] = ()
+    """What else stands before a turn (behind tool results)."""
+    tails: dict[Settings, str] = field(default_factory=dict)
+    """What the prompt adds behind the header, by the variables that were set."""
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def tail(self) -> str:
+        return self.tails.get((), "")
+
+    def turn(self, message: Message, style: Style, place: str = LAST) -> Turn | None:
+        """``message`` as a turn; ``None`` where the template refuses it."""
+        prober = self.prober
+        tools = prober.call_tools if message.calls else prober.plain_tools
+        settings = dict(style.settings)
+        conversation = [_USER, style.write(message)]
+        if place == MIDDLE:
+            conversation.append(_NEXT)
+        whole = prober.render(conversation, tools=tools, settings=settings)
+        if whole is None:
+            return None
+        start = self.begins(whole)
+        if start < 0:
+            return None
+        end = len(whole)
+        if place == MIDDLE:
+            end = whole.find(AGAIN, start)
+            if end < 0:
+                return None
+            if self.user_start and whole.endswith(self.user_start, start, end):
+                end -= len(self.user_start)
+        elif self.trailer and whole.endswith(self.trailer):
+            end -= len(self.trailer)
+        tail = self.tails.get(style.settings, self.tail)
+        return Turn(whole[:start], whole[start : max(end, start)], tail)
+
+    def learn_end(self, call_end: str) -> None:
+        """Turns of calls end as well: what both end with, is the end, and what content has more is its own."""
+        mine, calls = diff.split_tags(self.end), diff.split_tags(call_end)
+        shared = 0
+        while shared < min(len(mine), len(calls)) and mine[-1 - shared] == calls[-1 - shared]:
+            shared += 1
+        if 0 < shared < len(mine):
+            self.content_end, self.end = self.end, "".join(mine[-shared:])
+
+    def begins(self, whole: str) -> int:
+        """Where the turn behind the user's message begins; -1 where the header is not found."""
+        asked = whole.rfind(ASKED)
+        if asked < 0:
+            return -1
+        for header in (self.header, self.header.rstrip()):
+            at = whole.find(header, asked + len(ASKED)) if header else -1
+            if at >= 0:
+                return at + len(header)
+        return -1
+
+
+def find_frame(prober: Prober, prompt: str) -> Frame:
+    """Header, ends and prompt tails, from turns of content alone."""
+    frame = Frame(prober)
+    style = content_style(prober)
+    after_prompt = prompt[prompt.rfind(ASKED) + len(ASKED) :]
+    bare = prober.render([_USER], tools=prober.plain_tools)
+    after_bare = "" if bare is None else bare[bare.rfind(ASKED) + len(ASKED) :]
+    said = style.write(Message(CONTENT))
+    last = _after_asked(prober, [_USER, said], style)
+    middle = _after_asked(prober, [_USER, said, _NEXT], style)
+    bodies = [b for b in (last, middle) if b is not None and CONTENT in b]
+    if not bodies:
+        # Content that the template will not take: the prompt alone says where turns begin.
+        frame.header = after_prompt
+        frame.tails = {(): ""}
+        return frame
+    fronts = [b[: b.index(CONTENT)] for b in bodies]
+    added = after_prompt[len(after_bare) :] if after_prompt.startswith(after_bare) else ""
+    always = not added and after_bare == after_prompt
+    switched = _switched(prober)
+    if added:
+        frame.header = _longest_shared(added, [*fronts, *switched.values()])
+    if not frame.header:
+        frame.header = diff.common_prefix([after_prompt, *fronts, *switched.values()])
+    frame.log.append(f"prompt ending: {added or after_prompt!r}")
+    _find_end(frame, last, middle, always)
+    if frame.end.strip() and frame.header.startswith(frame.end):
+        frame.header = frame.header[len(frame.end) :]
+    frame.header = _whole_header(frame.header, [after_prompt, *fronts, *switched.values()])
+    frame.header = _without_opened(frame.header, {(): after_prompt, **switched})
+    at = fronts[0].find(frame.header)
+    frame.user_end = fronts[0][: max(at, 0)]
+    if not added and always and last is not None and after_bare.startswith(frame.user_end):
+        rest = last[last.index(CONTENT) + len(CONTENT) :]
+        trailer = after_bare[len(frame.user_end) :]
+        frame.trailer = trailer if rest.endswith(trailer) else ""
+    elif added and last is not None and after_bare.startswith(frame.user_end):
+        trailer = after_bare[len(frame.user_end) :]
+        rest = last[last.index(CONTENT) + len(CONTENT) :]
+        frame.trailer = trailer if trailer and rest.endswith(trailer) else ""
+    _clean_end(frame, last)
+    frame.tails = _tails(frame, {(): after_prompt, **switched})
+    frame.starts = _other_starts(frame)
+    frame.log.append(f"header {frame.header!r}, end {frame.end!r}, prompt tails {list(frame.tails.values())!r}")
+    return frame
+
+
+def content_style(prober: Prober) -> Style:
+    """Content as text; only if that fails, as a list of parts would be tried. Nothing in use needs it."""
+    return Style()
+
+
+def _after_asked(prober: Prober, conversation: list[dict[str, Any]], style: Style) -> str | None:
+    whole = prober.render(conversation, tools=prober.plain_tools, settings=dict(style.settings))
+    if whole is None or ASKED not in whole:
+        return None
+    return whole[whole.rfind(ASKED) + len(ASKED) :]
+
+
+def _longest_shared(added: str, fronts: list[str]) -> str:
+    """The longest beginning of what the prompt adds that every front holds."""
+    shared = added
+    for front in fronts:
+        best = ""
+        for start in _places(front):
+            best = max(best, diff.common_prefix([shared, front[start:]]), key=len)
+        shared = best
+    return shared
+
+
+def _places(text: str) -> Iterator[int]:
+    at = 0
+    for token in diff.tokens(text):
+        yield at
+        at += len(token)
+
+
+def _whole_header(header: str, texts: list[str]) -> str:
+    """``header`` without a tag that what follows belongs to: where two go on with different words right behind it, as
+    in ``<|open|>think`` and ``<|open|>response``."""
+    found = list(diff.tokens(header))
+    while len(found) > 1 and not found[-1].isspace():
+        following = set()
+        for text in texts:
+            at = text.find(header)
+            rest = diff.tokens(text[at + len(header) :]) if at >= 0 else ()
+            following.add(rest[0] if rest else "")
+        following.discard("")
+        if len(following) < 2 or not all(f[0].isalnum() for f in following):
+            break
+        found.pop()
+        header = "".join(found)
+    return header
+
+
+def _find_end(frame: Frame, last: str | None, middle: str | None, always: bool) -> None:
+    """What ends a turn: what stands behind the content both at the end and before another message."""
+    behind_last = None if last is None else last[last.index(CONTENT) + len(CONTENT) :]
+    behind_middle = None
+    if middle is not None and AGAIN in middle:
+        behind_middle = middle[middle.index(CONTENT) + len(CONTENT) : middle.index(AGAIN)]
+    shared = ""
+    if behind_last is not None and behind_middle is not None:
+        shared = diff.common_prefix([behind_last, behind_middle])
+    elif behind_last is not None:
+        shared = behind_last
+    elif behind_middle is not None:
+        shared = diff.common_prefix([behind_middle])
+    if behind_middle is not None and not shared:
+        # No end where the turn is the last, or another one than in the middle.
+        first = frame.prober.render([_USER], tools=frame.prober.plain_tools) or ""
+        start = diff.common_suffix([first[: first.find(ASKED)], behind_middle])
+        inner = behind_middle[: len(behind_middle) - len(start)]
+        frame.ends = tuple(e for e in (inner,) if e.strip())
+        frame.user_start = start
+        if behind_last is not None and behind_last.strip() and len(diff.tokens(behind_last)) < 6 and not always:
+            shared = behind_last
+    elif behind_middle is not None:
+        shared = _without_header_start(shared, frame.header, always)
+        frame.user_start = behind_middle[len(shared) :]
+    frame.end = shared
+    if always and shared:
+        first = diff.split_tags(frame.header)[0]
+        if first.strip() and shared.endswith(first):
+            frame.header = frame.header[len(first) :]
+
+
+def _without_header_start(end: str, header: str, always: bool) -> str:
+    """``end`` without the tokens that already begin the next message, as they begin the header."""
+    found = list(diff.tokens(end))
+    if always:
+        # The header still begins with what ends the user's message, and the assistant's ends the same way.
+        first = diff.split_tags(header)[0] if header else ""
+        at = end.find(first.strip()) if first.strip() else -1
+        return end[: at + len(first)] if at >= 0 else end
+    for size in range(len(found) - 1, 0, -1):
+        rest = "".join(found[-size:])
+        if rest.strip() and header.startswith(rest):
+            return "".join(found[:-size])
+    return end
+
+
+def _clean_end(frame: Frame, last: str | None) -> None:
+    if frame.trailer and frame.end.endswith(frame.trailer):
+        frame.end = frame.end[: len(frame.end) - len(frame.trailer)]
+    if not frame.end.strip() and last is not None:
+        rest = last[last.index(CONTENT) + len(CONTENT) :]
+        if rest.strip() == EOS:
+            frame.end = rest
+
+
+def _switched(prober: Prober) -> dict[Settings, str]:
+    """What stands behind the user's message in the prompt with each variable switched, where that can be rendered."""
+    found: dict[Settings, str] = {}
+    for name in prober.toggles:
+        for value in (True, False):
+            rendered = prober.render([_USER], prompt=True, tools=prober.plain_tools, settings={name: value})
+            if rendered is not None and ASKED in rendered:
+                found[((name, value),)] = rendered[rendered.rfind(ASKED) + len(ASKED) :]
+    return found
+
+
+def _without_opened(header: str, prompts: dict[Settings, str]) -> str:
+    """``header`` without a tag that all prompts have, but that some of them close at once: ``<a><think>`` where one
+    prompt ends there, and another, with something switched off, in ``<a><think></think>``."""
+    tails = {settings: _behind(text, header) for settings, text in prompts.items()}
+    closes = [
+        tail for tail in tails.values() if tail and len(diff.split_tags(tail)) == 1 and diff.is_tag(tail.strip())
+    ]
+    pieces = diff.split_tags(header)
+    if "" not in tails.values() or not closes or len(pieces) < 2:
+        return header
+    opened = any(settings and settings[0][1] is False and tail for settings, tail in tails.items()) or not any(
+        settings and settings[0][1] is True and tail for settings, tail in tails.items()
+    )
+    return "".join(pieces[:-1]) if opened else header
+
+
+def _tails(frame: Frame, prompts: dict[Settings, str]) -> dict[Settings, str]:
+    """What each prompt adds behind the header."""
+    tails = {settings: _behind(text, frame.header) for settings, text in prompts.items()}
+    return {settings: tail for settings, tail in tails.items() if tail is not None} or {(): ""}
+
+
+def _behind(text: str, header: str) -> str | None:
+    at = text.rfind(header)
+    return None if at < 0 else text[at + len(header) :]
+
+
+def _other_starts(frame: Frame) -> tuple[str, ...]:
+    """What a prompt ends with behind tool results, if that is not the header."""
+    prober = frame.prober
+    for arguments in ("object", "text"):
+        for no_content in ("null", "empty"):
+            style = Style(arguments=arguments, no_content=no_content)
+            call = Message(calls=(Call(NAMES[0], {KEYS[0]: VALUES[0]}),))
+            result = {"role": "tool", "content": RESULT, "tool_call_id": IDS[0], "name": NAMES[0]}
+            prompt = prober.prompt([_USER, style.write(call), result], calls=True)
+            if prompt is None or RESULT not in prompt:
+                continue
+            rest = prompt[prompt.rfind(RESULT) + len(RESULT) :]
+            if frame.header and frame.header.strip() in rest:
+                return ()
+            for tail in sorted(frame.tails.values(), key=len, reverse=True):
+                if tail.strip() and rest.rstrip().endswith(tail.strip()):
+                    rest = rest.rstrip()[: -len(tail.strip())]
+                    break
+            tags = [t for t in diff.tokens(rest) if diff.is_tag(t)]
+            return (tags[-1],) if tags else ()
+    return ()

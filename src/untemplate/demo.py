@@ -1,0 +1,283 @@
+"""``python -m untemplate.demo``: bundled outputs of several formats, streamed; what came in beside what came out.
+
+Rules of this module:
+
+* The outputs are the project's own (``examples/``), and each says what message it means: a demo that is wrong fails.
+* On a terminal the pieces come at a pace that an eye can follow; elsewhere at once, and without colour.
+* Any width will do. Where two columns have no room, the message stands below the text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Final
+
+from .output_parser import OutputParser
+from .protocol import DeltaMessage, ParsedOutput, Span, ToolCall
+from .terminal import Line, Segment, coloured, encodable, painted, visible, width, wrapped
+
+__all__ = ["Example", "examples", "main", "pieces"]
+
+PACE: Final = 0.012
+"""Seconds between pieces, on a terminal."""
+SIDE_BY_SIDE: Final = 60
+"""Columns from which on there is room for two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One bundled output. The fields are the keys of its file; ``expect`` is as in :func:`untemplate.testing.check`."""
+
+    title: str
+    format: str
+    output: str
+    expect: dict[str, Any]
+    reasoning: str | None = None
+    prompt: str | None = None
+    tools: list[Any] | None = None
+    finish_reason: str = "stop"
+
+    @property
+    def parser(self) -> OutputParser:
+        return OutputParser.named(self.format, reasoning=self.reasoning)
+
+
+def examples() -> list[Example]:
+    """The bundled outputs, in order."""
+    folder = files(__package__) / "examples"
+    found = sorted((f for f in folder.iterdir() if f.name.endswith(".json")), key=lambda f: f.name)
+    return [_example(json.loads(f.read_text("utf-8"))) for f in found]
+
+
+def _example(data: dict[str, Any]) -> Example:
+    return Example(**{**data, "output": "".join(data["output"])})
+
+
+_PIECE: Final = re.compile(r" ?\w{1,6}|\n+|[^\w\n]{1,2}")
+
+
+def pieces(text: str, special: Iterable[str]) -> list[str]:
+    """The text in pieces about as long as tokens; special tokens are one each."""
+    whole = set(special)
+    cuts = re.split(f"({'|'.join(map(re.escape, sorted(whole, key=len, reverse=True)))})", text) if whole else [text]
+    return [piece for cut in cuts for piece in ([cut] if cut in whole else _PIECE.findall(cut))]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Shows the examples. Returns 0, or 1 if one of them came out wrong or nobody could read them."""
+    arguments = argparse.ArgumentParser(
+        prog="python -m untemplate.demo", description="Streams bundled model outputs through the parser."
+    )
+    arguments.add_argument("--fast", action="store_true", help="no pace, even on a terminal")
+    fast = arguments.parse_args(argv).fast
+    screen = Screen(live=sys.stdout.isatty() and not fast)
+    right = 0
+    shown = examples()
+    try:
+        screen.cursor(False)
+        for number, example in enumerate(shown, 1):
+            right += _show(screen, f"{number}/{len(shown)}", example)
+        screen.print(wrapped([(_verdict(shown, right), "title")], screen.columns))
+        screen.cursor(True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        screen.cursor(True)
+        screen.print([[]])
+        return 130
+    return 0 if right == len(shown) else 1
+
+
+def _verdict(shown: Sequence[Example], right: int) -> str:
+    formats = len({example.format for example in shown})
+    if right < len(shown):
+        return f"{len(shown) - right} of {len(shown)} outputs came out wrong."
+    return f"{right} outputs, {formats} formats: every one came out as the message that it means."
+
+
+def _show(screen: Screen, number: str, example: Example) -> bool:
+    """Streams one output. True: the message is what it should be."""
+    parser = example.parser
+    whole = _whole(parser, example)
+    cuts = pieces(example.output, parser.format.special_tokens)
+    stream = parser.stream(tools=example.tools, prompt=example.prompt, seed="demo", collect=True)
+    came: list[DeltaMessage] = []
+    head = [(number, "faint"), (f" {example.title}", "title"), (f"  {parser.format.name}", "faint")]
+    screen.begin(head)
+    read = 0
+    for piece in cuts:
+        read += len(piece)
+        came += stream.feed(piece)
+        screen.show(_regions(example.output, whole.spans, read), _message(came))
+    came += stream.finish(example.finish_reason)
+    result = stream.result()
+    tail = f"{len(cuts)} pieces, {len(came)} deltas, finish_reason {result.finish_reason}"
+    screen.end(_regions(example.output, whole.spans, read), _message(came), [(tail, "faint")])
+    return as_expected(result, example.expect)
+
+
+def _whole(parser: OutputParser, example: Example) -> ParsedOutput:
+    return parser.parse(
+        example.output,
+        finish_reason=example.finish_reason,
+        tools=example.tools,
+        prompt=example.prompt,
+        seed="demo",
+        spans=True,
+    )
+
+
+def as_expected(parsed: ParsedOutput, expect: dict[str, Any]) -> bool:
+    """Whether this is the message that the example means."""
+    calls = expect.get("tool_calls", [])
+    return (
+        parsed.reasoning == expect.get("reasoning")
+        and parsed.content == expect.get("content")
+        and parsed.finish_reason == expect["finish_reason"]
+        and len(parsed.tool_calls) == len(calls)
+        and all(map(_called_as_expected, parsed.tool_calls, calls))
+    )
+
+
+def _called_as_expected(call: ToolCall, expect: Sequence[Any]) -> bool:
+    name, arguments, *status = expect
+    written = call.function.arguments
+    return (call.function.name, call.status) == (name, *(status or ["ok"])) and (
+        written == arguments if isinstance(arguments, str) else json.loads(written) == arguments
+    )
+
+
+def _regions(text: str, spans: Sequence[Span], read: int) -> list[Segment]:
+    """What has been read of the raw text, in the colours of its regions."""
+    return [(_shown(text[span.start : min(span.end, read)]), span.kind) for span in spans if span.start < read]
+
+
+def _shown(text: str) -> str:
+    return visible(text).replace("\t", "    ")
+
+
+Message = Sequence[tuple[str, list[Segment]]]
+"""(label, text) of each part, in order."""
+
+
+def _message(deltas: Iterable[DeltaMessage]) -> Message:
+    """The message that the deltas add up to."""
+    parts: list[tuple[str, list[Segment]]] = []
+
+    def add(label: str, text: str, style: str) -> None:
+        if not parts or parts[-1][0] != label:
+            parts.append((label, []))
+        parts[-1][1].append((_shown(text), style))
+
+    for delta in deltas:
+        if delta.reasoning:
+            add("reasoning", delta.reasoning, "reasoning")
+        if delta.content:
+            add("content", delta.content, "content")
+        for call in delta.tool_calls or ():
+            label = f"call {call.index}"
+            function = call.function
+            if function is not None and function.name:
+                add(label, function.name, "name")
+                add(label, f"  {call.id}\n", "faint")
+            if function is not None and function.arguments:
+                add(label, function.arguments, "arguments")
+    return parts
+
+
+class Screen:
+    """Writes examples, two columns each; on a terminal the one that is being streamed is drawn again and again.
+
+    Args:
+        live: whether to draw while pieces come, at a pace.
+    """
+
+    def __init__(self, *, live: bool) -> None:
+        size = shutil.get_terminal_size()
+        self.columns = max(size.columns, 1)
+        self.rows = size.lines
+        self.live = live
+        self.colour = coloured(sys.stdout)
+        self.bar = "│" if encodable("│", sys.stdout) else "|"
+        self._drawn = 0
+
+    def cursor(self, seen: bool) -> None:
+        if self.live:
+            sys.stdout.write("\x1b[?25h" if seen else "\x1b[?25l")
+            sys.stdout.flush()
+
+    def begin(self, head: Line) -> None:
+        self.print(wrapped(head, self.columns))
+        self._drawn = 0
+
+    def show(self, raw: Sequence[Segment], message: Message) -> None:
+        """Draws over what was drawn last, if there is somebody to watch and all of it is still on the screen."""
+        if not self.live:
+            return
+        lines = self.lay_out(raw, message)
+        if len(lines) < self.rows:
+            self._draw(lines)
+            time.sleep(PACE)
+
+    def end(self, raw: Sequence[Segment], message: Message, tail: Line) -> None:
+        self._draw(self.lay_out(raw, message))
+        self._drawn = 0
+        self.print([*wrapped(tail, self.columns), []])
+
+    def lay_out(self, raw: Sequence[Segment], message: Message) -> list[Line]:
+        """The raw text and the message, side by side or one above the other."""
+        if self.columns < SIDE_BY_SIDE:
+            return [
+                *wrapped(raw, self.columns),
+                [("-" * min(self.columns, 9), "faint")],
+                *_blocks(message, self.columns),
+            ]
+        half = (self.columns - 3) // 2
+        left, right = wrapped(raw, half), _blocks(message, self.columns - 3 - half)
+        rows: list[Line] = []
+        for i in range(max(len(left), len(right))):
+            cells = left[i] if i < len(left) else []
+            gap = " " * (half - sum(width(text) for text, _ in cells))
+            rows.append([*cells, (gap, ""), (f" {self.bar} ", "faint"), *(right[i] if i < len(right) else [])])
+        return rows
+
+    def print(self, lines: Iterable[Line]) -> None:
+        encoding = sys.stdout.encoding or "ascii"
+        clear = "\x1b[K" if self.live else ""
+        for line in lines:
+            text = painted(line, colour=self.colour).rstrip(" ")
+            sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + clear + "\n")
+        sys.stdout.flush()
+
+    def _draw(self, lines: Sequence[Line]) -> None:
+        if self._drawn:
+            sys.stdout.write(f"\x1b[{self._drawn}F")
+        self.print(lines)
+        self._drawn = len(lines)
+
+
+def _blocks(message: Message, columns: int) -> list[Line]:
+    """Each part of the message behind its label, or below it where the column is narrow."""
+    lines: list[Line] = []
+    indent = 11 if columns >= 32 else 0
+    for label, text in message:
+        body = wrapped(text, columns - indent)
+        if indent:
+            lines += [[(f"{label if i == 0 else '':<{indent}}", "faint"), *line] for i, line in enumerate(body)]
+        else:
+            lines += [*wrapped([(label, "faint")], columns), *body]
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

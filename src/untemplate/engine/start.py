@@ -1,0 +1,52 @@
+"""The state that an output begins in, from its prompt.
+
+Rule of this module: only the text after the last turn start counts; with none known, only the very end of the prompt,
+for anything before it may be the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from .events import Sink
+from .machine import Machine
+from .program import Program
+
+_WINDOW: Final = 4096
+
+
+def start(machine: Machine, prompt: str) -> None:
+    """Brings the machine into the state that the prompt ends in. Its sink is to be set again afterwards."""
+    program = machine.program
+    tail = turn_tail(program, prompt)
+    if tail is not None:
+        machine.start_turn()
+        if tail:
+            machine.sink = Sink()
+            machine.feed(tail)
+            machine.start_output()
+        return
+    end = prompt.rstrip()
+    if end.endswith(program.opened):
+        machine.open_reasoning()
+    elif end.endswith(program.closed):
+        machine.start_turn()
+
+
+def turn_tail(program: Program, prompt: str) -> str | None:
+    """The prompt's text after its last turn start; ``None`` if there is none, or a later turn has begun."""
+    recent = prompt[-_WINDOW:]
+    end = _last_end(recent, program.turn_starts)
+    tail = recent[end:] if end >= 0 else None
+    if tail is None and len(prompt) > _WINDOW:
+        end = _last_end(prompt, program.turn_starts)
+        tail = prompt[end:] if end >= 0 else None
+    if tail is not None and program.turn_end.find(tail, 0) is not None:
+        return None
+    return tail
+
+
+def _last_end(text: str, literals: Sequence[str]) -> int:
+    ends = [at + len(literal) for literal in literals if (at := text.rfind(literal)) >= 0]
+    return max(ends, default=-1)

@@ -1,0 +1,232 @@
+"""What policies do to what the machine says.
+
+Rules of this module:
+
+* A filter stands between the machine and the deltas only where its policy is not at its default; with the defaults
+  there is none, and nothing costs anything.
+* A filter that has to wait for the end is told of it (``end``), with the engine's finish reason.
+* Filters change what is told, never how the output is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .engine.coercion import ToolSet
+from .engine.events import Sink
+from .engine.judge import AS_CONTENT, DROP, KEEP, Call, Judge
+from .engine.lexer import WS
+from .format import Format, Marker
+from .policy import Policy
+from .repair import nearest_name, repair_schema, repair_syntax
+from .validation import Validator
+
+__all__ = ["CallJudge", "Filter", "filters"]
+
+
+class Filter(Sink):
+    """Passes everything on."""
+
+    def __init__(self, out: Sink) -> None:
+        self.out = out
+
+    def reasoning(self, text: str) -> None:
+        self.out.reasoning(text)
+
+    def reasoning_start(self) -> None:
+        self.out.reasoning_start()
+
+    def reasoning_end(self) -> None:
+        self.out.reasoning_end()
+
+    def content(self, text: str) -> None:
+        self.out.content(text)
+
+    def call_start(self, index: int, call_id: str, name: str) -> None:
+        self.out.call_start(index, call_id, name)
+
+    def arguments(self, index: int, text: str) -> None:
+        self.out.arguments(index, text)
+
+    def call_end(self, index: int) -> None:
+        self.out.call_end(index)
+
+    def end(self, finish_reason: str | None) -> None:
+        """The output has ended."""
+        if isinstance(self.out, Filter):
+            self.out.end(finish_reason)
+
+
+class TrimContent(Filter):
+    """``outer_white_space="trim"``."""
+
+    def __init__(self, out: Sink) -> None:
+        super().__init__(out)
+        self._begun = False
+        self._spaces: list[str] = []
+
+    def content(self, text: str) -> None:
+        if not self._begun:
+            text = text.lstrip(WS)
+            self._begun = bool(text)
+        kept = text.rstrip(WS)
+        if kept:
+            self.out.content("".join([*self._spaces, kept]))
+            self._spaces.clear()
+        if len(kept) < len(text):
+            self._spaces.append(text[len(kept) :])
+
+
+class DropTextAfterCalls(Filter):
+    """``text_after_calls="drop"``."""
+
+    def __init__(self, out: Sink) -> None:
+        super().__init__(out)
+        self._called = False
+
+    def call_start(self, index: int, call_id: str, name: str) -> None:
+        self._called = True
+        self.out.call_start(index, call_id, name)
+
+    def content(self, text: str) -> None:
+        if not self._called:
+            self.out.content(text)
+
+
+class HoldReasoning(Filter):
+    """``unclosed_reasoning="content"``: reasoning is told once its close has come."""
+
+    def __init__(self, out: Sink) -> None:
+        super().__init__(out)
+        self._held: list[str] = []
+
+    def reasoning(self, text: str) -> None:
+        self._held.append(text)
+
+    def reasoning_end(self) -> None:
+        self._tell(self.out.reasoning)
+        self.out.reasoning_end()
+
+    def content(self, text: str) -> None:
+        self._tell(self.out.reasoning)
+        self.out.content(text)
+
+    def call_start(self, index: int, call_id: str, name: str) -> None:
+        self._tell(self.out.reasoning)
+        self.out.call_start(index, call_id, name)
+
+    def end(self, finish_reason: str | None) -> None:
+        self._tell(self.out.content if finish_reason == "stop" else self.out.reasoning)
+        super().end(finish_reason)
+
+    def _tell(self, say: Any) -> None:
+        if self._held:
+            say("".join(self._held))
+            self._held.clear()
+
+
+class InlineReasoning(Filter):
+    """``reasoning_field="inline"``: reasoning is content, between its markers."""
+
+    def __init__(self, out: Sink, opening: Marker | None, closing: Marker) -> None:
+        super().__init__(out)
+        self._opening = "" if opening is None else opening.text
+        self._closing = closing.text
+        self._open = False
+
+    def reasoning(self, text: str) -> None:
+        if not self._open:
+            self._open = True
+            text = self._opening + text
+        self.out.content(text)
+
+    def reasoning_end(self) -> None:
+        if self._open:
+            self._open = False
+            self.out.content(self._closing)
+        self.out.reasoning_end()
+
+
+def filters(policy: Policy, fmt: Format, sink: Sink) -> Sink:
+    """The sink that the machine is given: the deltas', behind the filters that the policy asks for."""
+    if policy.text_after_calls == "drop":
+        sink = DropTextAfterCalls(sink)
+    if policy.outer_white_space == "trim":
+        sink = TrimContent(sink)
+    if policy.reasoning_field == "inline":
+        markers = (None, None) if fmt.reasoning is None else (fmt.reasoning.open, fmt.reasoning.close)
+        opening, closing = markers
+        sink = InlineReasoning(sink, opening or Marker("<think>\n"), closing or Marker("\n</think>\n\n"))
+    if policy.unclosed_reasoning == "content":
+        sink = HoldReasoning(sink)
+    return sink
+
+
+class CallJudge(Judge):
+    """Applies the policies that have to see a call whole.
+
+    Sets the call's status: ``ok``, ``incomplete``, ``invalid_json``, ``invalid_arguments``, ``unknown_tool`` or
+    ``repaired``.
+    """
+
+    def __init__(self, policy: Policy, tools: ToolSet, validator: Validator, schemas: dict[str, Any]) -> None:
+        self._policy = policy
+        self._tools = tools
+        self._validator = validator
+        self._schemas = schemas
+        self.arguments = ""
+
+    def judge(self, call: Call, arguments: str, kept: int) -> int:
+        policy = self._policy
+        self.arguments = arguments
+        if policy.parallel_calls != "all" and kept:
+            return DROP if policy.parallel_calls == "first" else AS_CONTENT
+        self._repair(call)
+        known = not self._tools.known or call.name in self._tools.names
+        problems = [] if not known else self._validator.check(call.name, self.arguments)
+        slugs = {p.slug for p in problems}
+        malformed = bool(slugs & {"not_json", "not_an_object"})
+        if not known:
+            call.status = "unknown_tool"
+        elif not call.whole and "closed" not in call.repairs:
+            call.status = "incomplete"
+        elif malformed:
+            call.status = "invalid_json"
+        elif problems:
+            call.status = "invalid_arguments"
+        elif call.repairs:
+            call.status = "repaired"
+        else:
+            call.status = "ok"
+        if not known and policy.unknown_tools != "forward":
+            return AS_CONTENT if policy.unknown_tools == "content" else DROP
+        if malformed and policy.malformed_arguments == "content":
+            return AS_CONTENT
+        if policy.is_strict and call.status not in ("ok", "repaired"):
+            return DROP
+        return KEEP
+
+    def _repair(self, call: Call) -> None:
+        """As much as the policy allows; what was done is noted on the call."""
+        policy = self._policy
+        level = policy.repair
+        if level == "none" and policy.malformed_arguments == "repaired":
+            level = "syntax"
+        if level == "none":
+            return
+        steps: list[str] = []
+        if level == "schema" and self._tools.known and call.name not in self._tools.names:
+            name = nearest_name(call.name, self._tools.names)
+            if name is not None:
+                steps.append("tool_name")
+                call.name = name
+        mended = repair_syntax(self.arguments)
+        if mended is not None:
+            self.arguments = mended.arguments
+            steps += mended.steps
+        if level == "schema":
+            mended = repair_schema(self.arguments, self._schemas.get(call.name))
+            if mended is not None:
+                self.arguments = mended.arguments
+                steps += mended.steps
+        call.repairs = tuple(steps)

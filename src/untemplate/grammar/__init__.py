@@ -1,0 +1,137 @@
+"""Constrained decoding: a Format and the tools of a request → a grammar for the engine that decodes.
+
+Rules of this package:
+
+* Derived from the Format and the tools, by one path: ``build`` makes rules, a writer per dialect writes them.
+* Sound: what the grammar accepts, the parser of that Format reads as calls that validate. What a dialect cannot
+  express is an error that names it, or a weakening that :attr:`Grammar.notes` lists.
+* No engine is imported: the texts are for engines elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+from ..format import Format
+from . import gbnf, lark, structural_tag
+from .build import Options, Start, build
+from .calls import Spelling
+from .choose import read_choice, read_tools
+from .rules import GrammarError, JsonSchema
+from .schema import frozen
+from .triggers import Trigger, triggers
+
+__all__ = ["Dialect", "Grammar", "GrammarError", "Trigger", "make_grammar"]
+
+Dialect = Literal["gbnf", "lark", "structural_tag"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A grammar for one request."""
+
+    dialect: Dialect
+    text: str
+    """The grammar; a structural tag as JSON text."""
+    lazy: bool = False
+    """Whether it constrains only from the first trigger on. Otherwise it describes the whole output."""
+    triggers: tuple[Trigger, ...] = ()
+    preserved_tokens: tuple[str, ...] = ()
+    """Special tokens that must have text in the output."""
+    notes: tuple[str, ...] = ()
+    """What is weaker here than the request asked for, and what else is worth knowing."""
+    json: Any = field(default=None, compare=False)
+    """The structural tag as a value; ``None`` for the other dialects."""
+
+
+_CACHE: Final[OrderedDict[Any, Grammar]] = OrderedDict()
+_CACHED: Final = 256
+
+
+def make_grammar(
+    fmt: Format,
+    tools: Iterable[Any] | None,
+    tool_choice: Any = "auto",
+    *,
+    parallel_tool_calls: bool = True,
+    strict: bool = False,
+    dialect: str = "gbnf",
+    reasoning: str | None = None,
+    response_format: Any = None,
+    tokens: Mapping[str, int] | None = None,
+) -> Grammar:
+    """The grammar of one request; see :meth:`untemplate.OutputParser.grammar`. ``tokens``: the vocabulary's special
+    tokens, if it is known.
+
+    Raises:
+        GrammarError: what cannot be written, with the tool and the keyword or name that is the reason.
+    """
+    if dialect not in get_args(Dialect):
+        raise GrammarError(f"dialect {dialect!r} is not one of: {', '.join(map(repr, get_args(Dialect)))}")
+    if reasoning not in (None, *get_args(Start)):
+        raise GrammarError(f"reasoning {reasoning!r} is not one of: {', '.join(map(repr, get_args(Start)))}")
+    chosen = read_choice(tool_choice, read_tools(tools, strict))
+    response = _response(response_format)
+    start = _start(fmt, reasoning)
+    special = {t: i for t, i in (tokens or {}).items() if t in fmt.special_tokens}
+    key = (fmt, dialect, chosen, parallel_tool_calls, start, response, tuple(special.items()))
+    found = _CACHE.get(key)
+    if found is not None:
+        _CACHE.move_to_end(key)
+        return found
+    spelling = Spelling(special)
+    lazy = dialect == "gbnf" and chosen.mode == "auto" and start != "open" and response is None
+    switches = triggers(fmt, spelling, chosen.tools) if chosen.mode == "auto" else ()
+    lazy = lazy and bool(switches)
+    rules = build(fmt, Options(chosen, parallel_tool_calls, start, response, lazy), special)
+    value = None
+    if dialect == "gbnf":
+        text = gbnf.write(rules)
+    elif dialect == "lark":
+        text = lark.write(rules)
+    else:
+        value = structural_tag.write(rules)
+        text = json.dumps(value, ensure_ascii=False)
+    preserved = tuple(t for t in fmt.special_tokens if tokens is None or t in special)
+    grammar = Grammar(dialect, text, lazy, switches, preserved, tuple(dict.fromkeys(rules.notes)), value)  # type: ignore[arg-type]
+    _CACHE[key] = grammar
+    if len(_CACHE) > _CACHED:
+        _CACHE.popitem(last=False)
+    return grammar
+
+
+def _start(fmt: Format, reasoning: str | None) -> Start:
+    if reasoning is not None:
+        if reasoning == "open" and fmt.reasoning is None and (fmt.channels is None or not fmt.channels.reasoning):
+            raise GrammarError(f"reasoning 'open': format {fmt.name!r} has no reasoning")
+        return reasoning  # type: ignore[return-value]
+    if fmt.reasoning is None:
+        return "closed"
+    return "open" if fmt.reasoning.open is None else fmt.reasoning.start
+
+
+def _response(response_format: Any) -> JsonSchema | None:
+    """The JSON schema that content must follow."""
+    if response_format is None:
+        return None
+    read = response_format.get if isinstance(response_format, Mapping) else lambda k: getattr(response_format, k, None)
+    kind = read("type")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return frozen({"type": "object"}, "response_format")
+    if kind == "json_schema":
+        inner = read("json_schema")
+        schema = read("schema")
+        if inner is not None:
+            schema = inner.get("schema") if isinstance(inner, Mapping) else getattr(inner, "schema", None)
+        if isinstance(schema, Mapping):
+            return frozen(schema, "response_format")
+        raise GrammarError("response_format: 'json_schema' has no schema")
+    if isinstance(response_format, Mapping):
+        return frozen(response_format, "response_format")
+    raise GrammarError(f"response_format: type {kind!r} is not 'text', 'json_object' or 'json_schema'")

@@ -1,0 +1,186 @@
+"""Format + tools + options → Rules: what the output may be, in canonical spellings.
+
+Rules of this module:
+
+* Everything comes from the Format and from the Program that the parser runs: which literals would be markers in free
+  text is read from the Program's edges, so text that the grammar allows is text to the parser.
+* An output is [reasoning] then content, calls, or content and calls. Nothing follows the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from ..engine.compiler import compile_format
+from ..engine.program import BARE, CLOSE_CALL, CLOSE_SECTION, END_TURN, Program
+from ..format import Format, JsonBody, NamedBody
+from .calls import Calls, Spelling, spaces
+from .choose import Choice
+from .rules import EMPTY, WS, Chars, GrammarError, Json, JsonSchema, Node, Ref, Repeat, Rules, Scan, Token, choice, seq
+from .rules import maybe as maybe
+
+__all__ = ["Options", "build", "first_piece"]
+
+SPACES: Final = Repeat(Chars(tuple((c, c) for c in WS)), 0, 4)
+"""White space that markers may have around them."""
+
+Start = Literal["open", "closed", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a request asks for."""
+
+    choice: Choice
+    parallel: bool = True
+    start: Start = "closed"
+    """``open``: the output begins inside reasoning. ``closed``: the model may open it. ``off``: there is none."""
+    response: JsonSchema | None = None
+    lazy: bool = False
+    """The grammar begins where calls begin; the engine waits for its triggers."""
+
+
+def build(fmt: Format, options: Options, tokens: Mapping[str, int]) -> Rules:
+    """The grammar of one request. ``tokens``: the special tokens of the vocabulary, where it is known.
+
+    Raises:
+        GrammarError: a name or keyword that cannot be written; a choice that this Format cannot follow.
+    """
+    if fmt.channels is not None:
+        from .channels import build_channels
+
+        return build_channels(fmt, fmt.channels, options, Spelling(tokens))
+    return _Build(fmt, options, Spelling(tokens)).rules
+
+
+def excluded(program: Program, state: int) -> tuple[str, ...]:
+    """The literals that would mean something in the text of a state."""
+    text = program.states[state]
+    harmless = (END_TURN, CLOSE_SECTION, CLOSE_CALL, BARE)
+    return tuple(t for t, i in text.literals.tags.items() if text.edges[i].kind not in harmless)
+
+
+def bare_heads(program: Program) -> str:
+    """First characters of calls that have no marker."""
+    text = program.states[program.content]
+    return "".join(sorted({t.strip(WS)[0] for t, i in text.literals.tags.items() if text.edges[i].kind == BARE}))
+
+
+class _Build:
+    def __init__(self, fmt: Format, options: Options, spelling: Spelling) -> None:
+        self.fmt = fmt
+        self.options = options
+        self.spelling = spelling
+        self.program = compile_format(fmt)
+        self.rules = Rules(EMPTY)
+        self.calls: Calls | None = None
+        mode = options.choice.mode
+        if mode != "none":
+            if not fmt.tools:
+                raise GrammarError(f"format {fmt.name!r} has no way to write calls")
+            self.calls = Calls(
+                fmt, fmt.tools[0], self.program.grammars[0], options.choice.tools, options.parallel, spelling, self.rules
+            )
+        self.rules.root = self._lazy() if options.lazy else self._whole()
+
+    def _lazy(self) -> Node:
+        assert self.calls is not None
+        opener = self.calls.opener()
+        if opener is None:
+            return self.calls.after_opener()
+        first, rest = self.spelling.stop(opener.text.strip(WS), self.calls.after_opener())
+        return seq(first, rest)
+
+    def _whole(self) -> Node:
+        reasoning = self.fmt.reasoning
+        self.rules.rules["answer"] = self._answer()
+        answer = Ref("answer")
+        start = self.options.start
+        if reasoning is None or start == "off":
+            return answer
+        close = reasoning.close.text
+        core = close.strip(WS)
+        tail = close[close.index(core) + len(core) :]
+        stop, rest = self.spelling.stop(core)
+        inside = seq(Scan(excluded(self.program, self.program.reasoning), ((stop, rest),)), spaces(tail), answer)
+        if start == "open":
+            return inside
+        if reasoning.open is None:
+            return answer
+        opened = reasoning.open.text
+        bare = opened.strip(WS)
+        after = opened[opened.index(bare) + len(bare) :]
+        lead = spaces(opened[: opened.index(bare)])
+        return choice(seq(lead, self.spelling.node(bare), spaces(after), inside), answer)
+
+    # -- content and calls --------------------------------------------------------------------------------------
+
+    def _answer(self) -> Node:
+        """What follows reasoning."""
+        mode = self.options.choice.mode
+        if mode == "none":
+            return self._content(None)
+        assert self.calls is not None
+        opener = self.calls.opener()
+        calls = self.calls.after_opener()
+        self.rules.rules["calls"] = calls
+        calls = Ref("calls")
+        if mode == "required":
+            if opener is None:
+                return seq(SPACES, calls)
+            first, rest = self.spelling.stop(opener.text.strip(WS), calls)
+            return seq(SPACES, first, rest)
+        if opener is None:
+            return choice(seq(SPACES, calls), self._content(None))
+        return self._content(self.spelling.stop(opener.text.strip(WS), calls))
+
+    def _content(self, calls: tuple[str | Token, Node] | None) -> Node:
+        """Content, and behind it the calls if there are any."""
+        response = self.options.response
+        excludes = excluded(self.program, self.program.content)
+        heads = bare_heads(self.program)
+        stops = () if calls is None else (calls,)
+        wrap = self.fmt.content
+        after = EMPTY if calls is None else seq(SPACES, calls[0], calls[1])
+        ways: list[Node] = []
+        if response is not None:
+            value: Node = seq(SPACES, Json(response))
+        else:
+            value = Scan(excludes, stops, ends=True, begins_not=heads)
+        if wrap is None:
+            ways.append(value)
+            if response is not None and calls is not None:
+                ways.append(after)
+            return choice(*ways)
+        opened, closed = wrap.open.text, wrap.close.text
+        bare = closed.strip(WS)
+        stop, rest = self.spelling.stop(bare)
+        end = spaces(closed[closed.index(bare) + len(bare) :])
+        if response is not None:
+            inner = seq(SPACES, Json(response), SPACES, stop, rest, end)
+        else:
+            inner = seq(Scan(excludes, ((stop, rest),), begins_not=heads), end)
+        wrapped = seq(SPACES, self.spelling.node(opened.strip(WS)), spaces(opened[len(opened.rstrip(WS)) :]), inner)
+        ways.append(wrapped if calls is None else seq(wrapped, maybe(after)))
+        if calls is not None:
+            ways.append(after)
+        if wrap.written != "always":
+            ways = [wrapped if calls is None else seq(wrapped, maybe(after)), value]
+            if response is not None and calls is not None:
+                ways.append(after)
+        return choice(*ways)
+
+
+def first_piece(fmt: Format, spelling: Spelling) -> str | Token | None:
+    """What calls begin with, for triggers; ``None``: bare."""
+    way = fmt.tools[0]
+    body = way.body
+    opener = way.section_open or way.call_open or (body.name_open if isinstance(body, NamedBody) else None)
+    if opener is None:
+        return None
+    return spelling.pieces(opener.text.strip(WS))[0]
+
+
+_ = (JsonBody, Sequence, Any)

@@ -1,0 +1,402 @@
+"""Calls, as a Format's canonical way writes them: ``Tools`` + the tools of a request → nodes.
+
+Rules of this module:
+
+* Only canonical spellings are written; white space at the outer edge of a marker may be left out, as the parser allows.
+* A name or key that this Format cannot write so that it reads back is a :class:`~.rules.GrammarError`.
+* A string in tags may hold anything but a spelling of what closes it.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..engine.program import CallGrammar
+from ..format import Format, JsonArguments, JsonBody, LiteralArguments, Marker, NamedBody, TaggedArguments, Tools
+from .choose import Tool
+from .rules import (
+    EMPTY,
+    WS,
+    Chars,
+    GrammarError,
+    Json,
+    JsonSchema,
+    Lit,
+    Node,
+    Ref,
+    Repeat,
+    Rules,
+    Scan,
+    Token,
+    choice,
+    maybe,
+    seq,
+    star,
+)
+from .schema import frozen
+from .values import DIGIT, Syntax, Values, members
+from .variants import variants
+
+__all__ = ["ANY_OBJECT", "Calls", "Spelling", "spaces"]
+
+_LETTERS: Final = (("0", "9"), ("A", "Z"), ("a", "z"))
+ANY_OBJECT: Final = frozen({"type": "object"}, "")
+_KEY: Final = re.compile(r"[^\s=:,()\[\]{}\"'<]+")
+_VARIABLE: Final = re.compile(r"\{(\w+)\}")
+_TYPES: Final = ("number", "boolean", "object", "array", "null")
+"""What tags say of a value that is no string."""
+
+
+def spaces(text: str) -> Node:
+    """White space that belongs to a marker: as written, or not at all."""
+    return maybe(text)
+
+
+@dataclass(slots=True)
+class Spelling:
+    """How text is written: literals, and special tokens by id where the vocabulary is known."""
+
+    tokens: Mapping[str, int]
+    _pattern: re.Pattern[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        longest = sorted(self.tokens, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest)) or "(?!)")
+
+    def pieces(self, text: str) -> list[str | Token]:
+        """Literals and tokens in their order."""
+        result: list[str | Token] = []
+        at = 0
+        for found in self._pattern.finditer(text):
+            if found.start() > at:
+                result.append(text[at : found.start()])
+            result.append(Token(found.group(), self.tokens[found.group()]))
+            at = found.end()
+        if at < len(text):
+            result.append(text[at:])
+        return result
+
+    def node(self, text: str) -> Node:
+        return seq(*self.pieces(text))
+
+    def stop(self, marker_text: str, then: Node | None = None, *, keep_lead: bool = False) -> tuple[str | Token, Node]:
+        """A marker that ends free text: what is looked for, and what follows it. White space before the marker is the
+        text's, unless it must be there (``keep_lead``)."""
+        core = marker_text.strip(WS) or marker_text
+        lead = marker_text[: marker_text.index(core)]
+        tail = marker_text[marker_text.index(core) + len(core) :]
+        first, *rest = self.pieces(core)
+        if keep_lead and isinstance(first, str):
+            first = lead + first
+        return first, seq(*rest, tail, then)
+
+
+class Calls:
+    """The calls of one request in one way of writing them."""
+
+    def __init__(
+        self, fmt: Format, way: Tools, grammar: CallGrammar, tools: Sequence[Tool], parallel: bool, spelling: Spelling,
+        rules: Rules,
+    ) -> None:  # fmt: skip
+        self.fmt: Format = fmt
+        self.way: Tools = way
+        self.grammar: CallGrammar = grammar
+        self.tools: Sequence[Tool] = tools
+        self.parallel: bool = parallel
+        self.spelling: Spelling = spelling
+        self.rules: Rules = rules
+        self._literals: Values | None = None
+
+    def opener(self) -> Marker | None:
+        """The marker that calls begin with; ``None``: none at all, they are bare."""
+        body = self.way.body
+        name_open = body.name_open if isinstance(body, NamedBody) else None
+        return self.way.section_open or self.way.call_open or name_open
+
+    def after_opener(self) -> Node:
+        """All calls, from behind the opener on; bare calls: from their first character on."""
+        way = self.way
+        body = way.body
+        name_open = _text(body.name_open) if isinstance(body, NamedBody) else ""
+        first = _text(way.section_open) + _text(way.list_open) + _text(way.call_open) + name_open
+        opener = self.opener()
+        if opener is not None:
+            core = opener.text.strip(WS)
+            first = first[first.index(core) + len(core) :]
+        separator = _text(way.separator) or (", " if way.list_open is not None else "")
+        again = separator + _text(way.call_open) + name_open
+        self.rules.rules["call"] = choice(*(self._call(tool) for tool in self.tools))
+        more = star(self.spelling.node(again), Ref("call")) if self.parallel else EMPTY
+        end = _text(way.list_close) + _text(way.section_close)
+        return seq(self.spelling.node(first), Ref("call"), more, self._end(end))
+
+    def _end(self, text: str) -> Node:
+        core = text.rstrip(WS)
+        return seq(self.spelling.node(core), spaces(text[len(core) :]))
+
+    def _call(self, tool: Tool) -> Node:
+        body = self.way.body
+        inner = self._json_body(tool, body) if isinstance(body, JsonBody) else self._named_body(tool, body)
+        close = _text(self.way.call_close)
+        core = close.rstrip(WS)
+        tail = close[len(core) :]
+        last = self.way.section_close is None and self.way.list_close is None
+        return seq(inner, self.spelling.node(core), spaces(tail) if last else tail)
+
+    # -- JSON objects -------------------------------------------------------------------------------------------
+
+    def _json_body(self, tool: Tool, body: JsonBody) -> Node:
+        arguments = Json(tool.schema if tool.strict else ANY_OBJECT, tool.name)
+        name = json.dumps(tool.name, ensure_ascii=False)
+        if body.name_is_key:
+            return seq("{" + name + ": ", arguments, "}")
+        inner = seq(f'{_quoted(body.name_key)}: {name}, {_quoted(body.arguments_key)}: ', arguments)
+        constants = "".join(f"{_quoted(key)}: {_quoted(value)}, " for key, value in body.constants)
+        outer: Node = inner
+        if body.nested_key is not None:
+            outer = seq(f"{_quoted(body.nested_key)}: {{", inner, "}")
+        if body.id_key is None:
+            return seq("{" + constants, outer, "}")
+        member = seq(f'{_quoted(body.id_key)}: "', self._id(), '"')
+        if "{" in self.fmt.ids:
+            return seq("{" + constants, member, ", ", outer, "}")
+        return seq("{" + constants, outer, maybe(", ", member), "}")
+
+    def _id(self) -> Node:
+        if self.fmt.ids == "alphanumeric9":
+            return Repeat(Chars(_LETTERS), 9, 9)
+        if self.fmt.ids == "{index}":
+            return Repeat(DIGIT, 1, 6)
+        return Repeat(Chars((*_LETTERS, ("_", "_"), ("-", "-"), (".", "."), (":", ":"))), 1, 64)
+
+    # -- names in markers ---------------------------------------------------------------------------------------
+
+    def _named_body(self, tool: Tool, body: NamedBody) -> Node:
+        grammar = self.grammar
+        name = html.escape(tool.name) if body.escape == "xml" else tool.name
+        bad = grammar.name_illegal.search(name)
+        found = grammar.name_ends.find(name, 0)
+        if name != name.strip(WS) or bad is not None or found is not None:
+            what = bad.group() if bad is not None else found.group() if found is not None else " "
+            raise GrammarError(f"tool {tool.name!r}: {what!r} in a name cannot be written in format {self.fmt.name!r}")
+        parts: list[Node | str | None] = []
+        for i, piece in enumerate(_VARIABLE.split(body.name)):
+            if not i % 2:
+                parts.append(piece)
+            elif piece == "name":
+                parts.append(name)
+            elif piece == "index":
+                parts.append(Repeat(DIGIT, 1, 4))
+            else:
+                parts.append(self._id())
+        if body.id_open is not None:
+            parts.append(maybe(self.spelling.node(body.id_open.text), self._id()))
+        if body.name_close is not None:
+            parts.append(self.spelling.node(body.name_close.text))
+        close = self.spelling.node(_text(body.arguments_close))
+        return seq(*parts, self._arguments(tool, body.arguments), close)
+
+    def _arguments(self, tool: Tool, arguments: JsonArguments | TaggedArguments | LiteralArguments) -> Node:
+        if isinstance(arguments, JsonArguments):
+            return Json(tool.schema if tool.strict else ANY_OBJECT, tool.name)
+        if isinstance(arguments, TaggedArguments):
+            return self._tagged(tool, arguments)
+        return self._literal(tool, arguments)
+
+    # -- arguments in tags --------------------------------------------------------------------------------------
+
+    def _tagged(self, tool: Tool, arguments: TaggedArguments) -> Node:
+        values = Values(_PLAIN, self.rules)
+        if not tool.strict:
+            key = seq(Chars((*_LETTERS, ("_", "_"))), Repeat(Chars((*_LETTERS, ("_", "_"), ("-", "-"))), 0, 63))
+            return star(self._argument(arguments, key, True, tool, None))
+        properties, required, more = self._members(tool)
+        fields = [
+            (self._argument(arguments, self._tag_key(tool, key, arguments), schema, tool, key), key in required)
+            for key, schema in properties.items()
+        ]
+        extra = None
+        if more is not False:
+            key = seq(Chars((*_LETTERS, ("_", "_"))), Repeat(Chars((*_LETTERS, ("_", "_"), ("-", "-"))), 0, 63))
+            extra = self._argument(arguments, key, more, tool, None)
+        return seq(*(node if needed else maybe(node) for node, needed in fields), None if extra is None else star(extra))
+
+    def _members(self, tool: Tool) -> tuple[dict[str, Any], frozenset[str], Any]:
+        """Properties, required ones and others of the parameters, references and ``allOf`` at the top resolved."""
+        flat = [s for s in variants(tool.schema.value, tool.schema.value, tool.name) if s is not False]
+        objects = [s for s in flat if isinstance(s, Mapping) and s.get("type", "object") == "object"]
+        if flat and flat[0] is True:
+            return {}, frozenset(), True
+        if len(objects) != 1:
+            raise GrammarError(f"tool {tool.name!r}: 'anyOf' at the top of the parameters cannot be written in tags")
+        for word in objects[0]:
+            if word in _TOP_WEAK:
+                self.rules.notes.append(f"tool {tool.name!r}: '{word}' is not enforced")
+        return members(objects[0], tool.name)
+
+    def _tag_key(self, tool: Tool, key: str, arguments: TaggedArguments) -> Node:
+        grammar = self.grammar
+        written = html.escape(key) if arguments.escape == "xml" else key
+        text = arguments.key.replace("{key}", written)
+        ends = grammar.key_ends.find(text, 0)
+        if not key or key != key.strip(WS) or "\n" in key or ends is not None or grammar.key.split(text)["key"] != written:
+            raise GrammarError(
+                f"tool {tool.name!r}: the parameter name {key!r} cannot be written in format {self.fmt.name!r}"
+            )
+        return Lit(written)
+
+    def _argument(
+        self, arguments: TaggedArguments, key: Node, schema: Any, tool: Tool, name: str | None
+    ) -> Node:
+        """One argument in its tags. With an attribute that says the type, one way per type."""
+        ways: list[Node] = []
+        plain, others, begins_not = self._value_ways(schema, tool, name)
+        attributes = [v for v in _VARIABLE.findall(arguments.key) if v != "key"]
+        if plain is not None:
+            text = self._value(arguments, plain, begins_not if not attributes else "")
+            ways.append(seq(self._key_tag(arguments, key, {"string": "true", "type": "string"}), text))
+        if others:
+            groups: dict[str, list[Node]] = {}
+            for kind, node in others:
+                groups.setdefault(kind if "type" in attributes else "", []).append(node)
+            for kind, nodes in groups.items():
+                tag = self._key_tag(arguments, key, {"string": "false", "type": kind})
+                ways.append(seq(tag, self._value(arguments, choice(*nodes), "")))
+        return choice(*ways)
+
+    def _key_tag(self, arguments: TaggedArguments, key: Node, said: Mapping[str, str]) -> Node:
+        parts: list[Node | str] = [self.spelling.node(arguments.key_open.text)]
+        for i, piece in enumerate(_VARIABLE.split(arguments.key)):
+            parts.append(piece if not i % 2 else key if piece == "key" else said.get(piece, ""))
+        parts.append(self.spelling.node(arguments.key_close.text))
+        if arguments.value_open is not None:
+            parts.append(self.spelling.node(arguments.value_open.text))
+        return seq(*parts)
+
+    def _value(self, arguments: TaggedArguments, value: Node | None, begins_not: str) -> Node:
+        close = arguments.value_close
+        if isinstance(value, Scan):
+            # Free text: up to the close, and holding no spelling of it.
+            stop = self.spelling.stop(close.text, keep_lead=True)
+            return Scan(close.spellings, (stop,), begins_not=begins_not)
+        return seq(value, self.spelling.node(close.text))
+
+    def _value_ways(
+        self, schema: Any, tool: Tool, name: str | None
+    ) -> tuple[Node | None, list[tuple[str, Node]], str]:
+        """(text, (type, JSON) …, what text may not begin with): how a value of this schema may be written."""
+        free = False
+        words: list[str] = []
+        others: list[tuple[str, Node]] = []
+        begins_not = ""
+        where = tool.name
+        for part in variants(schema, tool.schema.value, where):
+            if part is True:
+                free = True
+                if name is None:
+                    # Nothing is known: text, and where the tag says its type, any JSON of that type.
+                    others += [(kind, Json(frozen({"type": kind}, where), where)) for kind in _TYPES]
+                continue
+            if part is False or not isinstance(part, Mapping):
+                continue
+            if "const" in part or "enum" in part:
+                for value in [part["const"]] if "const" in part else part["enum"]:
+                    if isinstance(value, str):
+                        words.append(value)
+                    else:
+                        others.append((_kind(value), Lit(json.dumps(value, ensure_ascii=False))))
+                continue
+            kind = part.get("type")
+            if kind == "string":
+                free = True
+                for word in ("pattern", "format", "minLength", "maxLength"):
+                    if word in part:
+                        self.rules.notes.append(f"tool {where!r}: '{word}' is not enforced (text in tags)")
+                continue
+            word = "number" if kind == "integer" else str(kind)
+            others.append((word, Json(_with_definitions(part, tool.schema.value, where), where)))
+            begins_not += "{" if kind == "object" else "[" if kind == "array" else ""
+        plain: Node | None = None
+        if free:
+            plain = Scan()
+        elif words:
+            plain = choice(*(self._word(word, tool) for word in words))
+        return plain, others, begins_not
+
+    def _word(self, word: str, tool: Tool) -> Node:
+        arguments = self.way.body.arguments if isinstance(self.way.body, NamedBody) else None
+        assert isinstance(arguments, TaggedArguments)
+        written = html.escape(word) if arguments.escape == "xml" else word
+        if self.grammar.value_ends.find(written, 0) is not None:
+            raise GrammarError(f"tool {tool.name!r}: 'enum' holds {word!r}, which closes the value")
+        return Lit(written)
+
+    # -- arguments as literals ----------------------------------------------------------------------------------
+
+    def _literal(self, tool: Tool, arguments: LiteralArguments) -> Node:
+        values = self._literal_values(arguments)
+        separator = Lit(arguments.separator)
+        open_, close = arguments.open, arguments.close
+        key = values.any_key() if not values.syntax.quoted_keys else Values(_BARE_KEYS, self.rules).any_key()
+        if not tool.strict:
+            member = seq(key, arguments.assign, values.any())
+            return seq(open_, maybe(member, star(separator, member)), close)
+        properties, required, more = self._members(tool)
+        fields = []
+        for name, schema in properties.items():
+            if _KEY.fullmatch(name) is None:
+                raise GrammarError(
+                    f"tool {tool.name!r}: the parameter name {name!r} cannot be written in format {self.fmt.name!r}"
+                )
+            value = values.value(schema, tool.schema.value, tool.name, f"/{name}")
+            fields.append((values.share(seq(name, arguments.assign, value)), name in required))
+        extra = None
+        if more is not False:
+            extra = seq(key, arguments.assign, values.value(more, tool.schema.value, tool.name, "/*"))
+        return seq(open_, values.separated(fields, separator, extra), close)
+
+    def _literal_values(self, arguments: LiteralArguments) -> Values:
+        if self._literals is None:
+            quote = arguments.quotes[0]
+            escapes = "'\"\\nrtbf" if arguments.escapes and len(quote) == 1 else ""
+            syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, hexadecimal=True)
+            self._literals = Values(syntax, self.rules)
+        return self._literals
+
+
+_PLAIN: Final = Syntax("json")
+_BARE_KEYS: Final = Syntax("bare", quoted_keys=False)
+_TOP_WEAK: Final = frozenset(
+    ("minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas",
+     "dependencies", "not", "if", "then", "else", "unevaluatedProperties")
+)  # fmt: skip
+_ = Callable
+
+
+def _text(marker: Marker | None) -> str:
+    return "" if marker is None else marker.text
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else "array" if isinstance(value, list | tuple) else "object"
+
+
+def _with_definitions(part: Mapping[str, Any], root: Any, tool: str) -> JsonSchema:
+    """A part of a document as a document: with the definitions that its references need."""
+    if isinstance(root, Mapping) and '"$ref"' in frozen(part, tool).key:
+        kept = {word: root[word] for word in ("$defs", "definitions") if word in root}
+        return frozen({**part, **kept}, tool)
+    return frozen(part, tool)

@@ -1,0 +1,100 @@
+"""Messages with headers (gpt-oss, Functionary 3.2) → rules.
+
+Rules of this module:
+
+* A turn is [reasoning message] then a content message, calls, or a preamble and calls; the generation prompt has
+  opened the first message, and the last one's close is the end of the turn.
+* Headers are written in the one order that the renderer writes them in.
+"""
+
+from __future__ import annotations
+
+from ..engine.compiler import compile_format
+from ..format import Channels, Format
+from .build import SPACES, Options, excluded
+from .calls import ANY_OBJECT, Spelling
+from .choose import Tool
+from .rules import EMPTY, GrammarError, Json, Node, Ref, Rules, Scan, choice, maybe, seq, star
+
+__all__ = ["build_channels"]
+
+
+def build_channels(fmt: Format, channels: Channels, options: Options, spelling: Spelling) -> Rules:
+    """The grammar of one request for a Format with channels.
+
+    Raises:
+        GrammarError: a tool name that no header can hold; reasoning where there is none.
+    """
+    return _Build(fmt, channels, options, spelling).rules
+
+
+class _Build:
+    def __init__(self, fmt: Format, channels: Channels, options: Options, spelling: Spelling) -> None:
+        self.fmt = fmt
+        self.channels = channels
+        self.options = options
+        self.spelling = spelling
+        self.excludes = excluded(compile_format(fmt), 0)
+        self.rules = Rules(EMPTY)
+        self.rules.rules["answer"] = self._answer()
+        self.rules.root = self._root()
+
+    def _root(self) -> Node:
+        answer: Node = Ref("answer")
+        channels = self.channels
+        if not channels.reasoning or self.options.start == "off":
+            return answer
+        inside = self._message(answer)
+        if self.options.start == "open":
+            return inside
+        return choice(seq(self._header(channels.reasoning[0]), inside), answer)
+
+    def _message(self, then: Node) -> Node:
+        """The text of a message that another follows, and that one."""
+        channels = self.channels
+        joint = self.spelling.node(channels.open.text + channels.role)
+        if channels.close is None:
+            return Scan(self.excludes, (self.spelling.stop(channels.open.text, seq(channels.role, then)),))
+        return Scan(self.excludes, (self.spelling.stop(channels.close.text, seq(joint, then)),))
+
+    def _answer(self) -> Node:
+        channels = self.channels
+        choice_ = self.options.choice
+        response = self.options.response
+        text: Node = Scan(self.excludes, ends=True) if response is None else seq(SPACES, Json(response))
+        content = seq(self._header(channels.content[0]), text)
+        if choice_.mode == "none":
+            return content
+        self.rules.rules["call"] = choice(*(self._call(tool) for tool in choice_.tools))
+        closed = channels.close if channels.call_close is None else channels.call_close
+        close = "" if closed is None else closed.text
+        calls: Node = Ref("call")
+        if self.options.parallel:
+            again = self.spelling.node(close + channels.open.text + channels.role)
+            calls = seq(calls, star(again, Ref("call")))
+        self.rules.rules["calls"] = seq(calls, maybe(self.spelling.node(close)))
+        calls = Ref("calls")
+        if choice_.mode == "required":
+            return calls
+        preamble = seq(self._header(channels.preamble or channels.content[0]), self._message(calls))
+        return choice(content, preamble, calls) if response is None else choice(content, calls)
+
+    def _header(self, channel: str) -> Node:
+        channels = self.channels
+        opened = "" if channels.channel is None else channels.channel.text
+        return self.spelling.node(opened + channel + channels.body.text)
+
+    def _call(self, tool: Tool) -> Node:
+        channels = self.channels
+        name = tool.name
+        bad = any(c.isspace() or c in "<>{}()[]\"'`,;=" for c in name)
+        if bad or (channels.recipient is None and name in (*channels.content, *channels.reasoning)):
+            raise GrammarError(f"tool {name!r}: the name cannot be written in format {self.fmt.name!r}")
+        parts = ""
+        if channels.channel is not None and channels.call_channel is not None:
+            parts += channels.channel.text + channels.call_channel
+        parts += ("" if channels.recipient is None else channels.recipient.text) + channels.namespace + name
+        if channels.constraint is not None and channels.call_constraint is not None:
+            parts += channels.constraint.text + channels.call_constraint
+        header = self.spelling.node(parts + channels.body.text)
+        return seq(header, Json(tool.schema if tool.strict else ANY_OBJECT, name))

@@ -1,0 +1,140 @@
+"""Rules → GBNF (llama.cpp), which xgrammar's EBNF reads as well.
+
+Rules of this module:
+
+* Free text is written as the states of its automaton; JSON by :mod:`~.values`, because the converter in the
+  ``xllamacpp`` wheel writes Lark, not GBNF.
+* Rule names hold letters, digits and dashes; each rule stands on a line of its own.
+"""
+
+from __future__ import annotations
+
+from .automaton import automaton
+from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
+from .values import JSON, Values
+
+__all__ = ["write", "write_sub"]
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_CLASS_ESCAPES = {"\\": "\\\\", "]": "\\]", "[": "\\[", "^": "\\^", "-": "\\-", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def write(rules: Rules) -> str:
+    """The grammar as GBNF text. Adds to ``rules.notes`` what had to be weakened."""
+    return _Writer(rules, classic=True).text(rules.root)
+
+
+def write_sub(node: Node, rules: Rules) -> str:
+    """One node and what it refers to, as a grammar of its own in xgrammar's EBNF."""
+    return _Writer(rules, classic=False).text(node)
+
+
+class _Writer:
+    def __init__(self, rules: Rules, *, classic: bool) -> None:
+        self.rules = rules
+        self.classic = classic
+        self.values = Values(JSON, rules)
+        self.lines: dict[str, str] = {}
+        self.names: dict[Node, str] = {}
+        self.wanted: list[str] = []
+
+    def text(self, root: Node) -> str:
+        self.lines["root"] = ""
+        self.lines["root"] = self.node(root)
+        done: set[str] = set()
+        while self.wanted:
+            name = self.wanted.pop()
+            if name not in done:
+                done.add(name)
+                self.lines[name] = self.node(self.rules.rules[name])
+        return "".join(f"{name} ::= {body}\n" for name, body in self.lines.items())
+
+    def node(self, node: Node, inner: bool = False) -> str:
+        """``inner``: what stands there must hold together."""
+        if isinstance(node, Lit):
+            return literal(node.text)
+        if isinstance(node, Seq):
+            if not node.items:
+                return '""'
+            body = " ".join(self.node(n, True) for n in node.items)
+            return f"({body})" if inner and len(node.items) > 1 else body
+        if isinstance(node, Choice):
+            body = " | ".join(self.node(n) for n in node.items)
+            return f"({body})" if inner else body
+        if isinstance(node, Repeat):
+            if isinstance(node.item, Repeat):
+                return f"({self.node(node.item)}){_count(node)}"
+            return self.node(node.item, True) + _count(node)
+        if isinstance(node, Chars):
+            return characters(node)
+        if isinstance(node, Ref):
+            self.wanted.append(node.name)
+            return node.name
+        if isinstance(node, Token):
+            return f"<[{node.id}]>"
+        if isinstance(node, Json):
+            return self.node(self.values.value(node.schema.value, node.schema.value, node.tool), inner)
+        return self.scan(node)
+
+    def scan(self, scan: Scan) -> str:
+        known = self.names.get(scan)
+        if known is not None:
+            return known
+        number = len(self.names)
+        name = self.names[scan] = f"text-{number}"
+        states, start = automaton(scan)
+        tokens = [f"{self.node(stop)} {self.node(then, True)}" for stop, then in scan.stops if isinstance(stop, Token)]
+        follow: dict[Node, str] = {}
+        for stop, then in scan.stops:
+            if not isinstance(stop, Token) and then != EMPTY:
+                follow[then] = f"{name}-then-{len(follow)}"
+                self.lines[follow[then]] = self.node(then)
+
+        def label(state: int) -> str:
+            return name if state == start else f"{name}-{state}"
+
+        for i, state in enumerate(states):
+            ways: list[str] = []
+            taken: list[str] = list(state.dead)
+            for target, letters in state.moves.items():
+                ways.append(f"{letter_class(letters)} {label(target)}")
+                taken += letters
+            for letter, then in state.stops:
+                ways.append(f"{literal(letter)} {follow[then]}" if then in follow else literal(letter))
+                taken.append(letter)
+            ways.append(f"{letter_class(taken, negated=True)} {label(0)}")
+            ways += tokens
+            if scan.ends:
+                ways.append('""')
+            self.lines[label(i)] = " | ".join(ways)
+        if start == 0:
+            return name
+        return name
+
+
+def _count(node: Repeat) -> str:
+    least, most = node.least, node.most
+    if most is None:
+        return "*" if least == 0 else "+" if least == 1 else f"{{{least},}}"
+    if (least, most) == (0, 1):
+        return "?"
+    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
+
+
+def literal(text: str) -> str:
+    return '"' + "".join(_ESCAPES.get(c) or (c if c >= " " and c != "\x7f" else f"\\x{ord(c):02X}") for c in text) + '"'
+
+
+def _letter(c: str) -> str:
+    return _CLASS_ESCAPES.get(c) or (c if c >= " " and c != "\x7f" else f"\\x{ord(c):02X}")
+
+
+def letter_class(letters: list[str], *, negated: bool = False) -> str:
+    if negated and not letters:
+        return "[^\\x00]"
+    return f"[{'^' if negated else ''}{''.join(map(_letter, sorted(set(letters))))}]"
+
+
+def characters(node: Chars) -> str:
+    body = "".join(_letter(a) if a == b else f"{_letter(a)}-{_letter(b)}" for a, b in node.ranges)
+    return f"[{'^' if node.negated else ''}{body}]"

@@ -1,0 +1,190 @@
+"""Rules → Lark, as llguidance reads it.
+
+Rules of this module:
+
+* JSON is ``%json``: llguidance's own schema engine.
+* llguidance reads text with a lexer, and a lexeme takes all it can: free text that ends at a literal is a lazy lexeme
+  with that literal inside, free text that just ends is a greedy one.
+* Whatever is regular (literals, characters, repetitions) becomes one terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from .rules import EMPTY, WS, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
+from .schema import enforced
+
+__all__ = ["write"]
+
+_ANY = "/(?s:.*)/"
+
+
+def write(rules: Rules) -> str:
+    """The grammar as Lark text. Adds to ``rules.notes`` what had to be weakened."""
+    return _Writer(rules).text()
+
+
+class _Writer:
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.lines: dict[str, str] = {}
+        self.shared: dict[Node | str, str] = {}
+        self.wanted: list[str] = []
+
+    def text(self) -> str:
+        self.lines["start"] = self.node(self.rules.root)
+        done: set[str] = set()
+        while self.wanted:
+            name = self.wanted.pop()
+            if name not in done:
+                done.add(name)
+                self.lines[_name(name)] = self.node(self.rules.rules[name])
+        return "%llguidance {}\n" + "".join(f"{name}: {body}\n" for name, body in self.lines.items())
+
+    def node(self, node: Node, inner: bool = False) -> str:
+        if isinstance(node, Lit):
+            return literal(node.text)
+        if isinstance(node, Ref):
+            self.wanted.append(node.name)
+            return _name(node.name)
+        if isinstance(node, Token):
+            return f"<[{node.id}]>"
+        if isinstance(node, Json):
+            return self.json(node)
+        if isinstance(node, Scan):
+            return self.scan(node)
+        pattern = regex(node)
+        if pattern is not None:
+            return self.terminal(pattern)
+        if isinstance(node, Seq):
+            body = " ".join(self.node(n, True) for n in node.items)
+            return f"({body})" if inner and len(node.items) > 1 else body
+        if isinstance(node, Choice):
+            body = " | ".join(self.node(n) for n in node.items)
+            return f"({body})" if inner else body
+        assert isinstance(node, Repeat)
+        return f"({self.node(node.item)}){_count(node)}"
+
+    def terminal(self, pattern: str) -> str:
+        if pattern == "":
+            return '""'
+        name = self.shared.get(pattern)
+        if name is None:
+            name = self.shared[pattern] = f"T{len(self.shared)}"
+            self.lines[name] = _slashed(pattern)
+        return name
+
+    def json(self, node: Json) -> str:
+        name = self.shared.get(node)
+        if name is None:
+            name = self.shared[node] = f"json_{len(self.shared)}"
+            schema = enforced(node.schema, node.tool, "lark", self.rules.notes)
+            self.lines[name] = "%json " + json.dumps(schema, ensure_ascii=False)
+        return name
+
+    def scan(self, scan: Scan) -> str:
+        known = self.shared.get(scan)
+        if known is not None:
+            return known
+        name = self.shared[scan] = f"text_{len(self.shared)}"
+        ways: list[str] = []
+        for i, (stop, then) in enumerate(scan.stops):
+            follows = "" if then == EMPTY else " " + self.node(then, True)
+            if isinstance(stop, Token):
+                ways.append(f"{self.plain(scan)} <[{stop.id}]>{follows}")
+                continue
+            # Before the first stop there is none of the other stops either.
+            others = [s for s, _ in scan.stops if isinstance(s, str) and s != stop]
+            head = f"{name}_to_{i}"
+            body = _without((*scan.excludes, *others), scan.begins_not, stop)
+            self.lines[f"{name.upper()}_TO_{i}"] = f"{body} {literal(stop)}"
+            self.lines[f"{head}[lazy]"] = f"{name.upper()}_TO_{i}"
+            ways.append(head + follows)
+        if scan.ends:
+            ways.append(self.plain(scan))
+        self.lines[name] = " | ".join(ways)
+        return name
+
+    def plain(self, scan: Scan) -> str:
+        """Text with no stop in it."""
+        stops = [s for s, _ in scan.stops if isinstance(s, str)]
+        body = _without(tuple(dict.fromkeys((*scan.excludes, *stops))), scan.begins_not, "")
+        name = self.shared.get(body)
+        if name is None:
+            name = self.shared[body] = f"TEXT_{len(self.shared)}"
+            self.lines[name] = body
+        return name
+
+
+def _without(excludes: tuple[str, ...], begins_not: str, stop: str) -> str:
+    """Text that holds none of the literals. One that the stop itself ends with is in no text before the stop."""
+    parts = [_ANY]
+    if excludes:
+        held = "|".join(re.escape(e) for e in excludes if e != stop or not stop)
+        if held:
+            parts.append("~" + _slashed(f"(?s:.*)({_unescape(held)})(?s:.*)"))
+    if begins_not:
+        first = r"[ \t\r\n]*[" + _in_class(begins_not) + "](?s:.*)"
+        parts.append("~" + _slashed(first))
+    return parts[0] if len(parts) == 1 else "(" + " & ".join(parts) + ")"
+
+
+def regex(node: Node) -> str | None:
+    """A regular node as a regular expression; ``None`` if it is not regular."""
+    if isinstance(node, Lit):
+        return _unescape(re.escape(node.text))
+    if isinstance(node, Chars):
+        body = "".join(_in_class(a) if a == b else f"{_in_class(a)}-{_in_class(b)}" for a, b in node.ranges)
+        return f"[{'^' if node.negated else ''}{body}]"
+    if isinstance(node, Seq | Choice):
+        parts = [regex(n) for n in node.items]
+        if any(p is None for p in parts):
+            return None
+        joined = ("" if isinstance(node, Seq) else "|").join(p or "" for p in parts)
+        return joined if isinstance(node, Seq) else f"({joined})"
+    if isinstance(node, Repeat):
+        inner = regex(node.item)
+        return None if inner is None else f"({inner}){_count(node)}"
+    return None
+
+
+def _count(node: Repeat) -> str:
+    least, most = node.least, node.most
+    if most is None:
+        return "*" if least == 0 else "+" if least == 1 else f"{{{least},}}"
+    return "?" if (least, most) == (0, 1) else f"{{{least},{most}}}"
+
+
+def _unescape(pattern: str) -> str:
+    """Python escapes a few characters that Rust's regex crate does not know as escapes."""
+    return re.sub(r"\\([ \"'<>/\n\t\r=:,!@%`])", lambda m: {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(m[1], m[1]), pattern)
+
+
+def _in_class(text: str) -> str:
+    named = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    result = ""
+    for c in text:
+        if c in "\\]^-[&~":
+            result += "\\" + c
+        elif c < " " or c == "\x7f":
+            result += named.get(c) or f"\\x{ord(c):02x}"
+        else:
+            result += c
+    return result
+
+
+def _slashed(pattern: str) -> str:
+    return "/" + re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern) + "/"
+
+
+def literal(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _name(name: str) -> str:
+    return name.replace("-", "_")
+
+
+_ = WS

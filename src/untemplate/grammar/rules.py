@@ -1,0 +1,194 @@
+"""Rules: what an output may be, before any dialect writes it down.
+
+Rules of this module:
+
+* A node is a value: frozen, comparable, without a dialect. ``build`` makes nodes from a Format, the writers (``gbnf``,
+  ``lark``, ``structural_tag``) only write them.
+* Free text is always a :class:`Scan`: text, what it may not hold, and what it ends at. A writer never has to guess
+  where text ends.
+* JSON is a node of its own (:class:`Json`): dialects with a JSON-schema engine use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+__all__ = [
+    "EMPTY",
+    "WS",
+    "Chars",
+    "Choice",
+    "GrammarError",
+    "Json",
+    "Lit",
+    "Node",
+    "Ref",
+    "Repeat",
+    "Rules",
+    "Scan",
+    "Seq",
+    "Token",
+    "choice",
+    "maybe",
+    "seq",
+    "star",
+    "walk",
+]
+
+WS: Final = " \t\r\n"
+
+
+class GrammarError(ValueError):
+    """A grammar that cannot be made. The message names the tool, and the keyword or name that is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """This text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One special token. ``text`` is how it is spelled."""
+
+    text: str
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character of ``ranges`` (inclusive), or, ``negated``, one of none of them."""
+
+    ranges: tuple[tuple[str, str], ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    item: Node
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A named rule of :attr:`Rules.rules`; it may refer to itself."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A JSON value that ``schema`` allows. ``tool`` is for messages."""
+
+    schema: JsonSchema
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Text that holds none of ``excludes``, up to the first of the ``stops``, which is consumed; what follows is the
+    node beside it. Each stop is a literal or a special token. With ``ends`` the text may also simply end."""
+
+    excludes: tuple[str, ...] = ()
+    stops: tuple[tuple[str | Token, Node], ...] = ()
+    ends: bool = False
+    begins_not: str = ""
+    """Characters that the text may not begin with, white space aside."""
+
+
+Node = Lit | Token | Chars | Seq | Choice | Repeat | Ref | Json | Scan
+
+EMPTY: Final = Seq(())
+
+
+class JsonSchema:
+    """A schema as a value: equal where its JSON is, hashable."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Mapping[str, Any] | bool, key: str) -> None:
+        self.value: Mapping[str, Any] | bool = value
+        self.key: str = key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JsonSchema) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"JsonSchema({self.key})"
+
+
+@dataclass(slots=True)
+class Rules:
+    """A whole grammar: where it begins, the named rules, and what was weakened on the way."""
+
+    root: Node
+    rules: dict[str, Node] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def seq(*items: Node | str | None) -> Node:
+    """A sequence, flat, neighbouring literals joined. ``None`` and empty parts fall away."""
+    flat: list[Node] = []
+    for item in items:
+        if item is None or item == "":
+            continue
+        node: Node = Lit(item) if isinstance(item, str) else item
+        for part in node.items if isinstance(node, Seq) else (node,):
+            if isinstance(part, Lit) and flat and isinstance(flat[-1], Lit):
+                flat[-1] = Lit(flat[-1].text + part.text)
+            else:
+                flat.append(part)
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def choice(*items: Node) -> Node:
+    """An alternative, flat, each way once."""
+    flat: dict[Node, None] = {}
+    for item in items:
+        for part in item.items if isinstance(item, Choice) else (item,):
+            flat[part] = None
+    ways = tuple(flat)
+    return ways[0] if len(ways) == 1 else Choice(ways)
+
+
+def maybe(*items: Node | str | None) -> Node:
+    """A sequence that may be left out."""
+    node = seq(*items)
+    return node if node == EMPTY else Repeat(node, 0, 1)
+
+
+def star(*items: Node | str | None) -> Node:
+    """A sequence, any number of times."""
+    return Repeat(seq(*items))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all that it holds; references are not followed."""
+    todo = [node]
+    while todo:
+        here = todo.pop()
+        yield here
+        if isinstance(here, Seq | Choice):
+            todo.extend(here.items)
+        elif isinstance(here, Repeat):
+            todo.append(here.item)
+        elif isinstance(here, Scan):
+            todo.extend(then for _, then in here.stops)

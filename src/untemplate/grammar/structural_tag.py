@@ -1,0 +1,103 @@
+"""Rules → structural tag (xgrammar), as a JSON value.
+
+Rules of this module:
+
+* JSON is ``json_schema``, free text ``any_text``, ``tag`` or ``dispatch``: xgrammar's own words.
+* What structural tags have no word for (recursion, text that may not begin in some way) is a ``grammar``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .gbnf import write_sub
+from .lark import regex
+from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token, walk
+from .schema import enforced
+
+__all__ = ["write"]
+
+
+def write(rules: Rules) -> dict[str, Any]:
+    """The grammar as a structural tag. Adds to ``rules.notes`` what had to be weakened."""
+    return {"type": "structural_tag", "format": _Writer(rules).node(rules.root)}
+
+
+class _Writer:
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.schemas: dict[Json, Any] = {}
+
+    def node(self, node: Node) -> dict[str, Any]:
+        if isinstance(node, Lit):
+            return {"type": "const_string", "value": node.text}
+        if isinstance(node, Token):
+            return {"type": "token", "token": node.id}
+        if isinstance(node, Json):
+            if node not in self.schemas:
+                self.schemas[node] = enforced(node.schema, node.tool, "structural_tag", self.rules.notes)
+            return {"type": "json_schema", "json_schema": self.schemas[node]}
+        if isinstance(node, Scan):
+            return self.scan(node)
+        if isinstance(node, Ref):
+            if self._recursive(node.name):
+                return {"type": "grammar", "grammar": write_sub(node, self.rules)}
+            return self.node(self.rules.rules[node.name])
+        pattern = regex(node)
+        if pattern is not None:
+            return {"type": "regex", "pattern": pattern} if pattern else {"type": "const_string", "value": ""}
+        if isinstance(node, Chars):
+            return {"type": "grammar", "grammar": write_sub(node, self.rules)}
+        if isinstance(node, Seq):
+            return {"type": "sequence", "elements": [self.node(n) for n in node.items]}
+        if isinstance(node, Choice):
+            return {"type": "or", "elements": [self.node(n) for n in node.items]}
+        assert isinstance(node, Repeat)
+        inner = self.node(node.item)
+        if (node.least, node.most) == (0, 1):
+            return {"type": "optional", "content": inner}
+        if node.most is None and node.least < 2:
+            return {"type": "plus" if node.least else "star", "content": inner}
+        most = -1 if node.most is None else node.most
+        return {"type": "repeat", "min": node.least, "max": most, "content": inner}
+
+    def scan(self, scan: Scan) -> dict[str, Any]:
+        if scan.begins_not:
+            # The words of structural tags cannot say how text may not begin.
+            return {"type": "grammar", "grammar": write_sub(scan, self.rules)}
+        literals = [(stop, then) for stop, then in scan.stops if isinstance(stop, str)]
+        tokens = [(stop, then) for stop, then in scan.stops if isinstance(stop, Token)]
+        ways: list[dict[str, Any]] = []
+        if literals and scan.ends:
+            rules = [[stop, self.node(then)] for stop, then in literals]
+            excludes = [e for e in scan.excludes if not any(e in stop for stop, _ in literals)]
+            ways.append({"type": "dispatch", "rules": rules, "loop": False, "excludes": excludes})
+        elif literals:
+            for stop, then in literals:
+                excludes = [e for e in scan.excludes if e != stop]
+                text = {"type": "any_text", "excludes": excludes}
+                tag: dict[str, Any] = {"type": "tag", "begin": "", "content": text, "end": stop}
+                ways.append(self._then(tag, then))
+        elif scan.ends:
+            ways.append({"type": "any_text", "excludes": list(scan.excludes)})
+        for token, then in tokens:
+            text = {"type": "any_text", "excludes": list(scan.excludes)}
+            ways.append(self._then({"type": "sequence", "elements": [text, self.node(token)]}, then))
+        return ways[0] if len(ways) == 1 else {"type": "or", "elements": ways}
+
+    def _then(self, first: dict[str, Any], then: Node) -> dict[str, Any]:
+        return first if then == EMPTY else {"type": "sequence", "elements": [first, self.node(then)]}
+
+    def _recursive(self, name: str) -> bool:
+        """Whether a rule leads back to itself."""
+        seen: set[str] = set()
+        todo = [name]
+        while todo:
+            for node in walk(self.rules.rules[todo.pop()]):
+                if isinstance(node, Ref):
+                    if node.name == name:
+                        return True
+                    if node.name not in seen:
+                        seen.add(node.name)
+                        todo.append(node.name)
+        return False

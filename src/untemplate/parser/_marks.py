@@ -1,0 +1,168 @@
+"""Where reasoning begins and ends in token ids.
+
+Rules of this module:
+
+* What came before the last turn start is somebody else's. The state after it, or the output's own start state, is
+  where reading begins, and the first close decides.
+* A marker that is one token is found by its id only; any other by the text of the ids.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Final, final
+
+from ._vocabulary import Vocabulary
+
+__all__ = ["Marks"]
+
+_TAIL: Final = 64
+"""Ids at the end of a prompt that are looked at where no turn start is known."""
+
+
+@final
+class Marks:
+    """The markers of reasoning, for one vocabulary.
+
+    Args:
+        known: the vocabulary.
+        opens, closes: spellings of what begins and ends reasoning.
+        turn_starts: spellings of what begins an assistant turn in a prompt.
+        special: tokens that stand for themselves.
+        turn_opens: whether reasoning is open where a turn starts.
+        repeats: whether reasoning may open again behind its close.
+    """
+
+    def __init__(
+        self,
+        known: Vocabulary,
+        *,
+        opens: Iterable[str] = (),
+        closes: Iterable[str] = (),
+        turn_starts: Iterable[str] = (),
+        special: Iterable[str] = (),
+        turn_opens: bool = False,
+        repeats: bool = False,
+    ) -> None:
+        self._opens = tuple(opens)
+        self._closes = tuple(closes)
+        self._turn_starts = tuple(turn_starts)
+        self._turn_opens = turn_opens
+        self._repeats = repeats
+        self._vocab = known.ids
+        _, self._table = known.table(special)
+
+    def is_end(self, ids: Sequence[int], opened: bool) -> bool:
+        """Whether reasoning is over after these ids. ``opened``: whether an output begins inside it."""
+        ids, opened = self._output(ids, opened)
+        for _, _, opens in self._find(ids):
+            if not opens:
+                return True
+            opened = True
+        return not opened
+
+    def ends_in(self, ids: Sequence[int], new: int) -> bool:
+        """Whether a close ends in the last ``new`` ids."""
+        # A marker of several tokens may have begun before them: it has no more tokens than characters.
+        back = max(map(len, self._closes), default=1) - 1
+        first = max(0, len(ids) - new - back)
+        return any(not opens and first + end > len(ids) - new for _, end, opens in self._find(ids[first:]))
+
+    def content(self, ids: Sequence[int], opened: bool) -> list[int]:
+        """The ids behind the first close; all of them where there is no reasoning, none where it does not end."""
+        ids, opened = self._output(ids, opened)
+        for _, end, opens in self._find(ids):
+            if not opens:
+                return list(ids[end:])
+            opened = True
+        return [] if opened else list(ids)
+
+    def count(self, ids: Sequence[int], opened: bool) -> int:
+        """How many ids stand inside reasoning, its markers aside. A second opening marker inside is text."""
+        ids, opened = self._output(ids, opened)
+        since = 0 if opened else -1
+        total = 0
+        for begin, end, opens in self._find(ids):
+            if opens and since < 0:
+                since = end
+            elif not opens and since >= 0:
+                total += begin - since
+                since = -1
+                if not self._repeats:
+                    return total
+        return total if since < 0 else total + len(ids) - since
+
+    def opened_by(self, prompt_ids: Sequence[int]) -> bool | None:
+        """Whether a prompt leaves reasoning open; ``None``: it does not say."""
+        turn = self._turn(prompt_ids)
+        if turn >= 0:
+            opened = self._turn_opens
+            for _, _, opens in self._find(prompt_ids[turn:]):
+                opened = opens
+            return opened
+        # No turn start: only the very end of a prompt can be trusted not to be the user's.
+        last = list(prompt_ids[-_TAIL:])
+        while last and not (self._table.bytes_of(last[-1]) or b"?").strip():
+            last.pop()
+        found = self._find(last)
+        return found[-1][2] if found and found[-1][1] == len(last) else None
+
+    def _output(self, ids: Sequence[int], opened: bool) -> tuple[Sequence[int], bool]:
+        turn = self._turn(ids)
+        return (ids, opened) if turn < 0 else (ids[turn:], self._turn_opens)
+
+    def _turn(self, ids: Sequence[int]) -> int:
+        """Index of the first id behind the last turn start; -1 if there is none."""
+        best = -1
+        for literal in self._turn_starts:
+            wanted = literal.encode("utf-8", "surrogatepass")
+            lead = self._lead(literal)
+            for at in range(len(ids) - 1, best, -1):
+                # A special token at its beginning must be one: somebody may have spelled it.
+                if (ids[at] != lead) if lead >= 0 else not wanted.startswith(self._table.bytes_of(ids[at]) or b"?"):
+                    continue
+                size, end = 0, at
+                while size < len(wanted) and end < len(ids):
+                    size += len(self._table.bytes_of(ids[end]) or b"")
+                    end += 1
+                if b"".join(self._table.bytes_of(i) or b"" for i in ids[at:end]).startswith(wanted):
+                    best = max(best, end)
+                    break
+        return best
+
+    def _lead(self, literal: str) -> int:
+        """The id of the special token that a literal begins with; -1: of none."""
+        for size in range(len(literal), 2, -1):
+            if literal[0] in "<[" and literal[size - 1] in ">]" and literal[:size] in self._vocab:
+                return self._vocab[literal[:size]]
+        return -1
+
+    def _find(self, ids: Sequence[int]) -> list[tuple[int, int, bool]]:
+        """(begin, end, whether it opens) of each marker, in order, in ids."""
+        single: dict[int, bool] = {}
+        spelled: list[tuple[bytes, bool]] = []
+        for literals, opens in ((self._opens, True), (self._closes, False)):
+            for literal in literals:
+                if literal in self._vocab:
+                    single[self._vocab[literal]] = opens
+                else:
+                    spelled.append((literal.encode("utf-8", "surrogatepass"), opens))
+        found = [(at, at + 1, single[token]) for at, token in enumerate(ids) if token in single]
+        if spelled:
+            found += self._spelled(ids, spelled)
+            found.sort()
+        return found
+
+    def _spelled(self, ids: Sequence[int], literals: list[tuple[bytes, bool]]) -> list[tuple[int, int, bool]]:
+        pieces = [self._table.bytes_of(token) or b"" for token in ids]
+        ends = list(accumulate(map(len, pieces)))
+        data = b"".join(pieces)
+        found = []
+        for literal, opens in literals:
+            at = data.find(literal)
+            while at >= 0:
+                found.append((bisect_right(ends, at), bisect_left(ends, at + len(literal)) + 1, opens))
+                at = data.find(literal, at + len(literal))
+        return found

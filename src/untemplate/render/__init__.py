@@ -1,0 +1,14 @@
+"""Messages → text: the assistant turn as a Format's models write it, and what no turn of theirs can say.
+
+>>> from untemplate.formats import named
+>>> render(named("kimi_k2"), {"reasoning": "Greet.", "content": "Hi."})
+'<think>Greet.</think>Hi.'
+>>> str(expressible(named("hermes"), {"reasoning": "Greet.", "content": "Hi."}))
+'no_reasoning'
+"""
+
+from .expressible import expressible
+from .reasons import REASONS, Inexpressible
+from .turn import render
+
+__all__ = ["REASONS", "Inexpressible", "expressible", "render"]

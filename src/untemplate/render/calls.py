@@ -1,0 +1,241 @@
+"""Whether one call can be said in a Format: its name, its id, its arguments.
+
+The rules are those of :mod:`.expressible`. Where JSON holds a name or a value nothing can end it by accident; what is
+asked here is asked of names between markers, tagged values and literals.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..engine.coercion import ToolSet
+from ..format import (
+    Channels,
+    Format,
+    JsonArguments,
+    JsonBody,
+    LiteralArguments,
+    Marker,
+    NamedBody,
+    TaggedArguments,
+    Tools,
+)
+from .arguments import escape, json_text, key_text, value_text
+from .message import Call
+from .reasons import Inexpressible
+
+__all__ = ["ILLEGAL", "MAX_NAME", "WS", "call_problem", "name_ends", "spellings"]
+
+WS: Final = " \t\r\n"
+ILLEGAL: Final = frozenset("".join(map(chr, range(33))) + "<>{}()[]\"'`,;=")
+"""What no tool's name holds outside JSON."""
+MAX_NAME: Final = 512
+_MAX_KEY: Final = 1024
+_MAX_LOOKAHEAD: Final = 256
+"""White space behind a close tag beyond which it closes nothing."""
+_IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
+_WORD: Final = re.compile(r"[^\s=:,()\[\]{}\"'<]+")
+
+
+def call_problem(fmt: Format, call: Call, offered: ToolSet) -> Inexpressible | None:
+    """Why this call cannot be said, by itself."""
+    try:
+        members = call.object()
+        json_text(members)
+    except (TypeError, ValueError, RecursionError):
+        return Inexpressible.NOT_AN_OBJECT
+    if not call.name:
+        return Inexpressible.NAME_CHARACTERS
+    if fmt.channels is not None:
+        return None if _channel_name(fmt.channels, call.name) else Inexpressible.NAME_CHARACTERS
+    tools = fmt.tools[0]
+    if tools.bare and offered.known and call.name not in offered.names:
+        return Inexpressible.UNKNOWN_TOOL
+    body = tools.body
+    if isinstance(body, JsonBody):
+        return None
+    problem = _name_problem(tools, body, call, offered)
+    if problem is not None:
+        return problem
+    arguments = body.arguments
+    if isinstance(arguments, TaggedArguments):
+        return _tagged_problem(fmt, tools, body, arguments, call.name, members, offered)
+    if isinstance(arguments, LiteralArguments):
+        return _literal_problem(tools, arguments, call.name, members, offered)
+    return None
+
+
+def _illegal(name: str) -> bool:
+    """Whether a name holds what none does; white space of any alphabet ends one."""
+    return bool(ILLEGAL & set(name)) or any(map(str.isspace, name))
+
+
+def _channel_name(channels: Channels, name: str) -> bool:
+    """Whether a header can hold the name."""
+    if len(name) > MAX_NAME - 128 or _illegal(name):
+        return False
+    if channels.recipient is None:
+        return name not in channels.content and name not in channels.reasoning
+    parts = (channels.channel, channels.recipient, channels.constraint)
+    return not any(text in name for part in parts for text in spellings(part))
+
+
+def name_ends(tools: Tools, body: NamedBody) -> tuple[str, ...]:
+    """All that ends a name."""
+    arguments = body.arguments
+    if isinstance(arguments, TaggedArguments):
+        opens = arguments.key_open.spellings
+    else:
+        opens = ("{",) if isinstance(arguments, JsonArguments) else (arguments.open, "(", "{")
+    markers = (body.name_close, body.id_open, body.arguments_close, tools.call_close)
+    return (*(text for marker in markers for text in spellings(marker)), *opens)
+
+
+def _name_problem(tools: Tools, body: NamedBody, call: Call, offered: ToolSet) -> Inexpressible | None:
+    name = escape(call.name, body.escape)
+    literals = [text for text in re.split(r"\{\w+\}", body.name) if text]
+    if _illegal(name) or len(name) + len("".join(literals)) + 20 > MAX_NAME:
+        return Inexpressible.NAME_CHARACTERS
+    # The pattern is read with the shortest name that fits.
+    if any(text in name for text in (*literals, *name_ends(tools, body))):
+        return Inexpressible.NAME_CHARACTERS
+    if literals and offered.known and call.name not in offered.names:
+        # A name that is not offered may be read as an offered one behind a broken pattern.
+        return Inexpressible.UNKNOWN_TOOL
+    if body.id_open is not None and call.id:
+        closes = spellings(body.name_close)
+        if len(call.id) > MAX_NAME or not closes or any(text in call.id for text in closes):
+            return Inexpressible.ID_CHARACTERS
+    return None
+
+
+# -- Tagged values --------------------------------------------------------------------------------------------------
+
+
+def _tagged_problem(
+    fmt: Format,
+    tools: Tools,
+    body: NamedBody,
+    arguments: TaggedArguments,
+    name: str,
+    members: Mapping[str, Any],
+    offered: ToolSet,
+) -> Inexpressible | None:
+    successors = [
+        text
+        for marker in (arguments.key_open, body.arguments_close, tools.call_close, tools.section_close, fmt.turn.end)
+        for text in spellings(marker)
+    ]
+    close = _alternation(arguments.value_close.spellings)
+    closes = re.compile(f"(?={close}[{WS}]{{0,{_MAX_LOOKAHEAD}}}{_alternation(successors)})")
+    end = f"{arguments.value_close.text}{successors[0]}"
+    for key, value in members.items():
+        if not _key_fits(key, key_text(key, value, arguments), arguments):
+            return Inexpressible.KEY_CHARACTERS
+        text = value_text(value, arguments)
+        found = closes.search(text + end)
+        if found is not None and found.start() < len(text):
+            return Inexpressible.MARKER_IN_VALUE
+        if not _newlines_fit(text, arguments):
+            return Inexpressible.VALUE_NEWLINES
+        if not _type_fits(value, text, arguments, offered, name, key):
+            return Inexpressible.VALUE_TYPE
+    return None
+
+
+def _key_fits(key: str, written: str, arguments: TaggedArguments) -> bool:
+    if key != key.strip(WS) or "\n" in key or len(written) > _MAX_KEY:
+        return False
+    inner = [text for text in re.split(r"\{\w+\}", arguments.key)[1:-1] if text]
+    whole = written + arguments.key_close.text
+    ends = min(whole.find(text) for text in arguments.key_close.spellings if text in whole)
+    return ends >= len(written) and not any(text in escape(key, arguments.escape) for text in inner)
+
+
+def _newlines_fit(text: str, arguments: TaggedArguments) -> bool:
+    """Whether trimming takes the newlines of the markup and none of the value's."""
+    opener = arguments.key_close if arguments.value_open is None else arguments.value_open
+    before = len(opener.text) - len(opener.text.rstrip("\n"))
+    close = arguments.value_close.text
+    after = len(close) - len(close.lstrip("\n"))
+    if before < arguments.trim and text.startswith(("\n", "\r\n")):
+        return False
+    # A carriage return before the markup's newline goes with it.
+    return not arguments.trim or (not text.endswith("\r") and (after >= arguments.trim or not text.endswith("\n")))
+
+
+def _type_fits(value: Any, text: str, arguments: TaggedArguments, offered: ToolSet, name: str, key: str) -> bool:
+    if "{string}" in arguments.key or "{type}" in arguments.key:
+        return True
+    param = offered.param(name, key)
+    if param is None or param.streams:
+        return isinstance(value, str)
+    plain = value if isinstance(value, str) else text
+    return json_text(json.loads(param.encode(plain))) == json_text(value)
+
+
+def _alternation(texts: tuple[str, ...] | list[str]) -> str:
+    return "(?:" + "|".join(map(re.escape, sorted(texts, key=len, reverse=True))) + ")"
+
+
+# -- Literals -------------------------------------------------------------------------------------------------------
+
+
+def _literal_problem(
+    tools: Tools, arguments: LiteralArguments, name: str, members: Mapping[str, Any], offered: ToolSet
+) -> Inexpressible | None:
+    # Where a key may stand these end the call before it does.
+    stops = [
+        text
+        for marker in (tools.call_open, tools.call_close, tools.section_open, tools.section_close)
+        for text in spellings(marker)
+    ]
+    word = _IDENTIFIER if arguments.assign == "=" else _WORD
+    for key, value in members.items():
+        if not word.fullmatch(key) or (key + arguments.assign).startswith(tuple(stops)):
+            return Inexpressible.KEY_CHARACTERS
+        param = offered.param(name, key)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if number and param is not None and param.streams:
+            return Inexpressible.VALUE_TYPE
+        problem = _literal_value(value, arguments, stops)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _literal_value(value: Any, arguments: LiteralArguments, stops: list[str]) -> Inexpressible | None:
+    if isinstance(value, str):
+        return None if _quotable(value, arguments) else Inexpressible.MARKER_IN_VALUE
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if arguments.quoted_keys:
+                fits = _quotable(key, arguments)
+            else:
+                fits = bool(_WORD.fullmatch(key)) and not (key + ":").startswith(tuple(stops))
+            if not fits:
+                return Inexpressible.KEY_CHARACTERS
+            problem = _literal_value(item, arguments, stops)
+            if problem is not None:
+                return problem
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            problem = _literal_value(item, arguments, stops)
+            if problem is not None:
+                return problem
+    return None
+
+
+def _quotable(text: str, arguments: LiteralArguments) -> bool:
+    """Whether text between the canonical quotes ends where it should."""
+    quote = arguments.quotes[0]
+    if len(quote) > 1:
+        return (text + quote).find(quote) == len(text)
+    return arguments.escapes or not {quote, "\\"} & set(text)
+
+
+def spellings(marker: Marker | None) -> tuple[str, ...]:
+    return () if marker is None else marker.spellings

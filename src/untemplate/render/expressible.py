@@ -1,0 +1,281 @@
+"""Whether a message can be said in a Format, so that it reads back as it was.
+
+Rules of this module:
+
+* It reasons from the Format and the message, and from the tools' schemas where the text of a value has no type. The
+  parser is not run: that what is expressible does read back is a law, and a law needs two sides.
+* It errs on the side of no: text that might be read as a marker is not expressible.
+* What precedes and follows a text counts: white space and markers are judged with the markup that will stand there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..engine.coercion import ToolSet
+from ..format import Channels, Content, Format, JsonBody, NamedBody, Tools
+from .calls import ILLEGAL, MAX_NAME, WS, call_problem, name_ends, spellings
+from .message import Message, read_message
+from .reasons import Inexpressible
+from .turn import empty_block, leads, opening, wraps
+
+__all__ = ["expressible"]
+
+
+def expressible(fmt: Format, message: Any, tools: Any = None) -> Inexpressible | None:
+    """``None`` if what ``render`` writes for this message parses back to it, else the first reason why not.
+
+    Args:
+        message: as ``render`` takes it.
+        tools: the tools of the request; ``None``: not known. They decide what the text of an untyped value means.
+
+    Texts are compared to the character, arguments as JSON values; ids are not compared.
+
+    Raises:
+        TypeError: something else than a message.
+        ValueError: tools that are none; as the parser's.
+    """
+    read = read_message(message)
+    offered = ToolSet(tools)
+    # With no tools offered nothing is a call, so nothing can be mistaken for one.
+    grammars = fmt.tools if tools is None or offered.names else ()
+    problem = _parts_problem(fmt, read, offered)
+    if problem is not None:
+        return problem
+    if fmt.channels is not None:
+        problem = _channel_texts_problem(fmt, fmt.channels, read)
+    else:
+        problem = _texts_problem(fmt, read, grammars, offered)
+    if problem is not None:
+        return problem
+    for call in read.calls:
+        problem = call_problem(fmt, call, offered)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _parts_problem(fmt: Format, message: Message, offered: ToolSet) -> Inexpressible | None:
+    """Whether the format has a place for every part."""
+    channels = fmt.channels
+    if message.reasoning and (fmt.reasoning is None if channels is None else not channels.reasoning):
+        return Inexpressible.NO_REASONING
+    if not message.calls:
+        return None
+    if (channels is None and not fmt.tools) or (offered.known and not offered.names):
+        return Inexpressible.NO_CALLS
+    if channels is not None:
+        return None
+    tools = fmt.tools[0]
+    if tools.bare and message.content:
+        return Inexpressible.CONTENT_WITH_CALLS
+    apart = tools.separator is not None and tools.separator.text.strip(WS)
+    if len(message.calls) > 1 and tools.bare and tools.list_open is None and not apart:
+        return Inexpressible.PARALLEL_CALLS
+    return None
+
+
+# -- Texts --------------------------------------------------------------------------------------------------------
+
+
+def _texts_problem(
+    fmt: Format, message: Message, grammars: tuple[Tools, ...], offered: ToolSet
+) -> Inexpressible | None:
+    reasoning = fmt.reasoning
+    turn = fmt.turn.start is not None
+    block = reasoning is not None and (message.reasoning != "" or empty_block(fmt, None))
+    calls = opening(fmt.tools[0]) if message.calls else ""
+    if message.reasoning:
+        assert reasoning is not None
+        text, after = message.reasoning, reasoning.close.text
+        if _touches(text, turn or reasoning.open is not None, True):
+            return Inexpressible.OUTER_WHITE_SPACE
+        if (
+            _holds(text, after, reasoning.close.spellings)
+            or text.startswith(spellings(reasoning.open))
+            or _opens_call(text, after, grammars)
+            or _straddles(text, after, spellings(fmt.turn.end))
+        ):
+            return Inexpressible.MARKER_IN_REASONING
+    if not message.content:
+        return None
+    text = message.content
+    wrap = wraps(fmt, message)
+    after = (leads(fmt.tools[0]) + calls if calls else "") if wrap is None else wrap.close.text
+    if _touches(text, turn or block or wrap is not None, after != ""):
+        return Inexpressible.OUTER_WHITE_SPACE
+    if _content_marker(fmt, text, after, wrap) or _opens_call(text, after, grammars):
+        return Inexpressible.MARKER_IN_CONTENT
+    if any(_bare_call(tools, text.lstrip(WS), offered) for tools in grammars):
+        return Inexpressible.LOOKS_LIKE_A_CALL
+    return None
+
+
+def _content_marker(fmt: Format, text: str, after: str, wrap: Content | None) -> bool:
+    reasoning, content = fmt.reasoning, fmt.content
+    anywhere: list[str] = []
+    first: list[str] = []
+    if reasoning is not None:
+        anywhere += reasoning.close.spellings
+        (anywhere if reasoning.repeats else first).extend(spellings(reasoning.open))
+    if wrap is not None:
+        anywhere += wrap.close.spellings
+    elif content is not None:
+        for spelling in content.open.spellings:
+            (anywhere if spelling in fmt.special_tokens else first).append(spelling)
+    ends = spellings(fmt.turn.end)
+    # Behind an end of turn only another one makes it stand, and a marker may begin as one does (GigaChat).
+    if text.rstrip(WS).endswith(ends) and (not after or after.lstrip(WS).startswith(ends)):
+        return True
+    if _straddles(text, after, ends):
+        return True
+    return _holds(text, after, anywhere) or text.lstrip(WS).startswith(tuple(first))
+
+
+def _channel_texts_problem(fmt: Format, channels: Channels, message: Message) -> Inexpressible | None:
+    """A text ends where its message is closed or the next begins; the last one only where the output ends."""
+    texts = (
+        (message.reasoning, Inexpressible.MARKER_IN_REASONING, message.content or message.calls),
+        (message.content, Inexpressible.MARKER_IN_CONTENT, message.calls),
+    )
+    closes = (*spellings(channels.close), *spellings(channels.call_close))
+    for text, reason, more in texts:
+        if not text:
+            continue
+        after = ("" if channels.close is None else channels.close.text) + channels.open.text if more else ""
+        if _touches(text, True, after != ""):
+            return Inexpressible.OUTER_WHITE_SPACE
+        ends = spellings(fmt.turn.end)
+        if (not after and text.rstrip(WS).endswith(ends)) or _straddles(text, after, ends):
+            return reason
+        if _holds(text, after, (*closes, *spellings(channels.channel))) or _opens_header(text, after, channels):
+            return reason
+    return None
+
+
+def _opens_header(text: str, after: str, channels: Channels) -> bool:
+    if channels.recipient is not None:
+        return _holds(text, after, channels.open.spellings)
+    # One bare word: prose after the opener is none.
+    for start, end in _places(text, after, channels.open.spellings):
+        if end > len(text):
+            return True
+        word = re.match(r"[^\n]*\n", (text + after)[end:])
+        if word is not None and not ILLEGAL & set(word.group()[:-1]):
+            return True
+        assert start < end
+    return False
+
+
+def _touches(text: str, before: bool, after: bool) -> bool:
+    """Whether white space of the text touches markup before or after it."""
+    return (before and text[0] in WS) or (after and text[-1] in WS)
+
+
+def _holds(text: str, after: str, spellings: Iterable[str]) -> bool:
+    return any(True for _ in _places(text, after, spellings))
+
+
+def _straddles(text: str, after: str, spelled: Iterable[str]) -> bool:
+    """Whether a spelling begins in the text and ends in the markup behind it."""
+    return any(end > len(text) for _, end in _places(text, after, spelled))
+
+
+def _places(text: str, after: str, spellings: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where spellings begin in ``text``, those that end in the markup behind it included."""
+    whole = text + after
+    for spelling in spellings:
+        start = whole.find(spelling)
+        while 0 <= start < len(text):
+            yield start, start + len(spelling)
+            start = whole.find(spelling, start + 1)
+
+
+# -- Text that reads as a call --------------------------------------------------------------------------------------
+
+
+def _opens_call(text: str, after: str, grammars: tuple[Tools, ...]) -> bool:
+    """Whether an opener stands in the text, and what follows it may go on as a call does."""
+    whole = text + after
+    for tools in grammars:
+        for openers, sequences in _openers(tools):
+            for _, end in _places(text, after, openers):
+                if end > len(text) or any(_follows(tools, parts, whole[end:], len(after)) for parts in sequences):
+                    return True
+    return False
+
+
+def _openers(tools: Tools) -> Iterator[tuple[tuple[str, ...], list[list[tuple[str, ...] | NamedBody]]]]:
+    """The markers that calls begin with where none is open, and what may follow each."""
+    body = tools.body
+    name_open = spellings(body.name_open) if isinstance(body, NamedBody) else ()
+    if isinstance(body, JsonBody):
+        start: list[tuple[str, ...] | NamedBody] = [("{",)]
+    else:
+        start = [name_open, body] if name_open else [body]
+    inner: list[list[tuple[str, ...] | NamedBody]] = []
+    if tools.call_open is not None:
+        inner.append([tools.call_open.spellings, *start])
+    if tools.call_open is None or "call" in tools.optional:
+        inner.append(start)
+    if tools.list_open is not None:
+        inner = [[tools.list_open.spellings, *part] for part in inner] + (inner if tools.list_optional else [])
+    if tools.section_open is not None:
+        yield tools.section_open.spellings, inner
+    if tools.section_open is None or "section" in tools.optional:
+        if tools.call_open is not None:
+            yield tools.call_open.spellings, [start]
+        if name_open and (tools.call_open is None or "call" in tools.optional):
+            yield name_open, [start[1:]]
+
+
+def _follows(tools: Tools, parts: list[tuple[str, ...] | NamedBody], text: str, after: int) -> bool:
+    """Whether ``text`` may begin with ``parts``, white space aside. Its last ``after`` characters are the markup behind
+    it: what goes on into that may be anything."""
+    for part in parts:
+        text = text.lstrip(WS)
+        if isinstance(part, NamedBody):
+            return _names(tools, part, text, after > 0)
+        if not text:
+            return after > 0
+        found = next((spelling for spelling in part if text.startswith(spelling)), None)
+        if found is None:
+            return after > 0 and any(spelling.startswith(text) for spelling in part)
+        text = text[len(found) :]
+        if len(text) < after:
+            return True
+    return True
+
+
+def _names(tools: Tools, body: NamedBody, text: str, more: bool) -> bool:
+    """Whether ``text`` begins with a name and what ends it."""
+    illegal = ILLEGAL - set(re.sub(r"\{\w+\}", "", body.name))
+    ends = [at for end in name_ends(tools, body) if (at := text.find(end)) >= 0]
+    name = text[: min(ends, default=len(text))].strip(WS)
+    if illegal & set(name) or len(name) > MAX_NAME:
+        return False
+    return (bool(ends) and name != "") or (not ends and more)
+
+
+def _bare_call(tools: Tools, text: str, offered: ToolSet) -> bool:
+    """Whether a text begins as a call without a marker does."""
+    if not tools.bare:
+        return False
+    for opener in spellings(tools.list_open):
+        if text.startswith(opener) and _bare_body(tools, text[len(opener) :].lstrip(WS), offered):
+            return True
+    unlisted = tools.list_open is None or tools.list_optional
+    return unlisted and isinstance(tools.body, JsonBody) and _bare_body(tools, text, offered)
+
+
+def _bare_body(tools: Tools, text: str, offered: ToolSet) -> bool:
+    body = tools.body
+    if isinstance(body, JsonBody):
+        keys = (body.name_key, *body.accepted_name_keys)
+        # An escape may spell a key in another way.
+        return text.startswith("{") and (body.name_is_key or "\\u" in text or any(f'"{key}"' in text for key in keys))
+    ends = [at for end in name_ends(tools, body) if (at := text.find(end)) >= 0]
+    name = text[: min(ends, default=0)].strip(WS)
+    return name != "" and not ILLEGAL & set(name) and (not offered.known or name in offered.names)

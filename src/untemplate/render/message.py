@@ -1,0 +1,100 @@
+"""Messages of any make, read into one shape.
+
+Rules of this module:
+
+* A message is a dict, a struct, a pydantic model or any object with the same attributes; a flat call (name and
+  arguments on the call itself) is as good as one with a ``function``.
+* Arguments that come as text are kept as text: where a format writes JSON they are passed through.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+__all__ = ["Call", "Message", "read_message"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call. ``arguments`` is JSON text or a mapping; ``id`` is empty where none was given."""
+
+    name: str
+    arguments: str | Mapping[str, Any]
+    id: str = ""
+
+    def object(self) -> dict[str, Any]:
+        """The arguments as an object.
+
+        Raises:
+            ValueError: they are not a JSON object.
+        """
+        value = self.arguments
+        if isinstance(value, str):
+            value = json.loads(value, parse_constant=_refuse) if value.strip() else {}
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{type(value).__name__} is not an object")
+        return dict(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An assistant message; text that it does not have is empty."""
+
+    reasoning: str
+    content: str
+    calls: tuple[Call, ...]
+
+
+def read_message(message: Any) -> Message:
+    """``message`` in one shape.
+
+    Raises:
+        TypeError: a text, a name or arguments of another type.
+    """
+    if isinstance(message, Message):
+        return message
+    reasoning = _get(message, "reasoning")
+    if reasoning is None:
+        reasoning = _get(message, "reasoning_content")
+    calls = tuple(_call(call, i) for i, call in enumerate(_get(message, "tool_calls") or ()))
+    return Message(_text(reasoning, "reasoning"), _text(_get(message, "content"), "content"), calls)
+
+
+def _call(call: Any, i: int) -> Call:
+    function = _get(call, "function")
+    if function is None:
+        function = call
+    name = _get(function, "name")
+    if not isinstance(name, str):
+        raise TypeError(f"tool_calls[{i}].function.name: expected text, got {type(name).__name__}")
+    arguments = _get(function, "arguments")
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, (str, Mapping)):
+        raise TypeError(
+            f"tool_calls[{i}].function.arguments: expected JSON text or a mapping, got {type(arguments).__name__}"
+        )
+    call_id = _get(call, "id")
+    return Call(name, arguments, call_id if isinstance(call_id, str) else "")
+
+
+def _text(value: Any, where: str) -> str:
+    """Text, or the texts of a list of parts (OpenAI's ``[{"type": "text", "text": …}]``)."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)):
+        return "".join(_text(part if isinstance(part, str) else _get(part, "text"), where) for part in value)
+    raise TypeError(f"{where}: expected text, got {type(value).__name__}")
+
+
+def _get(part: Any, key: str) -> Any:
+    return part.get(key) if isinstance(part, Mapping) else getattr(part, key, None)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

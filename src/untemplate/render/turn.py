@@ -1,0 +1,197 @@
+"""A message → the assistant's turn as text.
+
+Rules of this module:
+
+* Canonical spellings only, white space included; parts stand side by side, and nothing is written between them that
+  the Format does not state.
+* The text is what the model writes: it begins behind the generation prompt and ends where the end-of-turn token would
+  come. Where a turn is several messages (gpt-oss), their joints are written, and the last one's close is not: there it
+  is the end-of-turn token.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..format import Body, Channels, Content, Format, JsonBody, Marker, NamedBody, Tools
+from .arguments import arguments_text, escape, json_arguments, json_text
+from .message import Call, Message, read_message
+
+__all__ = ["empty_block", "leads", "opening", "render", "wraps"]
+
+
+def render(fmt: Format, message: Any, *, start_index: int = 0, prompt_opened: bool | None = None) -> str:
+    """The assistant turn as text, as the Format's models write it behind the generation prompt.
+
+    Args:
+        message: a dict, struct or object with ``reasoning`` (or ``reasoning_content``), ``content``, ``tool_calls``.
+        start_index: calls in the history; formats that number their calls through the conversation go on from it.
+        prompt_opened: what the generation prompt leaves reasoning in. ``True``: open, so the open marker is left out.
+            ``False``: closed. ``None``: no prompt is known, and outputs begin as the Format says.
+
+    Where an output begins in reasoning, a message without reasoning is written with the close of an empty block (and
+    its open marker, if no prompt wrote it): else its content would be reasoning.
+
+    Raises:
+        ValueError: the format has no place for a part of the message, or arguments are not a JSON object. Text that
+            has a place is written as it is, also where it does not read back; ``expressible`` tells.
+        TypeError: something else than a message.
+    """
+    read = read_message(message)
+    if fmt.channels is not None:
+        return _channels_text(fmt.channels, read, prompt_opened)
+    if read.reasoning and fmt.reasoning is None:
+        raise ValueError(f"no_reasoning: {fmt.name} has no place for reasoning")
+    if read.calls and not fmt.tools:
+        raise ValueError(f"no_calls: {fmt.name} has no calls")
+    parts: list[str] = []
+    if fmt.reasoning is not None and (read.reasoning or empty_block(fmt, prompt_opened)):
+        if not prompt_opened:
+            parts.append(_text(fmt.reasoning.open))
+        parts += (read.reasoning, fmt.reasoning.close.text)
+    if read.content:
+        wrap = wraps(fmt, read)
+        parts += (read.content,) if wrap is None else (wrap.open.text, read.content, wrap.close.text)
+    if read.calls:
+        tools = fmt.tools[0]
+        if read.content:
+            parts.append(leads(tools))
+        parts.append(_calls_text(fmt, tools, read.calls, start_index))
+    return "".join(parts)
+
+
+def empty_block(fmt: Format, prompt_opened: bool | None) -> bool:
+    """Whether a turn without reasoning must say so."""
+    reasoning = fmt.reasoning
+    if reasoning is None or prompt_opened is not None:
+        return reasoning is not None and prompt_opened is True
+    return reasoning.start == "open" or reasoning.open is None
+
+
+def wraps(fmt: Format, message: Message) -> Content | None:
+    """The markers around this message's content."""
+    content = fmt.content
+    if content is None or (content.written == "with_reasoning" and not message.reasoning):
+        return None
+    return content
+
+
+def leads(tools: Tools) -> str:
+    """What stands between content and the first call: where calls stand by themselves and white space separates them,
+    that white space."""
+    if tools.separator is None or tools.section_open is not None or tools.list_open is not None:
+        return ""
+    return "" if tools.separator.text.strip() else tools.separator.text
+
+
+def opening(tools: Tools) -> str:
+    """What stands before the first call's name or object."""
+    body = tools.body
+    name_open = body.name_open if isinstance(body, NamedBody) else None
+    return "".join(_text(m) for m in (tools.section_open, tools.list_open, tools.call_open, name_open))
+
+
+def _text(marker: Marker | None) -> str:
+    return "" if marker is None else marker.text
+
+
+# -- Calls --------------------------------------------------------------------------------------------------------
+
+
+def _calls_text(fmt: Format, tools: Tools, calls: tuple[Call, ...], start_index: int) -> str:
+    texts = [
+        _text(tools.call_open) + _body_text(fmt, tools.body, call, i, start_index) + _text(tools.call_close)
+        for i, call in enumerate(calls)
+    ]
+    inside = _text(tools.separator).join(texts)
+    return (
+        f"{_text(tools.section_open)}{_text(tools.list_open)}{inside}{_text(tools.list_close)}"
+        f"{_text(tools.section_close)}"
+    )
+
+
+def _body_text(fmt: Format, body: Body, call: Call, i: int, start_index: int) -> str:
+    if isinstance(body, JsonBody):
+        return _json_body(fmt, body, call, i + start_index)
+    call_id = f"{body.id_open.text}{call.id}" if body.id_open is not None and call.id else ""
+    return (
+        f"{_text(body.name_open)}{_call_name(fmt, body, call, i, start_index)}{call_id}{_text(body.name_close)}"
+        f"{arguments_text(call, body.arguments)}{_text(body.arguments_close)}"
+    )
+
+
+def _call_name(fmt: Format, body: NamedBody, call: Call, i: int, start_index: int) -> str:
+    """What stands between ``name_open`` and ``name_close``. A call whose id is the Format's own keeps its index, as
+    templates write the id back; others are numbered, through the conversation where ids are made of the number."""
+    index = body.index_base + i
+    if "{index}" in fmt.ids:
+        given = _own_index(fmt.ids, call)
+        index = index + start_index if given is None else given
+    variables = {"name": escape(call.name, body.escape), "index": str(index), "id": call.id}
+    return re.sub(r"\{(\w+)\}", lambda found: variables.get(found.group(1), found.group()), body.name)
+
+
+def _own_index(pattern: str, call: Call) -> int | None:
+    before, _, after = pattern.replace("{name}", call.name).partition("{index}")
+    digits = call.id[len(before) : len(call.id) - len(after)]
+    # int() is for digits that no other alphabet has.
+    return int(digits) if call.id == before + digits + after and re.fullmatch("[0-9]{1,18}", digits) else None
+
+
+def _json_body(fmt: Format, body: JsonBody, call: Call, index: int) -> str:
+    """One object. An id that the model itself makes (``Format.ids`` is a pattern) comes first and always (Cohere);
+    any other is the history's, and comes last and where there is one (the templates of Mistral Nemo and Apriel)."""
+    arguments = json_arguments(call)
+    if body.name_is_key:
+        return f"{{{json_text(call.name)}: {arguments}}}"
+    members = [f"{json_text(key)}: {json_text(value)}" for key, value in body.constants]
+    call_members = [f"{json_text(body.name_key)}: {json_text(call.name)}"]
+    call_members.append(f"{json_text(body.arguments_key)}: {arguments}")
+    if body.nested_key is not None:
+        call_members = [f"{json_text(body.nested_key)}: {{{', '.join(call_members)}}}"]
+    if body.id_key is not None and "{" in fmt.ids:
+        own = _own_index(fmt.ids, call)
+        call_id = fmt.ids.replace("{name}", call.name).replace("{index}", str(index if own is None else own))
+        members.append(f"{json_text(body.id_key)}: {json_text(call_id)}")
+    members += call_members
+    if body.id_key is not None and "{" not in fmt.ids and call.id:
+        members.append(f"{json_text(body.id_key)}: {json_text(call.id)}")
+    return "{" + ", ".join(members) + "}"
+
+
+# -- Channels -----------------------------------------------------------------------------------------------------
+
+
+def _channels_text(channels: Channels, message: Message, prompt_opened: bool | None) -> str:
+    """Messages with headers, joined as the model joins them. The generation prompt has opened the first."""
+    close = _text(channels.close)
+    written: list[tuple[str, str]] = []
+    if message.reasoning or prompt_opened:
+        if not channels.reasoning:
+            raise ValueError("no_reasoning: no channel of the format holds reasoning")
+        header = "" if prompt_opened else _header(channels, channels.reasoning[0])
+        written.append((header + message.reasoning, close))
+    if message.content:
+        preamble = channels.preamble if message.calls else None
+        written.append((_header(channels, preamble or channels.content[0]) + message.content, close))
+    call_close = close if channels.call_close is None else channels.call_close.text
+    for call in message.calls:
+        written.append((_call_header(channels, call.name) + json_arguments(call), call_close))
+    joint = channels.open.text + channels.role
+    texts = [text + (closed + joint if i < len(written) - 1 else "") for i, (text, closed) in enumerate(written)]
+    return "".join(texts)
+
+
+def _header(channels: Channels, channel: str) -> str:
+    return _text(channels.channel) + channel + channels.body.text
+
+
+def _call_header(channels: Channels, name: str) -> str:
+    parts: list[str] = []
+    if channels.channel is not None and channels.call_channel is not None:
+        parts += (channels.channel.text, channels.call_channel)
+    parts += (_text(channels.recipient), channels.namespace, name)
+    if channels.constraint is not None and channels.call_constraint is not None:
+        parts += (channels.constraint.text, channels.call_constraint)
+    return "".join(parts) + channels.body.text

@@ -1,0 +1,281 @@
+"""What one rendering may use, counted while it runs.
+
+Rules of this module:
+
+* Everything that can loop or grow asks the :class:`Meter` first: each block of statements (``tick``), each value that
+  is built (``made``), each operation whose result can be much larger than its operands (the guards).
+* Counting needs no signal, no thread and no trace function, so the limits hold in every thread. The count of steps
+  comes before the clock: a template that is cut off is cut off at the same place on every machine that is fast enough.
+* Sizes are in characters; an element of a container counts as eight. They grow with the input: a long conversation may
+  make a long prompt.
+* The guards refuse before the work is done. What cannot be priced is not allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from time import perf_counter
+from typing import Any, Final
+
+from jinja2.runtime import Undefined
+from jinja2.utils import Namespace
+
+from .errors import TemplateError, TemplateLimitError
+from .limits import BITS, ELEMENT, PIECE, SIZE, SIZE_PER, STEPS, STEPS_PER, TIME_LIMIT, TOTAL, WIDTH
+
+__all__ = ["FILTER_GUARDS", "Meter", "compare_guard", "grown"]
+
+_VIEWS: Final = (type({}.keys()), type({}.values()), type({}.items()))
+_Bytes: Final = (str, bytes)
+_SCALARS: Final = frozenset((str, int, float, bool, type(None), Undefined))
+_TREES: Final = (list, tuple, dict, set, Namespace, *_VIEWS)
+
+
+def grown(what: str) -> TemplateLimitError:
+    return TemplateLimitError(f"the template wants too much memory: {what}")
+
+
+class Meter:
+    """What one rendering has left, and what it must not touch."""
+
+    __slots__ = ("deadline", "inputs", "now", "size", "steps", "total")
+
+    def __init__(self, inputs: set[int], characters: int, now: Callable[[], datetime]) -> None:
+        self.inputs = inputs
+        """The ids of the lists that the caller gave. They are not the template's to grow."""
+        self.size = SIZE + SIZE_PER * characters
+        self.total = TOTAL * self.size
+        self.steps = STEPS + STEPS_PER * characters
+        self.now = now
+        self.deadline = perf_counter() + TIME_LIMIT
+
+    def tick(self, steps: int) -> bool:
+        """Before every block of statements; ``steps`` is the number of nodes in it."""
+        self.steps -= steps
+        if self.steps < 0:
+            raise TemplateLimitError("the template does not come to an end: too many steps")
+        if perf_counter() > self.deadline:
+            raise TemplateLimitError("the template takes too long")
+        return True
+
+    def charge(self, size: int) -> None:
+        """Before or after a value of this size is made."""
+        if size > self.size:
+            raise grown("one value of it is too large")
+        self.total -= size
+        if self.total < 0:
+            raise grown("its values are too many or too large")
+        if size > 50_000:
+            self.tick(0)
+
+    def made(self, value: Any) -> Any:
+        """After a value was made whose size the operands bound."""
+        kind = type(value)
+        if kind is str:
+            self.charge(len(value))
+        elif isinstance(value, (list, tuple, dict, set, str, bytes)):
+            self.charge(ELEMENT * len(value))
+        elif isinstance(value, int) and value.bit_length() > BITS:
+            raise grown("a number is too long")
+        return value
+
+    def flat(self, value: Any) -> Any:
+        """Before a container is walked as a tree (printed, compared, dumped, hashed): the tree must be small enough.
+
+        A container may hold the same list twice, and that list another twice: thirty lists, a billion leaves.
+        """
+        if type(value) not in _SCALARS and isinstance(value, _TREES):
+            self.tick(_weight(value, self.size) // ELEMENT)
+        return value
+
+    def text(self, value: Any) -> str:
+        """``str(value)``."""
+        if type(value) is str:
+            return value
+        self.flat(value)
+        return str(value)
+
+    def joined(self, values: Sequence[Any], separator: int = 0) -> None:
+        """Before values are joined by a separator of this length."""
+        self.charge(sum(len(v) if isinstance(v, str) else len(self.text(v)) for v in values) + separator * len(values))
+
+    # -- Operators ----------------------------------------------------------------------------------------------
+
+    def multiply(self, left: Any, right: Any) -> None:
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, int):
+                if isinstance(other, int):
+                    if one.bit_length() + other.bit_length() > BITS:
+                        raise grown("a number is too long")
+                elif isinstance(other, (str, bytes, list, tuple)):
+                    self.charge(max(one, 0) * len(other) * (1 if isinstance(other, _Bytes) else ELEMENT))
+                return
+
+    def power(self, base: Any, exponent: Any) -> None:
+        if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > BITS:
+            raise grown("a number is too long")
+
+    def percent(self, form: Any, values: Any) -> None:
+        """Before ``form % values``."""
+        if not isinstance(form, _Bytes):
+            return
+        text = form if isinstance(form, str) else form.decode("latin-1")
+        given = values.values() if isinstance(values, Mapping) else values if isinstance(values, tuple) else (values,)
+        widest = max((len(self.text(v)) for v in given if not isinstance(v, (int, float))), default=0)
+        numbers = [int(n[:9]) for n in re.findall(r"\d+", text)]
+        stars = [v for v in given if isinstance(v, int)] if "*" in text else []
+        if max(numbers + [abs(v) for v in stars], default=0) > WIDTH:
+            raise grown("a column is too wide")
+        self.charge((text.count("%") * (widest + 32) + sum(numbers) + text.count("*") * WIDTH) // 4 + len(text))
+
+    # -- Methods of Python's own types ---------------------------------------------------------------------------
+
+    def method(self, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Before a method of a builtin value is called. Returns the arguments to call it with."""
+        if isinstance(owner, list) and name in ("append", "extend", "insert"):
+            if id(owner) in self.inputs:
+                raise TemplateError(f"the template calls {name}() on a list that is not its own")
+            more = args[0] if name == "extend" and args else ()
+            if not hasattr(more, "__len__"):
+                args = (more := list(more),)
+            self.charge(ELEMENT * (len(owner) + len(more)))
+            self.total += ELEMENT * len(owner)
+        elif isinstance(owner, _Bytes):
+            args = self._of_text(owner, name, args, kwargs)
+        elif name == "fromkeys" and args and not isinstance(args[0], (*_TREES, str)):
+            args = (list(args[0]), *args[1:])
+        elif isinstance(owner, (list, tuple)) or name in ("to_bytes", "from_bytes"):
+            self.flat(owner)
+            self._widths(args, kwargs, WIDTH)
+        for value in args:
+            if isinstance(value, (tuple, list, dict)) and name not in ("append", "extend", "insert"):
+                self.flat(value)
+        return args
+
+    def _of_text(self, owner: str | bytes, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        size = len(owner)
+        if name == "join" and args:
+            if not isinstance(args[0], (list, tuple, dict)):
+                args = (list(args[0]), *args[1:])
+            self.joined(list(args[0]), size)
+        elif name == "replace" and len(args) > 1 and isinstance(args[0], _Bytes) and isinstance(args[1], _Bytes):
+            self.charge(size + _replacements(owner, *args) * max(len(args[1]) - len(args[0]), 0))
+        elif name in ("center", "ljust", "rjust", "zfill"):
+            self._widths(args, kwargs, self.size)
+        elif name == "expandtabs":
+            self._widths(args, kwargs, WIDTH)
+            tabs = owner.count("\t") if isinstance(owner, str) else owner.count(b"\t")
+            self.charge(size + tabs * max((v for v in (*args, *kwargs.values()) if isinstance(v, int)), default=8))
+        elif name in ("split", "rsplit", "splitlines"):
+            self.charge(_pieces(owner, name, args, kwargs) * PIECE)
+        elif name == "translate" and args:
+            table = args[0]
+            values = table.values() if isinstance(table, Mapping) else table if isinstance(table, list) else ()
+            self.charge(size * max((len(v) for v in values if isinstance(v, str)), default=1))
+        return args
+
+    def _widths(self, args: tuple[Any, ...], kwargs: dict[str, Any], most: int) -> None:
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, int) and abs(value) > most:
+                raise grown("a column is too wide")
+
+
+def _weight(value: Any, most: int) -> int:
+    """The size of a container printed as a tree; an error if that is more than ``most``."""
+    weight = 0
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, str):
+            weight += len(one)
+            continue
+        weight += ELEMENT
+        if isinstance(one, dict):
+            todo += one.keys()
+            todo += one.values()
+        elif isinstance(one, (list, tuple, set, *_VIEWS)):
+            todo += one
+        elif isinstance(one, Namespace):
+            todo.append(object.__getattribute__(one, "_Namespace__attrs"))
+        if weight + ELEMENT * len(todo) > most:
+            raise grown("a list of it is too large, or holds itself")
+    return weight
+
+
+def compare_guard(left: Any, right: Any) -> None:
+    """Before two values are compared, whoever renders: where both are containers, one of them must be small enough."""
+    if isinstance(left, (list, tuple, dict, set)) and isinstance(right, (list, tuple, dict, set)):
+        _weight(left, SIZE)
+
+
+def _replacements(owner: str | bytes, old: Any, new: Any, count: Any = -1) -> int:
+    found = owner.count(old) if len(old) else len(owner) + 1
+    return min(found, count) if isinstance(count, int) and count >= 0 else found
+
+
+def _pieces(owner: str | bytes, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """How many strings a split makes, at most."""
+    separator = args[0] if args else kwargs.get("sep")
+    if name != "splitlines" and isinstance(separator, _Bytes) and len(separator):
+        return owner.count(separator) + 1  # type: ignore[arg-type]
+    breaks = r"\s+" if name != "splitlines" else r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+    text = owner if isinstance(owner, str) else owner.decode("latin-1")
+    return sum(1 for _ in re.finditer(breaks, text)) + 1
+
+
+# -- Filters ------------------------------------------------------------------------------------------------------
+
+
+def _walked(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
+    meter.flat(value)
+    for arg in args:
+        meter.flat(arg)
+
+
+def _bounded(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
+    """Filters whose numbers are widths, counts or digits."""
+    meter.flat(value)
+    for arg in (*args, *kwargs.values()):
+        if isinstance(arg, int) and abs(arg) > WIDTH:
+            raise grown("a filter is asked for too much")
+
+
+def _lines(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
+    """``indent`` and ``wordwrap``: something may be put before every line or word."""
+    _bounded(meter, value, *args, **kwargs)
+    text = meter.text(value)
+    given = (*args, *kwargs.values())
+    widest = max((len(a) if isinstance(a, str) else abs(a) for a in given if isinstance(a, (str, int))), default=4)
+    meter.charge(len(text) + (text.count("\n") + text.count(" ") + 1) * widest)
+
+
+def _join(meter: Meter, value: Any, d: Any = "", attribute: Any = None) -> None:
+    if attribute is not None:
+        meter.flat(value)
+    elif isinstance(value, (list, tuple)):
+        meter.joined(value, len(meter.text(d)))
+    else:
+        raise NotImplementedError
+
+
+def _replace(meter: Meter, s: Any, old: Any, new: Any, count: Any = None) -> None:
+    text, old, new = meter.text(s), meter.text(old), meter.text(new)
+    meter.charge(len(text) + _replacements(text, old, new, count) * max(len(new) - len(old), 0))
+
+
+def _format(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
+    meter.percent(value if isinstance(value, str) else meter.text(value), kwargs or args)
+
+
+FILTER_GUARDS: Final[dict[str, Callable[..., None]]] = {
+    **dict.fromkeys(("string", "sort", "unique", "min", "max", "groupby", "dictsort", "e", "escape"), _walked),
+    **dict.fromkeys(("forceescape", "safe", "default", "trim", "title", "upper", "lower", "capitalize"), _walked),
+    **dict.fromkeys(("center", "batch", "slice", "round", "truncate", "pprint", "int"), _bounded),
+    "format": _format,
+    "indent": _lines,
+    "join": _join,
+    "replace": _replace,
+    "wordwrap": _lines,
+}

@@ -1,0 +1,247 @@
+"""The engines that decode under a grammar, as samplers: random tokens under the mask, and acceptance of a given text.
+
+Rule of this module: an engine that is not installed is ``None`` in ``ENGINES``; nothing here stands in for one.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from untemplate.formats.registry import entries
+
+BYTES = 256
+CLOSERS = '"}])>\n'
+
+
+def _spellings() -> list[str]:
+    """Every marker of the catalogue, and every special token: literals that models write as one token or as a few."""
+    found: dict[str, None] = {}
+
+    def walk(part: Any) -> None:
+        spelled = getattr(part, "spellings", None)
+        if spelled is not None:
+            found.update(dict.fromkeys(spelled))
+        elif isinstance(part, tuple):
+            for item in part:
+                walk(item)
+        elif hasattr(part, "__dataclass_fields__"):
+            for name in part.__dataclass_fields__:
+                if name not in ("accepted", "unknown"):
+                    walk(getattr(part, name))
+
+    for entry in entries():
+        walk(entry.format)
+        found.update(dict.fromkeys(entry.format.special_tokens))
+    return [text for text in found if len(text) > 1]
+
+
+WORDS = ("get", "_weather", "city", "true", "null", " and", "日本", "ß", '": "', '", "', "12", "[1, 2]", "\n\n")
+
+
+@dataclass
+class Vocabulary:
+    """Single bytes, every marker of the catalogue, a few words, and the end."""
+
+    special: frozenset[str] = frozenset()
+    """Markers that are special tokens: known by id, and no text to an engine that tells the two apart."""
+    pieces: list[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        texts = list(dict.fromkeys((*_spellings(), *WORDS)))
+        self.pieces = [bytes([i]) for i in range(BYTES)] + [t.encode() for t in texts] + [b"<END>"]
+        self.ids = {t: BYTES + i for i, t in enumerate(texts)}
+        self.end = len(self.pieces) - 1
+        self.weights = np.ones(len(self.pieces))
+        self.weights[:32] = 0.05
+        self.weights[127:256] = 0.05
+        for c in CLOSERS:
+            self.weights[ord(c)] = 6
+        self.weights[[ord("\t"), ord(" "), ord("\\"), ord("-")]] = 0.3
+        self.weights[ord("\n")] = 1
+
+    def get_vocab(self) -> dict[str, int]:
+        """As a tokenizer gives it: every token."""
+        return {**{f"<0x{i:02X}>": i for i in range(BYTES)}, **self.ids, "<END>": self.end}
+
+    def tokens(self) -> dict[str, int]:
+        return {t: i for t, i in self.ids.items() if t in self.special}
+
+    def text(self, ids: Sequence[int]) -> str:
+        return b"".join(self.pieces[i] for i in ids).decode("utf-8", errors="replace")
+
+    def encode(self, text: str) -> list[int]:
+        """Special tokens by id, everything else byte by byte."""
+        ids: list[int] = []
+        at = 0
+        while at < len(text):
+            found = max((t for t in self.special if text.startswith(t, at)), key=len, default=None)
+            if found is not None and found in self.ids:
+                ids.append(self.ids[found])
+                at += len(found)
+            else:
+                ids.extend(text[at].encode())
+                at += 1
+        return ids
+
+
+class Matcher:
+    """One output under way."""
+
+    def allowed(self) -> np.ndarray[Any, Any]:
+        raise NotImplementedError
+
+    def take(self, token: int) -> bool:
+        raise NotImplementedError
+
+
+class Engine:
+    """One compiled grammar."""
+
+    vocabulary: Vocabulary
+
+    def matcher(self) -> Matcher:
+        raise NotImplementedError
+
+    def accepts(self, ids: Sequence[int]) -> int:
+        """How many of the tokens are accepted; ``len(ids) + 1``: all, and the output may end there."""
+        matcher = self.matcher()
+        for i, token in enumerate(ids):
+            if not matcher.take(token):
+                return i
+        return len(ids) + bool(matcher.allowed()[self.vocabulary.end])
+
+    def sample(self, rng: random.Random, most: int, likely: Sequence[int] = ()) -> list[int] | None:
+        """Random tokens under the mask up to the end; ``None``: no end within ``most`` tokens. ``likely`` tokens are
+        taken where they may stand, most of the time."""
+        vocabulary = self.vocabulary
+        matcher = self.matcher()
+        ids: list[int] = []
+        generator = np.random.default_rng(rng.getrandbits(32))
+        for step in range(most):
+            allowed = matcher.allowed()
+            weights = vocabulary.weights * allowed
+            if likely:
+                weights[list(likely)] *= 300
+            weights[vocabulary.end] = allowed[vocabulary.end] * (weights.sum() * 0.3)
+            if step > most // 2:
+                for c in '"}])':
+                    weights[ord(c)] *= 50
+                weights[BYTES : vocabulary.end] *= 10
+            total = weights.sum()
+            if not total:
+                raise AssertionError(f"dead end after {vocabulary.text(ids)!r}")
+            token = int(generator.choice(len(weights), p=weights / total))
+            if token == vocabulary.end:
+                return ids
+            if not matcher.take(token):
+                raise AssertionError(f"{vocabulary.pieces[token]!r} was in the mask after {vocabulary.text(ids)!r}")
+            ids.append(token)
+        return None
+
+
+# -- llguidance ----------------------------------------------------------------------------------------------------
+
+
+class _LarkTokenizer:
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.eos_token_id = vocabulary.end
+        self.bos_token_id = None
+        self.tokens = list(vocabulary.pieces)
+        self.special_token_ids = [vocabulary.end, *vocabulary.tokens().values()]
+
+    def __call__(self, text: str | bytes) -> list[int]:
+        return list(text.encode() if isinstance(text, str) else text)
+
+
+class LarkEngine(Engine):
+    def __init__(self, grammar: Any, vocabulary: Vocabulary) -> None:
+        import llguidance
+
+        self.vocabulary = vocabulary
+        self._module = llguidance
+        self._tokenizer = _lark_tokenizer(vocabulary)
+        self._grammar = llguidance.LLMatcher.grammar_from_lark(grammar.text)
+        matcher = llguidance.LLMatcher(self._tokenizer, self._grammar)
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+
+    def matcher(self) -> Matcher:
+        return _LarkMatcher(self._module.LLMatcher(self._tokenizer, self._grammar), len(self.vocabulary.pieces))
+
+
+_TOKENIZERS: dict[Any, Any] = {}
+
+
+def _lark_tokenizer(vocabulary: Vocabulary) -> Any:
+    import llguidance
+
+    key = ("lark", vocabulary.special)
+    if key not in _TOKENIZERS:
+        _TOKENIZERS[key] = llguidance.LLTokenizer(
+            llguidance.TokenizerWrapper(_LarkTokenizer(vocabulary)), n_vocab=len(vocabulary.pieces)
+        )
+    return _TOKENIZERS[key]
+
+
+class _LarkMatcher(Matcher):
+    def __init__(self, inner: Any, size: int) -> None:
+        self.inner = inner
+        self.size = size
+
+    def allowed(self) -> np.ndarray[Any, Any]:
+        bits = np.frombuffer(self.inner.compute_bitmask(), dtype=np.uint8)
+        if self.inner.is_error():
+            raise AssertionError(self.inner.get_error())
+        return np.unpackbits(bits, bitorder="little")[: self.size]
+
+    def take(self, token: int) -> bool:
+        return self.inner.try_consume_tokens([token]) == 1
+
+
+# -- xgrammar ------------------------------------------------------------------------------------------------------
+
+
+class StructuralTagEngine(Engine):
+    def __init__(self, grammar: Any, vocabulary: Vocabulary, *, ebnf: bool = False) -> None:
+        import xgrammar
+
+        self.vocabulary = vocabulary
+        self._module = xgrammar
+        key = ("xgrammar", vocabulary.special)
+        if key not in _TOKENIZERS:
+            info = xgrammar.TokenizerInfo(
+                vocabulary.pieces, vocab_type=xgrammar.VocabType.RAW, stop_token_ids=[vocabulary.end]
+            )
+            _TOKENIZERS[key] = xgrammar.GrammarCompiler(info, cache_enabled=False)
+        if ebnf:
+            self._grammar = _TOKENIZERS[key].compile_grammar(xgrammar.Grammar.from_ebnf(grammar.text))
+        else:
+            self._grammar = _TOKENIZERS[key].compile_structural_tag(grammar.text)
+
+    def matcher(self) -> Matcher:
+        size = len(self.vocabulary.pieces)
+        return _XMatcher(self._module.GrammarMatcher(self._grammar), size, self._module.allocate_token_bitmask(1, size))
+
+
+class _XMatcher(Matcher):
+    def __init__(self, inner: Any, size: int, bits: Any) -> None:
+        self.inner = inner
+        self.size = size
+        self.bits = bits
+
+    def allowed(self) -> np.ndarray[Any, Any]:
+        self.inner.fill_next_token_bitmask(self.bits)
+        return np.unpackbits(self.bits.numpy().view(np.uint8).reshape(-1), bitorder="little")[: self.size]
+
+    def take(self, token: int) -> bool:
+        return bool(self.inner.accept_token(token))
+
+
+_ = json
