@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test lint types imports unit bench laws lock clean
+.PHONY: help run test lint types imports unit bench laws docs lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ bench: $(STAMP) ## pytest-benchmark, one process
 
 laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
 	@$(PYTEST) tests -m exhaustive -n auto
+
+docs: $(STAMP) ## write the pages that are made from the code
+	@$(BIN)/python docs/generate.py
 
 lock: ## resolve pyproject.toml again into requirements-dev.lock
 	@python=$$(command -v python3.11) || { echo "make lock needs python3.11, the oldest Python the lock serves" >&2; exit 1; }; \

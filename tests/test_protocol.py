@@ -106,7 +106,7 @@ class TestCalls:
         assert msgspec.json.decode(msgspec.json.encode(call())) == CALL
 
     def test_extensions(self) -> None:
-        assert call().model_dump(extensions=True) == {**CALL, "status": "ok", "model_id": None}
+        assert call().model_dump(extensions=True) == {**CALL, "status": "ok", "model_id": None, "repairs": []}
         assert call(status="incomplete").model_dump(extensions=True, exclude_none=True) == {
             **CALL,
             "status": "incomplete",

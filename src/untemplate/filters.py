@@ -10,9 +10,10 @@ Rules of this module:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from .engine.coercion import ToolSet
+from .engine.coercion import ToolSet, tool_schemas
 from .engine.events import Sink
 from .engine.judge import AS_CONTENT, DROP, KEEP, Call, Judge
 from .engine.lexer import WS
@@ -21,7 +22,7 @@ from .policy import Policy
 from .repair import nearest_name, repair_schema, repair_syntax
 from .validation import Validator
 
-__all__ = ["CallJudge", "Filter", "filters"]
+__all__ = ["CallJudge", "Filter", "filters", "judge"]
 
 
 class Filter(Sink):
@@ -52,9 +53,7 @@ class Filter(Sink):
         self.out.call_end(index)
 
     def end(self, finish_reason: str | None) -> None:
-        """The output has ended."""
-        if isinstance(self.out, Filter):
-            self.out.end(finish_reason)
+        self.out.end(finish_reason)
 
 
 class TrimContent(Filter):
@@ -162,6 +161,17 @@ def filters(policy: Policy, fmt: Format, sink: Sink) -> Sink:
     return sink
 
 
+def judge(policy: Policy, tool_set: ToolSet, tools: Sequence[Any] | None) -> Judge | None:
+    """Who decides on whole calls; ``None`` where no policy asks for one.
+
+    Raises:
+        ValueError: a strict policy, and a schema that needs the extra ``[validate]``.
+    """
+    if not policy.judges_calls:
+        return None
+    return CallJudge(policy, tool_set, Validator(tools, strict=bool(policy.strict)), tool_schemas(tools))
+
+
 class CallJudge(Judge):
     """Applies the policies that have to see a call whole.
 
@@ -202,7 +212,7 @@ class CallJudge(Judge):
             return AS_CONTENT if policy.unknown_tools == "content" else DROP
         if malformed and policy.malformed_arguments == "content":
             return AS_CONTENT
-        if policy.is_strict and call.status not in ("ok", "repaired"):
+        if policy.strict and call.status not in ("ok", "repaired"):
             return DROP
         return KEEP
 

@@ -81,7 +81,8 @@ class OutputParser:
         if format is None:
             format = _named(reasoning_parser_name, tool_parser_name)
         self._format = format
-        self._policy = policy or Policy()
+        self._policy = (policy or Policy()).resolved()
+        self._lenient = self._policy.is_default
         self._make_id = make_id
         self._program = compile_format(format)
         self._plain = compile_format(format, tools=False)
@@ -229,20 +230,21 @@ class OutputParser:
             tool_choice = _field(request, "tool_choice") if tool_choice is None else tool_choice
             messages = _field(request, "messages") if messages is None else messages
         sink = DeltaSink()
-        chosen = self._policy if policy is None else policy
+        chosen = self._policy if policy is None else policy.resolved()
         machine = self._machine(sink, tools, tool_choice, messages, chosen, seed, spans)
+        told = self._told(chosen, sink, machine, tools)
         if prompt is None and prompt_token_ids is not None:
             prompt = self._prompt_text(prompt_token_ids)
         if prompt is not None:
             if prefill and prompt.endswith(prefill):
                 prompt = prompt[: len(prompt) - len(prefill)]
             start(machine, prompt)
-            machine.sink = sink
+        machine.sink = told
         scanner = None
         if self._special:
             assert self._tokens is not None
             scanner = TokenScanner(self._special, self._tokens.bytes_of, self._stripped)
-        stream = Stream(machine, sink, scanner, collect=collect, spelled=chosen.spelled_markers == "marker")
+        stream = Stream(machine, sink, scanner, chosen, tools, collect=collect)
         if prefill:
             stream.begin(prefill)
         return stream
@@ -272,6 +274,15 @@ class OutputParser:
         if spans:
             machine.ledger.spans = []
         return machine
+
+    def _told(self, policy: Policy, sink: Sink, machine: Machine, tools: Sequence[Any] | None) -> Sink:
+        """Who the machine tells what it finds: the deltas, behind what the policy puts between."""
+        if policy is self._policy and self._lenient:
+            return sink
+        from .filters import filters, judge
+
+        machine.judge = judge(policy, machine.tools, tools)
+        return filters(policy, self._format, sink)
 
     def _prompt_text(self, ids: Sequence[int]) -> str | None:
         """The prompt's end as text, from the last turn start on if its special token can be found."""

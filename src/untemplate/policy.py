@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args, get_type_hints
 
 __all__ = ["Policy", "strict_from_environment"]
@@ -63,9 +63,29 @@ class Policy:
         if not isinstance(self.max_held, int) or isinstance(self.max_held, bool) or self.max_held < 1:
             raise ValueError(f"policy max_held: {self.max_held!r} is not a positive number of characters")
 
+    def resolved(self) -> Policy:
+        """The same with ``strict`` decided: by the environment, where the policy leaves it open.
+
+        Raises:
+            ValueError: the environment holds a value that is not one.
+        """
+        return replace(self, strict=strict_from_environment()) if self.strict is None else self
+
     @property
-    def is_strict(self) -> bool:
-        return strict_from_environment() if self.strict is None else self.strict
+    def is_default(self) -> bool:
+        """Whether nothing has to stand between the machine and what it tells."""
+        return (
+            not self.judges_calls
+            and all(
+                getattr(self, name) == default
+                for name, default in (
+                    ("unclosed_reasoning", "reasoning"),
+                    ("text_after_calls", "keep"),
+                    ("outer_white_space", "keep"),
+                )
+            )
+            and self.reasoning_field != "inline"
+        )
 
     @property
     def judges_calls(self) -> bool:
@@ -75,7 +95,7 @@ class Policy:
             or self.malformed_arguments != "as_written"
             or self.repair != "none"
             or self.parallel_calls != "all"
-            or self.is_strict
+            or bool(self.strict)
         )
 
     @classmethod

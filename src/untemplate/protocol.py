@@ -106,6 +106,14 @@ def _plain(value: Any, exclude_none: bool, exclude_unset: bool, extensions: bool
     return msgspec.to_builtins(value)
 
 
+def name_reasoning(dump: dict[str, Any], field: str) -> dict[str, Any]:
+    """Puts the dump's ``reasoning`` under the name that a policy wants: ``reasoning``, ``reasoning_content`` or
+    ``both``. Changes the dump, and returns it."""
+    if field in ("reasoning_content", "both") and "reasoning" in dump:
+        dump["reasoning_content"] = dump["reasoning"] if field == "both" else dump.pop("reasoning")
+    return dump
+
+
 def _function() -> str:
     return "function"
 
@@ -182,13 +190,14 @@ class ToolCall(WireModel, gc=False):
     with ``extensions=True``.
     """
 
-    _extensions: ClassVar[frozenset[str]] = frozenset({"status", "model_id"})
+    _extensions: ClassVar[frozenset[str]] = frozenset({"status", "model_id", "repairs"})
 
     id: str
     function: FunctionCall
     type: str = msgspec.field(default_factory=_function)  # a factory: clients need the key, omit_defaults would drop it
     status: str = "ok"
     model_id: str | None = None
+    repairs: list[str] = []
 
 
 class ExtractedToolCallInformation(WireModel, gc=False):
@@ -265,15 +274,16 @@ class ParsedOutput(WireModel, gc=False):
     def reasoning(self, value: str | None) -> None:
         self.reasoning_content = value
 
-    def message(self) -> dict[str, Any]:
+    def message(self, *, reasoning_field: str = "reasoning") -> dict[str, Any]:
         """The assistant message of a Chat Completions response.
 
         ``role`` and ``content`` are always there (``content`` is None when it is empty and there are calls),
-        ``reasoning`` and ``tool_calls`` only when the output has them.
+        ``reasoning`` and ``tool_calls`` only when the output has them. ``reasoning_field`` is the policy's.
         """
         message: dict[str, Any] = {"role": "assistant", "content": self.content}
         if self.reasoning_content is not None:
             message["reasoning"] = self.reasoning_content
+            name_reasoning(message, reasoning_field)
         if self.tool_calls:
             message["content"] = self.content or None
             message["tool_calls"] = [

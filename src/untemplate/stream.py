@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .engine.events import DeltaSink
+from .engine.judge import Call
 from .engine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .engine.machine import Machine
 from .engine.scanner import TokenScanner
+from .policy import Policy
 from .protocol import (
     DeltaFunctionCall,
     DeltaMessage,
@@ -26,7 +28,11 @@ from .protocol import (
     ParsedOutput,
     Span,
     ToolCall,
+    name_reasoning,
 )
+
+if TYPE_CHECKING:
+    from .validation import Validator
 
 __all__ = ["DIAGNOSTICS", "Stream"]
 
@@ -37,6 +43,7 @@ DIAGNOSTICS: Final[dict[str, str]] = {
     "broken_header": "a message header began again before it had ended",
     "broken_json": "the arguments stop being JSON; they are passed on as they are up to the end of the call",
     "broken_key": "an argument's name did not end; it was dropped",
+    "dropped_call": "a policy dropped a call",
     "held_too_long": "text that might have been a call grew past max_held; it is text",
     "incomplete_call": "the output ended inside a call",
     "invalid_json": "the arguments are not valid JSON",
@@ -62,17 +69,37 @@ _KINDS: Final = {
 class Stream:
     """Parses one output as it comes. Made by :meth:`OutputParser.stream`."""
 
-    __slots__ = ("_collected", "_finish_reason", "_machine", "_pending", "_raw", "_scanner", "_sink", "_spelled")
+    __slots__ = (
+        "_collected",
+        "_finish_reason",
+        "_machine",
+        "_pending",
+        "_policy",
+        "_raw",
+        "_scanner",
+        "_sink",
+        "_tools",
+        "_validator",
+    )
 
     def __init__(
-        self, machine: Machine, sink: DeltaSink, scanner: TokenScanner | None, *, collect: bool, spelled: bool
+        self,
+        machine: Machine,
+        sink: DeltaSink,
+        scanner: TokenScanner | None,
+        policy: Policy,
+        tools: Sequence[Any] | None,
+        *,
+        collect: bool,
     ) -> None:
         self._machine = machine
         self._sink = sink
         self._scanner = scanner
-        self._spelled = spelled
+        self._policy = policy
+        self._tools = tools
         self._collected: list[DeltaMessage] | None = [] if collect else None
         self._raw: list[str] | None = [] if collect else None
+        self._validator: Validator | None = None
         self._pending: list[DeltaMessage] = []
         self._finish_reason: str | None = None
 
@@ -91,7 +118,7 @@ class Stream:
         scanner = self._scanner
         if scanner is not None:
             text = scanner.feed(text, token_ids)
-            machine.checks = scanner.active and not self._spelled
+            machine.checks = scanner.active and self._policy.spelled_markers == "text"
         elif not isinstance(text, str):
             raise TypeError(f"feed() takes text, got {type(text).__name__}")
         if text:
@@ -111,6 +138,7 @@ class Stream:
             return []
         self._finish_reason = finish_reason
         machine.finish()
+        machine.sink.end(finish_reason)
         return self._take()
 
     def _take(self) -> list[DeltaMessage]:
@@ -134,7 +162,15 @@ class Stream:
     def finish_reason(self) -> str:
         """The engine's, with ``tool_calls`` in place of ``stop`` where there are calls."""
         reason = self._finish_reason or "stop"
-        return "tool_calls" if reason == "stop" and self._machine.calls else reason
+        calls = self._machine.calls
+        if reason == "stop" and calls:
+            return "tool_calls"
+        renames = self._policy.length_with_calls == "tool_calls" and any(call.whole for call in calls)
+        return "tool_calls" if reason == "length" and renames else reason
+
+    def dump(self, delta: DeltaMessage) -> dict[str, Any]:
+        """A delta as it goes on the wire: without what is None, reasoning under the name that the policy wants."""
+        return name_reasoning(delta.model_dump(exclude_none=True), self._policy.reasoning_field)
 
     @property
     def in_reasoning(self) -> bool:
@@ -156,10 +192,8 @@ class Stream:
         for call in self._machine.calls:
             found = calls[call.index]
             found.model_id = call.model_id or None
-            if not call.whole:
-                found.status = "incomplete"
-            elif not (call.valid or _is_json(found.function.arguments)):
-                found.status = "invalid_json"
+            found.repairs = list(call.repairs)
+            found.status = call.status or self._status(call, found.function.arguments)
         reasoning = "".join(i.text or "" for i in items if i.type == "reasoning")
         content = "".join(i.text or "" for i in items if i.type == "content")
         return ParsedOutput(
@@ -172,6 +206,23 @@ class Stream:
             diagnostics=diagnostics,
             spans=_spans(self._machine.ledger.spans or ()),
         )
+
+    def _status(self, call: Call, arguments: str) -> str:
+        """What can be said of a call that nobody has judged."""
+        if not call.whole:
+            return "incomplete"
+        if not (call.valid or _is_json(arguments)):
+            return "invalid_json"
+        tools = self._machine.tools
+        if not tools.known:
+            return "ok"
+        if call.name not in tools.names:
+            return "unknown_tool"
+        from .validation import Validator
+
+        if self._validator is None:
+            self._validator = Validator(self._tools)
+        return "invalid_arguments" if self._validator.check(call.name, arguments) else "ok"
 
     def _diagnostics(self, raw: str) -> list[Diagnostic]:
         notes = [(n.code, n.start, n.end) for n in self._machine.ledger.notes]

@@ -27,7 +27,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, Final, cast
 
-from .format import Format, JsonBody, Marker, TaggedArguments
+from .format import Format, JsonBody, LiteralArguments, Marker, TaggedArguments
 from .formats import named
 from .output_parser import OutputParser
 from .policy import Policy
@@ -403,9 +403,10 @@ def _ledger(subject: _Subject, raw: str, result: ParsedOutput, where: str) -> No
             raise subject.fail(law, f"{where}: {kind} is not its spans" + _difference("".join(found[kind]), text))
     said = " ".join(c.function.arguments for c in result.tool_calls)
     said = (said + " " + _decoded(said)).lower()
+    quotes = _word_quotes(subject.format)
     valueless = [d.start for d in result.diagnostics if d.code == "argument_without_value"]
     for span in result.spans:
-        piece = raw[span.start : span.end]
+        piece = quotes.sub(" ", raw[span.start : span.end])
         if span.kind != "arguments" or piece in said or any(_last_before(result, at) is span for at in valueless):
             continue
         for word in _WORD.findall(piece):
@@ -428,6 +429,15 @@ def _ledger(subject: _Subject, raw: str, result: ParsedOutput, where: str) -> No
                 d.start <= span.end and d.end >= span.start for d in result.diagnostics
             ):
                 raise subject.fail(law, f"{where}: {raw[span.start : span.end]!r} was dropped and not reported")
+
+
+@lru_cache(maxsize=128)
+def _word_quotes(fmt: Format) -> re.Pattern[str]:
+    """Quotes that hold letters (``<escape>``)."""
+    found = {
+        q for t in fmt.tools if isinstance(a := getattr(t.body, "arguments", None), LiteralArguments) for q in a.quotes
+    }
+    return re.compile("|".join(re.escape(q) for q in sorted(found) if re.search(r"\w", q)) or "(?!)")
 
 
 def _last_before(result: ParsedOutput, place: int) -> Span | None:

@@ -36,7 +36,7 @@ _MAX_PROBLEMS: Final = 64
 _SHOWN: Final = 40
 """Characters of a value that a message shows."""
 _MAX_DIGITS: Final = 4_300
-"""Python reads no longer integers; they become decimals."""
+"""Of the integers that Python reads."""
 _BACKTRACKING: Final = 100_000
 
 _FULL: Final = frozenset(
@@ -59,6 +59,7 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
     (dict, "object"),
     (list, "array"),
 )
+_LONG: Final = re.compile(r"[0-9]{4301}")
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
 
@@ -122,11 +123,8 @@ def check_strict(tools: Any) -> None:
 class Validator:
     """The tools of one request, ready to check calls. Safe to share between threads.
 
-    ``tools`` as for :class:`~untemplate.engine.coercion.ToolSet`: None means that any name is a tool's. ``strict`` adds
-    the full check where a schema needs it.
-
-    Raises:
-        ValueError: as :class:`~untemplate.engine.coercion.ToolSet` and, if strict, :func:`check_strict`.
+    ``tools`` as for :class:`~untemplate.engine.coercion.ToolSet`, which also says what is refused; None: any name is a
+    tool's. ``strict`` adds the full check where a schema needs it, and raises as :func:`check_strict`.
     """
 
     def __init__(self, tools: Any = None, *, strict: bool = False) -> None:
@@ -173,12 +171,9 @@ def read_json(text: str) -> Any:
         ValueError: it is not JSON, or nested too deeply to read.
     """
     try:
-        try:
-            return json.loads(text, parse_constant=_refuse)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{error.msg} at character {error.pos}") from None
-        except ValueError:
-            return json.loads(text, parse_constant=_refuse, parse_int=_integer)
+        return json.loads(text, parse_constant=_refuse, parse_int=_integer if _LONG.search(text) else None)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at character {error.pos}") from None
     except RecursionError:
         raise ValueError("nested too deeply to read") from None
 
@@ -437,8 +432,11 @@ def _full_problems(compiled: Any, value: Any) -> Iterator[Problem]:
         for i, error in enumerate(compiled.iter_errors(_encodable(value))):
             if i == _MAX_PROBLEMS:
                 return
-            message = error.message if len(error.message) <= 200 else error.message[:200] + "…"
-            yield Problem(_written(tuple(error.instance_path)), slugs.get(error.kind.name, "schema"), message)
+            path, message = tuple(error.instance_path), error.message
+            slug = slugs.get(error.kind.name, "schema")
+            if slug == "missing":
+                path, message = (*path, error.kind.property), "is required"
+            yield Problem(_written(path), slug, message if len(message) <= 200 else message[:200] + "…")
     except (ValueError, RecursionError) as error:
         yield Problem("$", "schema", f"could not be checked: {error}")
 

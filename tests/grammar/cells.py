@@ -113,3 +113,49 @@ def problem(parser: OutputParser, text: str, ids: list[int] | tuple[()], *, stri
 
 HUGE = __import__("re").compile(r"[eE][+-]?\d{3,}")
 """A number that no float holds: JSON to an engine, none to Python. Such samples do not count."""
+
+
+def opened(fmt: Format) -> str:
+    """A prompt that leaves reasoning open."""
+    start = "" if fmt.turn.start is None else fmt.turn.start.text
+    channels = fmt.channels
+    if channels is not None:
+        word = "" if channels.channel is None else channels.channel.text
+        return f"{start}{word}{channels.reasoning[0]}{channels.body.text}"
+    assert fmt.reasoning is not None
+    return start + ("" if fmt.reasoning.open is None else fmt.reasoning.open.text)
+
+
+def _call(name: str, arguments: dict[str, Any], call_id: str = "") -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+PARIS = {"city": "Paris"}
+AWKWARD = 'Ünï "q" \\ \'s\' <b>&amp;</b> {x: [1]} 日本 🙂\nline two\n\n  indented\ttab'
+MESSAGES: list[dict[str, Any]] = [
+    {"content": "Hello, how can I help?"},
+    {"reasoning": "The user greets.", "content": "Hello!"},
+    {"tool_calls": [_call("get_weather", PARIS)]},
+    {"tool_calls": [_call("get_weather", {"city": "Paris", "unit": "celsius", "days": 3}, "a1B2c3D4e")]},
+    {"tool_calls": [_call("get_weather", {"city": AWKWARD})]},
+    {"tool_calls": [_call("get_weather", {"city": ""})]},
+    {"tool_calls": [_call("get_weather", {"city": "x" * 600})]},
+    {"tool_calls": [_call("get_weather_map", {"area": {"lat": 1.5, "lon": -2}, "dark": True})]},
+    {
+        "tool_calls": [
+            _call(
+                "get_weather_map",
+                {"area": {"lat": 0, "lon": 1e-05}, "layers": ["a", "b c"], "dark": False, "note": "n", "limit": 7},
+            )
+        ]
+    },
+    {"tool_calls": [_call("get_weather_map", {"area": {"lat": 1, "lon": 2}, "layers": [], "dark": False, "note": None})]},
+    {"tool_calls": [_call("get_weather_map", {"area": {"lat": 1, "lon": 2}, "dark": False, "limit": None})]},
+    {"tool_calls": [_call("ping", {})]},
+    {"tool_calls": [_call("now", {})]},
+    {"tool_calls": [_call("get_weather", PARIS), _call("ping", {}), _call("get_weather", {"city": "Oslo"})]},
+    {"content": "Let me look.", "tool_calls": [_call("get_weather", PARIS)]},
+    {"reasoning": "I should look.", "tool_calls": [_call("get_weather", PARIS)]},
+    {"reasoning": "I should look.", "content": "One moment.", "tool_calls": [_call("get_weather", PARIS), _call("ping", {})]},
+]
+"""Arguments stand in the order of their schema: no engine takes them in another."""

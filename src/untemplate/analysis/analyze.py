@@ -74,7 +74,7 @@ def analyze_template(template: Template) -> Analysis:
         AnalysisError: the template renders nothing, not even one user message; says why.
     """
     began = time.perf_counter()
-    prober = Prober(template)
+    prober = Prober(template, eos=getattr(template, "eos_token", "") or "")
     prompt = prober.settle()
     if prompt is None:
         reasons = "; ".join(list(prober.errors)[:3]) or "the user's message does not show up"
@@ -87,7 +87,7 @@ def analyze_template(template: Template) -> Analysis:
     reasoning = find_reasoning(frame, style)
     droppers = dropping_literals(frame)
     checks = checks_of(frame, reasoning, calls, droppers)
-    candidates = _candidates(frame, reasoning, calls, droppers, checks, getattr(template, "eos_token", "") or "")
+    candidates = _candidates(frame, reasoning, calls, droppers, checks)
     ranked = best_of(candidates, checks, (1, 5))
     best = ranked[0]
     certificate = best.certificate
@@ -120,7 +120,6 @@ def _candidates(
     calls: CallEvidence | None,
     droppers: list[str],
     checks: list[Check],
-    eos: str,
 ) -> list[Candidate]:
     front = None if calls is None else calls.one[: calls.one.index(NAMES[0])]
     behind = "" if calls is None else calls.end
@@ -140,7 +139,7 @@ def _candidates(
     first: list[tuple[Candidate, ReasoningGuess | None, ContentGuess]] = []
     for r in guesses:
         for c in content_guesses(frame, r, evidence, behind):
-            candidate = build(frame, r, c, ways(r, c)[0], eos)
+            candidate = build(frame, r, c, ways(r, c)[0])
             if candidate is not None:
                 first.append((candidate, r, c))
     pairs = {id(candidate): (r, c) for candidate, r, c in first}
@@ -149,15 +148,15 @@ def _candidates(
     if ranked:
         r, c = pairs[id(ranked[0])]
         for way in ways(r, c)[1:]:
-            candidate = build(frame, r, c, way, eos)
+            candidate = build(frame, r, c, way)
             if candidate is not None:
                 result.append(candidate)
     for guess in channels_guesses(frame, evidence, calls):
-        candidate = build_channels(frame, guess, eos)
+        candidate = build_channels(frame, guess)
         if candidate is not None:
             result.append(candidate)
     if not result:
-        candidate = build(frame, None, None, None, eos)
+        candidate = build(frame, None, None, None)
         assert candidate is not None
         result.append(candidate)
     return result

@@ -48,7 +48,6 @@ def build(
     reasoning: ReasoningGuess | None,
     content: ContentGuess | None,
     tools: ToolsGuess | None,
-    eos: str,
 ) -> Candidate | None:
     """The Format of one hypothesis for each part; ``None`` where they contradict each other."""
     ends = [content.end if content is not None else frame.end, *frame.ends, *(tools.ends if tools is not None else ())]
@@ -58,17 +57,17 @@ def build(
         "content": _content(content),
         "tools": () if tools is None else (tools.tools,),
     }
-    fmt = _format(frame, frame.header, ends, eos, parts, "random" if tools is None else tools.ids)
+    fmt = _format(frame, frame.header, ends, parts, "random" if tools is None else tools.ids)
     return None if fmt is None else Candidate(fmt, "" if tools is None else tools.variant, sources)
 
 
-def build_channels(frame: Frame, guess: ChannelsGuess, eos: str) -> Candidate | None:
+def build_channels(frame: Frame, guess: ChannelsGuess) -> Candidate | None:
     """The Format of a turn in messages."""
     close = guess.channels.close
     call_close = guess.channels.call_close
     taken = {m.text.strip() for m in (close, call_close) if m is not None}
     ends = [e for e in (frame.end, *frame.ends) if e.strip() not in taken]
-    fmt = _format(frame, guess.header, ends, eos, {"channels": guess.channels}, "random")
+    fmt = _format(frame, guess.header, ends, {"channels": guess.channels}, "random")
     return None if fmt is None else Candidate(fmt, guess.variant, (guess.source,))
 
 
@@ -91,12 +90,12 @@ def _content(guess: ContentGuess | None) -> Content | None:
 
 
 def _format(
-    frame: Frame, header: str, ends: Sequence[str], eos: str, parts: dict[str, object], ids: str
+    frame: Frame, header: str, ends: Sequence[str], parts: dict[str, object], ids: str
 ) -> Format | None:
     spelled: list[str] = []
     for end in ends:
         for text in (end, *_pieces(end)):
-            known = text.replace(EOS, eos)
+            known = text.replace(EOS, "")
             if known.strip() and known.strip() not in spelled:
                 spelled.append(known.strip() if spelled else known)
     turn = Turn(

@@ -37,7 +37,8 @@ class _Collected(Sink):
     def __init__(self) -> None:
         self.thoughts: list[str] = []
         self.texts: list[str] = []
-        self.calls: list[tuple[str, str, list[str]]] = []
+        self.calls: list[tuple[str, list[str]]] = []
+        self.ids: list[str] = []
 
     def reasoning(self, text: str) -> None:
         self.thoughts.append(text)
@@ -46,15 +47,15 @@ class _Collected(Sink):
         self.texts.append(text)
 
     def call_start(self, index: int, call_id: str, name: str) -> None:
-        self.calls.append((name, call_id, []))
+        self.calls.append((name, []))
 
     def arguments(self, index: int, text: str) -> None:
-        self.calls[index][2].append(text)
+        self.calls[index][1].append(text)
 
     @property
     def raw(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
         """Everything that must not depend on how the output was cut."""
-        calls = tuple((name, "".join(arguments)) for name, _, arguments in self.calls)
+        calls = tuple((name, "".join(arguments)) for name, arguments in self.calls)
         return "".join(self.thoughts), "".join(self.texts), calls
 
 
@@ -87,6 +88,7 @@ class Runner:
         elif output:
             machine.feed(output)
         machine.finish()
+        sink.ids = [call.model_id or call.id for call in machine.calls]
         return sink
 
 
@@ -156,8 +158,17 @@ def certify(fmt: Format, checks: Sequence[Check], *, steps: Iterable[int] = ()) 
     runner = Runner(fmt)
     sizes = tuple(steps)
     outcomes = tuple(Outcome(check, _run(runner, check, sizes)) for check in checks)
-    total = sum(c.weight for c in checks)
-    passed = sum(o.check.weight for o in outcomes if o.passed)
+    # The same message in another place of the conversation is another way to show it: one of them must be read.
+    best: dict[tuple[str, str], float] = {}
+    weights: dict[tuple[str, str], float] = {}
+    for o in outcomes:
+        group = (o.check.kind, o.check.group)
+        weights[group] = max(weights.get(group, 0.0), o.check.weight)
+        best[group] = max(best.get(group, 0.0), o.check.weight if o.passed else 0.0)
+    total, passed = sum(weights.values()), sum(best.values())
+    # What breaks the tie: all places.
+    passed += 0.001 * sum(o.passed for o in outcomes)
+    total += 0.001 * len(outcomes)
     failed = tuple(o.stored for o in outcomes if not o.passed)
     return Certificate(_table(outcomes), passed / total if total else 0.0, len(outcomes), failed)
 
@@ -167,7 +178,6 @@ def _table(outcomes: Sequence[Outcome]) -> dict[str, str]:
     for name in CAPABILITIES:
         mine = [o for o in outcomes if o.check.kind == name]
         if mine:
-            # The same message in another place of the conversation is another way to show it.
             groups: dict[str, bool] = {}
             for o in mine:
                 groups[o.check.group] = groups.get(o.check.group, False) or o.passed
@@ -204,8 +214,8 @@ def _compare(got: _Collected, check: Check) -> str:
             return f"arguments {arguments!r} are no JSON"
         if not _same(found, values):
             return f"arguments {arguments!r}"
-    if check.ids and [i for _, i, _ in got.calls] != list(check.ids):
-        return f"ids {[i for _, i, _ in got.calls]!r}"
+    if check.ids and got.ids != list(check.ids):
+        return f"ids {got.ids!r}"
     return ""
 
 

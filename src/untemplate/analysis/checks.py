@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from .probes import ASKED, CONTENT, IDS, NAMES, THOUGHT, Call, Message, Style
+from .probes import ASKED, EOS, IDS, Call, Message, Style
 from .reasoning import ReasoningEvidence
 from .tools import CallEvidence
 from .turns import LAST, MIDDLE, Frame, Turn
@@ -113,16 +113,17 @@ def checks_of(
 
 def _cut(frame: Frame, turn: Turn, message: Message, *, end: bool = False) -> tuple[str, str]:
     """Prompt and output: the prompt reaches as far as the template's own does, if the turn begins the same way."""
-    text = turn.text
-    if not end:
-        text = _without_end(frame, text)
+    text = turn.text if end else _without_end(frame, turn.text)
     if turn.tail and text.startswith(turn.tail):
         return turn.before + turn.tail, text[len(turn.tail) :]
+    if turn.tail and message.reasoning and text.lstrip().startswith(message.reasoning):
+        # The prompt opens reasoning with words that turns of the past do not show.
+        return turn.before + turn.tail, text
     return turn.before, text
 
 
 def _without_end(frame: Frame, text: str) -> str:
-    for end in (frame.end, *frame.ends):
+    for end in (frame.end, *frame.ends, EOS):
         if end.strip() and text.rstrip().endswith(end.strip()):
             return text.rstrip()[: -len(end.strip())]
     return text
@@ -138,9 +139,9 @@ def _plain(frame: Frame) -> Iterator[Check]:
                 continue
             prompt, output = _cut(frame, turn, Message(said))
             yield Check(kind, f"{name} ({place})", prompt, output, "", said, group=name)
-            if name == "plain" and place == LAST and frame.end.strip():
+            if name == "plain" and frame.end.replace(EOS, "").strip() and EOS not in turn.text:
                 prompt, output = _cut(frame, turn, Message(said), end=True)
-                yield Check(kind, f"{name}, with its end", prompt, output, "", said, group="end", weight=0.5)
+                yield Check(kind, f"{name}, with its end ({place})", prompt, output, "", said, weight=0.5, group="end")
 
 
 def _reasoned(frame: Frame, evidence: ReasoningEvidence) -> Iterator[Check]:
@@ -153,7 +154,7 @@ def _reasoned(frame: Frame, evidence: ReasoningEvidence) -> Iterator[Check]:
             continue
         prompt, output = _cut(frame, turn, message)
         yield Check("reasoning", name, prompt, output, thoughts, SAID, weight=2.0, group=name)
-        if prompt != turn.before:
+        if prompt != turn.before and not turn.text.lstrip().startswith(thoughts):
             # The same output by a model that opens its reasoning itself.
             text = _without_end(frame, turn.text)
             yield Check("reasoning", f"{name}, no prompt", turn.before, text, thoughts, SAID, group=name + " own")
@@ -211,20 +212,42 @@ def _called(frame: Frame, evidence: CallEvidence, reasoning: ReasoningEvidence) 
     two = (one, Call(_TWO, {"place": "Rome", "count": 3}, IDS[1]))
     yield from checks("parallel_calls", "two calls", Message(calls=two), weight=2.0)
     three = (*two, Call(_ONE, {"a_string": "Oslo", "a_integer": 7}, "qzid00003"))
-    yield from checks("parallel_calls", "three calls", Message(calls=three))
+    if _ends_once(frame, evidence, two, three):
+        yield from checks("parallel_calls", "three calls", Message(calls=three))
     yield from checks("no_arguments", "no arguments", Message(calls=(Call(_ONE, {}),)))
     for kind, value in TYPES.items():
         yield from checks(kind, kind, Message(calls=(Call(_ONE, {f"a_{kind}": value, "lines": "x"}),)))
     for name, value in STRINGS.items():
         yield from checks("awkward_strings", name, Message(calls=(Call(_ONE, {name: value, "a_integer": 1}),)))
     yield from _own_marks(frame, evidence, checks)
-    yield from checks("content_with_calls", "content and call", Message("I will look.", calls=(one,)))
-    yield from checks("content_with_calls", "content and two calls", Message("I will look.\nTwice.", calls=two))
+    look = Message("I will look.", calls=(one,))
+    if not _taken_for_reasoning(frame, look, evidence.style, reasoning):
+        yield from checks("content_with_calls", "content and call", look, both=True)
+        again = Message("I will look.\nTwice.", calls=two)
+        yield from checks("content_with_calls", "content and two calls", again, both=True)
     if reasoning.style is not None:
         style = replace(reasoning.style, arguments=evidence.style.arguments, no_content=evidence.style.no_content)
         yield from checks("reasoning_with_calls", "reasoning and call", Message("", THOUGHTS, (one,)), style)
         message = Message("I will look.", THOUGHTS, (one,))
         yield from checks("reasoning_with_calls", "reasoning, content and call", message, style)
+
+
+def _ends_once(frame: Frame, evidence: CallEvidence, two: tuple[Call, ...], three: tuple[Call, ...]) -> bool:
+    """Whether one call more ends the turn no more often: some templates end it behind every call but the first."""
+    end = frame.end.strip()
+    turns = [frame.turn(Message(calls=calls), evidence.style, evidence.place) for calls in (two, three)]
+    counts = [t.text.count(end) for t in turns if t is not None and end]
+    return len(set(counts)) < 2
+
+
+def _taken_for_reasoning(frame: Frame, message: Message, style: Style, evidence: ReasoningEvidence) -> bool:
+    """Whether the template writes content before calls as it writes reasoning before calls."""
+    if evidence.style is None:
+        return False
+    thought = replace(message, content="", reasoning=message.content)
+    one = frame.turn(message, style)
+    other = frame.turn(thought, replace(evidence.style, arguments=style.arguments, no_content=style.no_content))
+    return one is not None and other is not None and one.text == other.text
 
 
 def _own_marks(frame: Frame, evidence: CallEvidence, checks: Any) -> Iterator[Check]:
@@ -253,5 +276,3 @@ def _writes_id(frame: Frame, evidence: CallEvidence, call: Call) -> bool:
     turn = frame.turn(Message(calls=(call,)), evidence.style, evidence.place)
     return turn is not None and call.id in turn.text
 
-
-_ = (CONTENT, NAMES, THOUGHT)

@@ -120,7 +120,7 @@ class Style:
             written["content"] = None if self.no_content == "null" and message.calls else ""
         if message.reasoning:
             self._reason(written, message)
-        if message.calls:
+        if message.calls and not (message.reasoning and self.reasoning == "blocks"):
             written["tool_calls"] = [self._call(c) for c in message.calls]
         return written
 
@@ -132,13 +132,11 @@ class Style:
             written["content"] = parts
         elif self.reasoning == "blocks":
             blocks: list[dict[str, Any]] = [{"type": "thoughts", "text": message.reasoning}]
-            if message.calls:
-                calls = [
-                    {"name": c.name, "arguments": json.dumps(c.arguments, ensure_ascii=False)} for c in message.calls
-                ]
-                blocks.append({"type": "tool_calls", "calls": calls})
             if message.content:
                 blocks.append({"type": "response", "text": message.content})
+            if message.calls:
+                calls = [{"name": c.name, "arguments": _json(c.arguments)} for c in message.calls]
+                blocks.append({"type": "tool_calls", "calls": calls})
             written["content"] = {"blocks": blocks}
         elif self.reasoning:
             written[self.reasoning] = message.reasoning
@@ -146,8 +144,12 @@ class Style:
     def _call(self, call: Call) -> dict[str, Any]:
         arguments: Any = dict(call.arguments)
         if self.arguments == "text":
-            arguments = json.dumps(arguments, ensure_ascii=False)
+            arguments = _json(arguments)
         return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 _NO_STYLE: Final = Style()
@@ -162,6 +164,8 @@ class Prober:
     base: dict[str, Any] = field(default_factory=dict)
     plain_tools: Any = None
     call_tools: Any = None
+    eos: str = ""
+    """The template's own end-of-sequence token, where that is known."""
     renders: int = 0
     errors: dict[str, int] = field(default_factory=dict)
     _known: dict[str, str | None] = field(default_factory=dict)
@@ -178,7 +182,9 @@ class Prober:
         conversation = list(messages)
         if self.system and conversation[0]["role"] != "system":
             conversation.insert(0, {"role": "system", "content": SYSTEM})
-        variables = {"eos_token": EOS, **self.base, **(settings or {})}
+        variables = {**self.base, **(settings or {})}
+        if not self.eos:
+            variables["eos_token"] = EOS
         key = repr((conversation, prompt, tools is None, tools == [], variables))
         if key not in self._known:
             self.renders += 1

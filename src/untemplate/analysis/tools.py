@@ -153,7 +153,10 @@ def _json_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None,
         return
     ids = "{index}" if body.id_key and _is_index(span.value, body.id_key) else "random"
     before = _clean_front(text[: span.start], known)
-    around = _Frame(before, between, text[span.end :])
+    behind = text[span.end :]
+    if evidence.two is not None and second is not None and between is not None:
+        behind = evidence.two[second.end :]
+    around = _Frame(before, between, behind)
     variant = NAME_AS_KEY if body.name_is_key else JSON_NATIVE
     if "```" in before:
         variant = MARKDOWN_BLOCK
@@ -209,6 +212,8 @@ def _named_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None
             stop = evidence.two.index(NAMES[1]) - len(name.before)
             between = evidence.two[start:stop] if 0 < start <= stop else None
         behind = text[_behind_arguments(text, arguments, 0) :]
+        if evidence.two is not None and between is not None:
+            behind = evidence.two[_behind_arguments(evidence.two, arguments, 1) :]
         body = NamedBody(
             name=name.pattern,
             name_close=marker(name.close),
@@ -235,12 +240,12 @@ def _variant(tools: Tools, arguments: ArgumentsGuess) -> str:
     return TAG_WITH_JSON
 
 
-def _behind_arguments(text: str, guess: ArgumentsGuess, start: int) -> int:
-    """Where the arguments of the first call end; tagged ones with the close of the last value."""
-    values = [text.index(v) + len(v) for v in VALUES[:2] if v in text]
-    at = max(values, default=start)
+def _behind_arguments(text: str, guess: ArgumentsGuess, number: int) -> int:
+    """Where the arguments of a call end; tagged ones with the close of the last value."""
+    last = VALUES[2 * number + 1]
+    at = text.index(last) + len(last)
     if guess.json:
-        span = diff.json_around(text, text.index(KEYS[0]))
+        span = diff.json_around(text, text.index(VALUES[2 * number]))
         return at if span is None else span.end
     return at + len(guess.last_close) if text.startswith(guess.last_close, at) else at
 

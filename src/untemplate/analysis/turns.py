@@ -94,12 +94,13 @@ class Frame:
 
     def learn_end(self, call_end: str) -> None:
         """Turns of calls end as well: what both end with, is the end, and what content has more is its own."""
-        mine, calls = diff.split_tags(self.end), diff.split_tags(call_end)
-        shared = 0
-        while shared < min(len(mine), len(calls)) and mine[-1 - shared] == calls[-1 - shared]:
-            shared += 1
-        if 0 < shared < len(mine):
-            self.content_end, self.end = self.end, "".join(mine[-shared:])
+        pieces = diff.split_tags(self.end)
+        for i in range(len(pieces)):
+            rest = "".join(pieces[i:])
+            if rest.strip() and call_end.rstrip().endswith(rest.rstrip()):
+                if i:
+                    self.content_end, self.end = self.end, rest
+                return
 
     def begins(self, whole: str) -> int:
         """Where the turn behind the user's message begins; -1 where the header is not found."""

@@ -737,7 +737,8 @@ class CallReader(Caller):
                 return MORE
             if end >= 0:
                 host.report("stray_text", cur.pos, stray.end())
-                host.unpend()
+                if not host.speculating:
+                    host.unpend()
                 host.mark(MARKUP, cur.pos)
                 cur.pos = stray.end()
                 host.mark(DROPPED, cur.pos)

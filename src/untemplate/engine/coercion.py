@@ -384,6 +384,17 @@ def find_tool_properties(tools: Iterable[Any] | None, name: str) -> dict[str, An
     return {}
 
 
+def tool_schemas(tools: Iterable[Any] | None) -> dict[str, Any]:
+    """Each tool's parameters schema, by name; the first tool of a name stands."""
+    schemas: dict[str, Any] = {}
+    for tool in tools or ():
+        function = _function(tool)
+        name = _get(function, "name")
+        if isinstance(name, str):
+            schemas.setdefault(name, _schema(function))
+    return schemas
+
+
 def find_tool_name(tools: Iterable[Any] | None, name: str) -> bool:
     """Whether one of ``tools`` (as in :func:`find_tool_properties`) is called ``name``."""
     return any(_get(_function(tool), "name") == name for tool in tools or ())

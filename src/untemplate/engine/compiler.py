@@ -270,7 +270,8 @@ def _compile_named_body(grammar: CallGrammar, tools: Tools, body: NamedBody, tur
             {t: k for t, k in grammar.tags.tags.items() if k not in (IS_CALL_OPEN, IS_SECTION_OPEN)}
         )
         grammar.key = Pattern(arguments.key)
-        grammar.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE)))
+        # A value's opening ends the key even where key_close was left out.
+        grammar.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), (arguments.value_open, IS_VALUE_OPEN)))
         grammar.value_opens = Literals(_tags((arguments.value_open, IS_VALUE_OPEN)))
         grammar.has_value_open = arguments.value_open is not None
         grammar.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))

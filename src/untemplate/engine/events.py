@@ -32,6 +32,9 @@ class Sink:
 
     def call_end(self, index: int) -> None: ...
 
+    def end(self, finish_reason: str | None) -> None:
+        """The output has ended."""
+
 
 @final
 class DeltaSink(Sink):

@@ -135,6 +135,7 @@ class Machine(Host):
         # A call that is kept back for the judge.
         self._spaces_before: list[str] = []
         self._arguments: list[str] = []
+        self._judged: list[str] = []
         # Drafts.
         self._draft: bool = False
         self._recorder: Recorder = Recorder()
@@ -285,16 +286,14 @@ class Machine(Host):
         mode = self._mode
         if mode == CALL:
             if self._reader.finish():
+                if self._draft:
+                    return self._end_draft(False)
                 self._mode = TEXT
                 self._after_call = True
-                if self._draft:
-                    self._keep_draft()
-                else:
-                    self.call_over()
+                self.call_over()
                 return False
             if self._draft and self._draft_safe:
-                self._keep_draft()
-                return False
+                return self._end_draft(True)
             self._release()
             return True
         if mode == HEADER or (mode == HEADER_START and self.speculating):
@@ -306,8 +305,7 @@ class Machine(Host):
             self._spaces = []
             self._mode = TEXT
         elif mode == DRAFT_WAIT:
-            self._keep_draft()
-            self._mode = TEXT
+            return self._end_draft(False)
         return False
 
     # -- accounting ---------------------------------------------------------------------------------------------
@@ -784,11 +782,14 @@ class Machine(Host):
         self._release()
         return True
 
-    def _keep_draft(self) -> None:
-        """The output ended on it: the draft is a call."""
+    def _end_draft(self, further: bool) -> bool:
+        """The output ends on the draft: it is a call. ``further``: behind it another began that never became one.
+        True: it is none after all, and there is text to read again."""
+        if not self._draft_stands():
+            self._release()
+            return True
         rest = ""
-        if self._mode == CALL and not self._reader.committed and self._draft_safe:
-            # Behind it a further call began that never became one.
+        if further:
             self.cur.pos = len(self.cur.text)
             rest = self._raw()[self._draft_safe :]
             self.ledger.back_to(self._base + self.cur.pos - len(rest))
@@ -801,26 +802,35 @@ class Machine(Host):
         if self.judge is None:
             self._recorder.replay(self.sink)
         else:
-            self._judge_draft(self.judge)
+            for call, arguments in zip(self.calls[self._origin_calls :], self._judged, strict=True):
+                self._tell(call, arguments)
         self._state = self.program.states[self.program.content]
         self._mode = TEXT
         self._after_call = True
         if rest.strip(WS):
             self._emit(rest, self._base + self.cur.pos)
+        return False
 
-    def _judge_draft(self, judge: Judge) -> None:
-        """What stays of the draft's calls."""
+    def _draft_stands(self) -> bool:
+        """Whether the judge leaves the draft standing. A call that is to be text again makes all of it text."""
+        judge = self.judge
+        if judge is None:
+            return True
         calls = self.calls
-        kept = self._origin_calls
-        self.calls = calls[:kept]
-        for call, arguments in zip(calls[kept:], self._recorder.arguments_of_calls(), strict=True):
-            if judge.judge(call, arguments, len(self.calls)) in (DROP, AS_CONTENT):
-                # Its text stands inside reasoning that has been told; it can only go.
+        kept: list[Call] = calls[: self._origin_calls]
+        self._judged = []
+        for call, arguments in zip(calls[self._origin_calls :], self._recorder.arguments_of_calls(), strict=True):
+            verdict = judge.judge(call, arguments, len(kept))
+            if verdict == AS_CONTENT:
+                return False
+            if verdict == DROP:
                 self.ledger.report("dropped_call", self.ledger.saved, self.ledger.frontier)
-                continue
-            call.index = len(self.calls)
-            self.calls.append(call)
-            self._tell(call, judge.arguments)
+            else:
+                call.index = len(kept)
+                kept.append(call)
+                self._judged.append(judge.arguments)
+        self.calls = kept
+        return True
 
     # -- the end of the turn, and headers -----------------------------------------------------------------------
 

@@ -20,9 +20,8 @@ from ..engine.config_arguments import ArgumentReader
 from ..engine.events import EventType, SemanticEvent
 from ..engine.lexer import WS
 from ..protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Diagnostic
-from ..stream import merge_deltas
 from ._arguments import coerce_members, coerce_value, coerced, safe_prefix, within
-from ._requests import get
+from ._requests import coalesced, get, joined
 from ._slots import ToolCallSlot, make_tool_call_id
 from .abstract import Parser
 from .streaming_engine import StreamingParserEngine
@@ -85,10 +84,7 @@ class EngineDeltas(Parser):
         if finished and self._deferred_reasoning:
             deltas.append(DeltaMessage(reasoning=self._deferred_reasoning))
             self._deferred_reasoning = ""
-        merged = merge_deltas(deltas)
-        if merged is not None and merged.tool_calls and len(merged.tool_calls) > 1:
-            merged.tool_calls = self._coalesce_tool_call_deltas(merged.tool_calls)
-        return merged
+        return joined(deltas)
 
     def _events_to_delta(self, events: Sequence[SemanticEvent], finished: bool = False) -> DeltaMessage | None:
         """The delta that events amount to. ``finished``: no more will come, so what is held is said as well.
@@ -208,11 +204,9 @@ class EngineDeltas(Parser):
 
     def _ensure_tool_id(self, slot: ToolCallSlot, name: str) -> None:
         if not slot.id:
-            state = self._stream_state
-            number = state.history_tool_call_cnt
-            make_id = self._make_id
+            state, make_id = self._stream_state, self._make_id
+            number = state.history_tool_call_cnt + slot.index
             slot.id = make_id(name, number) if make_id else make_tool_call_id(state.tool_call_id_type, name, number)
-            state.history_tool_call_cnt += 1
 
     def _is_valid_tool_name(self, name: str) -> bool:
         """Whether a call of this name may stand."""
@@ -329,17 +323,7 @@ class EngineDeltas(Parser):
     @staticmethod
     def _coalesce_tool_call_deltas(deltas: Iterable[DeltaToolCall]) -> list[DeltaToolCall]:
         """One delta per call, in the order of their first."""
-        merged: dict[int, DeltaToolCall] = {}
-        for delta in deltas:
-            call = merged.setdefault(delta.index, DeltaToolCall(index=delta.index))
-            call.id = call.id or delta.id
-            call.type = call.type or delta.type
-            if delta.function is not None:
-                function = call.function = call.function or DeltaFunctionCall()
-                function.name = function.name or delta.function.name
-                if delta.function.arguments:
-                    function.arguments = (function.arguments or "") + delta.function.arguments
-        return list(merged.values())
+        return coalesced(deltas)
 
     # -- converted arguments -------------------------------------------------------------------------------------
 
@@ -404,8 +388,8 @@ class EngineDeltas(Parser):
         return {}
 
     def _fix_arg_types(self, args_json: str, func_name: str) -> str:
-        """The arguments with each value that is complete as the tool's schema wants it. Everything else, a value that is
-        cut included, stays as it is written; with no schema, all of it."""
+        """The arguments with each value that is complete as the tool's schema wants it. Everything else stays as it is
+        written: a value that is cut, and one that has no schema."""
         properties = self._properties(func_name) if func_name else {}
         return coerced(args_json, properties, self._coerce_value) if properties else args_json
 

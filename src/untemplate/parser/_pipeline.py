@@ -22,8 +22,7 @@ from ..protocol import (
     FunctionCall,
     ToolCall,
 )
-from ..stream import merge_deltas
-from ._requests import delta_of, takes_calls
+from ._requests import delta_of, joined, takes_calls
 
 __all__ = ["StreamState", "remainder", "run", "run_whole"]
 
@@ -47,8 +46,7 @@ class StreamState:
     """What the tool parser has answered."""
     tool_call_id_type: str = "random"
     history_tool_call_cnt: int = 0
-    """Number of the next call, where ids count calls."""
-    history_tool_call_cnt_initialized: bool = False
+    """Calls in the history, where ids count them."""
 
 
 def run_whole(parser: Any, text: str, request: Any) -> tuple[str | None, str | None, list[FunctionCall] | None]:
@@ -87,7 +85,7 @@ def run(
     if finished:
         state.finished = True
         deltas += _finish(parser, state, request)
-    return merge_deltas(deltas)
+    return joined(deltas)
 
 
 def _piece(parser: Any, state: StreamState, text: str, ids: list[int], request: Any) -> list[DeltaMessage]:
@@ -158,7 +156,7 @@ def _finish(parser: Any, state: StreamState, request: Any) -> list[DeltaMessage]
 def remainder(sent: Iterable[DeltaMessage], whole: ExtractedToolCallInformation) -> DeltaMessage | None:
     """What a parse of the whole content found and the stream has not said; ``None`` where nothing is missing, or where
     the two do not agree on what has been said (what is said cannot be taken back)."""
-    merged = merge_deltas(list(sent)) or DeltaMessage()
+    merged = joined(list(sent)) or DeltaMessage()
     content = merged.content or ""
     expected = whole.content or ""
     calls = sorted(merged.tool_calls or (), key=lambda call: call.index)

@@ -9,7 +9,7 @@ Rules of this module:
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,7 +24,17 @@ from ..protocol import (
     ToolCall,
 )
 
-__all__ = ["adjusted", "delta_of", "extracted_of", "get", "make_parser_request", "takes_calls"]
+__all__ = [
+    "adjusted",
+    "coalesced",
+    "count_calls",
+    "delta_of",
+    "extracted_of",
+    "get",
+    "joined",
+    "make_parser_request",
+    "takes_calls",
+]
 
 _R = TypeVar("_R")
 
@@ -40,6 +50,11 @@ def takes_calls(request: Any) -> bool:
         return True
     tools = get(request, "tools")
     return get(request, "tool_choice") != "none" and (tools is None or len(tools) > 0)
+
+
+def count_calls(request: Any) -> int:
+    """How many calls the history of a request holds."""
+    return sum(len(get(message, "tool_calls") or ()) for message in get(request, "messages") or ())
 
 
 def make_parser_request(
@@ -131,6 +146,31 @@ def _delta_call(call: Any) -> DeltaToolCall:
         if function is None
         else DeltaFunctionCall(name=get(function, "name"), arguments=get(function, "arguments")),
     )
+
+
+def coalesced(deltas: Iterable[DeltaToolCall]) -> list[DeltaToolCall]:
+    """One delta per call, in the order of their first."""
+    merged: dict[int, DeltaToolCall] = {}
+    for delta in deltas:
+        call = merged.setdefault(delta.index, DeltaToolCall(index=delta.index))
+        call.id = call.id or delta.id
+        call.type = call.type or delta.type
+        if delta.function is not None:
+            function = call.function = call.function or DeltaFunctionCall()
+            function.name = function.name or delta.function.name
+            if delta.function.arguments:
+                function.arguments = (function.arguments or "") + delta.function.arguments
+    return list(merged.values())
+
+
+def joined(deltas: Sequence[DeltaMessage]) -> DeltaMessage | None:
+    """Deltas as one: all of their texts, but not the order between reasoning, content and calls."""
+    calls = coalesced(call for delta in deltas for call in delta.tool_calls or ())
+    content = "".join(delta.content or "" for delta in deltas)
+    reasoning = "".join(delta.reasoning or "" for delta in deltas)
+    if not (calls or content or reasoning):
+        return None
+    return DeltaMessage(content=content or None, reasoning=reasoning or None, tool_calls=calls or None)
 
 
 def extracted_of(found: Any) -> ExtractedToolCallInformation:

@@ -19,11 +19,10 @@ from ..engine.coercion import ToolSet
 from ..engine.config import ParserEngineConfig, ParserState
 from ..engine.events import SemanticEvent
 from ..protocol import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
-from ..stream import count_calls
 from ._engine_deltas import EngineDeltas
 from ._marks import Marks
 from ._pipeline import StreamState, with_id
-from ._requests import get, make_parser_request, takes_calls
+from ._requests import count_calls, get, make_parser_request, takes_calls
 from ._slots import ToolCallSlot, make_tool_call_id
 from ._vocabulary import vocabulary
 from .streaming_engine import StreamingParserEngine
@@ -62,6 +61,7 @@ class ParserEngine(EngineDeltas):
         self._stream_state.tool_call_id_type = tool_call_id_type
         self._skips_tools = False
         self._refused = False
+        self._request: Any = None
         self._starts_in: ParserState | None = None
         self._streaming_initialized = False
         self._prompt_streaming_prepared = False
@@ -131,17 +131,14 @@ class ParserEngine(EngineDeltas):
 
     def _check_skip_tool_parsing(self, request: Any) -> None:
         """Takes from a request what counts here: its tools, whether it takes calls, and how many its history has."""
-        if request is None:
-            return
-        tools = get(request, "tools")
+        tools = None if request is None else get(request, "tools")
         if tools and tools is not self._tools:
             self._tools = _checked(tools)
         self._refused = not takes_calls(request)
         self._engine.skip_tool_parsing = self.skip_tool_parsing
-        state = self._stream_state
-        if not state.history_tool_call_cnt_initialized:
-            state.history_tool_call_cnt_initialized = True
-            state.history_tool_call_cnt = count_calls(get(request, "messages"))
+        if request is not self._request:
+            self._request = request
+            self._stream_state.history_tool_call_cnt = count_calls(request)
 
     # -- streamed ------------------------------------------------------------------------------------------------
 

@@ -200,9 +200,15 @@ def _opens_call(text: str, after: str, grammars: tuple[Tools, ...]) -> bool:
     """Whether an opener stands in the text, and what follows it may go on as a call does."""
     whole = text + after
     for tools in grammars:
+        # A close that ends in the markup behind the text takes that with it, where an opener stands before it.
+        cut = _straddles(text, after, (*spellings(tools.section_close), *spellings(tools.call_close)))
         for openers, sequences in _openers(tools):
             for _, end in _places(text, after, openers):
-                if end > len(text) or any(_follows(tools, parts, whole[end:], len(after)) for parts in sequences):
+                if (
+                    cut
+                    or end > len(text)
+                    or any(_follows(tools, parts, whole[end:], len(after)) for parts in sequences)
+                ):
                     return True
     return False
 

@@ -122,9 +122,7 @@ class _Mender:
         missing = {f.path[-1] for f in failed if f.slug == "missing"}
         forbidden = {f.path[-1] for f in failed if f.slug == "extra"}
         known = {*(properties if isinstance(properties, Mapping) else ()), *missing}
-        absent = [
-            k for k in known if isinstance(k, str) and k not in value and (self.names is None or k in self.names)
-        ]
+        absent = [k for k in known if isinstance(k, str) and k not in value and (self.names is None or k in self.names)]
         strangers = [key for key in value if key not in known]
         if len(absent) > _MAX_ABSENT or len(strangers) > _MAX_STRANGERS:
             return

@@ -138,7 +138,7 @@ class Envelope:
                     else:
                         cur.pos = found.end()
                         self._key = found.group(1)
-                        self._phase = _COLON
+                        self._key_done(cur, found.end() - found.start(), caller)
                 elif c == "}":
                     cur.pos += 1
                     if self._end(caller):
@@ -197,7 +197,7 @@ class Envelope:
         if not self.committed or self._has_arguments:
             return
         parts = list(self._others)
-        if self._phase == _VALUE and self._what == _SKIP and isinstance(self._out, Capture):
+        if self._phase == _VALUE and self._value is not None and isinstance(self._out, Capture):
             parts.append(f"{json.dumps(self._key, ensure_ascii=False)}: {self._out.take()}")
         if parts:
             caller.put("{" + ", ".join(parts))
@@ -277,8 +277,9 @@ class Envelope:
         out = self._out
         if self._phase == _KEY:
             assert isinstance(out, Capture)
-            self._key = _string(out.take())
-            self._phase = _COLON
+            raw = out.take()
+            self._key = _string(raw)
+            self._key_done(cur, len(raw), caller)
             return True
         self._phase = _NEXT
         if self._what == _IS_ARGUMENTS:
@@ -322,6 +323,13 @@ class Envelope:
             self._others_size += len(member)
             caller.mark(ARGUMENT_TEXT, cur.pos)
         return True
+
+    def _key_done(self, cur: Cursor, size: int, caller: Caller) -> None:
+        """The cursor stands behind a key of this size, quotes included."""
+        self._phase = _COLON
+        if self._grammar.name_is_key and not self._name:
+            caller.mark(MARKUP, cur.pos - size + 1)
+            caller.mark(NAME_TEXT, cur.pos - 1)
 
     def _release(self, caller: Caller) -> bool:
         """The name came after the arguments: say both now."""

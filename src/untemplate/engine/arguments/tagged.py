@@ -18,7 +18,7 @@ from ..coercion import Param, ToolSet, json_escape
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import MORE as LITERAL_MORE
 from ..lexer import NO, SPACES, WS, Cursor
-from ..program import IS_KEY_OPEN, CallGrammar
+from ..program import IS_KEY_OPEN, IS_VALUE_OPEN, CallGrammar
 from .base import AGAIN, DONE, MORE
 from .envelope import Caller
 
@@ -115,19 +115,21 @@ class TaggedArguments:
         grammar = self._grammar
         text = cur.text
         found = grammar.key_ends.find(text, cur.pos)
+        if found is not None and not cur.final and grammar.key_ends.undecided(text, found.start()):
+            found = None
         # What may still become the close is not the key's: it may hold a newline.
         held = len(text) if cur.final else grammar.key_ends.tail(text, cur.pos)
         end = found.start() if found is not None else held
-        raw = text[cur.pos : end]
-        if len(raw) > _MAX_KEY or "\n" in raw.strip(WS):
-            caller.report("broken_key", cur.pos, end)
-            cut = raw.find("\n")
-            cur.pos += min(cut if cut > 0 else end - cur.pos, _MAX_KEY)
-            caller.mark(DROPPED, cur.pos)
+        broken = self._key_breaks(text, cur.pos, end)
+        if broken >= 0:
+            caller.report("broken_key", cur.pos, broken)
+            cur.pos = broken
+            caller.mark(DROPPED, broken)
             self._phase = _BETWEEN
             return AGAIN
         if found is None:
             return MORE
+        raw = text[cur.pos : end]
         variables = grammar.key.split(raw.strip(WS))
         key = variables.get("key", raw).strip(WS)
         self._key = html.unescape(key) if grammar.unescape_values else key
@@ -137,12 +139,25 @@ class TaggedArguments:
         cur.pos = found.end()
         caller.mark(MARKUP, cur.pos)
         self._choose_mode(variables)
-        self._phase = _VALUE_OPEN if grammar.has_value_open else _VALUE
+        opened = grammar.key_ends.tags[found.group()] == IS_VALUE_OPEN or not grammar.has_value_open
+        self._phase = _VALUE if opened else _VALUE_OPEN
         self._opened = False
         self._newlines = ""
         self._trim = grammar.trim
         self._parts = []
         return AGAIN
+
+    def _key_breaks(self, text: str, start: int, end: int) -> int:
+        """Where a key stops being one: at another tag, at the end of its line, or where it gets too long; -1 if it
+        goes on to ``end``."""
+        tag = self._grammar.tags.pattern.search(text, start, end)
+        stop = end if tag is None else tag.start()
+        line = text.find("\n", start + len(text[start:stop]) - len(text[start:stop].lstrip(WS)), stop)
+        if line >= 0 and (tag is not None or text[line:stop].strip(WS) or stop - start > _MAX_KEY):
+            return min(line, start + _MAX_KEY)
+        if stop - start > _MAX_KEY:
+            return start + _MAX_KEY
+        return -1 if tag is None else stop
 
     def _choose_mode(self, variables: dict[str, str]) -> None:
         """Whether the value streams: the tag's own word on its type comes first, then the schema's."""

@@ -1,0 +1,184 @@
+"""Parsers by name: the catalogue's, and whatever has been registered (specs 1 and 2).
+
+Rules of this module:
+
+* A name is looked up among the registered ones first, then in the catalogue. Nothing is loaded before it is asked for.
+* An unknown name is an error that lists the valid ones. A name is taken only once, unless that is forced.
+* What may be registered is anything that has the methods; nothing has to be subclassed.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, ClassVar, TypeVar
+
+from ..formats import Kind, lookup, named, names
+from .delegating import _WrappedParser
+from .format_parsers import parser_class, reasoning_class, tool_class
+
+__all__ = ["ParserManager", "ReasoningParserManager", "ToolParserManager"]
+
+_C = TypeVar("_C", bound=type[Any])
+
+
+class _Manager:
+    """What the managers share."""
+
+    _what: ClassVar[str]
+    _kind: ClassVar[Kind | None]
+    _methods: ClassVar[tuple[str, ...]]
+    _registered: ClassVar[dict[str, type[Any]]]
+
+    @classmethod
+    def register_module(
+        cls, name: str | Iterable[str] | None = None, force: bool = False, module: type[Any] | None = None
+    ) -> Any:
+        """Registers a class, as a decorator or (with ``module``) at once.
+
+        Args:
+            name: one name or several; the class's own if not given.
+            force: whether a name that is taken, in the catalogue or here, is taken over.
+            module: the class.
+
+        Raises:
+            TypeError: it is no class, or does not have the methods.
+            ValueError: the name is taken.
+        """
+
+        def register(module: _C) -> _C:
+            given = [module.__name__] if name is None else [name] if isinstance(name, str) else list(name)
+            for one in given:
+                cls._add(one, module, force)
+            return module
+
+        if module is not None and not isinstance(module, type):
+            raise TypeError(f"module: expected a class, got {type(module).__name__}")
+        return register if module is None else register(module)
+
+    @classmethod
+    def list_registered(cls) -> list[str]:
+        """All valid names, sorted."""
+        return sorted({*cls._registered, *names(cls._kind)})
+
+    @classmethod
+    def _add(cls, name: str, module: type[Any], force: bool) -> None:
+        if not isinstance(module, type):
+            raise TypeError(f"{name!r}: expected a class, got {type(module).__name__}")
+        missing = [method for method in cls._methods if not callable(getattr(module, method, None))]
+        if missing:
+            raise TypeError(f"{name!r}: {module.__name__} is no {cls._what}: it has no {', '.join(missing)}")
+        if not force and (name in cls._registered or name in names(cls._kind)):
+            raise ValueError(f"{cls._what} {name!r} exists already; register it with force=True to replace it")
+        cls._registered[name] = module
+
+    @classmethod
+    def registered(cls, name: str | None) -> type[Any] | None:
+        """The class that has been registered under a name; ``None`` if the name is the catalogue's or nobody's."""
+        return None if name is None else cls._registered.get(name)
+
+    @classmethod
+    def _unknown(cls, name: str) -> ValueError:
+        valid = cls.list_registered()
+        nearest = difflib.get_close_matches(name, valid, n=3, cutoff=0.6)
+        hint = f" did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
+        return ValueError(f"unknown {cls._what} {name!r};{hint} valid names: {', '.join(valid)}")
+
+
+class ReasoningParserManager(_Manager):
+    """Reasoning parsers by name."""
+
+    _what = "reasoning parser"
+    _kind = "reasoning"
+    _methods = ("extract_reasoning", "extract_reasoning_streaming")
+    _registered: ClassVar[dict[str, type[Any]]] = {}
+
+    @classmethod
+    def get_reasoning_parser(cls, name: str) -> type[Any]:
+        """The class of this name; it is made with a tokenizer.
+
+        Raises:
+            ValueError: an unknown name; suggests the nearest and lists the valid ones.
+        """
+        found = cls._registered.get(name)
+        if found is not None:
+            return found
+        if name not in names("reasoning"):
+            raise cls._unknown(name)
+        return reasoning_class(lookup("reasoning", name).format)
+
+
+class ToolParserManager(_Manager):
+    """Tool parsers by name."""
+
+    _what = "tool parser"
+    _kind = "tool"
+    _methods = ("extract_tool_calls", "extract_tool_calls_streaming")
+    _registered: ClassVar[dict[str, type[Any]]] = {}
+
+    @classmethod
+    def get_tool_parser(cls, name: str) -> type[Any]:
+        """The class of this name; it is made with a tokenizer.
+
+        Raises:
+            ValueError: an unknown name; suggests the nearest and lists the valid ones.
+        """
+        found = cls._registered.get(name)
+        if found is not None:
+            return found
+        if name not in names("tool"):
+            raise cls._unknown(name)
+        return tool_class(lookup("tool", name).format)
+
+
+class ParserManager(_Manager):
+    """Parsers for reasoning and tool calls by name, or by the names of their halves."""
+
+    _what = "parser"
+    _kind = None
+    _methods = ("parse", "parse_delta")
+    _registered: ClassVar[dict[str, type[Any]]] = {}
+
+    @classmethod
+    def get_parser(
+        cls, tool_parser_name: str | None = None, reasoning_parser_name: str | None = None
+    ) -> type[Any] | None:
+        """The class of a parser, made with a tokenizer; ``None`` without any name.
+
+        Args:
+            tool_parser_name: a tool parser. Alone it may also be any name that :meth:`list_registered` gives: a
+                registered parser, or a catalogue name that stands for reasoning, calls or both.
+            reasoning_parser_name: a reasoning parser.
+
+        Raises:
+            ValueError: an unknown name; suggests the nearest and lists the valid ones.
+            IncompatibleFormatsError: (a ValueError) two of the catalogue that cannot be one.
+        """
+        tools, reasoning = tool_parser_name, reasoning_parser_name
+        if tools is None and reasoning is None:
+            return None
+        foreign = ToolParserManager.registered(tools) or ReasoningParserManager.registered(reasoning)
+        if reasoning is None and tools is not None and foreign is None:
+            if tools in cls._registered:
+                return cls._registered[tools]
+            if tools not in names():
+                raise cls._unknown(tools)
+            return parser_class(named(tools))
+        halves = {
+            "reasoning_parser_cls": cls.get_reasoning_parser(reasoning),
+            "tool_parser_cls": cls.get_tool_parser(tools),
+        }
+        if tools is not None and foreign is None:
+            return parser_class(named(tools, reasoning=reasoning))
+        label = "+".join(part for part in (reasoning, tools) if part)
+        return type("Parser", (_WrappedParser,), {**halves, "__doc__": f"``{label}``.", "__module__": __name__})
+
+    @classmethod
+    def get_reasoning_parser(cls, name: str | None) -> type[Any] | None:
+        """As the other manager's; ``None`` without a name."""
+        return None if name is None else ReasoningParserManager.get_reasoning_parser(name)
+
+    @classmethod
+    def get_tool_parser(cls, name: str | None) -> type[Any] | None:
+        """As the other manager's; ``None`` without a name."""
+        return None if name is None else ToolParserManager.get_tool_parser(name)

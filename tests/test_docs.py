@@ -1,0 +1,250 @@
+"""The documentation is true: its examples run, its pages are in step with the code, its links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import doctest
+import importlib
+import importlib.util
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from untemplate.formats import names, registry
+from untemplate.stream import DIAGNOSTICS
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^(```|~~~)(\w*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def load(path: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = load(ROOT / "docs" / "generate.py", "generate")
+
+
+# -- examples -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/embedding.md", "docs/architecture.md"])
+def test_python_blocks_print_what_follows_them(name: str):
+    blocks = [(found[2], found[3]) for found in BLOCK.finditer(page(name))]
+    namespace: dict[str, Any] = {}
+    ran = 0
+    for i, (language, code) in enumerate(blocks):
+        if language != "python":
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, name, "exec"), namespace)
+        following = blocks[i + 1] if i + 1 < len(blocks) else ("", "")
+        if following[0] == "text":
+            assert printed.getvalue() == following[1]
+        ran += 1
+    assert ran
+
+
+@pytest.mark.parametrize("name", ["docs/meaning.md", "docs/diagnostics.md"])
+def test_sessions(name: str):
+    result = doctest.testfile(str(ROOT / name), module_relative=False, encoding="utf-8")
+    assert result.failed == 0
+    assert result.attempted > 10
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
+def test_the_console(tmp_path: Path):
+    environ = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    environ |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONIOENCODING": "utf-8"}
+    commands = 0
+    for found in BLOCK.finditer(page("README.md")):
+        if found[2] != "console":
+            continue
+        for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", found[3], re.MULTILINE):
+            done = subprocess.run(
+                command, shell=True, capture_output=True, cwd=tmp_path, env=environ, check=False, encoding="utf-8"
+            )
+            assert (done.stdout, done.stderr, done.returncode) == (expected, "", 0)
+            commands += 1
+    assert commands == 2
+
+
+# -- pages that are made from the code ----------------------------------------------------------------------------
+
+
+def test_formats_are_in_step():
+    assert page("docs/formats.md") == generate.formats_page(), "run `make docs`"
+
+
+def test_every_name_is_on_the_page():
+    listed = set(re.findall(r"`([^`\n]+)`", page("docs/formats.md")))
+    assert set(names()) <= listed
+
+
+def test_policies_are_in_step():
+    assert page("docs/meaning.md") == generate.with_policies(page("docs/meaning.md")), "run `make docs`"
+
+
+def test_every_diagnostic_has_an_example():
+    sections = re.split(r"^## ", page("docs/diagnostics.md"), flags=re.MULTILINE)[1:]
+    titles = [section.split("\n", 1)[0] for section in sections]
+    assert titles == sorted(DIAGNOSTICS)
+    for title, section in zip(titles, sections, strict=True):
+        _, said, rest = section.split("\n\n", 2)
+        said = " ".join(said.split())
+        assert said == DIAGNOSTICS[title][0].upper() + DIAGNOSTICS[title][1:] + "."
+        assert f"('{title}', " in rest, title
+
+
+# -- names in the prose -------------------------------------------------------------------------------------------
+
+PACKAGE = ROOT / "src" / "untemplate"
+
+
+def defined(path: Path) -> set[str]:
+    """The classes, functions and methods of a file."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
+    return found
+
+
+def test_the_architecture_names_what_is_there():
+    """Each step names a file, and every name before it is of that file; a name may be used again without."""
+    text = page("docs/architecture.md").partition("## The rest")[0]
+    known: set[str] = set()
+    files = set(re.findall(r"`([\w/]+\.py)`", text))
+    for file in files:
+        path = PACKAGE / file
+        path = path if path.exists() else PACKAGE / "formats" / file
+        assert path.exists(), file
+        known |= defined(path)
+    named = set(re.findall(r"`([A-Z]\w+(?:\.\w+)?|\w+_\w+|start|merge|named)`", text))
+    missing = {name for name in named if name not in known and f"{name}" not in ("DeltaMessage",)}
+    assert missing == set()
+    for name, file in re.findall(r"`([A-Z]?\w+(?:\.\w+)?)` \(`([\w/]+\.py)`\)", text):
+        assert name in defined(PACKAGE / file), f"{name} is not in {file}"
+
+
+def test_the_map_is_whole():
+    listed = page("docs/architecture.md")
+    for path in PACKAGE.iterdir():
+        if path.suffix == ".py" and not path.name.startswith("_"):
+            assert f"`{path.name}`" in listed or path.stem in listed, path.name
+
+
+# -- links --------------------------------------------------------------------------------------------------------
+
+
+def anchors(text: str) -> set[str]:
+    """As GitHub makes them of headings."""
+    without_code = BLOCK.sub("", text)
+    heads = re.findall(r"^#+ (.*)$", without_code, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path):
+    for target in re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", path.read_text("utf-8"))):
+        file, _, anchor = target.partition("#")
+        there = path.parent / file if file else path
+        assert there.exists(), target
+        if anchor:
+            assert anchor in anchors(there.read_text("utf-8")), target
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_pages_name_no_machine(path: Path):
+    text = path.read_text("utf-8")
+    assert re.findall(r"/(?:home|root|work|tmp|Users)/\S*|https?://\S+|\bindex-url\b", text) == []
+
+
+# -- CONTRIBUTING: a model in one file ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The worked example as a family of the catalogue. Yields its blocks of code."""
+    blocks = [found[3] for found in BLOCK.finditer(page("CONTRIBUTING.md")) if found[2] == "python"]
+    assert len(blocks) == 3
+    path = tmp_path / "acme.py"
+    path.write_text(blocks[0], "utf-8")
+    monkeypatch.setitem(sys.modules, "untemplate.formats.acme", load(path, "untemplate.formats.acme"))
+    monkeypatch.setattr(registry, "FAMILIES", {**registry.FAMILIES, **ast.literal_eval("{" + blocks[1].strip() + "}")})
+    registry._modules.cache_clear()
+    registry._load.cache_clear()
+    yield blocks
+    monkeypatch.undo()
+    registry._modules.cache_clear()
+    registry._load.cache_clear()
+
+
+def test_a_model_in_one_file(acme: list[str]):
+    namespace: dict[str, Any] = {}
+    exec(compile(acme[2], "CONTRIBUTING.md", "exec"), namespace)
+    tests = [value for name, value in namespace.items() if name.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        test()
+
+
+def test_the_model_in_one_file_writes_what_the_page_says(acme: list[str]):
+    sample = next(found[3] for found in BLOCK.finditer(page("CONTRIBUTING.md")) if found[2] == "text")
+    from untemplate import OutputParser
+
+    parser = OutputParser.named("acme")
+    assert parser.render(parser.parse(sample.rstrip("\n"))) == sample.rstrip("\n")
+
+
+def test_the_model_in_one_file_passes_the_linter(acme: list[str]):
+    ruff = Path(sys.executable).parent / "ruff"
+    if not ruff.exists():
+        pytest.skip("there is no ruff here")
+    for block, where in ((acme[0], "src/untemplate/formats/acme.py"), (acme[2], "tests/test_acme.py")):
+        for command in (["check", "--quiet"], ["format", "--check", "--quiet"]):
+            done = subprocess.run(
+                [ruff, *command, "--stdin-filename", where, "-"], input=block, text=True, cwd=ROOT, check=False
+            )
+            assert done.returncode == 0
+
+
+def test_family_lines_stand_in_the_index_as_the_page_shows_them(acme: list[str]):
+    line = acme[1].rstrip("\n")
+    assert re.fullmatch(r'    "\w+": \("[^"]*", "[^"]*"\),', line)
+    source = (PACKAGE / "formats" / "registry.py").read_text("utf-8")
+    assert re.search(r'^    "qwen3_coder": \("[^"]*", "[^"]*"\),$', source, re.MULTILINE)
+
+
+# -- the catalogue is importable as the pages say -----------------------------------------------------------------
+
+
+def test_public_names_of_the_changelog_exist():
+    text = page("CHANGELOG.md")
+    for dotted in re.findall(r"`(untemplate\.[\w.]+)`", text):
+        module, _, attribute = dotted.rpartition(".")
+        assert (
+            dotted == "untemplate.__all__"
+            or hasattr(importlib.import_module(module), attribute)
+            or (importlib.util.find_spec(dotted) is not None)
+        ), dotted
