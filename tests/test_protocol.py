@@ -110,6 +110,7 @@ class TestCalls:
         assert call(status="incomplete").model_dump(extensions=True, exclude_none=True) == {
             **CALL,
             "status": "incomplete",
+            "repairs": [],
         }
 
     def test_id_of_a_function_call_is_there_only_when_set(self) -> None:
@@ -175,7 +176,9 @@ class TestParsedOutput:
                 {"kind": "arguments", "start": 2, "end": 9, "token_start": 1, "token_end": 4, "call": 0},
             ],
         }
-        assert parsed.model_dump(extensions=True)["tool_calls"] == [{**CALL, "status": "incomplete", "model_id": None}]
+        assert parsed.model_dump(extensions=True)["tool_calls"] == [
+            {**CALL, "status": "incomplete", "model_id": None, "repairs": []}
+        ]
 
     def test_reasoning_is_reasoning_content(self) -> None:
         parsed = ParsedOutput(reasoning_content="a")

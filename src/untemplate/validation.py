@@ -35,8 +35,7 @@ _MAX_PROBLEMS: Final = 64
 """Problems that are reported; a list of a thousand wrong numbers needs no thousand."""
 _SHOWN: Final = 40
 """Characters of a value that a message shows."""
-_MAX_DIGITS: Final = 4_300
-"""Of the integers that Python reads."""
+_MAX_DIGITS: Final = 4_300  # of the integers that Python reads
 _BACKTRACKING: Final = 100_000
 
 _FULL: Final = frozenset(
@@ -59,7 +58,6 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
     (dict, "object"),
     (list, "array"),
 )
-_LONG: Final = re.compile(r"[0-9]{4301}")
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
 
@@ -69,9 +67,8 @@ _SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
 class Problem:
     """One thing that is wrong with a call.
 
-    ``path`` is where (``$.days[0]``); ``slug`` is stable: ``not_json``, ``not_an_object``, ``unknown_tool``,
-    ``missing``, ``type``, ``enum`` or ``schema`` (anything else that the schema forbids); ``message`` is for people and
-    follows the path.
+    ``path`` is where (``$.days[0]``). ``slug`` is stable: ``not_json``, ``not_an_object``, ``unknown_tool``,
+    ``missing``, ``type``, ``enum`` or ``schema`` (anything else that is forbidden). ``message`` is for people.
     """
 
     path: str
@@ -85,8 +82,8 @@ class Problem:
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """(for repair) A problem with the part of the schema that the value at ``path`` does not fit. ``slug`` is also
-    ``extra``: a key that ``additionalProperties`` forbids. For ``missing`` and ``extra`` the schema is the object's."""
+    """(for repair) A problem, and the part of the schema that the value does not fit: for ``missing`` and ``extra`` (a
+    key that ``additionalProperties`` forbids) that of the object."""
 
     path: Path
     slug: str
@@ -171,9 +168,12 @@ def read_json(text: str) -> Any:
         ValueError: it is not JSON, or nested too deeply to read.
     """
     try:
-        return json.loads(text, parse_constant=_refuse, parse_int=_integer if _LONG.search(text) else None)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{error.msg} at character {error.pos}") from None
+        try:
+            return json.loads(text, parse_constant=_refuse)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{error.msg} at character {error.pos}") from None
+        except ValueError:  # an integer that Python does not read
+            return json.loads(text, parse_constant=_refuse, parse_int=_integer)
     except RecursionError:
         raise ValueError("nested too deeply to read") from None
 
@@ -385,7 +385,7 @@ def needs_full(schema: Any) -> list[str]:
             local = isinstance(value, str) and value.startswith("#") and _resolve(value, schema) is not None
             if (
                 word in _FULL
-                or (word == "format" and value in _FORMATS)
+                or (word == "format" and isinstance(value, str) and value in _FORMATS)
                 or (word == "$ref" and not local)
                 or (word == "items" and isinstance(value, (list, tuple)))
             ):
