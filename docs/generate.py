@@ -1,4 +1,4 @@
-"""Writes what the documentation takes from the code: all of ``formats.md``, and the table of policies in ``meaning.md``.
+"""Writes what the documentation takes from the code: ``formats.md``, and the table of policies in ``meaning.md``.
 
 ``make docs`` runs it; ``tests/test_docs.py`` fails where a page is out of step.
 """
@@ -126,9 +126,10 @@ def _field_docs(cls: type) -> dict[str, str]:
     assert isinstance(body, ast.ClassDef)
     docs: dict[str, str] = {}
     for statement, below in zip(body.body, body.body[1:], strict=False):
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-                docs[statement.target.id] = " ".join(_markdown(" ".join(str(below.value.value).split())))
+        if not (isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)):
+            continue
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            docs[statement.target.id] = " ".join(_markdown(" ".join(str(below.value.value).split())))
     return docs
 
 

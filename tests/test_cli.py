@@ -430,6 +430,13 @@ def test_a_file_that_is_not_there(run: Run, arguments: list[str], named_as: str)
     )
 
 
+def test_a_switch_in_the_environment_that_is_none(run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("UNTEMPLATE_STRICT_TOOL_CALL", "maybe")
+    assert run.fails("parse", "--format", "hermes") == (
+        "untemplate: error: UNTEMPLATE_STRICT_TOOL_CALL: 'maybe' is not one of: 1, true, 0, false"
+    )
+
+
 def test_a_folder_is_no_file(run: Run):
     (run.folder / "folder").mkdir()
     problem = os.strerror(errno.EISDIR)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from untemplate.validation import Problem, Validator, check_strict, needs_full, validate
@@ -367,12 +367,14 @@ schemas = st.recursive(
 
 
 class TestProperties:
+    @settings(deadline=None)
     @given(st.text() | json_values.map(json.dumps), schemas)
     def test_never_raises(self, arguments: str, schema: Any) -> None:
         for problem in validate(arguments, schema):
             str(problem).encode()
         needs_full(schema)
 
+    @settings(deadline=None)
     @given(json_values)
     def test_a_value_fits_its_own_constant(self, value: Any) -> None:
         text = json.dumps({"v": value})
@@ -380,6 +382,7 @@ class TestProperties:
         assert validate(text, {"properties": {"v": {"enum": [value]}}, "required": ["v"]}) == []
 
     @full_check
+    @settings(deadline=None)
     @given(json_values, st.dictionaries(st.sampled_from(["type", "enum", "const", "required", "items"]), json_values))
     def test_agrees_with_the_library(self, value: Any, schema: dict[str, Any]) -> None:
         import jsonschema_rs

@@ -240,7 +240,7 @@ def _parse(arguments: argparse.Namespace) -> None:
 
 def _parser(name: str, reasoning: str | None) -> OutputParser:
     from .format import FormatError
-    from .formats import IncompatibleFormatsError, UnknownFormatError, lookup, merge, named
+    from .formats import lookup, merge, named
     from .output_parser import OutputParser
 
     try:
@@ -250,10 +250,10 @@ def _parser(name: str, reasoning: str | None) -> OutputParser:
         if reasoning is not None:
             fmt = merge(lookup("reasoning", reasoning).format, fmt)
         return OutputParser.from_format(fmt)
-    except (UnknownFormatError, IncompatibleFormatsError) as error:
-        raise UsageError(str(error)) from None
     except FormatError as error:
         raise UsageError(f"--format {name}: {error}") from None
+    except ValueError as error:  # an unknown name, two formats that do not go together, a switch in the environment
+        raise UsageError(str(error)) from None
 
 
 def _format_file(path: str) -> Format:

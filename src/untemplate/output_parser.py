@@ -30,11 +30,14 @@ from .tokens import TokenTable
 
 if TYPE_CHECKING:
     from .analysis import Certificate
+    from .grammar import Grammar
+    from .selection import Selection
 
 __all__ = ["OutputParser", "Tokenizer"]
 
 _DRAFTS = {"recover": RECOVER, "immediately": IMMEDIATELY, "never": NEVER}
 _NO_TOOLS = ToolSet(None)
+_SELECT = ("template", "enforce", "reasoning", "model_type", "response_template")
 
 
 class Tokenizer(Protocol):
@@ -94,6 +97,7 @@ class OutputParser:
             self._special = {t: vocab[t] for t in format.special_tokens if t in vocab}
             self._tokens = TokenTable(vocab, self._special)
         self._certificate: Certificate | None = None
+        self._selection: Selection | None = None
         self._implicit: Stream | None = None
         self._implicit_length = 0
 
@@ -129,6 +133,33 @@ class OutputParser:
         parser = cls(settings.pop("tokenizer", None), format=analysis.format, **settings)
         parser._certificate = analysis.certificate
         return parser
+
+    @classmethod
+    def for_model(cls, model: str | os.PathLike[str], **settings: Any) -> OutputParser:
+        """A parser for a model: what certifies against its own chat template, in the order of
+        :func:`untemplate.selection.select`. Where nothing does, that is logged as a warning.
+
+        Args:
+            model: hub id, local folder or GGUF file.
+            settings: as in the constructor; ``template``, ``enforce``, ``reasoning``, ``model_type`` and
+                ``response_template`` go to ``select``.
+
+        Raises:
+            ValueError: an enforced name that does not exist; lists the valid ones.
+        """
+        from .selection import select
+
+        chosen = {k: settings.pop(k) for k in _SELECT if k in settings}
+        selection = select(model, **chosen)
+        parser = cls(settings.pop("tokenizer", None), format=selection.format, **settings)
+        parser._certificate = selection.certificate
+        parser._selection = selection
+        return parser
+
+    @property
+    def selection(self) -> Selection | None:
+        """How :meth:`for_model` chose: what was tried, the evidence and the runner-up."""
+        return self._selection
 
     @property
     def certificate(self) -> Certificate | None:
@@ -166,6 +197,46 @@ class OutputParser:
         from .render import expressible
 
         return expressible(self._format, message)
+
+    def grammar(
+        self,
+        tools: Sequence[Any] | None = None,
+        tool_choice: Any = "auto",
+        *,
+        parallel_tool_calls: bool = True,
+        strict: bool = False,
+        dialect: str = "gbnf",
+        reasoning: str | None = None,
+        response_format: Any = None,
+    ) -> Grammar:
+        """A grammar for an engine to decode under: what it accepts, this parser reads as calls that validate.
+
+        Args:
+            tools: as in the request.
+            tool_choice: ``"auto"``, ``"required"``, ``"none"``, a named function or ``allowed_tools``.
+            strict: arguments follow each tool's schema. Else they are any object, but for the tools that say
+                ``strict`` themselves.
+            dialect: ``"gbnf"`` (llama.cpp), ``"lark"`` (llguidance) or ``"structural_tag"`` (xgrammar).
+            reasoning: ``"open"``: the prompt has opened reasoning; ``"closed"``: the model may; ``"off"``: there is
+                none. ``None``: as the Format begins.
+            response_format: a JSON schema that content must follow, as in the request.
+
+        Raises:
+            GrammarError: a schema or name that cannot be written, named with its tool.
+        """
+        from .grammar import make_grammar
+
+        return make_grammar(
+            self._format,
+            tools,
+            tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            strict=strict,
+            dialect=dialect,
+            reasoning=reasoning,
+            response_format=response_format,
+            tokens=self._special or None,
+        )
 
     # -- whole ---------------------------------------------------------------------------------------------------
 

@@ -55,6 +55,9 @@ DIAGNOSTICS: Final[dict[str, str]] = {
 }
 """Every diagnostic code, and what it says."""
 
+_STATUS_CODES: Final = {"incomplete": "incomplete_call", "invalid_json": "invalid_json"}
+"""Statuses that are worth a diagnostic: the others are said of the call, not of the text."""
+
 _KINDS: Final = {
     MARKUP: "markup",
     NAME_TEXT: "name",
@@ -95,6 +98,7 @@ class Stream:
         self._machine = machine
         self._sink = sink
         self._scanner = scanner
+        machine.scanner = scanner
         self._policy = policy
         self._tools = tools
         self._collected: list[DeltaMessage] | None = [] if collect else None
@@ -188,12 +192,14 @@ class Stream:
         if not self._machine.finished:
             raise RuntimeError("result() before finish()")
         items, calls = _merge(self._collected)
-        diagnostics = self._diagnostics("".join(self._raw))
+        statuses: list[tuple[str, int, int]] = []
         for call in self._machine.calls:
             found = calls[call.index]
             found.model_id = call.model_id or None
             found.repairs = list(call.repairs)
             found.status = call.status or self._status(call, found.function.arguments)
+            if found.status in _STATUS_CODES:
+                statuses.append((_STATUS_CODES[found.status], call.start, call.end))
         reasoning = "".join(i.text or "" for i in items if i.type == "reasoning")
         content = "".join(i.text or "" for i in items if i.type == "content")
         return ParsedOutput(
@@ -203,7 +209,7 @@ class Stream:
             tools_called=bool(calls),
             finish_reason=self.finish_reason,
             items=items,
-            diagnostics=diagnostics,
+            diagnostics=self._diagnostics("".join(self._raw), statuses),
             spans=_spans(self._machine.ledger.spans or ()),
         )
 
@@ -224,8 +230,8 @@ class Stream:
             self._validator = Validator(self._tools)
         return "invalid_arguments" if self._validator.check(call.name, arguments) else "ok"
 
-    def _diagnostics(self, raw: str) -> list[Diagnostic]:
-        notes = [(n.code, n.start, n.end) for n in self._machine.ledger.notes]
+    def _diagnostics(self, raw: str, notes: list[tuple[str, int, int]]) -> list[Diagnostic]:
+        notes = notes + [(n.code, n.start, n.end) for n in self._machine.ledger.notes]
         if self._scanner is not None:
             notes += [("ambiguous_marker", at, at) for at in self._scanner.ambiguous]
         return [

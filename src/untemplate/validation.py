@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,13 +29,10 @@ __all__ = ["Problem", "Validator", "check_strict", "needs_full", "validate"]
 
 Path = tuple[str | int, ...]
 
-_BUDGET: Final = 100_000
-"""Pairs of a value and a schema that one check looks at. Alternatives that refer to each other could go on for ever."""
+_BUDGET: Final = 100_000  # pairs of a value and a schema: alternatives that refer to each other could go on for ever
 _MAX_DEPTH: Final = 100
 _MAX_PROBLEMS: Final = 64
-"""Problems that are reported; a list of a thousand wrong numbers needs no thousand."""
-_SHOWN: Final = 40
-"""Characters of a value that a message shows."""
+_SHOWN: Final = 40  # characters of a value in a message
 _MAX_DIGITS: Final = 4_300  # of the integers that Python reads
 _BACKTRACKING: Final = 100_000
 
@@ -82,8 +80,8 @@ class Problem:
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """(for repair) A problem, and the part of the schema that the value does not fit: for ``missing`` and ``extra`` (a
-    key that ``additionalProperties`` forbids) that of the object."""
+    """(for repair) A problem, and the part of the schema that does not fit: for ``missing`` and ``extra`` (a key that
+    ``additionalProperties`` forbids) that of the object."""
 
     path: Path
     slug: str
@@ -107,12 +105,8 @@ def validate(arguments: str, tool_schema: Any, *, full: bool = False) -> list[Pr
 
 
 def check_strict(tools: Any) -> None:
-    """Whether strict validation can be had for ``tools``.
-
-    Raises:
-        ValueError: a schema needs the extra ``[validate]`` that is not there, or is not a schema. The message begins
-            with ``tools[i].parameters``.
-    """
+    """Raises ValueError where strict validation cannot be had: a schema needs the extra ``[validate]`` that is not
+    there, or is not a schema. The message begins with ``tools[i].parameters``."""
     Validator(tools, strict=True)
 
 
@@ -371,8 +365,8 @@ def _written(path: Path) -> str:
 
 
 def needs_full(schema: Any) -> list[str]:
-    """The keywords of ``schema`` that the built-in check does not cover, each once; ``format`` only where it names one
-    of JSON Schema's own. What no reference leads to does not count."""
+    """The keywords of ``schema`` that the built-in check does not cover, each once. Formats that are not JSON Schema's
+    own do not count, nor does what no reference leads to."""
     words: dict[str, None] = {}
     seen: set[int] = set()
     waiting = [schema]
@@ -442,9 +436,11 @@ def _full_problems(compiled: Any, value: Any) -> Iterator[Problem]:
 
 
 def _encodable(value: Any) -> Any:
-    """``value`` with U+FFFD for lone surrogates, which the library refuses."""
+    """``value`` without what the library cannot take: lone surrogates are U+FFFD, infinity is a large number."""
     if isinstance(value, str):
-        return _SURROGATE.sub("�", value)
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, float) and math.isinf(value):
+        return Decimal("1e999") if value > 0 else Decimal("-1e999")
     if isinstance(value, list):
         return [_encodable(item) for item in value]
     if isinstance(value, dict):

@@ -87,8 +87,17 @@ def validators() -> dict[str, Any]:
     }
 
 
-def problem(parser: OutputParser, text: str, ids: list[int] | tuple[()], *, strict: bool, calls: bool,
-            prompt: str | None = None, tools: Any = TOOLS, tool_choice: Any = None) -> str | None:
+def problem(
+    parser: OutputParser,
+    text: str,
+    ids: list[int] | tuple[()],
+    *,
+    strict: bool,
+    calls: bool,
+    prompt: str | None = None,
+    tools: Any = TOOLS,
+    tool_choice: Any = None,
+) -> str | None:
     """Why a sample is not sound; ``None`` if it is."""
     parsed = parser.parse(text, tools=tools, token_ids=ids, prompt=prompt, tool_choice=tool_choice)
     if parsed.diagnostics:
@@ -131,7 +140,7 @@ def _call(name: str, arguments: dict[str, Any], call_id: str = "") -> dict[str, 
 
 
 PARIS = {"city": "Paris"}
-AWKWARD = 'Ünï "q" \\ \'s\' <b>&amp;</b> {x: [1]} 日本 🙂\nline two\n\n  indented\ttab'
+AWKWARD = "Ünï \"q\" \\ 's' <b>&amp;</b> {x: [1]} 日本 🙂\nline two\n\n  indented\ttab"
 MESSAGES: list[dict[str, Any]] = [
     {"content": "Hello, how can I help?"},
     {"reasoning": "The user greets.", "content": "Hello!"},
@@ -149,13 +158,21 @@ MESSAGES: list[dict[str, Any]] = [
             )
         ]
     },
-    {"tool_calls": [_call("get_weather_map", {"area": {"lat": 1, "lon": 2}, "layers": [], "dark": False, "note": None})]},
+    {
+        "tool_calls": [
+            _call("get_weather_map", {"area": {"lat": 1, "lon": 2}, "layers": [], "dark": False, "note": None})
+        ]
+    },
     {"tool_calls": [_call("get_weather_map", {"area": {"lat": 1, "lon": 2}, "dark": False, "limit": None})]},
     {"tool_calls": [_call("ping", {})]},
     {"tool_calls": [_call("now", {})]},
     {"tool_calls": [_call("get_weather", PARIS), _call("ping", {}), _call("get_weather", {"city": "Oslo"})]},
     {"content": "Let me look.", "tool_calls": [_call("get_weather", PARIS)]},
     {"reasoning": "I should look.", "tool_calls": [_call("get_weather", PARIS)]},
-    {"reasoning": "I should look.", "content": "One moment.", "tool_calls": [_call("get_weather", PARIS), _call("ping", {})]},
+    {
+        "reasoning": "I should look.",
+        "content": "One moment.",
+        "tool_calls": [_call("get_weather", PARIS), _call("ping", {})],
+    },
 ]
 """Arguments stand in the order of their schema: no engine takes them in another."""

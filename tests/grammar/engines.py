@@ -5,13 +5,10 @@ Rule of this module: an engine that is not installed is ``None`` in ``ENGINES``;
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from untemplate.formats.registry import entries
 
@@ -57,13 +54,20 @@ class Vocabulary:
         self.pieces = [bytes([i]) for i in range(BYTES)] + [t.encode() for t in texts] + [b"<END>"]
         self.ids = {t: BYTES + i for i, t in enumerate(texts)}
         self.end = len(self.pieces) - 1
-        self.weights = np.ones(len(self.pieces))
-        self.weights[:32] = 0.05
-        self.weights[127:256] = 0.05
+        self.weights = [1.0] * len(self.pieces)
+        for i in (*range(32), *range(127, BYTES)):
+            self.weights[i] = 0.05
         for c in CLOSERS:
             self.weights[ord(c)] = 6
-        self.weights[[ord("\t"), ord(" "), ord("\\"), ord("-")]] = 0.3
+        for c in "\t \\-eE":
+            self.weights[ord(c)] = 0.3
         self.weights[ord("\n")] = 1
+        # Towards the end of what is allowed: what closes things, and markers rather than letters.
+        self.hasty = list(self.weights)
+        for c in '"}])':
+            self.hasty[ord(c)] *= 50
+        for i in range(BYTES, self.end):
+            self.hasty[i] *= 10
 
     def get_vocab(self) -> dict[str, int]:
         """As a tokenizer gives it: every token."""
@@ -93,7 +97,8 @@ class Vocabulary:
 class Matcher:
     """One output under way."""
 
-    def allowed(self) -> np.ndarray[Any, Any]:
+    def allowed(self) -> list[int]:
+        """The tokens that may come next."""
         raise NotImplementedError
 
     def take(self, token: int) -> bool:
@@ -114,7 +119,7 @@ class Engine:
         for i, token in enumerate(ids):
             if not matcher.take(token):
                 return i
-        return len(ids) + bool(matcher.allowed()[self.vocabulary.end])
+        return len(ids) + (self.vocabulary.end in matcher.allowed())
 
     def sample(self, rng: random.Random, most: int, likely: Sequence[int] = ()) -> list[int] | None:
         """Random tokens under the mask up to the end; ``None``: no end within ``most`` tokens. ``likely`` tokens are
@@ -122,27 +127,30 @@ class Engine:
         vocabulary = self.vocabulary
         matcher = self.matcher()
         ids: list[int] = []
-        generator = np.random.default_rng(rng.getrandbits(32))
+        end = vocabulary.end
         for step in range(most):
             allowed = matcher.allowed()
-            weights = vocabulary.weights * allowed
-            if likely:
-                weights[list(likely)] *= 300
-            weights[vocabulary.end] = allowed[vocabulary.end] * (weights.sum() * 0.3)
-            if step > most // 2:
-                for c in '"}])':
-                    weights[ord(c)] *= 50
-                weights[BYTES : vocabulary.end] *= 10
-            total = weights.sum()
-            if not total:
+            if not allowed:
                 raise AssertionError(f"dead end after {vocabulary.text(ids)!r}")
-            token = int(generator.choice(len(weights), p=weights / total))
-            if token == vocabulary.end:
+            table = vocabulary.hasty if step > most // 2 else vocabulary.weights
+            weights = [table[i] for i in allowed]
+            for i, token in enumerate(allowed):
+                if token in likely:
+                    weights[i] *= 300
+            if allowed[-1] == end:
+                weights[-1] = max(sum(weights[:-1]) * 0.3, 1e-9)
+            token = rng.choices(allowed, weights)[0]
+            if token == end:
                 return ids
             if not matcher.take(token):
                 raise AssertionError(f"{vocabulary.pieces[token]!r} was in the mask after {vocabulary.text(ids)!r}")
             ids.append(token)
         return None
+
+
+def _tokens(bits: bytes, size: int) -> list[int]:
+    """The tokens of a mask."""
+    return [i for i in range(size) if bits[i >> 3] >> (i & 7) & 1]
 
 
 # -- llguidance ----------------------------------------------------------------------------------------------------
@@ -195,11 +203,11 @@ class _LarkMatcher(Matcher):
         self.inner = inner
         self.size = size
 
-    def allowed(self) -> np.ndarray[Any, Any]:
-        bits = np.frombuffer(self.inner.compute_bitmask(), dtype=np.uint8)
+    def allowed(self) -> list[int]:
+        bits = self.inner.compute_bitmask()
         if self.inner.is_error():
             raise AssertionError(self.inner.get_error())
-        return np.unpackbits(bits, bitorder="little")[: self.size]
+        return _tokens(bits, self.size)
 
     def take(self, token: int) -> bool:
         return self.inner.try_consume_tokens([token]) == 1
@@ -236,12 +244,9 @@ class _XMatcher(Matcher):
         self.size = size
         self.bits = bits
 
-    def allowed(self) -> np.ndarray[Any, Any]:
+    def allowed(self) -> list[int]:
         self.inner.fill_next_token_bitmask(self.bits)
-        return np.unpackbits(self.bits.numpy().view(np.uint8).reshape(-1), bitorder="little")[: self.size]
+        return _tokens(self.bits.numpy().tobytes(), self.size)
 
     def take(self, token: int) -> bool:
         return bool(self.inner.accept_token(token))
-
-
-_ = json

@@ -22,14 +22,49 @@ from .engines import BYTES, CLOSERS, Vocabulary
 
 # Texts that llama.cpp takes for the end of generation wherever they are tokens.
 ENDS = frozenset(
-    "<|eot_id|> <|im_end|> <|end|> <|return|> <|call|> <|calls|> <|flush|> <end_of_turn> <|endoftext|> <|eom_id|> "
-    "<|end_of_text|> </s> <EOT> _<EOT> [EOT] [EOS] <eos> <EOS> <turn|> <|tool_response> <|eos|> <|end_of_msg|> "
-    "<end_of_utterance> <｜end▁of▁sentence｜> <|END_OF_TURN_TOKEN|> <|eot|> <|eom|> <|END|> <|endofturn|>".split()
+    [
+        "<|eot_id|>",
+        "<|im_end|>",
+        "<|end|>",
+        "<|return|>",
+        "<|call|>",
+        "<|calls|>",
+        "<|flush|>",
+        "<end_of_turn>",
+        "<|endoftext|>",
+        "<|eom_id|>",
+        "<|end_of_text|>",
+        "</s>",
+        "<EOT>",
+        "_<EOT>",
+        "[EOT]",
+        "[EOS]",
+        "<eos>",
+        "<EOS>",
+        "<turn|>",
+        "<|tool_response>",
+        "<|eos|>",
+        "<|end_of_msg|>",
+        "<end_of_utterance>",
+        "<｜end▁of▁sentence｜>",
+        "<|END_OF_TURN_TOKEN|>",
+        "<|eot|>",
+        "<|eom|>",
+        "<|END|>",
+        "<|endofturn|>",
+    ]
 )
 
 
-def _write_model(path: str, pieces: Sequence[bytes], end: int, embedding: np.ndarray[Any, Any],
-                 output: np.ndarray[Any, Any], bytes_first: bool, special: frozenset[int] = frozenset()) -> None:
+def _write_model(
+    path: str,
+    pieces: Sequence[bytes],
+    end: int,
+    embedding: np.ndarray[Any, Any],
+    output: np.ndarray[Any, Any],
+    bytes_first: bool,
+    special: frozenset[int] = frozenset(),
+) -> None:
     import gguf
 
     size = embedding.shape[1]
@@ -105,15 +140,23 @@ class Llama:
 
     def __init__(self) -> None:
         self.vocabulary = Vocabulary()
-        pieces = [p if p.decode("utf-8", "replace") not in ENDS else f"<unused {i}>".encode()
-                  for i, p in enumerate(self.vocabulary.pieces)]
+        pieces = [
+            p if p.decode("utf-8", "replace") not in ENDS else f"<unused {i}>".encode()
+            for i, p in enumerate(self.vocabulary.pieces)
+        ]
         self._unused = [i for i, p in enumerate(pieces) if p.startswith(b"<unused")]
         random = np.random.default_rng(7)
         shape = (len(pieces), 64)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "random.gguf")
-            _write_model(path, pieces, self.vocabulary.end, random.standard_normal(shape) * 0.05,
-                         random.standard_normal(shape) * 0.02, True)
+            _write_model(
+                path,
+                pieces,
+                self.vocabulary.end,
+                random.standard_normal(shape) * 0.05,
+                random.standard_normal(shape) * 0.02,
+                True,
+            )
             self._server = _serve(path)
         self._bias = [[i, -100.0] for i in (*self._unused, *range(128, 256))]
         self._bias += [[i, -3.0] for i in range(32)]
@@ -123,8 +166,20 @@ class Llama:
     def complete(self, grammar: str, seed: int, most: int = 400, **settings: Any) -> tuple[str, list[int]] | None:
         """What the model writes under the grammar; ``None`` if it does not end within ``most`` tokens."""
         answer = self._server.handle_completions(
-            {"prompt": "x", "n_predict": most, "grammar": grammar, "temperature": 1.0, "seed": seed, "top_k": 0,
-             "top_p": 1.0, "min_p": 0.0, "logit_bias": self._bias, "logprobs": 1, "cache_prompt": False, **settings}
+            {
+                "prompt": "x",
+                "n_predict": most,
+                "grammar": grammar,
+                "temperature": 1.0,
+                "seed": seed,
+                "top_k": 0,
+                "top_p": 1.0,
+                "min_p": 0.0,
+                "logit_bias": self._bias,
+                "logprobs": 1,
+                "cache_prompt": False,
+                **settings,
+            }
         )
         answer = json.loads(answer) if isinstance(answer, str | bytes) else answer
         if "choices" not in answer:
@@ -132,9 +187,8 @@ class Llama:
         chosen = answer["choices"][0]
         if chosen["finish_reason"] != "stop":
             return None
-        ids = [t["id"] for t in chosen["logprobs"]["content"]]
-        ids = [i for i in ids if i != self.vocabulary.end]
-        return self.vocabulary.text(ids), ids
+        # The ids of a character that came as several tokens are not reported; its text is.
+        return chosen["text"].removesuffix("<END>"), []
 
 
 def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
@@ -185,8 +239,14 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
     result = []
     for start, text in zip(starts, texts, strict=True):
         answer = server.handle_completions(
-            {"prompt": [start], "n_predict": 2000, "grammar": grammar, "temperature": 0.0, "logprobs": 1,
-             "cache_prompt": False}
+            {
+                "prompt": [start],
+                "n_predict": 2000,
+                "grammar": grammar,
+                "temperature": 0.0,
+                "logprobs": 1,
+                "cache_prompt": False,
+            }
         )
         answer = json.loads(answer) if isinstance(answer, str | bytes) else answer
         if "choices" not in answer:

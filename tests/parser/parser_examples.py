@@ -141,9 +141,10 @@ def message(deltas: Sequence[DeltaMessage | None]) -> dict[str, Any]:
             function = piece.function
             assert function is not None
             if piece.index == len(calls):
-                assert piece.id and piece.type == "function" and function.name, "a call without a beginning"
-                calls.append([piece.id, function.name, ""])
+                assert piece.type == "function", "a call without a beginning"
+                calls.append([piece.id or "", function.name or "", ""])
+                assert all(calls[-1][:2]), "a call without a beginning"
             else:
-                assert piece.id is None and piece.type is None and function.name is None, "a call begun twice"
+                assert (piece.id, piece.type, function.name) == (None, None, None), "a call begun twice"
             calls[piece.index][2] += function.arguments or ""
     return {"reasoning": reasoning, "content": content, "calls": [tuple(call) for call in calls]}

@@ -10,7 +10,7 @@ Rules of this package:
 
 from __future__ import annotations
 
-from .analyze import Analysis, AnalysisError
+from .analyze import Analysis, AnalysisError, Prepared, prepare
 from .cache import analyze
 from .certify import Certificate, StoredOutcome
 from .result import AnalysisResult, MarkerRegistry
@@ -21,6 +21,8 @@ __all__ = [
     "AnalysisResult",
     "Certificate",
     "MarkerRegistry",
+    "Prepared",
     "StoredOutcome",
     "analyze",
+    "prepare",
 ]

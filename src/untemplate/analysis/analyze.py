@@ -8,23 +8,24 @@ Rules of this module:
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from ..format import Format
 from .build import Candidate, best_of, build, build_channels
-from .certify import Certificate
+from .certify import Certificate, Runner, certify
 from .channels import channels_guesses
 from .checks import Check, checks_of
 from .content import content_guesses
-from .probes import CONTENT, NAMES, Prober, Style, Template
+from .probes import ASKED, NAMES, Prober, Style, Template
 from .reasoning import ReasoningEvidence, dropping_literals, find_reasoning, reasoning_guesses
 from .result import AnalysisResult, ContentGuess, ReasoningGuess, ToolsGuess, describe
 from .tools import CallEvidence, find_calls, tools_guesses
 from .turns import Frame, find_frame
 
-__all__ = ["Analysis", "AnalysisError", "analyze_template"]
+__all__ = ["Analysis", "AnalysisError", "Prepared", "analyze_template", "prepare"]
 
 
 class AnalysisError(ValueError):
@@ -50,8 +51,6 @@ class Analysis:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON values, for ``explain --json``."""
-        import json
-
         return {
             "format": json.loads(self.format.to_json(indent=None)),
             "certificate": self.certificate.to_dict(),
@@ -67,8 +66,32 @@ class Analysis:
         }
 
 
-def analyze_template(template: Template) -> Analysis:
-    """Analyses without any cache.
+@dataclass(slots=True)
+class Prepared:
+    """A template rendered and compared, before any hypothesis: what all Formats are measured with."""
+
+    template: Template
+    prober: Prober
+    frame: Frame
+    calls: CallEvidence | None
+    reasoning: ReasoningEvidence
+    droppers: list[str]
+    checks: list[Check]
+    seconds: float
+
+    def certify(self, fmt: Format) -> Certificate:
+        """The certificate of any Format, of the catalogue for one, against this template."""
+        certificate = certify(fmt, self.checks, steps=STEPS)
+        thinking_off(self.frame, fmt, certificate)
+        return certificate
+
+
+STEPS: Final = (1, 5)
+"""Sizes of the pieces that outputs are also cut into."""
+
+
+def prepare(template: Template) -> Prepared:
+    """Renders what analysis and certification need.
 
     Raises:
         AnalysisError: the template renders nothing, not even one user message; says why.
@@ -83,47 +106,51 @@ def analyze_template(template: Template) -> Analysis:
     calls = find_calls(frame)
     if calls is not None:
         frame.learn_end(calls.end)
-    style = Style() if calls is None else calls.style
-    reasoning = find_reasoning(frame, style)
+    reasoning = find_reasoning(frame, Style() if calls is None else calls.style)
     droppers = dropping_literals(frame)
     checks = checks_of(frame, reasoning, calls, droppers)
-    candidates = _candidates(frame, reasoning, calls, droppers, checks)
-    ranked = best_of(candidates, checks, (1, 5))
+    return Prepared(template, prober, frame, calls, reasoning, droppers, checks, time.perf_counter() - began)
+
+
+def analyze_template(template: Template, prepared: Prepared | None = None) -> Analysis:
+    """Analyses without any cache.
+
+    Raises:
+        AnalysisError: the template renders nothing, not even one user message; says why.
+    """
+    ready = prepared or prepare(template)
+    began = time.perf_counter()
+    candidates = _candidates(ready)
+    ranked = best_of(candidates, ready.checks, STEPS)
     best = ranked[0]
     certificate = best.certificate
-    _thinking_off(frame, best.format, certificate)
+    thinking_off(ready.frame, best.format, certificate)
     if len(ranked) > 1:
         certificate.runner_up = f"{ranked[1].variant or 'no calls'}, {ranked[1].score:.3f}"
-    name = f"inferred-{template.sha256[:12]}"
-    fmt = replace(best.format, name=name)
-    parallel = certificate.capabilities.get("parallel_calls") == "yes"
-    nonnull = calls is not None and calls.style.no_content != "null"
-    result = describe(fmt, best.variant, parallel=parallel, nonnull_content=nonnull)
+    fmt = replace(best.format, name=f"inferred-{template.sha256[:12]}")
+    result = describe(
+        fmt,
+        best.variant,
+        parallel=certificate.capabilities.get("parallel_calls") == "yes",
+        nonnull_content=ready.calls is not None and ready.calls.style.no_content != "null",
+    )
     return Analysis(
         fmt,
         certificate,
         result,
         tuple(ranked[:8]),
-        tuple(frame.log),
-        prober.renders,
-        time.perf_counter() - began,
+        tuple(ready.frame.log),
+        ready.prober.renders,
+        ready.seconds + time.perf_counter() - began,
         template_sha256=template.sha256,
     )
 
 
-
-
-
-def _candidates(
-    frame: Frame,
-    evidence: ReasoningEvidence,
-    calls: CallEvidence | None,
-    droppers: list[str],
-    checks: list[Check],
-) -> list[Candidate]:
+def _candidates(ready: Prepared) -> list[Candidate]:
+    frame, evidence, calls, checks = ready.frame, ready.reasoning, ready.calls, ready.checks
     front = None if calls is None else calls.one[: calls.one.index(NAMES[0])]
     behind = "" if calls is None else calls.end
-    guesses: list[ReasoningGuess | None] = [*reasoning_guesses(frame, evidence, front, droppers), None]
+    guesses: list[ReasoningGuess | None] = [*reasoning_guesses(frame, evidence, front, ready.droppers), None]
     tools_of: dict[tuple[str | None, ...], list[ToolsGuess | None]] = {}
 
     def ways(r: ReasoningGuess | None, c: ContentGuess) -> list[ToolsGuess | None]:
@@ -162,25 +189,19 @@ def _candidates(
     return result
 
 
-def _thinking_off(frame: Frame, fmt: Format, certificate: Certificate) -> None:
-    """Whether prompts can switch reasoning off, and this Format starts in content then."""
-    from .certify import Runner
-    from .probes import ASKED
-
+def thinking_off(frame: Frame, fmt: Format, certificate: Certificate) -> None:
+    """Notes whether prompts can switch reasoning off, and this Format begins in content then."""
     if fmt.reasoning is None and (fmt.channels is None or not fmt.channels.reasoning):
         return
     runner = Runner(fmt)
-    states = {}
+    inside: list[bool] = []
+    closed = False
+    close = fmt.reasoning.close.text.strip() if fmt.reasoning is not None else ""
     for settings, tail in frame.tails.items():
         prompt = frame.prober.prompt([{"role": "user", "content": ASKED}], Style(settings=settings))
         if prompt is not None and prompt.endswith(tail):
-            states[settings] = (tail, runner.machine(prompt, None).in_reasoning)
-    close = fmt.reasoning.close.text.strip() if fmt.reasoning is not None else ""
-    opens = any(inside for _, inside in states.values())
-    closed = any(not inside and tail.strip() and close in tail for tail, inside in states.values())
-    free = any(not inside and not tail.strip() for tail, inside in states.values())
-    if closed or (opens and (free or any(not inside for _, inside in states.values()))):
+            reasoning = runner.machine(prompt, None).in_reasoning
+            inside.append(reasoning)
+            closed = closed or (not reasoning and bool(tail.strip()) and close in tail)
+    if closed or (True in inside and False in inside):
         certificate.capabilities["thinking_off"] = "yes"
-
-
-_ = CONTENT

@@ -115,9 +115,7 @@ def _values(frame: Frame, evidence: CallEvidence) -> _Values:
     gaps: dict[str, str] = {}
     texts: dict[str, str] = {}
     for kind, value, starts in _TYPED:
-        turn = frame.turn(
-            Message(calls=(Call(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place
-        )
+        turn = frame.turn(Message(calls=(Call(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place)
         if turn is None or KEYS[0] not in turn.text:
             continue
         rest = turn.text[turn.text.index(KEYS[0]) + len(KEYS[0]) :]
@@ -170,9 +168,7 @@ def _words(frame: Frame, evidence: CallEvidence, gap: str, behind: str) -> tuple
     """How true, false and null are written."""
     found = []
     for value, default in ((True, "true"), (False, "false"), (None, "null")):
-        turn = frame.turn(
-            Message(calls=(Call(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place
-        )
+        turn = frame.turn(Message(calls=(Call(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place)
         text = "" if turn is None or KEYS[0] not in turn.text else turn.text
         rest = text[text.index(KEYS[0]) + len(KEYS[0]) + len(gap) :] if text else ""
         word = re.match(r"\w+", rest)
@@ -277,4 +273,3 @@ def _common_prefix_text(a: str, b: str) -> str:
 
 def _common_suffix_text(a: str, b: str) -> str:
     return _common_prefix_text(a[::-1], b[::-1])[::-1]
-

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from ..format import Content, Format, FormatError, Marker, Reasoning, Turn
 from . import diff
@@ -52,7 +52,7 @@ def build(
     """The Format of one hypothesis for each part; ``None`` where they contradict each other."""
     ends = [content.end if content is not None else frame.end, *frame.ends, *(tools.ends if tools is not None else ())]
     sources = tuple(p.source for p in (reasoning, content, tools) if p is not None)
-    parts = {
+    parts: dict[str, Any] = {
         "reasoning": _reasoning(reasoning),
         "content": _content(content),
         "tools": () if tools is None else (tools.tools,),
@@ -85,13 +85,13 @@ def _reasoning(guess: ReasoningGuess | None) -> Reasoning | None:
 def _content(guess: ContentGuess | None) -> Content | None:
     if guess is None or not guess.open:
         return None
-    written = "always" if guess.written == "always" else "with_reasoning"
-    return Content(open=Marker(guess.open), close=Marker(guess.close), written=written)  # type: ignore[arg-type]
+    opened, closed = Marker(guess.open), Marker(guess.close)
+    if guess.written == "always":
+        return Content(open=opened, close=closed)
+    return Content(open=opened, close=closed, written="with_reasoning")
 
 
-def _format(
-    frame: Frame, header: str, ends: Sequence[str], parts: dict[str, object], ids: str
-) -> Format | None:
+def _format(frame: Frame, header: str, ends: Sequence[str], parts: dict[str, Any], ids: str) -> Format | None:
     spelled: list[str] = []
     for end in ends:
         for text in (end, *_pieces(end)):
@@ -103,20 +103,18 @@ def _format(
         end=Marker(spelled[0], tuple(spelled[1:])) if spelled else None,
     )
     try:
-        fmt = Format(name="inferred", turn=turn, ids=ids, **parts)  # type: ignore[arg-type]
+        fmt = Format(name="inferred", turn=turn, ids=ids, **parts)
         return replace(fmt, special_tokens=_special(fmt))
     except FormatError:
         return _without_ends(frame, header, parts, ids, spelled)
 
 
-def _without_ends(
-    frame: Frame, header: str, parts: dict[str, object], ids: str, spelled: list[str]
-) -> Format | None:
+def _without_ends(frame: Frame, header: str, parts: dict[str, Any], ids: str, spelled: list[str]) -> Format | None:
     """Ends that are something else already (the opener of calls) end no turn."""
     for keep in range(len(spelled) - 1, -1, -1):
         end = Marker(spelled[0], tuple(spelled[1:keep])) if keep else None
         try:
-            fmt = Format(name="inferred", turn=Turn(start=_start(frame, header), end=end), ids=ids, **parts)  # type: ignore[arg-type]
+            fmt = Format(name="inferred", turn=Turn(start=_start(frame, header), end=end), ids=ids, **parts)
         except FormatError:
             continue
         return replace(fmt, special_tokens=_special(fmt))
@@ -163,12 +161,19 @@ def best_of(candidates: Sequence[Candidate], checks: Sequence[Check], steps: tup
     order = {id(c): i for i, c in enumerate(candidates)}
 
     def ranked(some: Sequence[Candidate]) -> list[Candidate]:
-        return sorted(
-            (c for c in some if c.score >= 0), key=lambda c: (-round(c.score, 6), c.complexity, order[id(c)])
-        )
+        return sorted((c for c in some if c.score >= 0), key=lambda c: (-round(c.score, 6), c.complexity, order[id(c)]))
 
+    perfect: Candidate | None = None
+    others = 0
     for candidate in candidates:
+        # Behind one that reads everything only a simpler one can win; a few more are measured for the runner-up.
+        if perfect is not None and candidate.complexity >= perfect.complexity:
+            others += 1
+            if others > _OTHERS:
+                continue
         _measure(candidate, checks, ())
+        if candidate.score > 0.999999 and (perfect is None or candidate.complexity < perfect.complexity):
+            perfect = candidate
     found = ranked(candidates)
     measured = 0
     while steps and measured < min(_LEADERS, len(found)):
@@ -183,6 +188,7 @@ def best_of(candidates: Sequence[Candidate], checks: Sequence[Check], steps: tup
 
 
 _LEADERS: Final = 4
+_OTHERS: Final = 2
 
 
 def _measure(candidate: Candidate, checks: Sequence[Check], steps: tuple[int, ...]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..format import Format, FormatError
-from .analyze import Analysis, analyze_template
+from .analyze import Analysis, Prepared, analyze_template
 from .certify import Certificate, StoredOutcome
 from .probes import Template
 from .result import AnalysisResult, MarkerRegistry
@@ -32,12 +32,13 @@ _memory: OrderedDict[str, Analysis] = OrderedDict()
 _lock = threading.Lock()
 
 
-def analyze(source: Any, *, cache: bool = True) -> Analysis:
+def analyze(source: Any, *, cache: bool = True, prepared: Prepared | None = None) -> Analysis:
     """What a chat template's models write.
 
     Args:
         source: a ``ChatTemplate``, or whatever ``ChatTemplate.load`` takes: the template, a file, a folder, a hub id.
         cache: whether an earlier answer will do, and this one is kept.
+        prepared: what :func:`prepare` gave for this template.
 
     Raises:
         untemplate.templates.TemplateError: there is no template, or it is none.
@@ -45,7 +46,7 @@ def analyze(source: Any, *, cache: bool = True) -> Analysis:
     """
     template = _template(source)
     if not cache:
-        return analyze_template(template)
+        return analyze_template(template, prepared)
     key = template.sha256
     with _lock:
         known = _memory.get(key)
@@ -54,7 +55,7 @@ def analyze(source: Any, *, cache: bool = True) -> Analysis:
             return known
     found = _read(key)
     if found is None:
-        found = analyze_template(template)
+        found = analyze_template(template, prepared)
         _write(key, found)
     with _lock:
         _memory[key] = found

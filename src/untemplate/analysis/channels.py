@@ -27,9 +27,7 @@ __all__ = ["channels_guesses"]
 _WORD: Final = re.compile(r"\w+")
 
 
-def channels_guesses(
-    frame: Frame, evidence: ReasoningEvidence, calls: CallEvidence | None
-) -> Iterator[ChannelsGuess]:
+def channels_guesses(frame: Frame, evidence: ReasoningEvidence, calls: CallEvidence | None) -> Iterator[ChannelsGuess]:
     """Hypotheses; usually none."""
     plain = frame.turn(Message(CONTENT), Style(), LAST)
     if plain is None or CONTENT not in plain.text or not frame.header:

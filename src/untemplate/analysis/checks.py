@@ -275,4 +275,3 @@ def _shows(text: str, message: Message) -> bool:
 def _writes_id(frame: Frame, evidence: CallEvidence, call: Call) -> bool:
     turn = frame.turn(Message(calls=(call,)), evidence.style, evidence.place)
     return turn is not None and call.id in turn.text
-

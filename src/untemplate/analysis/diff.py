@@ -2,8 +2,8 @@
 
 Rules of this module:
 
-* Renderings are compared by lexical tokens, not by characters: ``</tool_call>`` and ``</tools>`` share nothing. A tag is
-  one token up to where a sentinel cuts it (``<function=``), a bracketed word is one, and so is a run of one kind of
+* Renderings are compared by lexical tokens, not by characters: ``</tool_call>`` and ``</tools>`` share nothing. A tag
+  is one token up to where a sentinel cuts it (``<function=``), a bracketed word is one, and so is a run of one kind of
   white space. Nothing here knows what any tag means.
 * What two sides could both claim is white space or an ambiguity: white space goes to the left, of an ambiguity every
   reading is handed on.
@@ -25,8 +25,8 @@ __all__ = [
     "common_prefix",
     "common_suffix",
     "is_tag",
-    "json_at",
     "json_around",
+    "json_at",
     "lead",
     "locate",
     "split_tags",
@@ -35,14 +35,16 @@ __all__ = [
     "trail",
 ]
 
-_TOKEN: Final = re.compile(
-    r"""<[^<>\n]{0,80}>         # a whole tag
-      | <[^<>\n]{0,80}$         # a tag that a sentinel cuts
-      | \[/?[^\W\d][\w\ /:-]{1,60}\]
-      | \w+ | [\ \t]+ | \n | .""",
-    re.VERBOSE | re.DOTALL,
-)
-_TAG: Final = re.compile(r"<[^<>\n]{1,80}>|<[^<>\n]{1,80}$|\[/?[^\W\d][\w /:-]{1,60}\]")
+# Brackets by their shape: what texts rarely have.
+_OPENING: Final = "<«‹⟨⟪〈《「『【〔〖⟦❮◁"
+_CLOSING: Final = ">»›⟩⟫〉》」』】〕〗⟧❯▷"
+_INSIDE: Final = f"[^{_OPENING}{_CLOSING}\n]"
+_BRACKETED: Final = rf"[{_OPENING}]{_INSIDE}{{0,80}}[{_CLOSING}]"
+_CUT: Final = rf"[{_OPENING}]{_INSIDE}{{0,80}}\Z"
+"""A tag that a sentinel cuts."""
+_WORDS_IN_BRACKETS: Final = r"\[/?[^\W\d][\w /:-]{1,60}\]"
+_TOKEN: Final = re.compile(rf"{_BRACKETED}|{_CUT}|{_WORDS_IN_BRACKETS}|\w+|[ \t]+|\n|.", re.DOTALL)
+_TAG: Final = re.compile(rf"{_BRACKETED}|{_CUT}|{_WORDS_IN_BRACKETS}")
 
 
 @lru_cache(maxsize=4096)
@@ -127,7 +129,7 @@ def _glued(piece: str) -> bool:
 
 def closed_tags(text: str) -> list[str]:
     """The whole tags in ``text`` that hold no blank: what may be a single token of a vocabulary."""
-    return [t for t in tokens(text) if is_tag(t) and t[-1] in ">]" and " " not in t]
+    return [t for t in tokens(text) if is_tag(t) and t[-1] in _CLOSING + "]" and " " not in t]
 
 
 # -- Sentinels ----------------------------------------------------------------------------------------------------

@@ -61,8 +61,10 @@ TOOLS: Final = [_tool(name) for name in NAMES]
 
 # Named by the interface between engines and templates, not by any template: what every rendering gets.
 _STANDARD: Final = frozenset(
-    ("messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "raise_exception", "strftime_now")
-    + ("documents", "namespace", "range", "loop", "true", "false", "none")
+    (
+        *("messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token", "raise_exception"),
+        *("strftime_now", "namespace", "range", "loop", "true", "false", "none"),
+    )
 )
 
 
@@ -222,7 +224,9 @@ class Prober:
         """Variables of the template that are nobody else's: any of them may turn reasoning on or off."""
         return [v for v in sorted(self.template.variables) if v not in _STANDARD][:16]
 
-    def prompt(self, messages: Sequence[dict[str, Any]], style: Style = _NO_STYLE, *, calls: bool = False) -> str | None:
+    def prompt(
+        self, messages: Sequence[dict[str, Any]], style: Style = _NO_STYLE, *, calls: bool = False
+    ) -> str | None:
         """The prompt that a model would get after ``messages``."""
         tools = self.call_tools if calls else self.plain_tools
         return self.render(messages, prompt=True, tools=tools, settings=dict(style.settings))

@@ -97,7 +97,11 @@ def reasoning_guesses(
             guesses.append((split[0], split[1], "prompt ending"))
     result: dict[tuple[str, str], ReasoningGuess] = {}
     for open_, close, source in guesses:
-        if not close.strip() or (open_ or "").strip() == close.strip() or frame.header.strip() in (close, open_ or "\0"):
+        if (
+            not close.strip()
+            or (open_ or "").strip() == close.strip()
+            or frame.header.strip() in (close, open_ or "\0")
+        ):
             continue
         key = ((open_ or "").strip(), close.strip())
         if key not in result:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ..format import FormatError, JsonBody, Marker, NamedBody, TaggedArguments, Tools
+from ..format import Format, FormatError, JsonBody, Marker, NamedBody, TaggedArguments, Tools
 from . import diff
 from .arguments import ArgumentsGuess, arguments_guesses
 from .probes import CONTENT, IDS, KEYS, NAMES, VALUES, Call, Message, Style
@@ -75,7 +75,7 @@ def find_calls(frame: Frame) -> CallEvidence | None:
                 turn = frame.turn(Message(calls=(ONE,)), style, place)
                 if turn is None:
                     continue
-                text = turn.text[: len(turn.text)]
+                text = turn.text
                 if any(part not in text for part in (NAMES[0], *KEYS[:2], *VALUES[:2])):
                     continue
                 rank = (_oddness(text, arguments), len(text))
@@ -277,8 +277,7 @@ def _name_layout(evidence: CallEvidence, arguments: ArgumentsGuess) -> _Name | N
         ahead, _, close = behind.partition(IDS[0])
         if any(diff.is_tag(t) for t in diff.tokens(ahead)):
             return _Name("{name}", id_open=ahead, close=close)
-        quote = ahead[-1:] if ahead[-1:] in "\"'" else ""
-        return _Name("{name}" + ahead + "{id}", close=close if close.startswith(quote) else close)
+        return _Name("{name}" + ahead + "{id}", close=close)
     if IDS[0] in before and before.endswith('"') and before.rfind(IDS[0]) > before.rfind("<"):
         inside = before[before.rfind(IDS[0]) + len(IDS[0]) :]
         return _Name("{id}" + inside + "{name}", before=IDS[0] + inside, close=gap)
@@ -316,43 +315,36 @@ def _clean_front(before: str, known: tuple[str | None, ...]) -> str:
 
 
 def _around(frame: Frame, around: _Frame, body: JsonBody | NamedBody) -> Iterator[tuple[Tools, tuple[str, ...]]]:
-    """Every way to share out what stands around the bodies between section, list and call."""
-    before, behind = around.before, around.behind
-    ends: tuple[str, ...] = ()
+    """Every way to share out what stands around the bodies between section, list and call. With each, what ends turns
+    of calls besides the usual."""
+    before, between, behind = around.before, around.between, around.behind
     end = frame.end.strip()
-    bare_behind = behind.rstrip()
-    if end and bare_behind.endswith(end):
-        behind = bare_behind[: len(bare_behind) - len(end)]
-    opened = re.search(r"\[\s*$", before)
-    closed = re.match(r"\s*\]", behind)
-    between = around.between
+    if end and behind.rstrip().endswith(end):
+        behind = behind.rstrip()[: -len(end)]
+    opened, closed = re.search(r"\[\s*$", before), re.match(r"\s*\]", behind)
     if opened is not None and closed is not None and (between is None or between.strip() == ","):
-        tools = _list(before, behind, opened, closed, between, body)
-        yield from _built(tools, ends)
+        yield from _possible(_list(before, behind, opened, closed, between, body))
         return
     if between is None:
+        # One call and no more: all of it is the call's, or what stands behind its first mark ends the turn.
         close, rest = _first_close(behind)
-        for call_close, left in ((behind, ""), (close, rest)):
-            yield from _built(_calls("", before, call_close, "", "", body), (left,) if left.strip() else ends)
+        yield from _possible(_calls("", before, behind, "", "", body))
+        yield from _possible(_calls("", before, close, "", "", body), rest)
         return
     close = diff.common_prefix([between, behind])
-    rest = behind[len(close) :]
-    # No section: what opens the first call opens every call.
     if before.strip() and between.rstrip().endswith(before.strip()):
+        # What opens the first call opens every call: there is no section.
         separator = between[len(close) : len(between) - len(before.lstrip())]
-        left = (rest,) if rest.strip() else ends
-        yield from _built(_calls("", before, close, separator.rstrip(" ") and separator, "", body), left)
+        rest = behind[len(close) :]
+        yield from _possible(_calls("", before, close, separator.rstrip(" ") and separator, "", body), rest)
     opener = diff.common_suffix([before, between])
     for call_open, call_close in _shared_out(opener, close, between):
-        section_open = before[: len(before) - len(call_open)]
-        section_close = behind[len(call_close) :]
+        section_open, section_close = before[: len(before) - len(call_open)], behind[len(call_close) :]
         separator = between[len(call_close) : len(between) - len(call_open)]
-        left = ends
-        if not section_open.strip():
-            left, section_close = ((section_close,) if section_close.strip() else ends), ""
-        elif not section_close.strip():
-            section_close = ""
-        yield from _built(_calls(section_open, call_open, call_close, separator, section_close, body), left)
+        if section_open.strip():
+            yield from _possible(_calls(section_open, call_open, call_close, separator, section_close, body))
+        else:
+            yield from _possible(_calls("", call_open, call_close, separator, "", body), section_close)
 
 
 def _shared_out(opener: str, close: str, between: str) -> Iterator[tuple[str, str]]:
@@ -381,15 +373,13 @@ def _list(
     closed: re.Match[str],
     between: str | None,
     body: JsonBody | NamedBody,
-) -> Tools | None:
-    section_open, section_close = before[: opened.start()], behind[closed.end() :]
-    if not section_open.strip():
-        section_open = section_close = ""
-    if section_close.strip() == "" and section_close:
-        section_close = ""
-    return _try(
-        section_open=marker(section_open),
-        section_close=marker(section_close),
+) -> Tools:
+    """Calls in a JSON list; what stands around it is the section's."""
+    section_open = before[: opened.start()]
+    section_close = behind[closed.end() :] if section_open.strip() else ""
+    return Tools(
+        section_open=_visible(section_open),
+        section_close=_visible(section_close),
         list_open=Marker(opened.group()),
         list_close=Marker(closed.group()),
         separator=Marker(between if between and between.strip() else ", "),
@@ -399,49 +389,38 @@ def _list(
 
 def _calls(
     section_open: str, call_open: str, call_close: str, separator: str, section_close: str, body: JsonBody | NamedBody
-) -> Tools | None:
+) -> Tools:
+    """Calls with marks of their own; the last mark before a name is the name's, what is closed first the arguments'."""
     if isinstance(body, NamedBody):
-        pieces = diff.split_tags(call_open)
+        opens, closes = diff.split_tags(call_open), diff.split_tags(call_close)
         name_open = None
-        if len(pieces) > 1 and call_open.strip():
-            name_open = Marker(pieces[-1])
-            call_open = "".join(pieces[:-1])
-        closes = diff.split_tags(call_close)
+        if len(opens) > 1:
+            name_open, call_open = marker(opens[-1]), "".join(opens[:-1])
         arguments_close = None
         if len(closes) > 1:
-            arguments_close = marker("".join(closes[:-1]))
-            call_close = closes[-1]
+            arguments_close, call_close = marker("".join(closes[:-1])), closes[-1]
         if name_open is not None and arguments_close is None and isinstance(body.arguments, TaggedArguments):
             arguments_close, call_close = marker(call_close), ""
         body = replace(body, name_open=name_open, arguments_close=arguments_close)
-    if not section_open.strip():
-        section_open = ""
-    if not call_open.strip():
-        call_open = ""
-    if not call_close.strip():
-        call_close = ""
-    return _try(
-        section_open=marker(section_open),
-        section_close=marker(section_close if section_close.strip() else ""),
-        call_open=marker(call_open),
-        call_close=marker(call_close),
+    return Tools(
+        section_open=_visible(section_open),
+        section_close=_visible(section_close),
+        call_open=_visible(call_open),
+        call_close=_visible(call_close),
         separator=marker(separator),
         body=body,
     )
 
 
-def _try(**parts: Any) -> Tools | None:
-    return Tools(**parts)
+def _visible(text: str) -> Marker | None:
+    """A marker, unless it is white space only."""
+    return Marker(text) if text.strip() else None
 
 
-def _built(tools: Tools | None, ends: tuple[str, ...]) -> Iterator[tuple[Tools, tuple[str, ...]]]:
-    """A hypothesis, if it makes a Format at all."""
-    from ..format import Format
-
-    if tools is None:
-        return
+def _possible(tools: Tools, end: str = "") -> Iterator[tuple[Tools, tuple[str, ...]]]:
+    """A hypothesis, if it makes a Format at all, with what ends turns then."""
     try:
         Format(name="guess", tools=(tools,))
     except FormatError:
         return
-    yield tools, tuple(e for e in ends if e.strip())
+    yield tools, (end,) if end.strip() else ()

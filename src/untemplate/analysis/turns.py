@@ -117,13 +117,12 @@ class Frame:
 def find_frame(prober: Prober, prompt: str) -> Frame:
     """Header, ends and prompt tails, from turns of content alone."""
     frame = Frame(prober)
-    style = content_style(prober)
     after_prompt = prompt[prompt.rfind(ASKED) + len(ASKED) :]
     bare = prober.render([_USER], tools=prober.plain_tools)
     after_bare = "" if bare is None else bare[bare.rfind(ASKED) + len(ASKED) :]
-    said = style.write(Message(CONTENT))
-    last = _after_asked(prober, [_USER, said], style)
-    middle = _after_asked(prober, [_USER, said, _NEXT], style)
+    said = Style().write(Message(CONTENT))
+    last = _after_asked(prober, [_USER, said])
+    middle = _after_asked(prober, [_USER, said, _NEXT])
     bodies = [b for b in (last, middle) if b is not None and CONTENT in b]
     if not bodies:
         # Content that the template will not take: the prompt alone says where turns begin.
@@ -161,13 +160,8 @@ def find_frame(prober: Prober, prompt: str) -> Frame:
     return frame
 
 
-def content_style(prober: Prober) -> Style:
-    """Content as text; only if that fails, as a list of parts would be tried. Nothing in use needs it."""
-    return Style()
-
-
-def _after_asked(prober: Prober, conversation: list[dict[str, Any]], style: Style) -> str | None:
-    whole = prober.render(conversation, tools=prober.plain_tools, settings=dict(style.settings))
+def _after_asked(prober: Prober, conversation: list[dict[str, Any]]) -> str | None:
+    whole = prober.render(conversation, tools=prober.plain_tools)
     if whole is None or ASKED not in whole:
         return None
     return whole[whole.rfind(ASKED) + len(ASKED) :]
@@ -220,8 +214,6 @@ def _find_end(frame: Frame, last: str | None, middle: str | None, always: bool) 
         shared = diff.common_prefix([behind_last, behind_middle])
     elif behind_last is not None:
         shared = behind_last
-    elif behind_middle is not None:
-        shared = diff.common_prefix([behind_middle])
     if behind_middle is not None and not shared:
         # No end where the turn is the last, or another one than in the middle.
         first = frame.prober.render([_USER], tools=frame.prober.plain_tools) or ""
@@ -280,9 +272,7 @@ def _without_opened(header: str, prompts: dict[Settings, str]) -> str:
     """``header`` without a tag that all prompts have, but that some of them close at once: ``<a><think>`` where one
     prompt ends there, and another, with something switched off, in ``<a><think></think>``."""
     tails = {settings: _behind(text, header) for settings, text in prompts.items()}
-    closes = [
-        tail for tail in tails.values() if tail and len(diff.split_tags(tail)) == 1 and diff.is_tag(tail.strip())
-    ]
+    closes = [tail for tail in tails.values() if tail and len(diff.split_tags(tail)) == 1 and diff.is_tag(tail.strip())]
     pieces = diff.split_tags(header)
     if "" not in tails.values() or not closes or len(pieces) < 2:
         return header

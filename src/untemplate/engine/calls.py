@@ -630,8 +630,6 @@ class CallReader(Caller):
             return AGAIN
         if answer == BROKEN:
             if not self.committed:
-                if envelope.too_long:
-                    self.host.report("held_too_long", cur.pos, cur.pos)
                 return FAILED
             if envelope.whole:
                 self.host.report("unclosed_object", cur.pos, cur.pos)

@@ -328,6 +328,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.constraint = _spellings(channels.constraint)
     header.opens = channels.open.spellings
     header.bare = bare
+    header.marks = re.compile("|".join(["<", *(re.escape(t) for t in header.literals.tags if t.strip() == t)]))
     header.namespace = channels.namespace
     header.reasoning = frozenset(channels.reasoning)
     header.content = frozenset(channels.content)

@@ -22,6 +22,10 @@ class Call:
         self.id: str = call_id
         self.name: str = name
         self.model_id: str = ""
+        self.start: int = 0
+        """Where it committed, in characters of the output."""
+        self.end: int = 0
+        """Where its arguments ended."""
         self.whole: bool = False
         """Whether its arguments have ended."""
         self.valid: bool = False

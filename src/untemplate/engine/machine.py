@@ -167,6 +167,20 @@ class Machine(Host):
             self._base += len(text)
             self.mark(ARGUMENT_TEXT, 0)
             return
+        room = self._room()
+        while len(text) > room:
+            self._read(text[:room])
+            text = text[room:]
+            room = self._room()
+        self._read(text)
+
+    def _room(self) -> int:
+        """How many characters may be read before it has to be seen whether too much is held. What is given back must
+        not depend on how the output was cut."""
+        return max(self.max_held - self._held_size, 1) if self.speculating else self.max_held
+
+    def _read(self, text: str) -> None:
+        cur = self.cur
         cur.text = cur.text + text if cur.text else text
         self._run()
         self._compact()
@@ -275,8 +289,8 @@ class Machine(Host):
             self._base += pos
             cur.text = cur.text[pos:]
             cur.pos = 0
-        if self.speculating and self._held_size > self.max_held:
-            self.report("held_too_long", 0, 0)
+        if self.speculating and self._held_size >= self.max_held:
+            self.ledger.report("held_too_long", self.ledger.saved, self.ledger.saved)
             self._release()
             self._run()
             self._compact()
@@ -668,7 +682,7 @@ class Machine(Host):
             self._spaces = []
             self._arguments = []
             index = len(self.calls)
-            self.calls.append(Call(index, call_id or self._make_id(name, self._first_index + index), name))
+            self._begin(Call(index, call_id or self._make_id(name, self._first_index + index), name))
             return
         if not self._draft:
             self.settle()
@@ -677,7 +691,7 @@ class Machine(Host):
         index = len(self.calls)
         if not call_id:
             call_id = self._make_id(name, self._first_index + index)
-        self.calls.append(Call(index, call_id, name))
+        self._begin(Call(index, call_id, name))
         self.sink.call_start(index, call_id, name)
 
     def arguments(self, text: str) -> None:
@@ -690,8 +704,13 @@ class Machine(Host):
         call = self.calls[-1]
         call.whole = whole
         call.valid = valid
+        call.end = self._base + self.cur.pos
         if whole and not self.judging:
             self.sink.call_end(call.index)
+
+    def _begin(self, call: Call) -> None:
+        call.start = self.ledger.frontier
+        self.calls.append(call)
 
     def call_over(self) -> None:
         """The call is closed: what has been kept back is judged."""

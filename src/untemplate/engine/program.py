@@ -222,6 +222,8 @@ class HeaderGrammar:
         self.namespace: str = ""
         self.reasoning: frozenset[str] = frozenset()
         self.content: frozenset[str] = frozenset()
+        self.marks: re.Pattern[str] = re.compile("<")
+        """What ends a word of the header, white space aside."""
         self.illegal: re.Pattern[str] = re.compile("(?!)")
         """What no header holds."""
 
@@ -231,22 +233,22 @@ class HeaderGrammar:
             word = text.strip(WS)
             at = len(text) - len(text.lstrip(WS))
             return ("", at, word) if word in self.content or word in self.reasoning or not word else (word, at, "")
-        recipient, at = _word_after(self.recipient, text)
-        channel, _ = _word_after(self.channel, text)
+        recipient, at = _word_after(self.recipient, text, self.marks)
+        channel, _ = _word_after(self.channel, text, self.marks)
         return ("" if recipient in _PEOPLE else recipient), at, channel
 
 
 _PEOPLE: Final = ("assistant", "user", "all")
 """Recipients that are no tools."""
-_WORD: Final = re.compile(r"[ \t]*([^\s<]*)")
+_WORD: Final = re.compile(r"[ \t]*(\S*)")
 
 
-def _word_after(markers: tuple[str, ...], text: str) -> tuple[str, int]:
+def _word_after(markers: tuple[str, ...], text: str, marks: re.Pattern[str]) -> tuple[str, int]:
     for marker in markers:
         at = text.rfind(marker)
         if at >= 0:
             found = _WORD.match(text, at + len(marker))
-            return ("", 0) if found is None else (found.group(1), found.start(1))
+            return ("", 0) if found is None else (marks.split(found.group(1), 1)[0], found.start(1))
     return "", 0
 
 

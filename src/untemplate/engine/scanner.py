@@ -110,7 +110,7 @@ class TokenScanner:
                     self.ambiguous.extend(places)
         self._seen += len(text)
         self._seen_bytes += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        self._carry = window[len(window) - self._longest + 1 :] if self._longest > 1 else ""
+        self._carry = window[max(len(window) - self._longest + 1, 0) :]
 
     def _take(self, literal: str, place: int, window: str, at: int) -> bool:
         waiting = self._pending.get(literal)

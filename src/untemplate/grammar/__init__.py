@@ -72,8 +72,8 @@ def make_grammar(
     """
     if dialect not in get_args(Dialect):
         raise GrammarError(f"dialect {dialect!r} is not one of: {', '.join(map(repr, get_args(Dialect)))}")
-    if reasoning not in (None, *get_args(Start)):
-        raise GrammarError(f"reasoning {reasoning!r} is not one of: {', '.join(map(repr, get_args(Start)))}")
+    if reasoning not in (None, "open", "closed", "off"):
+        raise GrammarError(f"reasoning {reasoning!r} is not one of: 'open', 'closed', 'off'")
     chosen = read_choice(tool_choice, read_tools(tools, strict))
     response = _response(response_format)
     start = _start(fmt, reasoning)
@@ -84,7 +84,7 @@ def make_grammar(
         _CACHE.move_to_end(key)
         return found
     spelling = Spelling(special)
-    lazy = dialect == "gbnf" and chosen.mode == "auto" and start != "open" and response is None
+    lazy = dialect == "gbnf" and chosen.mode == "auto" and start not in ("open", "either") and response is None
     switches = triggers(fmt, spelling, chosen.tools) if chosen.mode == "auto" else ()
     lazy = lazy and bool(switches)
     rules = build(fmt, Options(chosen, parallel_tool_calls, start, response, lazy), special)
@@ -111,27 +111,30 @@ def _start(fmt: Format, reasoning: str | None) -> Start:
         return reasoning  # type: ignore[return-value]
     if fmt.reasoning is None:
         return "closed"
-    return "open" if fmt.reasoning.open is None else fmt.reasoning.start
+    return "either" if fmt.reasoning.open is None or fmt.reasoning.start == "open" else "closed"
 
 
 def _response(response_format: Any) -> JsonSchema | None:
     """The JSON schema that content must follow."""
     if response_format is None:
         return None
-    read = response_format.get if isinstance(response_format, Mapping) else lambda k: getattr(response_format, k, None)
-    kind = read("type")
+    kind = _get(response_format, "type")
     if kind == "text":
         return None
     if kind == "json_object":
         return frozen({"type": "object"}, "response_format")
     if kind == "json_schema":
-        inner = read("json_schema")
-        schema = read("schema")
+        inner = _get(response_format, "json_schema")
+        schema = _get(response_format, "schema")
         if inner is not None:
-            schema = inner.get("schema") if isinstance(inner, Mapping) else getattr(inner, "schema", None)
+            schema = _get(inner, "schema")
         if isinstance(schema, Mapping):
             return frozen(schema, "response_format")
         raise GrammarError("response_format: 'json_schema' has no schema")
     if isinstance(response_format, Mapping):
         return frozen(response_format, "response_format")
     raise GrammarError(f"response_format: type {kind!r} is not 'text', 'json_object' or 'json_schema'")
+
+
+def _get(part: Any, key: str) -> Any:
+    return part.get(key) if isinstance(part, Mapping) else getattr(part, key, None)

@@ -27,7 +27,7 @@ class State:
 
 
 def automaton(scan: Scan) -> tuple[list[State], int]:
-    """The states of a Scan's text and the index of the first. Stops that are tokens are not the automaton's business."""
+    """The states of a Scan's text and the index of the first. Stops that are tokens are left to the writer."""
     stops = {stop: then for stop, then in scan.stops if not isinstance(stop, Token)}
     children: list[dict[str, int]] = [{}]
     found: list[str | None] = [None]

@@ -9,24 +9,39 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from ..engine.compiler import compile_format
 from ..engine.program import BARE, CLOSE_CALL, CLOSE_SECTION, END_TURN, Program
-from ..format import Format, JsonBody, NamedBody
+from ..format import Format, NamedBody
 from .calls import Calls, Spelling, spaces
 from .choose import Choice
-from .rules import EMPTY, WS, Chars, GrammarError, Json, JsonSchema, Node, Ref, Repeat, Rules, Scan, Token, choice, seq
-from .rules import maybe as maybe
+from .rules import (
+    EMPTY,
+    WS,
+    Chars,
+    GrammarError,
+    Json,
+    JsonSchema,
+    Node,
+    Ref,
+    Repeat,
+    Rules,
+    Scan,
+    Token,
+    choice,
+    maybe,
+    seq,
+)
 
 __all__ = ["Options", "build", "first_piece"]
 
 SPACES: Final = Repeat(Chars(tuple((c, c) for c in WS)), 0, 4)
 """White space that markers may have around them."""
 
-Start = Literal["open", "closed", "off"]
+Start = Literal["open", "closed", "off", "either"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +51,8 @@ class Options:
     choice: Choice
     parallel: bool = True
     start: Start = "closed"
-    """``open``: the output begins inside reasoning. ``closed``: the model may open it. ``off``: there is none."""
+    """``open``: the output begins inside reasoning. ``closed``: the model may open it. ``off``: there is none.
+    ``either``: no prompt is known, and outputs of this Format begin inside."""
     response: JsonSchema | None = None
     lazy: bool = False
     """The grammar begins where calls begin; the engine waits for its triggers."""
@@ -81,7 +97,13 @@ class _Build:
             if not fmt.tools:
                 raise GrammarError(f"format {fmt.name!r} has no way to write calls")
             self.calls = Calls(
-                fmt, fmt.tools[0], self.program.grammars[0], options.choice.tools, options.parallel, spelling, self.rules
+                fmt,
+                fmt.tools[0],
+                self.program.grammars[0],
+                options.choice.tools,
+                options.parallel,
+                spelling,
+                self.rules,
             )
         self.rules.root = self._lazy() if options.lazy else self._whole()
 
@@ -105,7 +127,7 @@ class _Build:
         tail = close[close.index(core) + len(core) :]
         stop, rest = self.spelling.stop(core)
         inside = seq(Scan(excluded(self.program, self.program.reasoning), ((stop, rest),)), spaces(tail), answer)
-        if start == "open":
+        if start == "open" or (start == "either" and reasoning.open is None):
             return inside
         if reasoning.open is None:
             return answer
@@ -113,7 +135,10 @@ class _Build:
         bare = opened.strip(WS)
         after = opened[opened.index(bare) + len(bare) :]
         lead = spaces(opened[: opened.index(bare)])
-        return choice(seq(lead, self.spelling.node(bare), spaces(after), inside), answer)
+        self.rules.rules["reasoning"] = inside
+        inside = Ref("reasoning")
+        opening = seq(lead, self.spelling.node(bare), spaces(after), inside)
+        return choice(opening, inside if start == "either" else answer)
 
     # -- content and calls --------------------------------------------------------------------------------------
 
@@ -181,6 +206,3 @@ def first_piece(fmt: Format, spelling: Spelling) -> str | Token | None:
     if opener is None:
         return None
     return spelling.pieces(opener.text.strip(WS))[0]
-
-
-_ = (JsonBody, Sequence, Any)

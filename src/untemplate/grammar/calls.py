@@ -12,7 +12,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ from .rules import (
     star,
 )
 from .schema import frozen
-from .values import DIGIT, Syntax, Values, members
+from .values import DIGIT, Syntax, Values, members, word_except
 from .variants import variants
 
 __all__ = ["ANY_OBJECT", "Calls", "Spelling", "spaces"]
@@ -155,7 +155,7 @@ class Calls:
         name = json.dumps(tool.name, ensure_ascii=False)
         if body.name_is_key:
             return seq("{" + name + ": ", arguments, "}")
-        inner = seq(f'{_quoted(body.name_key)}: {name}, {_quoted(body.arguments_key)}: ', arguments)
+        inner = seq(f"{_quoted(body.name_key)}: {name}, {_quoted(body.arguments_key)}: ", arguments)
         constants = "".join(f"{_quoted(key)}: {_quoted(value)}, " for key, value in body.constants)
         outer: Node = inner
         if body.nested_key is not None:
@@ -211,7 +211,6 @@ class Calls:
     # -- arguments in tags --------------------------------------------------------------------------------------
 
     def _tagged(self, tool: Tool, arguments: TaggedArguments) -> Node:
-        values = Values(_PLAIN, self.rules)
         if not tool.strict:
             key = seq(Chars((*_LETTERS, ("_", "_"))), Repeat(Chars((*_LETTERS, ("_", "_"), ("-", "-"))), 0, 63))
             return star(self._argument(arguments, key, True, tool, None))
@@ -224,7 +223,9 @@ class Calls:
         if more is not False:
             key = seq(Chars((*_LETTERS, ("_", "_"))), Repeat(Chars((*_LETTERS, ("_", "_"), ("-", "-"))), 0, 63))
             extra = self._argument(arguments, key, more, tool, None)
-        return seq(*(node if needed else maybe(node) for node, needed in fields), None if extra is None else star(extra))
+        return seq(
+            *(node if needed else maybe(node) for node, needed in fields), None if extra is None else star(extra)
+        )
 
     def _members(self, tool: Tool) -> tuple[dict[str, Any], frozenset[str], Any]:
         """Properties, required ones and others of the parameters, references and ``allOf`` at the top resolved."""
@@ -244,15 +245,19 @@ class Calls:
         written = html.escape(key) if arguments.escape == "xml" else key
         text = arguments.key.replace("{key}", written)
         ends = grammar.key_ends.find(text, 0)
-        if not key or key != key.strip(WS) or "\n" in key or ends is not None or grammar.key.split(text)["key"] != written:
+        if (
+            not key
+            or key != key.strip(WS)
+            or "\n" in key
+            or ends is not None
+            or grammar.key.split(text)["key"] != written
+        ):
             raise GrammarError(
                 f"tool {tool.name!r}: the parameter name {key!r} cannot be written in format {self.fmt.name!r}"
             )
         return Lit(written)
 
-    def _argument(
-        self, arguments: TaggedArguments, key: Node, schema: Any, tool: Tool, name: str | None
-    ) -> Node:
+    def _argument(self, arguments: TaggedArguments, key: Node, schema: Any, tool: Tool, name: str | None) -> Node:
         """One argument in its tags. With an attribute that says the type, one way per type."""
         ways: list[Node] = []
         plain, others, begins_not = self._value_ways(schema, tool, name)
@@ -286,9 +291,7 @@ class Calls:
             return Scan(close.spellings, (stop,), begins_not=begins_not)
         return seq(value, self.spelling.node(close.text))
 
-    def _value_ways(
-        self, schema: Any, tool: Tool, name: str | None
-    ) -> tuple[Node | None, list[tuple[str, Node]], str]:
+    def _value_ways(self, schema: Any, tool: Tool, name: str | None) -> tuple[Node | None, list[tuple[str, Node]], str]:
         """(text, (type, JSON) …, what text may not begin with): how a value of this schema may be written."""
         free = False
         words: list[str] = []
@@ -342,14 +345,14 @@ class Calls:
         values = self._literal_values(arguments)
         separator = Lit(arguments.separator)
         open_, close = arguments.open, arguments.close
-        key = values.any_key() if not values.syntax.quoted_keys else Values(_BARE_KEYS, self.rules).any_key()
+        key = word_except(values.syntax.not_keys)
         if not tool.strict:
             member = seq(key, arguments.assign, values.any())
             return seq(open_, maybe(member, star(separator, member)), close)
         properties, required, more = self._members(tool)
         fields = []
         for name, schema in properties.items():
-            if _KEY.fullmatch(name) is None:
+            if _KEY.fullmatch(name) is None or name in values.syntax.not_keys:
                 raise GrammarError(
                     f"tool {tool.name!r}: the parameter name {name!r} cannot be written in format {self.fmt.name!r}"
                 )
@@ -364,18 +367,17 @@ class Calls:
         if self._literals is None:
             quote = arguments.quotes[0]
             escapes = "'\"\\nrtbf" if arguments.escapes and len(quote) == 1 else ""
-            syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, hexadecimal=True)
+            # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may stand.
+            markers = [t[:-1] for t in self.grammar.resync.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
+            syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, tuple(markers), True)
             self._literals = Values(syntax, self.rules)
         return self._literals
 
 
-_PLAIN: Final = Syntax("json")
-_BARE_KEYS: Final = Syntax("bare", quoted_keys=False)
 _TOP_WEAK: Final = frozenset(
     ("minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas",
      "dependencies", "not", "if", "then", "else", "unevaluatedProperties")
 )  # fmt: skip
-_ = Callable
 
 
 def _text(marker: Marker | None) -> str:

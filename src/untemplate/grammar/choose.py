@@ -92,7 +92,7 @@ def read_choice(tool_choice: Any, tools: Sequence[Tool]) -> Choice:
             mode = _get(inner, "mode") or "auto"
             if mode not in ("auto", "required"):
                 raise GrammarError(f"tool_choice allowed_tools: mode {mode!r} is not 'auto' or 'required'")
-            return Choice(mode if allowed else "none", allowed)
+            return Choice("none" if not allowed else "auto" if mode == "auto" else "required", allowed)
         name = _name(tool_choice)
         if name is not None and kind in (None, "function", "tool", "custom"):
             return Choice("required", (_named(name, tools),))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 
-from .rules import EMPTY, WS, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
+from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
 from .schema import enforced
 
 __all__ = ["write"]
@@ -59,8 +59,8 @@ class _Writer:
         if pattern is not None:
             return self.terminal(pattern)
         if isinstance(node, Seq):
-            body = " ".join(self.node(n, True) for n in node.items)
-            return f"({body})" if inner and len(node.items) > 1 else body
+            parts = [self.node(n, True) for n in _joined(node)]
+            return f"({' '.join(parts)})" if inner and len(parts) > 1 else " ".join(parts)
         if isinstance(node, Choice):
             body = " | ".join(self.node(n) for n in node.items)
             return f"({body})" if inner else body
@@ -131,6 +131,25 @@ def _without(excludes: tuple[str, ...], begins_not: str, stop: str) -> str:
     return parts[0] if len(parts) == 1 else "(" + " & ".join(parts) + ")"
 
 
+def _joined(node: Seq) -> list[Node]:
+    """The parts of a sequence, regular neighbours as one: white space that may be there and the marker behind it must
+    be one lexeme, or free text that could begin there as well would swallow the white space alone."""
+    parts: list[Node] = []
+    run: list[Node] = []
+    for item in (*node.items, EMPTY):
+        if item != EMPTY and regex(item) is not None:
+            run.append(item)
+            continue
+        if len(run) > 1:
+            parts.append(Seq(tuple(run)))
+        else:
+            parts += run
+        run = []
+        if item != EMPTY:
+            parts.append(item)
+    return parts
+
+
 def regex(node: Node) -> str | None:
     """A regular node as a regular expression; ``None`` if it is not regular."""
     if isinstance(node, Lit):
@@ -159,7 +178,9 @@ def _count(node: Repeat) -> str:
 
 def _unescape(pattern: str) -> str:
     """Python escapes a few characters that Rust's regex crate does not know as escapes."""
-    return re.sub(r"\\([ \"'<>/\n\t\r=:,!@%`])", lambda m: {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(m[1], m[1]), pattern)
+    return re.sub(
+        r"\\([ \"'<>/\n\t\r=:,!@%`])", lambda m: {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(m[1], m[1]), pattern
+    )
 
 
 def _in_class(text: str) -> str:
@@ -185,6 +206,3 @@ def literal(text: str) -> str:
 
 def _name(name: str) -> str:
     return name.replace("-", "_")
-
-
-_ = WS

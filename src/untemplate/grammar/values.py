@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from .rules import EMPTY, Chars, GrammarError, Lit, Node, Ref, Repeat, Rules, Scan, choice, maybe, seq, star
 
-__all__ = ["JSON", "Syntax", "Values", "members"]
+__all__ = ["JSON", "Syntax", "Values", "members", "merged", "resolve", "word_except"]
 
 DIGIT: Final = Chars((("0", "9"),))
 HEX: Final = Chars((("0", "9"), ("a", "f"), ("A", "F")))
@@ -56,6 +56,8 @@ class Syntax:
     """What may stand behind a backslash; empty: strings have no escapes, and end only at their quote."""
     words: tuple[str, str, str] = ("true", "false", "null")
     quoted_keys: bool = True
+    not_keys: tuple[str, ...] = ()
+    """Words that cannot be bare keys."""
     hexadecimal: bool = False
     r"""Whether ``\x0b`` is an escape."""
 
@@ -89,9 +91,7 @@ class Values:
         if name not in self.rules.rules:
             self.rules.rules[name] = EMPTY
             member = seq(self.any_key(), SPACE, ":", SPACE, self.any())
-            self.rules.rules[name] = seq(
-                "{", SPACE, maybe(member, star(SPACE, ",", SPACE, member), SPACE), "}"
-            )
+            self.rules.rules[name] = seq("{", SPACE, maybe(member, star(SPACE, ",", SPACE, member), SPACE), "}")
         return Ref(name)
 
     def any_array(self) -> Node:
@@ -119,8 +119,7 @@ class Values:
     def any_key(self) -> Node:
         if self.syntax.quoted_keys:
             return self.string()
-        letters = (("A", "Z"), ("a", "z"), ("_", "_"))
-        return seq(Chars(letters), Repeat(Chars((*letters, ("0", "9"))), 0, 63))
+        return word_except(self.syntax.not_keys)
 
     def share(self, node: Node) -> Node:
         """A reference to a rule that is this node; one rule for equal nodes."""
@@ -253,7 +252,10 @@ class Values:
         if not properties and more is True:
             return self.any_object()
         fields = [
-            (self.share(seq(self._key(key), SPACE, ":", SPACE, self.value(s, root, tool, f"{path}/{key}"))), key in required)
+            (
+                self.share(seq(self._key(key), SPACE, ":", SPACE, self.value(s, root, tool, f"{path}/{key}"))),
+                key in required,
+            )
             for key, s in properties.items()
         ]
         extra: Node | None = None
@@ -262,7 +264,7 @@ class Values:
         return seq("{", SPACE, self.separated(fields, seq(SPACE, ",", SPACE), extra), SPACE, "}")
 
     def _key(self, key: str) -> Node:
-        if self.syntax.quoted_keys or not key.isidentifier():
+        if self.syntax.quoted_keys or not key.isidentifier() or key in self.syntax.not_keys:
             return self.constant(key)
         return Lit(key)
 
@@ -343,9 +345,45 @@ class Values:
 def _unicode() -> Node:
     """Four hex digits that are no surrogate: half a pair is no text."""
     low = Chars((("0", "9"), ("a", "c"), ("A", "C"), ("e", "f"), ("E", "F")))
-    return choice(
-        seq(low, HEX, HEX, HEX), seq(Chars((("d", "d"), ("D", "D"))), Chars((("0", "7"),)), HEX, HEX)
-    )
+    return choice(seq(low, HEX, HEX, HEX), seq(Chars((("d", "d"), ("D", "D"))), Chars((("0", "7"),)), HEX, HEX))
+
+
+def word_except(words: Sequence[str]) -> Node:
+    """An identifier that is none of ``words``."""
+    letters = (("A", "Z"), ("a", "z"), ("_", "_"))
+    first, other = Chars(letters), Chars((*letters, ("0", "9")))
+    if not words:
+        return seq(first, Repeat(other, 0, 63))
+    heads = sorted({word[0] for word in words})
+    ways: list[Node] = [seq(_minus(letters, heads), Repeat(other, 0, 63))]
+    for head in heads:
+        rests = [word[1:] for word in words if word[0] == head]
+        ways.append(seq(head, _rest_except(rests, (*letters, ("0", "9")))))
+    return choice(*ways)
+
+
+def _rest_except(words: list[str], letters: tuple[tuple[str, str], ...]) -> Node:
+    """Identifier characters, or none, that are none of ``words``."""
+    heads = sorted({word[0] for word in words if word})
+    ways: list[Node] = [] if "" in words else [EMPTY]
+    ways.append(seq(_minus(letters, heads), Repeat(Chars(letters), 0, 63)))
+    ways += [seq(head, _rest_except([w[1:] for w in words if w[:1] == head], letters)) for head in heads]
+    return choice(*ways)
+
+
+def _minus(ranges: tuple[tuple[str, str], ...], without: Sequence[str]) -> Chars:
+    """A character class without some characters."""
+    kept: list[tuple[str, str]] = []
+    for low, high in ranges:
+        start = low
+        for c in without:
+            if start <= c <= high:
+                if start < c:
+                    kept.append((start, chr(ord(c) - 1)))
+                start = chr(ord(c) + 1)
+        if start <= high:
+            kept.append((start, high))
+    return Chars(tuple(kept))
 
 
 def members(schema: Mapping[str, Any], tool: str, path: str = "") -> tuple[dict[str, Any], frozenset[str], Any]:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from ..engine.coercion import coerce_to_schema_type, extract_types_from_schema, find_tool_properties
+from ..engine.coercion import Param, coerce_to_schema_type, extract_types_from_schema, find_tool_properties
 from ..engine.lexer import WS
 
 __all__ = ["coerce_members", "coerce_value", "coerced", "safe_prefix", "within"]
@@ -106,17 +106,19 @@ def coerced(text: str, properties: Mapping[str, Any], coerce: Callable[[Any, Any
         if not member.closed or not isinstance(schema, Mapping):
             continue
         try:
-            value, changed = coerce(json.loads(text[member.start : member.end]), schema)
-            if not changed:
-                continue
-            made = json.dumps(value, ensure_ascii=False)
-            made.encode()
-        except UnicodeEncodeError:
-            made = json.dumps(value)
+            value = json.loads(text[member.start : member.end])
+            if isinstance(value, str):
+                # What a string holds is passed on as it is written there.
+                made = Param(extract_types_from_schema(schema), filter(_is_text, _listed(schema))).encode(value)
+                changed = not made.startswith('"')
+            else:
+                value, changed = coerce(value, schema)
+                made = json.dumps(value, ensure_ascii=False) if changed else ""
         except (ValueError, RecursionError):
             continue
-        parts += (text[done : member.start], made)
-        done = member.end
+        if changed:
+            parts += (text[done : member.start], made)
+            done = member.end
     return "".join(parts) + text[done:] if parts else text
 
 
@@ -137,8 +139,7 @@ def coerce_value(value: Any, schema: Mapping[str, Any]) -> tuple[object, bool]:
         return value, False
     types = extract_types_from_schema(schema)
     if isinstance(value, str):
-        listed = schema.get("enum")
-        if value == schema.get("const") or (isinstance(listed, (list, tuple)) and value in listed):
+        if value in _listed(schema):
             return value, False
         made = coerce_to_schema_type(value, types)
         return made, made is not value
@@ -158,6 +159,16 @@ def coerce_members(arguments: dict[str, Any], properties: Mapping[str, Any]) -> 
             arguments[key], one = coerce_value(value, schema)
             changed = changed or one
     return arguments, changed
+
+
+def _listed(schema: Mapping[str, Any]) -> list[Any]:
+    """The values that a schema lists."""
+    values = schema.get("enum")
+    return [schema.get("const"), *(values if isinstance(values, (list, tuple)) else ())]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,6 +49,7 @@ class EngineDeltas(Parser):
         self._engine = engine
         self._make_id: Callable[[str, int], str] | None = None
         self._arg_converter = config.arg_converter
+        self._argument_markers = _argument_markers(config)
         self._start_over()
 
     def _start_over(self) -> None:
@@ -256,6 +257,9 @@ class EngineDeltas(Parser):
             if not slot.name_sent:
                 self._reader(slot).feed(text)
                 self._emit_name_delta(index, deltas, self._try_extract_name(index))
+            if event.value in self._argument_markers:
+                # A marker stands where it stands however the output is cut: what is said here is the same in every cut.
+                self._convert_arguments(deltas)
             return
         said = self._compute_arg_delta(index, text)
         if not slot.name_sent:
@@ -265,7 +269,7 @@ class EngineDeltas(Parser):
             self._say_arguments(slot, said, deltas)
 
     def _convert_arguments(self, deltas: list[DeltaToolCall]) -> None:
-        """Asks the converter once for all that has come."""
+        """Asks the converter once for all that has come since the last time."""
         for index in list(self._unconverted):
             slot = self._tool_slots[index]
             if slot.name_sent:
@@ -420,6 +424,16 @@ class EngineDeltas(Parser):
     def _note(self, code: str, start: int, text: str, error: Exception | None = None) -> None:
         message = _NOTES[code].format(f"{type(error).__name__}: {error}")
         self._notes.append(Diagnostic(code=code, message=message, start=start, end=start + len(text), text=text))
+
+
+def _argument_markers(config: ParserEngineConfig) -> frozenset[str]:
+    """The literals that are part of arguments."""
+    return frozenset(
+        literal
+        for (_, terminal), transition in config.transitions.items()
+        if EventType.ARG_VALUE_CHUNK in transition.events
+        for literal in config.literals(terminal)
+    )
 
 
 def _turns(events: Sequence[SemanticEvent]) -> list[list[SemanticEvent]]:

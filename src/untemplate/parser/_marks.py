@@ -80,8 +80,8 @@ class Marks:
         return [] if opened else list(ids)
 
     def count(self, ids: Sequence[int], opened: bool) -> int:
-        """How many ids stand inside reasoning, its markers aside. A second opening marker inside is text."""
-        ids, opened = self._output(ids, opened)
+        """How many ids of an output stand inside reasoning, its markers aside. A second opening marker inside is
+        text."""
         since = 0 if opened else -1
         total = 0
         for begin, end, opens in self._find(ids):

@@ -124,16 +124,15 @@ def _tagged_problem(
     members: Mapping[str, Any],
     offered: ToolSet,
 ) -> Inexpressible | None:
-    successors = [
-        text
-        for marker in (arguments.key_open, body.arguments_close, tools.call_close, tools.section_close, fmt.turn.end)
-        for text in spellings(marker)
-    ]
+    closers = (body.arguments_close, tools.call_close, tools.section_close, fmt.turn.end)
+    successors = [text for marker in (arguments.key_open, *closers) for text in spellings(marker)]
+    openers = (tools.call_open, tools.section_open, arguments.value_open)
+    tags = (*successors, *(text for marker in openers for text in spellings(marker)))
     close = _alternation(arguments.value_close.spellings)
     closes = re.compile(f"(?={close}[{WS}]{{0,{_MAX_LOOKAHEAD}}}{_alternation(successors)})")
     end = f"{arguments.value_close.text}{successors[0]}"
     for key, value in members.items():
-        if not _key_fits(key, key_text(key, value, arguments), arguments):
+        if not _key_fits(key, key_text(key, value, arguments), arguments, tags):
             return Inexpressible.KEY_CHARACTERS
         text = value_text(value, arguments)
         found = closes.search(text + end)
@@ -146,13 +145,16 @@ def _tagged_problem(
     return None
 
 
-def _key_fits(key: str, written: str, arguments: TaggedArguments) -> bool:
+def _key_fits(key: str, written: str, arguments: TaggedArguments, tags: tuple[str, ...]) -> bool:
+    """Whether a key stays whole: on one line, with no tag in it that would end it before its close."""
     if key != key.strip(WS) or "\n" in key or len(written) > _MAX_KEY:
         return False
-    inner = [text for text in re.split(r"\{\w+\}", arguments.key)[1:-1] if text]
     whole = written + arguments.key_close.text
-    ends = min(whole.find(text) for text in arguments.key_close.spellings if text in whole)
-    return ends >= len(written) and not any(text in escape(key, arguments.escape) for text in inner)
+    ends = [whole.find(text) for text in (*arguments.key_close.spellings, *tags)]
+    if any(0 <= at < len(written) for at in ends):
+        return False
+    inner = [text for text in re.split(r"\{\w+\}", arguments.key)[1:-1] if text]
+    return not any(text in escape(key, arguments.escape) for text in inner)
 
 
 def _newlines_fit(text: str, arguments: TaggedArguments) -> bool:

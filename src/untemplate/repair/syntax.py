@@ -29,13 +29,16 @@ _TAIL: Final = re.compile(r"[ \t\r\n,\]}]*\Z")
 _STOPS: Final = {'"': re.compile(r'["\\\x00-\x1f]'), "'": re.compile(r"""["'\\\x00-\x1f]""")}
 _ESCAPE: Final = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _HALF_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_HALF_PAIR: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 _HEX: Final = re.compile(r"\\x([0-9a-fA-F]{2})")
 _BARE_KEY: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,255}(?=[ \t\r\n]*:)")
 _JSON_WORD: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
 _PYTHON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
 # What a comma must be followed by if it separates the members of an object, the items of a list.
 _MEMBER: Final = re.compile(
-    r"""[ \t\r\n]*(?:(?:"[^"\\\n]{0,256}"|'[^'\\\n]{0,256}'|[A-Za-z_$][A-Za-z0-9_$-]{0,255})[ \t\r\n]*:|[\]}]|\Z)"""
+    r"""[ \t\r\n]*(?:(?:"(?:[^"\\]|\\.){0,256}"|'(?:[^'\\]|\\.){0,256}'|[A-Za-z_$][A-Za-z0-9_$-]{0,255})[ \t\r\n]*:"""
+    r"""|[\]}]|\Z)""",
+    re.DOTALL,
 )
 _ITEM: Final = re.compile(r"""[ \t\r\n]*(?:["'\[{\]}0-9-]|(?:true|false|null|True|False|None)\b|\Z)""")
 
@@ -276,8 +279,10 @@ class _Rewriter:
                 pos = self._escape(at, quote, pieces)
                 c = "" if pos > len(text) else c
             if not c:
+                while pieces and (not pieces[-1] or _HALF_PAIR.fullmatch(pieces[-1])):
+                    pieces.pop()
                 # Nothing of it has been written; or it looks like the end of an object, so a quote may be missing.
-                if key or inside or not any(pieces) or text.rstrip(WS).endswith("}"):
+                if key or inside or not pieces or text.rstrip(WS).endswith("}"):
                     return False
                 self.steps["closed_string"] = None
                 break

@@ -25,7 +25,7 @@ from jinja2.utils import Namespace
 from .errors import TemplateError, TemplateLimitError
 from .limits import BITS, ELEMENT, PIECE, SIZE, SIZE_PER, STEPS, STEPS_PER, TIME_LIMIT, TOTAL, WIDTH
 
-__all__ = ["FILTER_GUARDS", "Meter", "compare_guard", "grown"]
+__all__ = ["Meter", "compare_guard", "filter_guard", "grown"]
 
 _VIEWS: Final = (type({}.keys()), type({}.values()), type({}.items()))
 _Bytes: Final = (str, bytes)
@@ -87,7 +87,7 @@ class Meter:
         A container may hold the same list twice, and that list another twice: thirty lists, a billion leaves.
         """
         if type(value) not in _SCALARS and isinstance(value, _TREES):
-            self.tick(_weight(value, self.size) // ELEMENT)
+            self.tick(_weight(value, self.size // 4) // ELEMENT)
         return value
 
     def text(self, value: Any) -> str:
@@ -168,6 +168,8 @@ class Meter:
             self._widths(args, kwargs, WIDTH)
             tabs = owner.count("\t") if isinstance(owner, str) else owner.count(b"\t")
             self.charge(size + tabs * max((v for v in (*args, *kwargs.values()) if isinstance(v, int)), default=8))
+        elif name == "striptags":
+            self.charge(_tag_copies(owner))
         elif name in ("split", "rsplit", "splitlines"):
             self.charge(_pieces(owner, name, args, kwargs) * PIECE)
         elif name == "translate" and args:
@@ -207,12 +209,16 @@ def _weight(value: Any, most: int) -> int:
 def compare_guard(left: Any, right: Any) -> None:
     """Before two values are compared, whoever renders: where both are containers, one of them must be small enough."""
     if isinstance(left, (list, tuple, dict, set)) and isinstance(right, (list, tuple, dict, set)):
-        _weight(left, SIZE)
+        _weight(left, SIZE // 4)
 
 
 def _replacements(owner: str | bytes, old: Any, new: Any, count: Any = -1) -> int:
     found = owner.count(old) if len(old) else len(owner) + 1
     return min(found, count) if isinstance(count, int) and count >= 0 else found
+
+
+def _tag_copies(text: Any) -> int:
+    return len(text) * (1 + str(text).count("<")) // 64
 
 
 def _pieces(owner: str | bytes, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
@@ -251,13 +257,20 @@ def _lines(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
     meter.charge(len(text) + (text.count("\n") + text.count(" ") + 1) * widest)
 
 
-def _join(meter: Meter, value: Any, d: Any = "", attribute: Any = None) -> None:
-    if attribute is not None:
-        meter.flat(value)
-    elif isinstance(value, (list, tuple)):
-        meter.joined(value, len(meter.text(d)))
-    else:
-        raise NotImplementedError
+def _wrapped(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
+    """``wordwrap``: a long word is copied for every line it takes."""
+    _lines(meter, value, *args, **kwargs)
+    meter.charge(len(meter.text(value)) ** 2 // 1000)
+
+
+def _printed(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
+    """``pprint``: a line, and its indentation, for every element."""
+    meter.charge(16 * _weight(value, meter.size // 4))
+
+
+def _tags(meter: Meter, value: Any) -> None:
+    """``striptags``: a copy of the text for every tag."""
+    meter.charge(_tag_copies(meter.text(value)))
 
 
 def _replace(meter: Meter, s: Any, old: Any, new: Any, count: Any = None) -> None:
@@ -269,13 +282,27 @@ def _format(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
     meter.percent(value if isinstance(value, str) else meter.text(value), kwargs or args)
 
 
-FILTER_GUARDS: Final[dict[str, Callable[..., None]]] = {
-    **dict.fromkeys(("string", "sort", "unique", "min", "max", "groupby", "dictsort", "e", "escape"), _walked),
-    **dict.fromkeys(("forceescape", "safe", "default", "trim", "title", "upper", "lower", "capitalize"), _walked),
-    **dict.fromkeys(("center", "batch", "slice", "round", "truncate", "pprint", "int"), _bounded),
+def _shallow(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
+    """Filters that look at no more than the container itself, or hand its elements on one by one."""
+
+
+_SHALLOW: Final = (
+    "abs", "attr", "count", "d", "default", "first", "items", "last", "length", "list", "map", "reject", "rejectattr",
+    "reverse", "select", "selectattr",
+)  # fmt: skip
+_BOUNDED: Final = ("center", "batch", "slice", "round", "truncate", "int")
+_GUARDS: Final[dict[str, Callable[..., None]]] = {
+    **dict.fromkeys(_SHALLOW, _shallow),
+    **dict.fromkeys(_BOUNDED, _bounded),
     "format": _format,
     "indent": _lines,
-    "join": _join,
+    "pprint": _printed,
     "replace": _replace,
-    "wordwrap": _lines,
+    "striptags": _tags,
+    "wordwrap": _wrapped,
 }
+
+
+def filter_guard(name: str) -> Callable[..., None]:
+    """What is asked before a filter runs, with its arguments."""
+    return _GUARDS.get(name, _walked)

@@ -38,7 +38,7 @@ from markupsafe import Markup
 from .errors import TemplateError, TemplateLimitError, TemplateRaised
 from .inputs import Inputs
 from .limits import MAX_SOURCE, MAX_TOKENS
-from .meter import FILTER_GUARDS, Meter, compare_guard, grown
+from .meter import Meter, compare_guard, filter_guard, grown
 
 __all__ = ["Program", "compile_source"]
 
@@ -376,7 +376,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         if not __self.is_safe_callable(__obj):
             raise SecurityError(f"{__obj!r} is not safely callable")
         meter = context.meter
-        if kind is BuiltinFunctionType:
+        if kind is BuiltinFunctionType or (kind is MethodType and isinstance(__obj.__self__, str)):
             given = {k: v for k, v in kwargs.items() if k not in ("_loop_vars", "_block_vars")}
             args = meter.method(__obj.__self__, __obj.__name__, args, given)
         elif kind is not FunctionType:
@@ -457,7 +457,7 @@ _TICK = "tick of the meter"
 
 def _metered(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A filter that asks the meter. It takes the context, so Jinja does not run it while it compiles."""
-    guard = FILTER_GUARDS.get(name)
+    guard = filter_guard(name)
     passes = _PassArg.from_obj(function)
     walks = name in ("sort", "unique", "min", "max", "groupby")
 
@@ -466,8 +466,7 @@ def _metered(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         meter = context.meter
         if walks and args and not isinstance(args[0], (list, tuple, dict, str)):
             args = (list(args[0]), *args[1:])
-        if guard is not None:
-            guard(meter, *args, **kwargs)
+        guard(meter, *args, **kwargs)
         if passes is None:
             return meter.made(function(*args, **kwargs))
         first = (

@@ -31,15 +31,24 @@ class Out:
 
 @final
 class Capture(Out):
-    """Keeps what is put."""
+    """Keeps what is put, if it is not more than ``limit`` characters."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self.limit: int = limit
         self.parts: list[str] = []
         self.size: int = 0
 
+    @property
+    def overflown(self) -> bool:
+        """Whether it was more, and has not been kept."""
+        return self.size > self.limit
+
     def put(self, text: str) -> None:
-        self.parts.append(text)
         self.size += len(text)
+        if self.size > self.limit:
+            self.parts = []
+        else:
+            self.parts.append(text)
 
     def take(self) -> str:
         text = "".join(self.parts)

@@ -75,7 +75,6 @@ class Envelope:
         self.whole: bool = False
         """Whether the arguments have ended."""
         self.valid: bool = False
-        self.too_long: bool = False
         self.ready: bool = False
         """Whether the name stands and more follows, so that a call which ends here is one."""
         self._grammar: CallGrammar = grammar
@@ -89,8 +88,8 @@ class Envelope:
         self._what: int = _SKIP
         self._value: JsonValue | None = None
         self._text: JsonText | None = None
-        self._out: Out = Capture()
-        self._held: Capture = Capture()
+        self._out: Out = Capture(max_held)
+        self._held: Capture = Capture(max_held)
         self._has_arguments: bool = False
         self._others: list[str] = []
         self._others_size: int = 0
@@ -111,9 +110,6 @@ class Envelope:
                 if self._what == _IS_ARGUMENTS and self._phase == _VALUE:
                     caller.mark(ARGUMENT_TEXT, cur.pos)
                 if answer != DONE:
-                    if self._held_size() > self._max_held:
-                        self.too_long = True
-                        answer = BROKEN
                     return answer
                 if not self._value_done(cur, caller):
                     return BROKEN
@@ -185,12 +181,6 @@ class Envelope:
         self._flush(caller)
         return self.committed
 
-    def _held_size(self) -> int:
-        """Characters that wait for what comes after them."""
-        out = self._out
-        capture = out.size if isinstance(out, Capture) and out is not self._held else 0
-        return self._held.size + self._others_size + capture
-
     def _flush(self, caller: Caller) -> None:
         """The object goes no further, and has not said where its arguments are: the other members are, as far as they
         have come."""
@@ -206,7 +196,7 @@ class Envelope:
 
     def _capture(self) -> None:
         self._value = JsonValue(None)
-        self._out = Capture()
+        self._out = Capture(self._max_held)
 
     def _begin_value(self, cur: Cursor, c: str, caller: Caller) -> bool:
         grammar = self._grammar
@@ -294,6 +284,7 @@ class Envelope:
                 self.whole = True
             return True
         assert isinstance(out, Capture)
+        size = out.size
         raw = out.take()
         if self._what == _IS_NAME:
             caller.mark(MARKUP, cur.pos - len(raw) + 1)
@@ -314,8 +305,9 @@ class Envelope:
         elif self._key in self._grammar.constant_keys or (self._key == "type" and raw == '"function"'):
             # The object's own, in whatever format: OpenAI's functions have it.
             caller.mark(MARKUP, cur.pos)
-        elif self._has_arguments:
-            caller.report("unused_member", cur.pos - len(raw), cur.pos)
+        elif self._has_arguments or self._others_size + size > self._max_held:
+            # Beside the arguments, or more than may be kept until it is known that there are none.
+            caller.report("unused_member", cur.pos - size, cur.pos)
             caller.mark(DROPPED, cur.pos)
         else:
             member = f"{json.dumps(self._key, ensure_ascii=False)}: {raw}"
