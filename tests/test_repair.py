@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from untemplate.repair import MAX_LENGTH, Repair, nearest_name, repair_schema, repair_syntax
 from untemplate.validation import validate
 
-MANY = settings(deadline=None, max_examples=300)
+MANY = settings(deadline=None, max_examples=150)
 
 
 # -- Syntax -------------------------------------------------------------------------------------------------------
@@ -40,14 +40,14 @@ SYNTAX = [
     ('{"a": ["x", "y\\"z', '{"a": ["x", "y\\"z"]}', ["closed_string", "closed_brackets"]),
     ('{"a": "b\\', '{"a": "b"}', ["closed_string", "closed_brackets"]),
     ('{"a": "b\\u12', '{"a": "b"}', ["closed_string", "closed_brackets"]),
-    ("{'a': 'b", '{"a": "b"}', ["closed_string", "double_quotes", "closed_brackets"]),
+    ("{'a': 'b", '{"a": "b"}', ["double_quotes", "closed_string", "closed_brackets"]),
     # Python (vllm-mlx#63)
     ("{'theme': 'dark', 'size': 14}", '{"theme": "dark", "size": 14}', ["double_quotes"]),
     ("{'a': [True, False, None]}", '{"a": [true, false, null]}', ["double_quotes", "python_literals"]),
     ("{'a': \"it's\", 'b': 'say \"hi\"'}", '{"a": "it\'s", "b": "say \\"hi\\""}', ["double_quotes"]),
     ("{'a': 'it\\'s \\x1b[0m'}", '{"a": "it\'s \\u001b[0m"}', ["double_quotes"]),
     ("{'a': 'it's'}", '{"a": "it\'s"}', ["double_quotes"]),
-    ("{'a': 'the 'best' one'}", '{"a": "the \'best\' one"}', ["escaped_quotes", "double_quotes"]),
+    ("{'a': 'the 'best' one'}", '{"a": "the \'best\' one"}', ["double_quotes", "escaped_quotes"]),
     ('{query: "x", max_results: 3}', '{"query": "x", "max_results": 3}', ["quoted_keys"]),
     # Control characters (kimi-cli#1378)
     ('{"command": "git commit -m \\"feat: x\n\n\tbody\\""}', '{"command": "git commit -m \\"feat: x\\n\\n\\tbody\\""}',
@@ -165,10 +165,18 @@ values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=6
 )
 objects = st.dictionaries(texts, values, max_size=4)
+# What repr writes with escapes that JSON has as well.
+python_objects = st.dictionaries(
+    st.text("\"'\\{}[],: \n\tab1é😀", max_size=12),
+    st.booleans() | st.none() | st.integers() | st.lists(st.text("\"'\\,}:\n ax", max_size=12), max_size=2),
+    max_size=3,
+)
 soup = st.text("{}[],: \n\"'\\ab1", max_size=40) | st.lists(
-    st.sampled_from(['{"a": ', '"b"', '"b', ", ", ": ", "}", "]", "[", "{", "'a'", "1", "a", " ", "\\", '\\"', "\n", '"']),
+    st.sampled_from(
+        ['{"a": ', '"b"', '"b', ", ", ": ", "}", "]", "[", "{", "'a'", "1", "a", " ", "\\", '\\"', "\n", '"']
+    ),
     max_size=14,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 def check(text: str) -> Any:
@@ -182,6 +190,13 @@ def check(text: str) -> Any:
     assert len(set(repair.steps)) == len(repair.steps)
     assert repair_syntax(repair.arguments) is None
     return value
+
+
+def is_json(text: str) -> bool:
+    try:
+        return json.loads(text) is not None
+    except ValueError:
+        return False
 
 
 def letters(value: Any) -> str:
@@ -229,13 +244,9 @@ class TestSyntaxProperties:
         assert repair_syntax(f"```json\n{text}\n```") == Repair(text, ("removed_fence",))
 
     @MANY
-    @given(objects)
+    @given(python_objects)
     def test_python(self, value: dict[str, Any]) -> None:
-        # repr writes what is not printable in ways of its own
-        assume(all(c.isprintable() or c in "\n\t" for c in json.dumps(value, ensure_ascii=False)))
-        assume(not re.search(r"\\\\[uU]|[\x00-\x08\x0b-\x1f\x7f-\xff]", json.dumps(value, ensure_ascii=False)))
-        assume("'" in repr(value) or re.search("True|False|None", repr(value)))
-        assert check(repr(value)) == value
+        assert check(repr(value)) == (None if is_json(repr(value)) else value)
 
     @MANY
     @given(objects)
@@ -456,7 +467,6 @@ class TestSchema:
         assert repair_schema('{"a": "3"}', schema) is None
 
     def test_work_is_bounded(self) -> None:
-        begin = time.perf_counter()
         for item, schema in (
             ('"3"', {"type": "integer"}),
             ('"x"', {"type": "integer"}),
@@ -464,17 +474,21 @@ class TestSchema:
             ('{"a1":1,"b1":1,"c1":1,"d1":1}', {"required": [f"name_{i}" for i in range(64)]}),
             ("[" * 60 + "]" * 60, {"type": "integer"}),
         ):
-            many = ",".join([item] * (MAX_LENGTH // (len(item) + 1) - 10))
-            repair_schema(f'{{"v": [{many}]}}', {"properties": {"v": {"items": schema}}})
-        repair_schema('{"v": "' + "x" * (MAX_LENGTH + 1) + '"}', {"properties": {"v": {"type": "integer"}}})
-        assert time.perf_counter() - begin < 60
-
-    def test_more_edits_than_a_pass_has(self) -> None:
-        schema = {"properties": {"v": {"items": {"type": "integer"}}}}
-        assert repair_schema(json.dumps({"v": ["3"] * 1500}), schema) == Repair(
-            json.dumps({"v": [3] * 1500}), ("coerced_string",)
+            for count in (900, MAX_LENGTH // (len(item) + 1) - 10):
+                begin = time.perf_counter()
+                many = ",".join([item] * count)
+                repair_schema(f'{{"v": [{many}]}}', {"properties": {"v": {"items": schema}}})
+                assert time.perf_counter() - begin < 10
+        assert (
+            repair_schema('{"v": "3", "x": "' + "x" * MAX_LENGTH + '"}', {"properties": {"v": {"type": "null"}}})
+            is None
         )
-        assert repair_schema(json.dumps({"v": ["3"] * 9000}), schema) is None
+
+    def test_what_is_wrong_all_over_has_not_slipped(self) -> None:
+        schema = {"properties": {"v": {"items": {"type": "integer"}}}}
+        repaired = Repair(json.dumps({"v": [3] * 1000}), ("coerced_string",))
+        assert repair_schema(json.dumps({"v": ["3"] * 1000}), schema) == repaired
+        assert repair_schema(json.dumps({"v": ["3"] * 1001}), schema) is None
 
 
 words = st.sampled_from(["string", "integer", "number", "boolean", "null", "array", "object"])
@@ -489,21 +503,28 @@ schemas = st.recursive(
     lambda inner: st.builds(lambda item: {"type": "array", "items": item}, inner)
     | st.builds(
         lambda properties, required, others: {
-            "type": "object", "properties": properties, "required": required, **({} if others else {"additionalProperties": False}),
+            "type": "object", "properties": properties, "required": required, "additionalProperties": others,
         },
         st.dictionaries(st.sampled_from(["a", "b"]), inner, max_size=2),
         st.lists(st.sampled_from(["a", "b"]), unique=True),
         st.booleans(),
     )
-    | st.builds(lambda word, parts: {word: parts}, st.sampled_from(["anyOf", "allOf", "oneOf"]), st.lists(inner, min_size=1, max_size=2)),
+    | st.builds(
+        lambda word, parts: {word: parts},
+        st.sampled_from(["anyOf", "allOf", "oneOf"]),
+        st.lists(inner, min_size=1, max_size=2),
+    ),
     max_leaves=6,
 )  # fmt: skip
 
 
 class TestSchemaProperties:
     @MANY
-    @given(st.dictionaries(st.sampled_from(["a", "b", "A"]), small), st.dictionaries(st.sampled_from(["a", "b"]), schemas),
-           st.lists(st.sampled_from(["a", "b"]), unique=True))  # fmt: skip
+    @given(
+        st.dictionaries(st.sampled_from(["a", "b", "A"]), small),
+        st.dictionaries(st.sampled_from(["a", "b"]), schemas),
+        st.lists(st.sampled_from(["a", "b"]), unique=True),
+    )
     def test_laws(self, value: dict[str, Any], properties: dict[str, Any], required: list[str]) -> None:
         schema = {"type": "object", "properties": properties, "required": required}
         text = json.dumps(value)
@@ -575,8 +596,8 @@ class TestNearestName:
             ("getFile", ["get_file", "get-file"], None),
             ("a:b:read", ["read", "b:read"], None),
             ("quary", ["query", "quarry"], "quarry"),
-            ("raed_file", ["read_file", "read_files"], "read_file"),
-            ("reaad_file", ["read_file", "reads_file", "readd_file"], None),
+            ("raed_file", ["read_file", "read_files"], None),
+            ("serach_web", ["search_web", "web_search"], "search_web"),
             # nothing to go by
             ("", TOOLS, None),
             ("___", ["---", "get"], None),

@@ -22,7 +22,7 @@ from .policy import Policy
 from .repair import nearest_name, repair_schema, repair_syntax
 from .validation import Validator
 
-__all__ = ["CallJudge", "Filter", "filters", "judge"]
+__all__ = ["Both", "CallJudge", "Filter", "filters", "judge"]
 
 
 class Filter(Sink):
@@ -54,6 +54,42 @@ class Filter(Sink):
 
     def end(self, finish_reason: str | None) -> None:
         self.out.end(finish_reason)
+
+
+class Both(Filter):
+    """Tells another sink as well, first."""
+
+    def __init__(self, first: Sink, out: Sink) -> None:
+        super().__init__(out)
+        self._first = first
+
+    def reasoning(self, text: str) -> None:
+        self._first.reasoning(text)
+        self.out.reasoning(text)
+
+    def reasoning_start(self) -> None:
+        self._first.reasoning_start()
+        self.out.reasoning_start()
+
+    def reasoning_end(self) -> None:
+        self._first.reasoning_end()
+        self.out.reasoning_end()
+
+    def content(self, text: str) -> None:
+        self._first.content(text)
+        self.out.content(text)
+
+    def call_start(self, index: int, call_id: str, name: str) -> None:
+        self._first.call_start(index, call_id, name)
+        self.out.call_start(index, call_id, name)
+
+    def arguments(self, index: int, text: str) -> None:
+        self._first.arguments(index, text)
+        self.out.arguments(index, text)
+
+    def call_end(self, index: int) -> None:
+        self._first.call_end(index)
+        self.out.call_end(index)
 
 
 class TrimContent(Filter):

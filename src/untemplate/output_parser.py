@@ -10,12 +10,12 @@ Rules of this module:
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .engine.coercion import ToolSet
 from .engine.compiler import compile_format
-from .engine.events import DeltaSink, Sink
+from .engine.events import DeltaSink, EventSink, SemanticEvent, Sink
 from .engine.ids import IdFactory, alphanumeric_ids, pattern_ids, random_ids
 from .engine.machine import IMMEDIATELY, NEVER, RECOVER, Machine
 from .engine.program import Program
@@ -280,6 +280,7 @@ class OutputParser:
         collect: bool = False,
         spans: bool = False,
         seed: int | str | bytes | None = None,
+        on_event: Callable[[SemanticEvent], None] | None = None,
     ) -> Stream:
         """A stream for one output.
 
@@ -292,6 +293,7 @@ class OutputParser:
             collect: keep what :meth:`Stream.result` needs.
             spans: also keep where everything stood (implies nothing else; needs ``collect``).
             seed: makes the ids of calls repeatable.
+            on_event: is told everything as :class:`SemanticEvent`, in order, as it is found.
 
         Raises:
             ValueError: a tool without a name, or with parameters that are no schema; names the field.
@@ -310,6 +312,10 @@ class OutputParser:
             if prefill and prompt.endswith(prefill):
                 prompt = prompt[: len(prompt) - len(prefill)]
             start(machine, prompt)
+        if on_event is not None:
+            from .filters import Both
+
+            told = Both(EventSink(on_event), told)
         machine.sink = told
         scanner = None
         if self._special:

@@ -96,10 +96,7 @@ def validate(arguments: str, tool_schema: Any, *, full: bool = False) -> list[Pr
     """What is wrong with ``arguments`` (JSON text), at most 64 problems; empty: nothing.
 
     ``tool_schema`` holds the tool's parameters; None: any object is right. ``full`` checks the keywords of
-    :func:`needs_full` as well, where the others hold.
-
-    Raises:
-        ValueError: ``full``, and the schema needs the extra ``[validate]`` that is not there, or is not a schema.
+    :func:`needs_full` as well, where the others hold, and raises as :func:`check_strict`.
     """
     return _check(arguments, tool_schema, _compile(tool_schema, "tool_schema") if full else None)
 
@@ -225,7 +222,9 @@ class _Check:
         for word in ("enum", "const"):
             if word in schema:
                 allowed = schema[word] if word == "enum" else [schema[word]]
-                if isinstance(allowed, (list, tuple)) and not any(_equal(value, option) for option in allowed):
+                allowed = allowed if isinstance(allowed, (list, tuple)) else [value]
+                self._visits += len(allowed)
+                if not any(_equal(value, option) for option in allowed):
                     options = ", ".join(map(_shown, allowed[:8])) + (", …" if len(allowed) > 8 else "")
                     self._fail(path, "enum", f"{_described(value)} is not one of: {options}", schema)
                     return
@@ -246,7 +245,9 @@ class _Check:
         properties = schema.get("properties")
         properties = properties if isinstance(properties, Mapping) else {}
         required = schema.get("required")
-        for key in required if isinstance(required, (list, tuple)) else ():
+        required = required if isinstance(required, (list, tuple)) else ()
+        self._visits += len(required)
+        for key in required:
             if isinstance(key, str) and key not in value:
                 self._fail((*path, key), "missing", "is required", schema)
         others = True if "patternProperties" in schema else schema.get("additionalProperties", True)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (templates read better unbroken)
 """Chat templates of our own, over the space of layouts: every way to write calls, in many frames, with many kinds of
 reasoning. Their markers are words that nobody uses."""
 

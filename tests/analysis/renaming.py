@@ -17,7 +17,10 @@ from untemplate.format import Format
 
 __all__ = ["rebracketed", "renamed"]
 
-_TAG = re.compile(r"<[^<>{}\s=%]{1,60}(?:[\s=][^<>{}%]{0,40})?>|<[^<>{}\s%]{2,60}$|<[^<>{}%]{2,60}=\"?$|\[/?[A-Z_]{3,40}\]")
+_TAG = re.compile(
+    r"""<[^<>{}\s=%]{1,60}(?:[\s=][^<>{}%]{0,40})?> | <[^<>{}\s%]{2,60}$ | <[^<>{}%]{2,60}="?$ | \[/?[A-Z_]{3,40}\]""",
+    re.VERBOSE,
+)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _KEPT = frozenset(
     "assistant user system tool developer model content role function functions arguments tools messages true false "
@@ -93,7 +96,8 @@ def renamed(source: str, fmt: Format, seed: int) -> str:
         new[word] = name.upper() if word.isupper() else name.title() if word.istitle() else name
     if not new:
         return source
-    pattern = re.compile(r"(?<![^\W\d_])(?:" + "|".join(map(re.escape, sorted(new, key=len, reverse=True))) + r")(?![^\W\d_])")
+    any_word = "|".join(map(re.escape, sorted(new, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![^\W\d_])(?:{any_word})(?![^\W\d_])")
 
     def change(text: str) -> str:
         return pattern.sub(lambda found: new[found.group()], text)

@@ -6,6 +6,7 @@ Rule of this module: an engine that is not installed is ``None`` in ``ENGINES``;
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,8 @@ def _spellings() -> list[str]:
         spelled = getattr(part, "spellings", None)
         if spelled is not None:
             found.update(dict.fromkeys(spelled))
+            # With the white space in front as well: what ends a value is often more than its tag.
+            found[part.text.rstrip()] = None
         elif isinstance(part, tuple):
             for item in part:
                 walk(item)
@@ -134,9 +137,10 @@ class Engine:
                 raise AssertionError(f"dead end after {vocabulary.text(ids)!r}")
             table = vocabulary.hasty if step > most // 2 else vocabulary.weights
             weights = [table[i] for i in allowed]
-            for i, token in enumerate(allowed):
-                if token in likely:
-                    weights[i] *= 300
+            for token in likely:
+                at = bisect_left(allowed, token)
+                if at < len(allowed) and allowed[at] == token:
+                    weights[at] *= 300
             if allowed[-1] == end:
                 weights[-1] = max(sum(weights[:-1]) * 0.3, 1e-9)
             token = rng.choices(allowed, weights)[0]
@@ -150,7 +154,18 @@ class Engine:
 
 def _tokens(bits: bytes, size: int) -> list[int]:
     """The tokens of a mask."""
-    return [i for i in range(size) if bits[i >> 3] >> (i & 7) & 1]
+    found: list[int] = []
+    for at, byte in enumerate(bits):
+        if byte == 255:
+            found.extend(range(at * 8, at * 8 + 8))
+        elif byte:
+            found.extend([at * 8 + i for i in _BITS[byte]])
+    while found and found[-1] >= size:
+        found.pop()
+    return found
+
+
+_BITS = [[i for i in range(8) if byte >> i & 1] for byte in range(256)]
 
 
 # -- llguidance ----------------------------------------------------------------------------------------------------

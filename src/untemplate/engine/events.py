@@ -9,6 +9,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import final
 
@@ -151,10 +152,11 @@ class SemanticEvent:
 
 @final
 class EventSink(Sink):
-    """Collects SemanticEvents."""
+    """Hands SemanticEvents to its subscriber, or collects them."""
 
-    def __init__(self) -> None:
+    def __init__(self, subscriber: Callable[[SemanticEvent], None] | None = None) -> None:
         self.events: list[SemanticEvent] = []
+        self._subscriber: Callable[[SemanticEvent], None] | None = subscriber
 
     def take(self) -> list[SemanticEvent]:
         """What has been collected since the last time."""
@@ -163,7 +165,11 @@ class EventSink(Sink):
         return events
 
     def add(self, type: EventType, value: str, index: int) -> None:
-        self.events.append(SemanticEvent(type, value, index))
+        event = SemanticEvent(type, value, index)
+        if self._subscriber is None:
+            self.events.append(event)
+        else:
+            self._subscriber(event)
 
     def reasoning(self, text: str) -> None:
         self.add(EventType.REASONING_CHUNK, text, -1)

@@ -10,24 +10,25 @@ Rules of this module:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from .rules import GrammarError, JsonSchema
-from .values import members, resolve
+from .values import members, merged, resolve
 
 __all__ = ["enforced", "frozen"]
 
-_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
-_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-_INNER: Final = ("items", "additionalProperties", "additionalItems")
+_MAX_DEPTH: Final = 96
+_HARD: Final = re.compile(r"\(\?[=!<]|\\[1-9bBpPkAzZ]")
+"""Lookaround, references back, word boundaries and classes by property: regular engines refuse them."""
 _SILENT: Final = frozenset(
     ("title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment",
      "$schema", "$id", "strict", "nullable")
 )  # fmt: skip
 _COMMON: Final = frozenset(
     ("type", "properties", "required", "additionalProperties", "items", "prefixItems", "minItems", "maxItems", "enum",
-     "const", "anyOf", "allOf", "$ref", "$defs", "definitions", "minLength", "maxLength", "pattern", "minimum",
+     "const", "minLength", "maxLength", "pattern", "minimum",
      "maximum", "exclusiveMinimum", "exclusiveMaximum")
 )  # fmt: skip
 _FORMATS: Final = frozenset(("date-time", "time", "date", "email", "hostname", "ipv4", "ipv6", "uuid"))
@@ -35,6 +36,10 @@ _ENFORCED: Final[dict[str, frozenset[str]]] = {
     "lark": _COMMON | {"format"},
     "structural_tag": _COMMON,
 }
+
+
+def _but(part: Mapping[str, Any], word: str) -> dict[str, Any]:
+    return {k: v for k, v in part.items() if k != word}
 
 
 def frozen(schema: Mapping[str, Any] | bool, tool: str) -> JsonSchema:
@@ -61,54 +66,80 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
     def weaker(word: str, why: str = "") -> None:
         said[f"tool {tool!r}: '{word}' is not enforced{f' ({why})' if why else ''}"] = None
 
-    def walk(part: Any, path: str) -> Any:
+    def walk(part: Any, path: str, depth: int = 0) -> Any:
+        where = f" at {path}" if path else ""
+        if depth > _MAX_DEPTH:
+            raise GrammarError(f"tool {tool!r}{where}: '$ref' with keywords beside it leads back to itself")
         if isinstance(part, bool):
             if not part and path and not path.endswith(("additionalProperties", "items")):
-                raise GrammarError(f"tool {tool!r} at {path}: the schema 'false' allows nothing")
+                raise GrammarError(f"tool {tool!r}{where}: the schema 'false' allows nothing")
             return part
         if not isinstance(part, Mapping):
-            raise GrammarError(f"tool {tool!r}{f' at {path}' if path else ''}: {type(part).__name__} is not a schema")
+            raise GrammarError(f"tool {tool!r}{where}: {type(part).__name__} is not a schema")
+        definitions = {
+            word: {k: walk(s, f"{path}/{word}/{k}", depth + 1) for k, s in part[word].items()}
+            for word in ("$defs", "definitions")
+            if word in part
+        }
+        plain = {k: v for k, v in part.items() if k not in _SILENT and k not in definitions}
+        if part.get("nullable") is True and isinstance(part.get("type"), str):
+            plain["type"] = [part["type"], "null"]
+        return {**definitions, **apart(plain, path, depth)}
+
+    def apart(part: dict[str, Any], path: str, depth: int) -> Any:
+        """``part``, which engines read badly where it says one thing in several places, said in one."""
+        whole: Any = None
+        if "allOf" in part:
+            whole = merged(part, schema.value, tool, path)
+        elif "$ref" in part and len(part) > 1:
+            target = resolve(part["$ref"], schema.value, tool, path)
+            whole = merged({**_but(part, "$ref"), "allOf": [target]}, schema.value, tool, path)
+        if whole is not None:
+            return walk(whole, path, depth + 1)
+        for word in ("anyOf", "oneOf"):
+            if word in part and len(part) > 1:
+                base = _but(part, word)
+                ways = [merged({**base, "allOf": [p]}, schema.value, tool, path) for p in part[word]]
+                return walk({word: ways}, path, depth + 1)
+        return keywords(part, path, depth)
+
+    def keywords(part: dict[str, Any], path: str, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for word, value in part.items():
-            if word == "oneOf":
-                if len(value) > 1:
-                    weaker("oneOf", "more than one of its schemas may fit")
-                if "anyOf" in part:
-                    weaker("oneOf", "beside 'anyOf'")
-                else:
-                    result["anyOf"] = [walk(s, f"{path}/oneOf/{i}") for i, s in enumerate(value)]
+            if word in ("anyOf", "oneOf"):
+                if word == "oneOf" and len(value) > 1:
+                    weaker(word, "more than one of its schemas may fit")
+                result["anyOf"] = [walk(s, f"{path}/{word}/{i}", depth + 1) for i, s in enumerate(value)]
             elif word == "$ref":
                 resolve(value, schema.value, tool, path)
                 result[word] = value
             elif word == "format" and word in known and value not in _FORMATS:
                 weaker(f"format: {value}")
-            elif word in _SILENT:
-                continue
+            elif word == "pattern" and _HARD.search(value):
+                weaker(word, value)
             elif word not in known:
                 weaker(word)
-            elif word in _MAPS:
-                result[word] = {k: walk(s, f"{path}/{k}") for k, s in value.items()}
-            elif word in _LISTS:
-                result[word] = [walk(s, f"{path}/{word}/{i}") for i, s in enumerate(value)]
-            elif word in _INNER:
-                result[word] = walk(value, f"{path}/{word}")
+            elif word == "properties":
+                result[word] = {k: walk(s, f"{path}/{k}", depth + 1) for k, s in value.items()}
+            elif word == "prefixItems" or (word == "items" and isinstance(value, list)):
+                result["prefixItems"] = [walk(s, f"{path}/{word}/{i}", depth + 1) for i, s in enumerate(value)]
+            elif word in ("items", "additionalProperties"):
+                result[word] = walk(value, f"{path}/{word}", depth + 1)
             else:
                 result[word] = value
-        if part.get("nullable") is True and isinstance(part.get("type"), str):
-            result["type"] = [part["type"], "null"]
-        types = part.get("type")
-        if isinstance(types, Sequence) and not types:
+        if part.get("type") == []:
             raise GrammarError(f"tool {tool!r}{f' at {path}' if path else ''}: 'type' is empty")
+        if "pattern" in result and dialect == "structural_tag":
+            if not (value := result["pattern"]).startswith("^") or not value.endswith("$"):
+                said[f"tool {tool!r}: 'pattern' {value!r} is matched from end to end"] = None
+            for word in ("minLength", "maxLength"):
+                if result.pop(word, None) is not None:
+                    weaker(word, "beside 'pattern'")
         if part.get("properties") and "additionalProperties" not in part:
-            composed = any(word in part for word in ("anyOf", "oneOf", "allOf", "$ref"))
-            if not composed and "/allOf/" not in path:
-                result["additionalProperties"] = False
+            result["additionalProperties"] = False
         if "properties" in result or "required" in result:
             members(part, tool, path)
-            if "type" not in result and not any(w in result for w in ("anyOf", "allOf", "$ref", "enum", "const")):
-                result["type"] = "object"
-        if isinstance(result.get("items"), list):
-            result["prefixItems"] = result.pop("items")
+            result.setdefault("type", "object")
         return result
 
     result: Mapping[str, Any] | bool = walk(schema.value, "")

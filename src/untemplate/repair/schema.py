@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any, Final, final
 
 from ..engine.coercion import Param, extract_types_from_schema, json_escape
@@ -24,10 +23,10 @@ _MAX_PASSES: Final = 8
 """What needs more is not repaired: it would not have settled."""
 _MAX_LEVELS: Final = 2
 """Changes to one value on top of each other: a string read as a number, in a list."""
-# Per pass. What lies beyond them is looked at once the first are right.
-_MAX_VALUES: Final = 1_000
-_MAX_OBJECTS: Final = 64
-_MAX_STRANGERS: Final = 16
+_MAX_FAILURES: Final = 1_000
+"""A value that does not fit in more places has not slipped."""
+# Names in an object that are compared with each other.
+_MAX_STRANGERS: Final = 8
 _MAX_ABSENT: Final = 64
 
 _DECODER: Final = json.JSONDecoder()
@@ -63,7 +62,7 @@ class _Mender:
         for _ in range(_MAX_PASSES):
             value = read_json(text)
             left = failures(value, schema, self.root)
-            places = _Places(text) if left else None
+            places = _Places(text) if 0 < len(left) <= _MAX_FAILURES else None
             if places is None or not places.complete:
                 return text, left, True
             edits = sorted(self._edits(value, left, places, level, steps))
@@ -88,12 +87,12 @@ class _Mender:
                 objects.setdefault(failure.path[:-1], []).append(failure)
             elif failure.path in places.values:
                 wrong.setdefault(failure.path, failure)
-        for path, failure in islice(wrong.items(), _MAX_VALUES):
+        for path, failure in wrong.items():
             start, end = places.values[path]
             new = self._fitting(places.text[start:end], failure.schema, level, steps)
             if new is not None:
                 yield start, end, new
-        for path, failed in islice(objects.items(), _MAX_OBJECTS):
+        for path, failed in objects.items():
             for old, name in self._renames(_at(value, path), failed):
                 start, end = places.keys[*path, old]
                 steps["renamed_key"] = None

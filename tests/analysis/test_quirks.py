@@ -1,0 +1,124 @@
+"""What templates insist on is met by probing; what is no template, or a hostile one, is a clear error in time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from untemplate import OutputParser
+from untemplate.analysis import Analysis, AnalysisError
+from untemplate.analysis.analyze import analyze_template
+from untemplate.analysis.cache import analyze
+from untemplate.templates import ChatTemplate, TemplateError
+
+HEAD = "{%- for m in messages -%}"
+TURN = (
+    "{%- if m.role == 'assistant' -%}<a>{{- m.content or '' -}}"
+    "{%- for c in m.tool_calls or [] -%}<go>{{- '{\"name\": \"' + c.function.name + '\", \"arguments\": ' -}}"
+    "ARGUMENTS{{- '}' -}}</go>{%- endfor -%}<e>"
+    "{%- else -%}<{{ m.role }}>{{ m.content }}<e>{%- endif -%}{%- endfor -%}{%- if add_generation_prompt -%}<a>{%- endif -%}"
+)
+OBJECT = TURN.replace("ARGUMENTS", "{{- c.function.arguments|tojson -}}")
+TEXT = TURN.replace("ARGUMENTS", "{{- '' + c.function.arguments -}}")
+
+
+def analysed(source: str) -> Analysis:
+    return analyze_template(ChatTemplate(source))
+
+
+QUIRKS = {
+    "arguments as text": HEAD + TEXT,
+    "a system message is required": "{%- if messages[0].role != 'system' -%}{{ raise_exception('no system') }}{%- endif -%}"
+    + HEAD
+    + OBJECT,
+    "roles alternate": HEAD
+    + "{%- if m.role != 'tool' and not m.tool_calls and (m.role == 'user') != (loop.index0 % 2 == 0) -%}"
+    + "{{ raise_exception('alternate') }}{%- endif -%}"
+    + OBJECT,
+    "tools are required": "{%- for t in tools -%}{{- t.function.name -}}{%- endfor -%}" + HEAD + OBJECT,
+    "a variable is required": "{{- 'On ' + date_of_today + '\\n' -}}" + HEAD + OBJECT,
+    "content must not be null": HEAD + "{%- set x = '' + m.content -%}" + OBJECT,
+    "content must be null with calls": HEAD
+    + "{%- if m.tool_calls and m.content is not none -%}{{ raise_exception('both') }}{%- endif -%}"
+    + OBJECT,
+    "ids of nine characters": HEAD
+    + "{%- for c in m.tool_calls or [] -%}{%- if c.id|length != 9 -%}{{ raise_exception('id') }}{%- endif -%}{%- endfor -%}"
+    + OBJECT,
+    "a prompt that is always there": HEAD + OBJECT.replace("{%- if add_generation_prompt -%}<a>{%- endif -%}", "<a>"),
+    "tools behind the conversation": HEAD
+    + OBJECT.replace("{%- if add_gen", "<system>Write JSON.<e>{%- if add_gen"),
+}
+
+
+@pytest.mark.parametrize("quirk", QUIRKS)
+def test_quirk_is_met(quirk: str) -> None:
+    analysis = analysed(QUIRKS[quirk])
+    assert analysis.certificate.certified, analysis.certificate.failed
+    assert analysis.certificate.capabilities["calls"] == "yes"
+
+
+def test_several_ways_to_say_reasoning() -> None:
+    for key in ("reasoning_content", "reasoning", "thinking", "thought"):
+        source = HEAD + "{%- if m." + key + " -%}<r>{{- m." + key + " -}}</r>{%- endif -%}" + OBJECT
+        analysis = analysed(source)
+        # Reasoning stands before the turn's own header here: nobody could parse that, and nobody claims to.
+        assert analysis.certificate.capabilities["content"] == "yes"
+
+
+def test_what_cannot_be_expressed_is_no_failure() -> None:
+    analysis = analysed(HEAD + "<{{ m.role }}>{{ m.content }}<e>{%- endfor -%}<assistant>")
+    assert analysis.certificate.certified
+    assert analysis.certificate.capabilities["calls"] == "no"
+    assert analysis.result.to_dict()["supports_tools"] is False
+
+
+# -- Bad input ----------------------------------------------------------------------------------------------------
+
+
+def test_one_that_always_raises() -> None:
+    with pytest.raises(AnalysisError, match="renders no conversation: .*never"):
+        analysed("{{ raise_exception('never') }}")
+
+
+def test_one_that_ignores_its_messages() -> None:
+    with pytest.raises(AnalysisError, match="does not show up"):
+        analysed("Hello!")
+
+
+def test_not_a_template() -> None:
+    with pytest.raises(TemplateError):
+        analyze("{% if %}")
+    with pytest.raises(TemplateError):
+        analyze("just\ntext")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{%- for i in range(99999) -%}{%- for j in range(99999) -%}{{ i }}{%- endfor -%}{%- endfor -%}",
+        "{%- macro f(x) -%}{{ f(x) }}{%- endmacro -%}{{ f(1) }}",
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ 'x' * 10**9 }}",
+    ],
+)
+def test_hostile_templates_end_in_time(source: str) -> None:
+    began = time.process_time()
+    with pytest.raises((AnalysisError, TemplateError)):
+        analysed(source + HEAD + OBJECT)
+    assert time.process_time() - began < 8
+
+
+def test_ten_megabytes() -> None:
+    with pytest.raises(TemplateError):
+        analyze("{{ messages }}" + "x" * 10_000_000)
+
+
+def test_chance_and_the_clock_are_survived() -> None:
+    analysis = analysed("{{- range(9)|random -}}{{- strftime_now('%f') -}}" + HEAD + OBJECT)
+    assert analysis.certificate.capabilities["content"] == "yes"
+
+
+def test_from_template_says_what_is_wrong() -> None:
+    with pytest.raises(AnalysisError):
+        OutputParser.from_template("{{ raise_exception('no') }}")

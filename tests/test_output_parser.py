@@ -1,0 +1,165 @@
+"""The front door: what a caller gives, and what comes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from untemplate import DeltaMessage, OutputParser, Policy
+from untemplate.engine.events import EventType, SemanticEvent
+from untemplate.protocol import ChatCompletionRequest, DeltaFunctionCall, DeltaToolCall
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        },
+    }
+]
+
+
+@pytest.fixture
+def parser() -> OutputParser:
+    return OutputParser.named("hermes", reasoning="qwen3")
+
+
+def test_events_tell_everything_in_order(parser: OutputParser) -> None:
+    events: list[SemanticEvent] = []
+    stream = parser.stream(on_event=events.append)
+    stream.feed("<think>hm")
+    stream.feed("</think>Look: " + CALL)
+    stream.finish()
+    assert events == [
+        SemanticEvent(EventType.REASONING_START),
+        SemanticEvent(EventType.REASONING_CHUNK, "hm"),
+        SemanticEvent(EventType.REASONING_END),
+        SemanticEvent(EventType.TEXT_CHUNK, "Look:"),
+        SemanticEvent(EventType.TOOL_CALL_START, "", 0),
+        SemanticEvent(EventType.TOOL_NAME, "get_weather", 0),
+        SemanticEvent(EventType.ARG_VALUE_CHUNK, '{"city": "Paris"}', 0),
+        SemanticEvent(EventType.TOOL_CALL_END, "", 0),
+    ]
+
+
+def test_tools_come_from_the_request(parser: OutputParser) -> None:
+    request = ChatCompletionRequest(tools=TOOLS, tool_choice="none")
+    assert parser.parse(CALL, request).message() == {"role": "assistant", "content": CALL}
+    assert parser.parse(CALL, {"tools": []}).message() == {"role": "assistant", "content": CALL}
+    assert parser.parse(CALL, ChatCompletionRequest(tools=TOOLS)).finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize(("reason", "expected"), [("stop", "tool_calls"), ("length", "length"), (None, "tool_calls")])
+def test_calls_replace_only_stop(parser: OutputParser, reason: str | None, expected: str) -> None:
+    assert parser.parse(CALL, finish_reason=reason).finish_reason == expected
+
+
+def test_prefill_is_the_beginning_of_the_message(parser: OutputParser) -> None:
+    stream = parser.stream(prompt="<|im_start|>assistant\n<think>\nI'm", prefill="I'm", collect=True)
+    assert stream.feed(" thinking</think>Yes") == [
+        DeltaMessage(reasoning="I'm"),
+        DeltaMessage(reasoning=" thinking", content="Yes"),
+    ]
+    stream.finish()
+    assert stream.result().message() == {"role": "assistant", "content": "Yes", "reasoning": "I'm thinking"}
+
+
+class TestParseStreaming:
+    """Spec 1's call: one implicit stream for an instance."""
+
+    def test_drives_one_stream(self, parser: OutputParser) -> None:
+        assert parser.parse_streaming("", "<thi", "<thi") is None
+        assert parser.parse_streaming("<thi", "<think>a", "nk>a") == DeltaMessage(reasoning="a")
+        delta = parser.parse_streaming("<think>a", "<think>a</think>b" + CALL, "</think>b" + CALL)
+        assert delta is not None
+        assert delta.content == "b"
+        assert delta.tool_calls is not None
+        assert delta.tool_calls[0].function == DeltaFunctionCall("get_weather", '{"city": "Paris"}')
+        assert parser.finish_streaming() is None
+
+    def test_an_empty_previous_text_starts_anew(self, parser: OutputParser) -> None:
+        parser.parse_streaming("", "<think>a", "<think>a")
+        assert parser.parse_streaming("", "b", "b") == DeltaMessage(content="b")
+
+    def test_a_mismatch_raises(self, parser: OutputParser) -> None:
+        parser.parse_streaming("", "ab", "ab")
+        with pytest.raises(ValueError, match="previous_text") as error:
+            parser.parse_streaming("abc", "abcd", "d")
+        assert str(error.value) == (
+            "previous_text has 3 characters, the stream has taken 2; an empty previous_text starts a new stream"
+        )
+        with pytest.raises(ValueError, match="current_text"):
+            parser.parse_streaming("ab", "abd", "c")
+
+
+def test_kimi_counts_on_from_the_history() -> None:
+    parser = OutputParser.named("kimi_k2")
+    raw = (
+        "<|tool_calls_section_begin|><|tool_call_begin|>f<|tool_call_argument_begin|>{}"
+        "<|tool_call_end|><|tool_calls_section_end|>"
+    )
+    history = [{"role": "assistant", "tool_calls": [{}, {}]}, {"role": "tool"}]
+    assert [c.id for c in parser.parse(raw, messages=history).tool_calls] == ["functions.f:2"]
+
+
+def test_mistral_ids_have_nine_letters_and_digits() -> None:
+    parser = OutputParser.named("mistral")
+    call = parser.parse('[TOOL_CALLS]f[ARGS]{"a": 1}').tool_calls[0]
+    assert len(call.id) == 9
+    assert call.id.isalnum()
+
+
+def test_ids_come_from_the_callers_factory() -> None:
+    parser = OutputParser.named("hermes", make_id=lambda name, index: f"{name}-{index}")
+    assert [c.id for c in parser.parse(CALL + CALL).tool_calls] == ["get_weather-0", "get_weather-1"]
+
+
+def test_the_same_seed_gives_the_same_ids(parser: OutputParser) -> None:
+    assert parser.parse(CALL, seed=7) == parser.parse(CALL, seed=7)
+    assert parser.parse(CALL).tool_calls[0].id != parser.parse(CALL).tool_calls[0].id
+
+
+def test_the_first_delta_of_a_call_has_id_type_and_name(parser: OutputParser) -> None:
+    stream = parser.stream(seed=1)
+    pieces: list[DeltaToolCall] = [c for x in CALL for d in stream.feed(x) for c in d.tool_calls or ()]
+    assert (pieces[0].type, pieces[0].function) == ("function", DeltaFunctionCall(name="get_weather"))
+    assert pieces[0].id is not None
+    assert all(p.id is None and p.type is None and p.function and p.function.name is None for p in pieces[1:])
+    assert "".join(p.function.arguments or "" for p in pieces if p.function) == '{"city": "Paris"}'
+
+
+class TestMisuse:
+    def test_feed_after_finish(self, parser: OutputParser) -> None:
+        stream = parser.stream()
+        stream.finish()
+        assert stream.finish() == []
+        with pytest.raises(RuntimeError) as error:
+            stream.feed("x")
+        assert str(error.value) == (
+            "feed() after finish(): a stream parses one output; open a new one with parser.stream()"
+        )
+
+    def test_text_is_text(self, parser: OutputParser) -> None:
+        with pytest.raises(TypeError, match=r"^parse\(\) takes text, got bytes$"):
+            parser.parse(b"x")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"^feed\(\) takes text, got int$"):
+            parser.stream().feed(3)  # type: ignore[arg-type]
+
+    def test_result_needs_collect_and_finish(self, parser: OutputParser) -> None:
+        with pytest.raises(RuntimeError, match=r"^result\(\) needs parser\.stream\(collect=True\)$"):
+            parser.stream().result()
+        with pytest.raises(RuntimeError, match=r"^result\(\) before finish\(\)$"):
+            parser.stream(collect=True).result()
+
+    def test_settings(self) -> None:
+        with pytest.raises(ValueError, match=r"^special_text: 'gone' is not one of: 'kept', 'stripped'$"):
+            OutputParser.named("hermes", special_text="gone")
+        with pytest.raises(TypeError, match=r"^tokenizer: int has no get_vocab\(\)$"):
+            OutputParser.named("hermes", tokenizer=3)
+        with pytest.raises(ValueError, match=r"^policy drafts: 'no' is not one of: 'recover', 'immediately', 'never'$"):
+            Policy(drafts="no")  # type: ignore[arg-type]
+
+    def test_a_tool_without_a_name(self, parser: OutputParser) -> None:
+        with pytest.raises(ValueError, match=r"^tools\[1\]: has no name$"):
+            parser.parse("", tools=[*TOOLS, {"type": "function", "function": {}}])
