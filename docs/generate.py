@@ -14,7 +14,7 @@ from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
-from untemplate import cli
+from untemplate.cli.formats import evidence_word, samples
 from untemplate.format import Format
 from untemplate.formats import Entry, entries, named, registry
 from untemplate.policy import Policy
@@ -76,7 +76,7 @@ def _row(entry: Entry) -> str:
         _listed(entry.aliases),
         ", ".join(entry.engines),
         _listed(entry.models),
-        cli.evidence_word(entry),
+        evidence_word(entry),
     )
     return "| " + " | ".join(cells) + " |"
 
@@ -89,7 +89,7 @@ def _samples(entry: Entry) -> Iterator[str]:
     """A call, or reasoning with an answer, as the entry's models write it."""
     fmt = entry.format if entry.kind == "reasoning" else named(entry.name)
     wanted = "Reasoning" if entry.kind == "reasoning" else "A call"
-    for title, text in cli.samples(fmt):
+    for title, text in samples(fmt):
         if title.startswith(wanted):
             yield from ("", f"`{entry.name}`, {entry.kind}:", "", "~~~text", *text.split("\n"), "~~~")
 

@@ -8,7 +8,7 @@ import itertools
 import random
 from dataclasses import dataclass
 
-__all__ = ["Generated", "generate"]
+__all__ = ["CALLS", "MARKS", "REASONING", "Generated", "generate", "template"]
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ CALLS = {
 }  # fmt: skip
 
 
-def _template(frame: str, reasoning: str, marks: tuple[str, str], calls: str, wrapped: bool) -> str:
+def template(frame: str, reasoning: str, marks: tuple[str, str], calls: str, wrapped: bool) -> str:
     user, user_end, start, end, tool, tool_end = FRAMES[frame]
     in_turn, in_prompt = REASONING[reasoning]
     content = "{{- m.content or '' -}}"
@@ -180,7 +180,7 @@ def generate(seed: int = 7, rounds: int = 3) -> list[Generated]:
             pair = next(marks)
             wrapped = (i + len(found)) % 5 == 0 and calls not in ("json_bare",) and reasoning != "split"
             name = f"{calls}-{reasoning}-{frame}{'-wrapped' if wrapped else ''}-{i}"
-            source = _template(frame, reasoning, pair, calls, wrapped)
+            source = template(frame, reasoning, pair, calls, wrapped)
             found.append(
                 Generated(name, source, reasoning != "none", calls != "none", several, variant)
             )

@@ -84,7 +84,7 @@ def renamed(source: str, fmt: Format, seed: int) -> str:
     words = _words_of_markers(fmt)
     for kind, text in tokens:
         if kind in ("string", "data"):
-            for tag in _TAG.findall(text.strip("'\"")):
+            for tag in _TAG.findall(re.sub(r"\\[nrt]", " ", text.strip("'\""))):
                 words.update(_WORD.findall(tag))
     words = {w for w in words if w.lower() not in _KEPT}
     new: dict[str, str] = {}
@@ -97,10 +97,10 @@ def renamed(source: str, fmt: Format, seed: int) -> str:
     if not new:
         return source
     any_word = "|".join(map(re.escape, sorted(new, key=len, reverse=True)))
-    pattern = re.compile(rf"(?<![^\W\d_])(?:{any_word})(?![^\W\d_])")
+    pattern = re.compile(rf"\\.|(?<![^\W\d_])(?:{any_word})(?![^\W\d_])|(?<=\\[nrt])(?:{any_word})(?![^\W\d_])")
 
     def change(text: str) -> str:
-        return pattern.sub(lambda found: new[found.group()], text)
+        return pattern.sub(lambda found: new.get(found.group(), found.group()), text)
 
     result = []
     for kind, text in tokens:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analysis.generator import CALLS, REASONING, Generated, generate
+from tests.analysis.generator import CALLS, MARKS, REASONING, Generated, generate, template
 from untemplate import OutputParser
 from untemplate.analysis.analyze import analyze_template
 from untemplate.templates import ChatTemplate
@@ -39,8 +39,7 @@ def test_other_seeds_certify_too(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_from_template_parses() -> None:
-    generated = next(g for g in GENERATED if g.name.startswith("tagged_args-"))
-    parser = OutputParser.from_template(generated.source)
+    parser = OutputParser.from_template(template("chat", "optional", MARKS[0], "tagged_args", wrapped=False))
     assert parser.certificate is not None
     assert parser.certificate.certified
     call = "<act>\n<fn=f>\n<arg=x>\n1\n</arg>\n</fn>\n</act>"

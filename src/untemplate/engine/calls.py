@@ -86,6 +86,8 @@ class Host:
     checks: bool
     """Whether token ids authorise markers."""
     speculating: bool
+    drafting: bool
+    """Whether the call being read stands inside reasoning, and may be none."""
     judging: bool
     """Whether the call being read is kept back until it is whole."""
     max_held: int
@@ -258,8 +260,12 @@ class CallReader(Caller):
         """The output has ended. False: what is being read is no call and must be given back."""
         if not self.committed:
             envelope = self._envelope
+            if self._phase == AFTER:
+                return True
+            if self._phase == BETWEEN:
+                return not self.host.speculating or (self.any and self.host.drafting)
             if self._phase != ENVELOPE or envelope is None or not envelope.cut(self):
-                return self._phase in (AFTER, BETWEEN) and not self.host.speculating
+                return False
         if self._phase in (AFTER, BETWEEN):
             return True
         if self._tagged is not None and not self._whole:
@@ -412,8 +418,9 @@ class CallReader(Caller):
     def _consume(self, end: int) -> None:
         host = self.host
         host.cur.pos = end
-        if not host.speculating:
+        if not host.speculating or host.judging:
             host.unpend()
+        if not host.speculating:
             host.mark(MARKUP, end)
 
     def _settle(self, end: int) -> None:

@@ -137,7 +137,7 @@ class Machine(Host):
         self._arguments: list[str] = []
         self._judged: list[str] = []
         # Drafts.
-        self._draft: bool = False
+        self.drafting: bool = False
         self._recorder: Recorder = Recorder()
         self._out: Sink = sink
         self._origin_calls: int = 0
@@ -240,9 +240,9 @@ class Machine(Host):
         self.calls = []
         self.ledger.clear()
         in_call = self._mode == CALL and (self._reader.committed or self._reader.any)
-        if in_call or self._draft or self._mode == TURN_END:
+        if in_call or self.drafting or self._mode == TURN_END:
             self.speculating = False
-            self._draft = False
+            self.drafting = False
             self.start_turn()
         elif self._mode == CALL or self._mode == HEADER:
             self._fresh = True
@@ -300,13 +300,13 @@ class Machine(Host):
         mode = self._mode
         if mode == CALL:
             if self._reader.finish():
-                if self._draft:
+                if self.drafting:
                     return self._end_draft(False)
                 self._mode = TEXT
                 self._after_call = True
                 self.call_over()
                 return False
-            if self._draft and self._draft_safe:
+            if self.drafting and self._draft_safe:
                 return self._end_draft(True)
             self._release()
             return True
@@ -595,7 +595,7 @@ class Machine(Host):
         self._origin_calls = len(self.calls)
 
     def settle(self) -> None:
-        if self._draft:
+        if self.drafting:
             return
         self.speculating = False
         self._held = []
@@ -611,7 +611,7 @@ class Machine(Host):
         if not self._held and cur.pos == self._from and cur.pos < len(cur.text):
             cur.pos += 1
         raw = self._raw()
-        was_draft = self._draft
+        was_draft = self.drafting
         self._forget()
         self._state = self._origin
         self._mode = TEXT
@@ -633,7 +633,7 @@ class Machine(Host):
     def _forget(self) -> None:
         """Takes back what speculation has noted down."""
         self.speculating = False
-        self._draft = False
+        self.drafting = False
         self.judging = False
         self.sink = self._out
         self._held = []
@@ -647,7 +647,7 @@ class Machine(Host):
     def _enter_calls(self, edge: Edge, end: int) -> None:
         cur = self.cur
         self.speculate()
-        if self._state.region == REASONING and self._drafts == RECOVER and not self._draft:
+        if self._state.region == REASONING and self._drafts == RECOVER and not self.drafting:
             self._begin_draft()
         if edge.kind != BARE:
             cur.pos = end
@@ -662,7 +662,7 @@ class Machine(Host):
         if answer == FAILED:
             self._release()
             return True
-        if self._draft:
+        if self.drafting:
             self.mark(MARKUP, self.cur.pos)
             self._draft_safe = self._held_size + self.cur.pos - self._from
             self._mode = DRAFT_WAIT
@@ -676,7 +676,7 @@ class Machine(Host):
         return True
 
     def begin_call(self, name: str, call_id: str) -> None:
-        if self.judge is not None and not self._draft:
+        if self.judge is not None and not self.drafting:
             self.judging = True
             self._spaces_before = self._spaces
             self._spaces = []
@@ -684,7 +684,7 @@ class Machine(Host):
             index = len(self.calls)
             self._begin(Call(index, call_id or self._make_id(name, self._first_index + index), name))
             return
-        if not self._draft:
+        if not self.drafting:
             self.settle()
             self._spaces = []
             self._leave_reasoning()
@@ -714,6 +714,8 @@ class Machine(Host):
 
     def call_over(self) -> None:
         """The call is closed: what has been kept back is judged."""
+        if self.drafting:
+            self._draft_safe = self._held_size + self.cur.pos - self._from
         judge = self.judge
         if judge is None or not self.judging:
             return
@@ -767,7 +769,7 @@ class Machine(Host):
     # -- drafts -------------------------------------------------------------------------------------------------
 
     def _begin_draft(self) -> None:
-        self._draft = True
+        self.drafting = True
         self._draft_safe = 0
         self._draft_close = -1
         self._recorder = Recorder()
@@ -813,7 +815,7 @@ class Machine(Host):
             rest = self._raw()[self._draft_safe :]
             self.ledger.back_to(self._base + self.cur.pos - len(rest))
         self.speculating = False
-        self._draft = False
+        self.drafting = False
         self._held = []
         self._spaces = []
         self.sink = self._out

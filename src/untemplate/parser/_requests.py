@@ -78,9 +78,9 @@ def adjusted(request: _R, **changes: Any) -> _R:
     if request is None:
         return request
     if isinstance(request, Mapping):
-        result: Any = copy.copy(request)
-        if not hasattr(result, "__setitem__"):
+        if not hasattr(request, "__setitem__"):
             return type(request)({**request, **changes})  # type: ignore[call-arg]
+        result: Any = copy.copy(request)
         for name, value in changes.items():
             result[name] = value
         return result  # type: ignore[no-any-return]

@@ -23,11 +23,11 @@ from jinja2.runtime import Undefined
 from jinja2.utils import Namespace
 
 from .errors import TemplateError, TemplateLimitError
-from .limits import BITS, ELEMENT, PIECE, SIZE, SIZE_PER, STEPS, STEPS_PER, TIME_LIMIT, TOTAL, WIDTH
+from .limits import BITS, ELEMENT, INDENT, LONG, PIECE, SIZE, SIZE_PER, STEPS, STEPS_PER, TIME_LIMIT, TOTAL, WIDTH
 
-__all__ = ["Meter", "compare_guard", "filter_guard", "grown"]
+__all__ = ["Meter", "filter_guard", "grown", "hash_guard"]
 
-_VIEWS: Final = (type({}.keys()), type({}.values()), type({}.items()))
+_VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
 _Bytes: Final = (str, bytes)
 _SCALARS: Final = frozenset((str, int, float, bool, type(None), Undefined))
 _TREES: Final = (list, tuple, dict, set, Namespace, *_VIEWS)
@@ -86,8 +86,18 @@ class Meter:
 
         A container may hold the same list twice, and that list another twice: thirty lists, a billion leaves.
         """
-        if type(value) not in _SCALARS and isinstance(value, _TREES):
+        kind = type(value)
+        if kind is str:
+            if len(value) > LONG:
+                self.tick(len(value) // LONG)
+        elif kind not in _SCALARS and isinstance(value, _TREES):
             self.tick(_weight(value, self.size // 4) // ELEMENT)
+        return value
+
+    def seen(self, value: Any) -> Any:
+        """Before a value is looked through: a long one takes its time."""
+        if isinstance(value, (str, bytes, list, tuple)) and len(value) > LONG:
+            self.tick(len(value) // LONG)
         return value
 
     def text(self, value: Any) -> str:
@@ -100,6 +110,11 @@ class Meter:
     def joined(self, values: Sequence[Any], separator: int = 0) -> None:
         """Before values are joined by a separator of this length."""
         self.charge(sum(len(v) if isinstance(v, str) else len(self.text(v)) for v in values) + separator * len(values))
+
+    def indent(self, indent: int | str | None) -> None:
+        """Before JSON is written with this indentation."""
+        if (len(indent) if isinstance(indent, str) else indent or 0) > INDENT:
+            raise grown("JSON is indented too deeply")
 
     # -- Operators ----------------------------------------------------------------------------------------------
 
@@ -143,6 +158,7 @@ class Meter:
             self.charge(ELEMENT * (len(owner) + len(more)))
             self.total += ELEMENT * len(owner)
         elif isinstance(owner, _Bytes):
+            self.seen(owner)
             args = self._of_text(owner, name, args, kwargs)
         elif name == "fromkeys" and args and not isinstance(args[0], (*_TREES, str)):
             args = (list(args[0]), *args[1:])
@@ -198,7 +214,7 @@ def _weight(value: Any, most: int) -> int:
             todo += one.keys()
             todo += one.values()
         elif isinstance(one, (list, tuple, set, *_VIEWS)):
-            todo += one
+            todo.extend(one)
         elif isinstance(one, Namespace):
             todo.append(object.__getattribute__(one, "_Namespace__attrs"))
         if weight + ELEMENT * len(todo) > most:
@@ -206,10 +222,10 @@ def _weight(value: Any, most: int) -> int:
     return weight
 
 
-def compare_guard(left: Any, right: Any) -> None:
-    """Before two values are compared, whoever renders: where both are containers, one of them must be small enough."""
-    if isinstance(left, (list, tuple, dict, set)) and isinstance(right, (list, tuple, dict, set)):
-        _weight(left, SIZE // 4)
+def hash_guard(value: Any) -> None:
+    """Before a value is hashed or printed where no meter is at hand."""
+    if isinstance(value, _TREES):
+        _weight(value, SIZE // 4)
 
 
 def _replacements(owner: str | bytes, old: Any, new: Any, count: Any = -1) -> int:
@@ -284,6 +300,7 @@ def _format(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
 
 def _shallow(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
     """Filters that look at no more than the container itself, or hand its elements on one by one."""
+    meter.seen(value)
 
 
 _SHALLOW: Final = (

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from string import Formatter
+from time import perf_counter
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
 from typing import Any, cast
 
@@ -37,8 +38,8 @@ from markupsafe import Markup
 
 from .errors import TemplateError, TemplateLimitError, TemplateRaised
 from .inputs import Inputs
-from .limits import MAX_SOURCE, MAX_TOKENS
-from .meter import Meter, compare_guard, filter_guard, grown
+from .limits import COMPILE_LIMIT, MAX_SOURCE, MAX_TOKENS
+from .meter import Meter, filter_guard, grown, hash_guard
 
 __all__ = ["Program", "compile_source"]
 
@@ -152,6 +153,8 @@ def _translated(error: Exception, line: int | None) -> TemplateError:
         return TemplateError(f"the template reaches for what the sandbox withholds: {_said(error)}", line=line)
     if isinstance(error, UndefinedError):
         return TemplateError(_said(error), line=line)
+    if isinstance(error, TypeError) and "no loader" in str(error):
+        return TemplateError("a chat template cannot include or import another", line=line)
     return TemplateError(f"{type(error).__name__}: {_said(error)}", line=line)
 
 
@@ -223,6 +226,12 @@ class _Generator(CodeGenerator):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.undeclared: set[str] = set()
+        self.deadline = perf_counter() + COMPILE_LIMIT
+
+    def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> Any:
+        if perf_counter() > self.deadline:
+            raise TemplateLimitError("the template takes too long to compile")
+        return super().visit(node, *args, **kwargs)
 
     def enter_frame(self, frame: Frame) -> None:
         super().enter_frame(frame)
@@ -262,20 +271,19 @@ class _Generator(CodeGenerator):
         self.write("))")
 
     def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:
-        values = [node.expr, *(operand.expr for operand in node.ops)]
-        guarded = sum(not _constant(value) for value in values) > 1
+        """A comparison goes no deeper than the smaller side, so one side is measured; a long one is looked through."""
         self.write("(")
-        self._value(node.expr, frame, guarded)
+        self._asked("flat", node.expr, frame)
         for operand in node.ops:
             self.write(f" {_OPERATORS[operand.op]} ")
-            self._value(operand.expr, frame, guarded)
+            self._asked("seen", operand.expr, frame)
         self.write(")")
 
-    def _value(self, node: nodes.Expr, frame: Frame, guarded: bool) -> None:
-        guarded = guarded and not _constant(node)
-        self.write("context.meter.flat(" if guarded else "")
+    def _asked(self, method: str, node: nodes.Expr, frame: Frame) -> None:
+        asked = not _constant(node)
+        self.write(f"context.meter.{method}(" if asked else "")
         self.visit(node, frame)
-        self.write(")" if guarded else "")
+        self.write(")" if asked else "")
 
     def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:
         sliced = isinstance(node.arg, nodes.Slice)
@@ -286,7 +294,7 @@ class _Generator(CodeGenerator):
     def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:
         self.write("{")
         for item in node.items:
-            self._value(item.key, frame, True)
+            self._asked("flat", item.key, frame)
             self.write(": ")
             self.visit(item.value, frame)
             self.write(", ")
@@ -315,9 +323,12 @@ class _Generation(Extension):
         return caller()
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+        deadline = perf_counter() + COMPILE_LIMIT
         for number, token in enumerate(stream):
             if number > MAX_TOKENS:
                 raise TemplateLimitError(f"the template is too long: more than {MAX_TOKENS} tokens")
+            if perf_counter() > deadline:
+                raise TemplateLimitError("the template takes too long to read")
             yield token
 
 
@@ -331,7 +342,7 @@ class _Formatter(SandboxedFormatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if any(len(number) > 3 for number in "".join(c if c.isdigit() else " " for c in format_spec).split()):
             raise grown("a column is too wide")
-        compare_guard(value, value)
+        hash_guard(value)
         text = str(Formatter.format_field(self, value, format_spec))
         self.left -= len(text)
         if self.left < 0:
@@ -349,7 +360,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         if type(argument) is tuple:
-            compare_guard(argument, argument)
+            hash_guard(argument)
         return super().getitem(obj, argument)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
@@ -414,6 +425,7 @@ def _tojson(
         raise TypeError("an undefined value has no JSON")
     meter = context.meter
     meter.flat(value)
+    meter.indent(indent)
     if indent is None and separators is None:
         return str(meter.made(json.dumps(value, ensure_ascii=ensure_ascii, sort_keys=sort_keys)))
     encoder = json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
@@ -479,10 +491,15 @@ def _metered(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return metered
 
 
-def _compared(function: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def compared(a: Any, b: Any) -> bool:
-        compare_guard(a, b)
-        return function(a, b)
+def _compared(function: Callable[..., bool]) -> Callable[..., bool]:
+    """A test that looks through its operands."""
+
+    @pass_context
+    def compared(context: _Context, value: Any, *args: Any) -> bool:
+        context.meter.flat(value)
+        for arg in args:
+            context.meter.seen(arg)
+        return function(value, *args)
 
     return compared
 
@@ -499,22 +516,24 @@ def _strftime_now(context: _Context, format: str) -> str:
 
 def _environment() -> _Environment:
     environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
-    filters: dict[str, Callable[..., Any]] = environment.filters
-    tests: dict[str, Callable[..., Any]] = environment.tests
+    filters = cast("dict[str, Any]", environment.filters)
+    tests = environment.tests
     global _JOIN
     _JOIN = filters["join"]
     del filters["urlize"]
     for name, function in filters.items():
         filters[name] = _metered(name, function)
     filters.update({"tojson": _tojson, "join": _joined, "sum": _summed, "random": _random, _TICK: _tick})
-    for name in ("eq", "==", "equalto", "ne", "!=", "gt", ">", "greaterthan", "ge", ">=", "lt", "<", "lessthan", "le"):
-        tests[name] = _compared(tests[name])
-    for name in ("<=", "in"):
+    for name in _LOOKING:
         tests[name] = _compared(tests[name])
     del environment.globals["lipsum"]
     environment.globals.update(raise_exception=_raise_exception, strftime_now=_strftime_now)
     return environment
 
 
+_LOOKING = (
+    "eq", "==", "equalto", "ne", "!=", "gt", ">", "greaterthan", "ge", ">=", "lt", "<", "lessthan", "le", "<=", "in",
+    "lower", "upper",
+)  # fmt: skip
 _JOIN: Callable[..., Any]
 _ENVIRONMENT = _environment()

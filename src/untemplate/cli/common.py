@@ -1,0 +1,183 @@
+"""What all commands share: what they read, what they print, and how they say that something cannot be done."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from ..terminal import Line, coloured, encodable, paint, painted, width, wrapped
+
+if TYPE_CHECKING:
+    from ..policy import Policy
+
+__all__ = ["UsageError", "field", "policy_of", "print_json", "print_text", "quiet", "read", "table", "text_of"]
+
+
+class UsageError(Exception):
+    """What the user asked for cannot be done; the message says why, on one line."""
+
+
+# -- Reading ------------------------------------------------------------------------------------------------------
+
+
+def read(path: str, option: str) -> bytes:
+    """The bytes of a file that an option names; ``-`` is stdin."""
+    try:
+        if path == "-":
+            return stdin().read()
+        with open(path, "rb") as file:
+            return file.read()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise UsageError(f"{option} {path}: {reason(error)}") from None
+
+
+def stdin() -> BinaryIO:
+    if sys.stdin is None:
+        raise UsageError("stdin is closed")
+    return sys.stdin.buffer
+
+
+def reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+def text_of(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def read_tools(path: str) -> Any:
+    """The tools of a file: a list of them, or a request that holds one."""
+    try:
+        tools = json.loads(read(path, "--tools"))
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise UsageError(f"--tools {path}: not JSON: {error.msg} ({where})") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--tools {path}: not JSON: {error}") from None
+    if isinstance(tools, dict) and "tools" in tools:
+        tools = tools["tools"]
+    return [] if tools is None else tools
+
+
+# -- Policies -----------------------------------------------------------------------------------------------------
+
+_SWITCH: Final = {"true": True, "1": True, "false": False, "0": False, "none": None}
+
+
+def policy_of(settings: Sequence[str]) -> Policy:
+    """The Policy of ``--policy NAME=VALUE``; the last of one name counts."""
+    from ..policy import Policy
+
+    values: dict[str, Any] = {}
+    defaults = Policy()
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageError(f"--policy {setting}: expected NAME=VALUE")
+        values[name] = _typed(value, getattr(defaults, name, ""))
+    try:
+        return Policy.from_mapping(values)
+    except ValueError as error:
+        raise UsageError(f"--policy: {error}") from None
+
+
+def _typed(value: str, default: Any) -> Any:
+    """The value as what the default is; what cannot be that stays text, and Policy says what is wrong with it."""
+    if default is None:
+        return _SWITCH.get(value.lower(), value)
+    if isinstance(default, int) and value.isdecimal() and value.isascii():
+        return int(value)
+    return value
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """What the library would log, the command says itself."""
+    log = logging.getLogger("untemplate")
+    handler = logging.NullHandler()
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+# -- JSON ---------------------------------------------------------------------------------------------------------
+
+# What JSON may hold as it is, but a terminal or an encoder may not.
+_ESCAPED: Final = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_TOKENS: Final = re.compile(r'("(?:[^"\\]|\\.)*")(:?)')
+
+
+def print_json(value: Any, *, indent: int | None) -> None:
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
+    text = _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    if not encodable(text, sys.stdout):
+        text = json.dumps(value, indent=indent, separators=separators)
+    if indent is not None and coloured(sys.stdout):
+        text = _TOKENS.sub(lambda t: paint(t.group(1), "faint" if t.group(2) else "content") + t.group(2), text)
+    sys.stdout.write(text + "\n")
+
+
+# -- Text ---------------------------------------------------------------------------------------------------------
+
+
+def print_text(text: str) -> None:
+    if not encodable(text, sys.stdout):
+        text = text.encode(sys.stdout.encoding or "ascii", "backslashreplace").decode(sys.stdout.encoding or "ascii")
+    sys.stdout.write(text + "\n")
+
+
+def note(text: str) -> None:
+    """One line on stderr about what is printed on stdout."""
+    line = " ".join(text.split("\n"))
+    if not encodable(line, sys.stderr):
+        line = line.encode("ascii", "backslashreplace").decode()
+    print(f"untemplate: {line}", file=sys.stderr)
+
+
+def columns() -> int | None:
+    """Columns of the terminal; ``None`` where stdout is none: nothing is cut or wrapped there."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def field(label: str, text: str, colour: bool, *, indent: int = 2, size: int = 10, style: str = "") -> str:
+    """A label, and text behind it, which a terminal gets wrapped under itself."""
+    head = f"{'':{indent}}{label:<{size}}"
+    room = columns()
+    body: list[Line] = [[(line, style)] for line in text.split("\n")]
+    if room is not None:
+        body = wrapped([(text, style)], max(room - len(head), 20))
+    lines = [painted([(head, "faint"), *body[0]], colour=colour)]
+    lines += [" " * len(head) + painted(line, colour=colour) for line in body[1:]]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns in line. On a terminal the last ones are cut to its width, in a pipe they are whole."""
+    colour = coloured(sys.stdout)
+    room = columns()
+    widths = [max(width(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
+    if room is not None:
+        widths[3] = min(widths[3], 20)
+        widths[4] = min(widths[4], 24)
+    lines = []
+    for row in (heads, *rows):
+        cells = [_cut(cell, size).ljust(size) for cell, size in zip(row, widths, strict=True)]
+        text = "  ".join(cells).rstrip()
+        text = text if room is None else _cut(text, room)
+        if colour:
+            text = paint(text, "title") if row is heads else paint(text[: widths[0]], "name") + text[widths[0] :]
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: max(size - 3, 0)] + "..."

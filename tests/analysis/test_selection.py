@@ -1,0 +1,118 @@
+"""Which Format for which model: the order of DESIGN section 6, and the evidence."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from untemplate import OutputParser
+from untemplate.format import Format
+from untemplate.formats import UnknownFormatError
+from untemplate.selection import select, suggested
+
+HERMES = (
+    "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + (m.content or '') -}}"
+    "{%- for c in m.tool_calls or [] -%}{{- '\\n<tool_call>\\n{\"name\": \"' + c.function.name + '\", \"arguments\": ' -}}"
+    "{{- c.function.arguments|tojson + '}\\n</tool_call>' -}}{%- endfor -%}{{- '<|im_end|>\\n' -}}{%- endfor -%}"
+    "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}"
+)
+OTHER = HERMES.replace("tool_call>", "action>")
+
+
+def model(folder: Path, template: str | None, **config: object) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    if template is not None:
+        (folder / "chat_template.jinja").write_text(template, encoding="utf-8")
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+def test_an_enforced_name_wins() -> None:
+    selection = select("Qwen/Qwen3-8B", enforce="mistral")
+    assert selection.source == "enforced"
+    assert selection.format.name == "mistral"
+    assert select(enforce="hermes", reasoning="deepseek_r1").format.reasoning is not None
+
+
+def test_a_wrong_enforced_name_lists_the_valid_ones() -> None:
+    with pytest.raises(UnknownFormatError, match=r"unknown format 'mistrall'; did you mean 'mistral'.*valid names: .*passthrough"):
+        select("Qwen/Qwen3-8B", enforce="mistrall")
+
+
+def test_the_catalogue_comes_before_analysis_where_it_certifies(tmp_path: Path) -> None:
+    selection = select(model(tmp_path / "Qwen2.5-7B-Instruct", HERMES))
+    assert (selection.source, selection.chosen.name) == ("catalogue", "hermes")
+    assert selection.certificate is not None
+    assert selection.certificate.certified
+    assert not selection.warning
+
+
+def test_an_entry_that_does_not_certify_gives_way_to_analysis(tmp_path: Path) -> None:
+    selection = select(model(tmp_path / "Qwen2.5-7B-Instruct", OTHER))
+    assert selection.source == "analysis"
+    assert selection.format.tools[0].call_open is not None
+    assert "<action>" in selection.format.tools[0].call_open.text
+    assert selection.runner_up is not None
+    assert selection.runner_up.name == "hermes"
+    assert "not certified: calls" in selection.runner_up.remark
+
+
+def test_a_response_template_comes_first(tmp_path: Path) -> None:
+    folder = model(tmp_path / "some-model", HERMES)
+    shipped = {"version": 99, "nonsense": True}
+    selection = select(folder, response_template=shipped)
+    assert selection.tried[0].source == "response-template"
+    assert selection.tried[0].format is None
+    assert "no counterpart" in selection.tried[0].remark
+    assert selection.source == "analysis"
+
+
+def test_model_type_suggests(tmp_path: Path) -> None:
+    names = [name for name, _, _ in suggested(None, "kimi_k2")]
+    assert names == ["kimi_k2"]
+    folder = model(tmp_path / "finetune", HERMES, model_type="hermes")
+    assert select(folder).chosen.name == "hermes"
+
+
+def test_without_a_template_the_entry_is_used_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = model(tmp_path / "Qwen2.5-7B-Instruct", None)
+    with caplog.at_level(logging.WARNING, logger="untemplate"):
+        selection = select(folder)
+    assert (selection.source, selection.chosen.name) == ("catalogue", "hermes")
+    assert "no format certifies" in selection.warning
+    assert selection.warning in caplog.text
+    assert any("no usable template" in note for note in selection.notes)
+
+
+def test_nothing_known_passes_through(tmp_path: Path) -> None:
+    selection = select(model(tmp_path / "nobody", None))
+    assert selection.source == "passthrough"
+    assert selection.warning
+
+
+def test_nothing_given() -> None:
+    with pytest.raises(ValueError, match="needs a model, a template or a name"):
+        select()
+
+
+def test_the_most_specific_pattern_comes_first() -> None:
+    assert next(iter(suggested("Qwen/Qwen3-Coder-30B-A3B-Instruct", None)))[0].startswith("qwen3_coder")
+    assert not list(suggested("nobody/nothing", None))
+
+
+def test_for_model_keeps_the_evidence(tmp_path: Path) -> None:
+    parser = OutputParser.for_model(model(tmp_path / "Qwen2.5-7B-Instruct", HERMES))
+    assert parser.selection is not None
+    assert parser.selection.source == "catalogue"
+    assert parser.certificate is parser.selection.certificate
+    assert json.loads(json.dumps(parser.selection.to_dict()))["chosen"]["certified"] is True
+    assert isinstance(parser.format, Format)
+    assert OutputParser.named("hermes").certificate is None
+
+
+def test_for_model_takes_an_enforced_name(tmp_path: Path) -> None:
+    parser = OutputParser.for_model(tmp_path, enforce="mistral", reasoning="mistral")
+    assert parser.format.reasoning is not None

@@ -1,0 +1,322 @@
+"""Policies: each setting in both modes, over the whole catalogue, and what it does on outputs a reader can follow."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from untemplate import OutputParser, Policy
+from untemplate.format import Format
+from untemplate.formats import entries
+from untemplate.policy import strict_from_environment
+from untemplate.protocol import ParsedOutput
+from untemplate.render import expressible, render
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+                "required": ["city"],
+            },
+        },
+    }
+]
+
+
+def call(name: str = "get_weather", **arguments: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+OUTCOMES: dict[str, dict[str, Any]] = {
+    "clean": {"content": "", "tool_calls": [call(city="Paris")]},
+    "unknown tool": {"content": "", "tool_calls": [call("nobody", city="Paris")]},
+    "missing argument": {"content": "", "tool_calls": [call(days=3)]},
+    "two calls": {"content": "", "tool_calls": [call(city="Paris"), call(city="Rome", days=2)]},
+    "content": {"content": "It rains.", "tool_calls": []},
+    "content and call": {"content": "Look:", "tool_calls": [call(city="Paris")]},
+    "reasoning": {"reasoning": "Let me see.", "content": "It rains.", "tool_calls": []},
+    "reasoning and call": {"reasoning": "Let me see.", "content": "", "tool_calls": [call(city="Paris")]},
+}
+POLICIES: dict[str, Policy] = {
+    "default": Policy(),
+    **{f"unknown_tools={v}": Policy(unknown_tools=v) for v in ("content", "drop")},
+    **{f"drafts={v}": Policy(drafts=v) for v in ("immediately", "never")},
+    "unclosed_reasoning=content": Policy(unclosed_reasoning="content"),
+    **{f"malformed_arguments={v}": Policy(malformed_arguments=v) for v in ("repaired", "content")},
+    **{f"repair={v}": Policy(repair=v) for v in ("syntax", "schema")},
+    "text_after_calls=drop": Policy(text_after_calls="drop"),
+    "length_with_calls=tool_calls": Policy(length_with_calls="tool_calls"),
+    "outer_white_space=trim": Policy(outer_white_space="trim"),
+    "strict": Policy(strict=True),
+    **{f"parallel_calls={v}": Policy(parallel_calls=v) for v in ("first", "first_rest_as_content")},
+    "reasoning_field=inline": Policy(reasoning_field="inline"),
+}
+FORMATS: dict[str, Format] = {f"{e.kind} {e.name}": e.format for e in entries()}
+
+
+def cut(text: str, rng: random.Random) -> list[list[str]]:
+    middle = rng.randrange(len(text) + 1)
+    third = sorted(rng.randrange(len(text) + 1) for _ in range(2))
+    return [
+        list(text),
+        [text[:middle], text[middle:]],
+        [text[: third[0]], text[third[0] : third[1]], text[third[1] :]],
+    ]
+
+
+def streamed(parser: OutputParser, pieces: list[str], reason: str) -> ParsedOutput:
+    stream = parser.stream(tools=TOOLS, seed=1, collect=True)
+    for piece in pieces:
+        stream.feed(piece)
+    stream.finish(reason)
+    return stream.result()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_whole_and_streamed_agree(name: str) -> None:
+    """Policy × outcome × cut, for one format; the tails are outputs that were cut inside a call or inside reasoning."""
+    fmt = FORMATS[name]
+    rng = random.Random(name)
+    for label, policy in POLICIES.items():
+        parser = OutputParser.from_format(fmt, policy=policy)
+        for outcome, message in OUTCOMES.items():
+            if expressible(fmt, message, TOOLS) is not None:
+                continue
+            text = render(fmt, message)
+            for raw, reason in ((text, "stop"), (text[: len(text) * 2 // 3], "length"), (text + "\nMore.", "stop")):
+                whole = parser.parse(raw, tools=TOOLS, finish_reason=reason, seed=1)
+                for pieces in cut(raw, rng):
+                    again = streamed(parser, pieces, reason)
+                    assert again == whole, f"{label}, {outcome}: {pieces}"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_clean_output_is_the_same_under_every_policy_on_calls(name: str) -> None:
+    fmt = FORMATS[name]
+    message = OUTCOMES["clean"]
+    if expressible(fmt, message, TOOLS) is not None:
+        pytest.skip("the format has no calls")
+    raw = render(fmt, message)
+    expected = OutputParser.from_format(fmt).parse(raw, tools=TOOLS, seed=1)
+    for label in (
+        "unknown_tools=drop",
+        "malformed_arguments=content",
+        "repair=schema",
+        "strict",
+        "parallel_calls=first",
+    ):
+        parsed = OutputParser.from_format(fmt, policy=POLICIES[label]).parse(raw, tools=TOOLS, seed=1)
+        assert parsed == expected, label
+
+
+def hermes(**settings: Any) -> OutputParser:
+    return OutputParser.named("hermes", reasoning="qwen3", policy=Policy(**settings))
+
+
+def summary(parsed: ParsedOutput) -> tuple[str | None, str | None, list[tuple[str, str, str]]]:
+    calls = [(c.function.name, c.function.arguments, c.status) for c in parsed.tool_calls]
+    return parsed.reasoning_content, parsed.content, calls
+
+
+UNKNOWN = '<tool_call>\n{"name": "nobody", "arguments": {"x": 1}}\n</tool_call>'
+KNOWN = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("forward", (None, None, [("nobody", '{"x": 1}', "unknown_tool"), ("get_weather", '{"city": "Paris"}', "ok")])),
+        ("content", (None, UNKNOWN, [("get_weather", '{"city": "Paris"}', "ok")])),
+        ("drop", (None, None, [("get_weather", '{"city": "Paris"}', "ok")])),
+    ],
+)
+def test_unknown_tools(setting: str, expected: Any) -> None:
+    """sglang#12226 forwards, vllm#37790 rejects: both are right for somebody."""
+    parsed = hermes(unknown_tools=setting).parse(UNKNOWN + "\n" + KNOWN, tools=TOOLS)
+    assert summary(parsed) == expected
+    assert [d.code for d in parsed.diagnostics] == (["dropped_call"] if setting == "drop" else [])
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("recover", ("Hm.", None, [("get_weather", '{"city": "Paris"}', "ok")])),
+        ("immediately", ("Hm.", None, [("get_weather", '{"city": "Paris"}', "ok")])),
+        ("never", ("Hm.\n" + KNOWN, None, [])),
+    ],
+)
+def test_drafts(setting: str, expected: Any) -> None:
+    assert summary(hermes(drafts=setting).parse("<think>Hm.\n" + KNOWN, tools=TOOLS)) == expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "reason", "expected"),
+    [
+        ("reasoning", "stop", ("The answer is 4.", None, [])),
+        ("content", "stop", (None, "The answer is 4.", [])),
+        ("content", "length", ("The answer is 4.", None, [])),
+    ],
+)
+def test_unclosed_reasoning(setting: str, reason: str, expected: Any) -> None:
+    """antirez/ds4#1087: 9 of 100 answers were emptied."""
+    parsed = hermes(unclosed_reasoning=setting).parse("<think>The answer is 4.", finish_reason=reason)
+    assert summary(parsed) == expected
+
+
+BROKEN = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": "3",}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [("get_weather", '{"city": "Paris", "days": "3",}', "invalid_json")]),
+        ({"repair": "syntax"}, [("get_weather", '{"city": "Paris", "days": "3"}', "invalid_arguments")]),
+        ({"malformed_arguments": "repaired"}, [("get_weather", '{"city": "Paris", "days": "3"}', "invalid_arguments")]),
+        ({"repair": "schema"}, [("get_weather", '{"city": "Paris", "days": 3}', "repaired")]),
+        ({"strict": True}, []),
+        ({"strict": True, "repair": "schema"}, [("get_weather", '{"city": "Paris", "days": 3}', "repaired")]),
+    ],
+)
+def test_repair(settings: dict[str, Any], expected: Any) -> None:
+    parsed = hermes(**settings).parse(BROKEN, tools=TOOLS)
+    assert summary(parsed) == (None, None, expected)
+
+
+def test_what_was_repaired_is_said() -> None:
+    parsed = hermes(repair="schema").parse(BROKEN, tools=TOOLS)
+    assert parsed.tool_calls[0].repairs == ["removed_commas", "coerced_string"]
+
+
+def test_malformed_arguments_as_content() -> None:
+    parsed = hermes(malformed_arguments="content").parse("Look: " + BROKEN, tools=TOOLS)
+    assert summary(parsed) == (None, "Look: " + BROKEN, [])
+    assert parsed.finish_reason == "stop"
+
+
+@pytest.mark.parametrize(("setting", "expected"), [("keep", "Look:\nDone. "), ("drop", "Look:")])
+def test_text_after_calls(setting: str, expected: str) -> None:
+    parsed = hermes(text_after_calls=setting).parse("Look: " + KNOWN + "\nDone. ", tools=TOOLS)
+    assert parsed.content == expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "tail", "expected"),
+    [
+        ("length", "", "length"),
+        ("tool_calls", "", "tool_calls"),
+        ("tool_calls", '<tool_call>{"name": "get', "tool_calls"),
+    ],
+)
+def test_length_with_calls(setting: str, tail: str, expected: str) -> None:
+    parsed = hermes(length_with_calls=setting).parse(KNOWN + tail, tools=TOOLS, finish_reason="length")
+    assert parsed.finish_reason == expected
+
+
+def test_a_call_that_was_cut_never_becomes_tool_calls() -> None:
+    """vllm#58228: 25 of 3,600 outputs hid that they were cut."""
+    parsed = hermes(length_with_calls="tool_calls").parse(KNOWN[:-30], tools=TOOLS, finish_reason="length")
+    assert (parsed.finish_reason, parsed.tool_calls[0].status) == ("length", "incomplete")
+
+
+@pytest.mark.parametrize(("setting", "expected"), [("keep", "\n Hi \n"), ("trim", "Hi")])
+def test_outer_white_space(setting: str, expected: str) -> None:
+    assert hermes(outer_white_space=setting).parse("\n Hi \n").content == expected
+
+
+@pytest.mark.parametrize(
+    ("setting", "names", "content"),
+    [
+        ("all", ["get_weather", "get_weather"], None),
+        ("first", ["get_weather"], None),
+        ("first_rest_as_content", ["get_weather"], "\n" + KNOWN),
+    ],
+)
+def test_parallel_calls(setting: str, names: list[str], content: str | None) -> None:
+    """vllm#9451, sglang#9696."""
+    parsed = hermes(parallel_calls=setting).parse(KNOWN + "\n" + KNOWN, tools=TOOLS)
+    assert ([c.function.name for c in parsed.tool_calls], parsed.content) == (names, content)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("reasoning", {"role": "assistant", "content": "b", "reasoning": "a"}),
+        ("reasoning_content", {"role": "assistant", "content": "b", "reasoning_content": "a"}),
+        ("both", {"role": "assistant", "content": "b", "reasoning": "a", "reasoning_content": "a"}),
+        ("inline", {"role": "assistant", "content": "<think>\na\n</think>\n\nb"}),
+    ],
+)
+def test_reasoning_field(setting: str, message: dict[str, str]) -> None:
+    """vllm#50624: 299 of 310 chunks were silently None for old clients."""
+    parser = hermes(reasoning_field=setting)
+    assert parser.parse("<think>a</think>b").message(reasoning_field=setting) == message
+    stream = parser.stream()
+    dumps = [stream.dump(d) for x in "<think>a</think>b" for d in stream.feed(x)] + [
+        stream.dump(d) for d in stream.finish()
+    ]
+    keys = set(message) - {"role"}
+    assert {k for d in dumps for k in d} == keys
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, False),
+        ({"UNTEMPLATE_STRICT_TOOL_CALL": "1"}, True),
+        ({"VLLM_RS_STRICT_TOOL_CALL": "true"}, True),
+        ({"UNTEMPLATE_STRICT_TOOL_CALL": "0", "VLLM_RS_STRICT_TOOL_CALL": "1"}, False),
+        ({"UNTEMPLATE_STRICT_TOOL_CALL": "False"}, False),
+    ],
+)
+def test_strict_from_the_environment(environment: dict[str, str], expected: bool) -> None:
+    assert strict_from_environment(environment) is expected
+
+
+def test_a_bad_environment_is_an_error_at_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNTEMPLATE_STRICT_TOOL_CALL", "yes")
+    with pytest.raises(ValueError, match="STRICT") as error:
+        OutputParser.named("hermes")
+    assert str(error.value) == "UNTEMPLATE_STRICT_TOOL_CALL: 'yes' is not one of: 1, true, 0, false"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"drafts": "maybe"}, "policy drafts: 'maybe' is not one of: 'recover', 'immediately', 'never'"),
+        ({"strict": "yes"}, "policy strict: 'yes' is not one of: True, False, None"),
+        ({"max_held": 0}, "policy max_held: 0 is not a positive number of characters"),
+        ({"reasoning_format": "x"}, "policy reasoning_format: 'x' is not one of: 'auto', 'none', 'deepseek'"),
+        (
+            {"draft": "never"},
+            "policy draft: there is none; there are: " + ", ".join(sorted(f.name for f in fields(Policy))),
+        ),
+    ],
+)
+def test_bad_settings(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match="policy") as error:
+        Policy.from_mapping(settings)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("word", "field"), [("auto", "reasoning"), ("none", "inline"), ("deepseek", "reasoning_content")]
+)
+def test_reasoning_format_is_llama_cpps_word(word: str, field: str) -> None:
+    assert Policy.from_mapping({"reasoning_format": word}).reasoning_field == field
+
+
+def test_strict_needs_the_extra_for_what_is_not_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"x": {"pattern": "a+"}}}}}]
+    with pytest.raises(ValueError, match="validate") as error:
+        hermes(strict=True).stream(tools=tools)
+    assert str(error.value) == "tools[0].parameters: 'pattern' needs the extra untemplate[validate]"
