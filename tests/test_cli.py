@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from untemplate import OutputParser, __version__, cli
+from untemplate.cli import common
+from untemplate.cli.formats import evidence_word
 from untemplate.format import Format, Marker, Reasoning
 from untemplate.formats import entries, lookup, named, names
 from untemplate.stream import merge_deltas
@@ -202,7 +204,7 @@ def test_a_line_is_flushed_before_more_is_read(run: Run, monkeypatch: pytest.Mon
         def flush(self) -> None:
             log.append("flush")
 
-    monkeypatch.setattr(cli, "_stdin", lambda: Stdin())
+    monkeypatch.setattr(common, "stdin", lambda: Stdin())
     monkeypatch.setattr(sys, "stdout", Stdout())
     assert cli.main(["parse", "--format", "passthrough", "--stream"]) == 0
     first, second = '{"content":"word"}\n', '{"content":" word"}\n'
@@ -214,13 +216,15 @@ def test_everything_on_one_line(run: Run):
     code, out, err = run("parse", "--format", "kimi_k2", "--json", "--finish-reason", "length", stdin="Hi")
     assert (code, err) == (0, "")
     assert out == (
-        '{"message":{"role":"assistant","content":"Hi"},"finish_reason":"length","statuses":[],"diagnostics":[]}\n'
+        '{"message":{"role":"assistant","content":"Hi"},"finish_reason":"length","statuses":[],"repairs":[],'
+        '"diagnostics":[]}\n'
     )
     _, out, _ = run(*QWEN, "--json", "--finish-reason", "length", stdin=cut)
     assert out.count("\n") == 1
     everything = json.loads(out)
     assert everything["message"]["tool_calls"][0]["function"] == {"name": "f", "arguments": '{"a": 1'}
     assert (everything["finish_reason"], everything["statuses"]) == ("length", ["incomplete"])
+    assert everything["repairs"] == [[]]
 
 
 def test_everything_with_spans(run: Run):
@@ -468,7 +472,7 @@ def test_an_error_in_colour(run: Run, monkeypatch: pytest.MonkeyPatch):
     ("arguments", "problem"),
     [
         ([], "untemplate: error: the following arguments are required: COMMAND"),
-        (["parse"], "untemplate parse: error: the following arguments are required: --format"),
+        (["parse"], "untemplate: error: parse needs one of: --format, --template, --model, --enforce-parser"),
         (
             ["parse", "--format", "hermes", "--split", "0"],
             "untemplate parse: error: argument --split: '0' is not a positive number of characters",
@@ -481,7 +485,7 @@ def test_an_error_in_colour(run: Run, monkeypatch: pytest.MonkeyPatch):
             ["parse", "--format", "hermes", "--stream", "--explain"],
             "untemplate parse: error: argument --explain: not allowed with argument --stream",
         ),
-        (["parse", "--form", "hermes"], "untemplate parse: error: the following arguments are required: --format"),
+        (["parse", "--form", "hermes"], "untemplate: error: unrecognized arguments: --form"),
     ],
 )
 def test_arguments_that_are_none(run: Run, arguments: list[str], problem: str):
@@ -579,10 +583,10 @@ def test_an_unknown_format(run: Run):
 
 
 def test_what_an_entry_rests_on():
-    assert cli.evidence_word(lookup("tool", "hermes")) == "template"
-    assert cli.evidence_word(lookup("tool", "pythonic")) == "outputs"
-    assert cli.evidence_word(lookup("tool", "plamo3")) == "cited"
-    assert cli.evidence_word(lookup("tool", "smollm3")) == "none"
+    assert evidence_word(lookup("tool", "hermes")) == "template"
+    assert evidence_word(lookup("tool", "pythonic")) == "outputs"
+    assert evidence_word(lookup("tool", "plamo3")) == "cited"
+    assert evidence_word(lookup("tool", "smollm3")) == "none"
 
 
 # -- as a program -------------------------------------------------------------------------------------------------
@@ -644,7 +648,9 @@ def test_help_loads_no_parser():
             print(sorted(m for m in sys.modules if "untemplate" in m or m in ("msgspec", "jinja2")))
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines()[-1] == "['untemplate', 'untemplate.cli', 'untemplate.terminal']"
+    assert done.stdout.splitlines()[-1] == (
+        "['untemplate', 'untemplate.cli', 'untemplate.cli.common', 'untemplate.terminal']"
+    )
 
 
 def test_a_reader_that_leaves():

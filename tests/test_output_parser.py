@@ -163,3 +163,84 @@ class TestMisuse:
     def test_a_tool_without_a_name(self, parser: OutputParser) -> None:
         with pytest.raises(ValueError, match=r"^tools\[1\]: has no name$"):
             parser.parse("", tools=[*TOOLS, {"type": "function", "function": {}}])
+
+
+class Tokenizer:
+    """Markers that are one token each, and words."""
+
+    VOCAB = {"<think>": 0, "</think>": 1, "<tool_call>": 2, "</tool_call>": 3, "<|im_end|>": 4, "word": 5}
+
+    def get_vocab(self) -> dict[str, int]:
+        return self.VOCAB
+
+
+class TestTokenIds:
+    @pytest.fixture
+    def parser(self) -> OutputParser:
+        return OutputParser.named("hermes", reasoning="qwen3", tokenizer=Tokenizer())
+
+    def test_a_marker_that_was_only_spelled_is_text(self, parser: OutputParser) -> None:
+        """Text from users and tools holds markers too; only the model writes their ids."""
+        stream = parser.stream(prompt="<|im_start|>assistant\n<think>\n", collect=True)
+        stream.feed("about </think> tags ", [5])
+        stream.feed("</think>", [1])
+        stream.feed("see <tool_call> there", [5])
+        stream.finish()
+        assert stream.result().message() == {
+            "role": "assistant",
+            "content": "see <tool_call> there",
+            "reasoning": "about </think> tags",
+        }
+
+    def test_text_may_lag_behind_its_ids(self, parser: OutputParser) -> None:
+        stream = parser.stream(collect=True)
+        for text, ids in (("", [0]), ("<thi", [5, 5]), ("nk>word", [1]), ("word</th", [5]), ("ink>w", []), ("ord", [])):
+            stream.feed(text, ids)
+        stream.finish()
+        assert stream.result().message() == {"role": "assistant", "content": "word", "reasoning": "wordword"}
+
+    def test_ids_may_begin_late_and_pause(self, parser: OutputParser) -> None:
+        stream = parser.stream(prompt="<|im_start|>assistant\n<think>\nI'm", prefill="I'm", collect=True)
+        for text, ids in ((" thinking", []), ("</think>", [1]), ("Yes ", []), ("</think>", [5]), (" it is", [])):
+            stream.feed(text, ids)
+        stream.finish()
+        assert stream.result().message() == {
+            "role": "assistant",
+            "content": "Yes </think> it is",
+            "reasoning": "I'm thinking",
+        }
+
+    def test_spelled_markers_can_be_markers(self) -> None:
+        parser = OutputParser.named(
+            "hermes", reasoning="qwen3", tokenizer=Tokenizer(), policy=Policy(spelled_markers="marker")
+        )
+        assert parser.parse("<think>a</think>b", token_ids=[5]).message()["content"] == "b"
+
+    def test_stripped_markers_come_by_id(self) -> None:
+        parser = OutputParser.named("hermes", reasoning="qwen3", tokenizer=Tokenizer(), special_text="stripped")
+        stream = parser.stream(collect=True)
+        for text, ids in (
+            ("", [0]),
+            ("word", [5]),
+            ("", [1]),
+            ("Look", [5]),
+            ('{"name": "f", ', [2, 5]),
+            ('"arguments": {}}', [5, 3, 4]),
+        ):
+            stream.feed(text, ids)
+        stream.finish()
+        parsed = stream.result()
+        assert (parsed.reasoning_content, parsed.content) == ("word", "Look")
+        assert [(c.function.name, c.function.arguments) for c in parsed.tool_calls] == [("f", "{}")]
+
+    def test_the_prompt_may_be_ids(self, parser: OutputParser) -> None:
+        parsed = parser.parse("hm</think>Yes", prompt_token_ids=[5, 4, 5, 0])
+        assert parsed.message() == {"role": "assistant", "content": "Yes", "reasoning": "hm"}
+
+    def test_what_cannot_be_told_apart_is_reported(self) -> None:
+        """One id, two literals, one delta, and a vocabulary that does not know the other tokens."""
+        parser = OutputParser.named("hermes", reasoning="qwen3", tokenizer=Tokenizer())
+        stream = parser.stream(prompt="<|im_start|>assistant\n<think>\n", collect=True)
+        stream.feed("a</think>b</think>c", [99, 1, 99])
+        stream.finish()
+        assert [d.code for d in stream.result().diagnostics] == ["stray_close", "ambiguous_marker"]

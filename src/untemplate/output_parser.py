@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .engine.coercion import ToolSet
@@ -263,6 +264,18 @@ class OutputParser:
         stream.feed(model_output, token_ids)
         stream.finish(finish_reason)
         return stream.result()
+
+    def parse_complete_with_fallback(
+        self, model_output: str, request: Any = None, finish_reason: str | None = "stop", **context: Any
+    ) -> ParsedOutput:
+        """Spec 5's way to parse a whole output: as :meth:`parse`, but a tool region that fails (it was cut, or its
+        arguments are no JSON object, mended as far as the policy allows) is content, markup included. Never fails.
+        """
+        policy: Policy = context.pop("policy", None) or self._policy
+        if policy.malformed_arguments == "repaired" and policy.repair == "none":
+            policy = replace(policy, repair="syntax")
+        policy = replace(policy, malformed_arguments="content")
+        return self.parse(model_output, request, finish_reason, policy=policy, **context)
 
     # -- streamed ------------------------------------------------------------------------------------------------
 

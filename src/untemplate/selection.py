@@ -267,6 +267,36 @@ def _model_type(folder: Path | None) -> str | None:
 # -- What the catalogue suggests ----------------------------------------------------------------------------------
 
 _SEPARATORS: Final = re.compile(r"[^a-z0-9]+")
+# Model types (``config.json``) that no entry has for a name, and the entries that their models usually write. An id
+# that matches an entry is believed before them: Qwen3-Coder is of type ``qwen3_moe``, too.
+_TYPES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "tool": {
+        "mistral3": ("mistral",),
+        "mixtral": ("mistral",),
+        "qwen2": ("hermes",),
+        "qwen2_moe": ("hermes",),
+        "qwen3": ("hermes",),
+        "qwen3_moe": ("hermes",),
+        "qwen3_next": ("hermes",),
+        "qwen3_5": ("qwen3_coder",),
+        "qwen3_5_moe": ("qwen3_coder",),
+        "mllama": ("llama3_json",),
+        "llama4": ("llama4_json", "llama4_pythonic"),
+        "gemma3_text": ("pythonic",),
+        "glm4_moe": ("glm45",),
+        "glm4_moe_lite": ("glm47",),
+        "step3_vl": ("step3",),
+        "kimi_k25": ("kimi_k2",),
+    },
+    "reasoning": {
+        "qwen3_moe": ("qwen3",),
+        "qwen3_5": ("qwen3",),
+        "qwen3_5_moe": ("qwen3",),
+        "glm4_moe": ("glm45",),
+        "glm4_moe_lite": ("glm47",),
+        "step3_vl": ("step3",),
+    },
+}
 
 
 def suggested(model: str | os.PathLike[str] | None, model_type: str | None) -> Iterator[tuple[str, Format, str]]:
@@ -307,7 +337,9 @@ def _ranked(kind: str, model: str | os.PathLike[str] | None, model_type: str | N
         best = max(((_specific(identifier, p), p) for p in entry.models), default=(0, ""))
         if best[0]:
             found.append((best[0] + 100, entry, f"{identifier} matches {best[1]}"))
-        elif model_type and _same_word(model_type, (entry.name, *entry.aliases)):
+        elif model_type and (
+            _same_word(model_type, (entry.name, *entry.aliases)) or entry.name in _TYPES[kind].get(model_type, ())
+        ):
             found.append((1, entry, f"model type {model_type}"))
     found.sort(key=lambda f: -f[0])
     return [(entry, why) for _, entry, why in found]

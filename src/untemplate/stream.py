@@ -119,12 +119,12 @@ class Stream:
         machine = self._machine
         if machine.finished:
             raise RuntimeError("feed() after finish(): a stream parses one output; open a new one with parser.stream()")
+        if not isinstance(text, str):
+            raise TypeError(f"feed() takes text, got {type(text).__name__}")
         scanner = self._scanner
         if scanner is not None:
             text = scanner.feed(text, token_ids)
             machine.checks = scanner.active and self._policy.spelled_markers == "text"
-        elif not isinstance(text, str):
-            raise TypeError(f"feed() takes text, got {type(text).__name__}")
         if text:
             machine.feed(text)
             if self._raw is not None:
@@ -157,6 +157,8 @@ class Stream:
     def begin(self, prefill: str) -> None:
         """Text of the message that stands in the prompt: parsed as the beginning of the output, told with the first
         delta."""
+        if self._scanner is not None:
+            self._scanner.feed(prefill, ())
         self._machine.feed(prefill)
         if self._raw is not None:
             self._raw.append(prefill)

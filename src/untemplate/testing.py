@@ -37,8 +37,6 @@ from .tokens import TokenTable
 
 __all__ = ["Case", "LawBroken", "PieceTokenizer", "case", "check", "fold"]
 
-_MANY: Final = 160
-"""Two-way cuts and prefixes of one output, unless every one is asked for."""
 _RANDOM_SPLITS: Final = 6
 _LAGS: Final = (1, 2, 3, 5, 8, 13, 20)
 """Characters that the text stays behind its ids."""
@@ -73,6 +71,7 @@ def check(
     tokenizer: Any = None,
     special_tokens: Sequence[str] | None = None,
     exhaustive: bool = False,
+    cuts: int = 160,
     roundtrip: bool = True,
 ) -> ParsedOutput:
     """Parses ``raw`` whole and holds the result against ``expected`` and against the laws.
@@ -91,6 +90,7 @@ def check(
             token ids; by default one that keeps special tokens whole and cuts everything else into small pieces.
         special_tokens: the markers that are one token (by default the Format's).
         exhaustive: every cut in two and every prefix, even of long outputs.
+        cuts: how many of each to try at most otherwise.
         roundtrip: whether to render the message again and parse that.
 
     Returns:
@@ -114,7 +114,7 @@ def check(
             "policy": policy,
         },
         finish_reason,
-        exhaustive,
+        None if exhaustive else cuts,
     )
     whole = subject.whole
     if expected is not None:
@@ -206,7 +206,7 @@ class _Subject:
         special_tokens: Sequence[str] | None,
         context: dict[str, Any],
         finish_reason: str,
-        exhaustive: bool,
+        cuts: int | None,
     ) -> None:
         if isinstance(format, OutputParser):
             if reasoning is not None or special_tokens is not None:
@@ -218,7 +218,8 @@ class _Subject:
         self.raw = raw
         self.context = {k: v for k, v in context.items() if v is not None and v != ""}
         self.finish_reason = finish_reason
-        self.exhaustive = exhaustive
+        self.exhaustive = cuts is None
+        self.cuts = cuts
         self.random = random.Random(zlib.crc32(raw.encode("utf-8", "surrogatepass")))
         self.whole = self.run([raw])
 
@@ -252,12 +253,13 @@ class _Subject:
 
     def places(self, size: int) -> Iterable[int]:
         """Where to cut: everywhere, or in a long output at the edges of what stands between letters and elsewhere."""
-        if self.exhaustive or size <= _MANY:
+        many = self.cuts
+        if many is None or size <= many:
             return range(1, size)
         edges = {m.start() for m in re.finditer(r"(?<=\W)|\W", self.raw) if 0 < m.start() < size}
         inner = set(range(1, size)) - edges
-        chosen = set(self.random.sample(sorted(edges), min(len(edges), _MANY * 3 // 4)))
-        chosen |= set(self.random.sample(sorted(inner), min(len(inner), _MANY - len(chosen))))
+        chosen = set(self.random.sample(sorted(edges), min(len(edges), many * 3 // 4)))
+        chosen |= set(self.random.sample(sorted(inner), min(len(inner), many - len(chosen))))
         return sorted(chosen)
 
     def fail(self, law: str, problem: str, chunks: Sequence[str] | None = None) -> LawBroken:

@@ -181,7 +181,5 @@ def generate(seed: int = 7, rounds: int = 3) -> list[Generated]:
             wrapped = (i + len(found)) % 5 == 0 and calls not in ("json_bare",) and reasoning != "split"
             name = f"{calls}-{reasoning}-{frame}{'-wrapped' if wrapped else ''}-{i}"
             source = template(frame, reasoning, pair, calls, wrapped)
-            found.append(
-                Generated(name, source, reasoning != "none", calls != "none", several, variant)
-            )
+            found.append(Generated(name, source, reasoning != "none", calls != "none", several, variant))
     return found

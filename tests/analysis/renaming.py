@@ -23,10 +23,12 @@ _TAG = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _KEPT = frozenset(
-    "assistant user system tool developer model content role function functions arguments tools messages true false "
-    "none null json string number boolean object array type properties".split()
+    (
+        *("assistant", "user", "system", "tool", "developer", "model", "content", "role", "function", "functions"),
+        *("arguments", "tools", "messages", "true", "false", "none", "null", "json", "string", "number", "boolean"),
+        *("object", "array", "type", "properties"),
+    )
 )
-
 
 _PIECE = re.compile(r"(\{#.*?#\})|(\{\{.*?\}\}|\{%.*?%\})", re.DOTALL)
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
@@ -104,10 +106,7 @@ def renamed(source: str, fmt: Format, seed: int) -> str:
 
     result = []
     for kind, text in tokens:
-        if kind == "data" or (kind == "string" and not re.fullmatch(r"['\"]\w+['\"]", text)):
-            result.append(change(text))
-        elif kind == "string" and text[1:-1] in new and text[1:-1].isupper():
-            result.append(change(text))
-        else:
-            result.append(text)
+        # A string of one word is a key of the interface, unless it shouts as markers do.
+        word = re.fullmatch(r"['\"]\w+['\"]", text) is not None and not (text[1:-1] in new and text[1:-1].isupper())
+        result.append(change(text) if kind == "data" or (kind == "string" and not word) else text)
     return "".join(result)

@@ -43,6 +43,9 @@ def test_a_second_look_is_the_same_object_and_a_third_comes_from_disk(folder: Pa
     assert again.certificate == first.certificate
     assert again.result == first.result
     assert again.log == first.log
+    assert [h.format for h in again.hypotheses] == [h.format for h in first.hypotheses]
+    assert (again.example_prompt, again.example_output) == (first.example_prompt, first.example_output)
+    assert "<go>" in again.example_output
 
 
 @pytest.mark.parametrize("broken", ["", "{", "[]", "null", '{"format": {}}', "\x00\xff"])

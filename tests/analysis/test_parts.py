@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (templates read better unbroken)
 """The pieces of the analysis, each on its own."""
 
 from __future__ import annotations

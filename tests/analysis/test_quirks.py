@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (templates read better unbroken)
 """What templates insist on is met by probing; what is no template, or a hostile one, is a clear error in time."""
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from untemplate.templates import ChatTemplate, TemplateError
 HEAD = "{%- for m in messages -%}"
 TURN = (
     "{%- if m.role == 'assistant' -%}<a>{{- m.content or '' -}}"
-    "{%- for c in m.tool_calls or [] -%}<go>{{- '{\"name\": \"' + c.function.name + '\", \"arguments\": ' -}}"
+    '{%- for c in m.tool_calls or [] -%}<go>{{- \'{"name": "\' + c.function.name + \'", "arguments": \' -}}'
     "ARGUMENTS{{- '}' -}}</go>{%- endfor -%}<e>"
     "{%- else -%}<{{ m.role }}>{{ m.content }}<e>{%- endif -%}{%- endfor -%}{%- if add_generation_prompt -%}<a>{%- endif -%}"
 )
@@ -46,8 +47,7 @@ QUIRKS = {
     + "{%- for c in m.tool_calls or [] -%}{%- if c.id|length != 9 -%}{{ raise_exception('id') }}{%- endif -%}{%- endfor -%}"
     + OBJECT,
     "a prompt that is always there": HEAD + OBJECT.replace("{%- if add_generation_prompt -%}<a>{%- endif -%}", "<a>"),
-    "tools behind the conversation": HEAD
-    + OBJECT.replace("{%- if add_gen", "<system>Write JSON.<e>{%- if add_gen"),
+    "tools behind the conversation": HEAD + OBJECT.replace("{%- if add_gen", "<system>Write JSON.<e>{%- if add_gen"),
 }
 
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_expressed_is_no_failure() -> None:
 
 
 def test_one_that_always_raises() -> None:
-    with pytest.raises(AnalysisError, match="renders no conversation: .*never"):
+    with pytest.raises(AnalysisError, match=r"renders no conversation: .*never"):
         analysed("{{ raise_exception('never') }}")
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (templates read better unbroken)
 """Which Format for which model: the order of DESIGN section 6, and the evidence."""
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from untemplate.selection import select, suggested
 
 HERMES = (
     "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + (m.content or '') -}}"
-    "{%- for c in m.tool_calls or [] -%}{{- '\\n<tool_call>\\n{\"name\": \"' + c.function.name + '\", \"arguments\": ' -}}"
+    '{%- for c in m.tool_calls or [] -%}{{- \'\\n<tool_call>\\n{"name": "\' + c.function.name + \'", "arguments": \' -}}'
     "{{- c.function.arguments|tojson + '}\\n</tool_call>' -}}{%- endfor -%}{{- '<|im_end|>\\n' -}}{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}"
 )
@@ -38,7 +39,9 @@ def test_an_enforced_name_wins() -> None:
 
 
 def test_a_wrong_enforced_name_lists_the_valid_ones() -> None:
-    with pytest.raises(UnknownFormatError, match=r"unknown format 'mistrall'; did you mean 'mistral'.*valid names: .*passthrough"):
+    with pytest.raises(
+        UnknownFormatError, match=r"unknown format 'mistrall'; did you mean 'mistral'.*valid names: .*passthrough"
+    ):
         select("Qwen/Qwen3-8B", enforce="mistrall")
 
 

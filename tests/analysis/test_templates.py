@@ -85,7 +85,9 @@ def test_renaming_renames() -> None:
     source = "{%- for m in messages -%}<|turn|>{{ m.role }}\n{{ m.content }}<|stop|>{%- endfor -%}<|turn|>assistant\n"
     analysis = analyze_template(ChatTemplate(source))
     other = renamed(source, analysis.format, seed=1)
-    assert "turn" not in other and "stop" not in other and "assistant" in other
+    assert "turn" not in other
+    assert "stop" not in other
+    assert "assistant" in other
     assert rebracketed("{{ '<a>' if 1 < 2 else 3 > 2 }}<b>") == "{{ '⟦a⟧' if 1 < 2 else 3 > 2 }}⟦b⟧"
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 from .analyze import Analysis, AnalysisError, Prepared, prepare
 from .cache import analyze
 from .certify import Certificate, StoredOutcome
-from .result import AnalysisResult, MarkerRegistry
+from .result import AnalysisResult, Hypothesis, MarkerRegistry
 
 __all__ = [
     "Analysis",
     "AnalysisError",
     "AnalysisResult",
     "Certificate",
+    "Hypothesis",
     "MarkerRegistry",
     "Prepared",
     "StoredOutcome",

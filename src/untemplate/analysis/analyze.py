@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..format import Format
@@ -21,7 +21,7 @@ from .checks import Check, checks_of
 from .content import content_guesses
 from .probes import ASKED, NAMES, Prober, Style, Template
 from .reasoning import ReasoningEvidence, dropping_literals, find_reasoning, reasoning_guesses
-from .result import AnalysisResult, ContentGuess, ReasoningGuess, ToolsGuess, describe
+from .result import AnalysisResult, ContentGuess, Hypothesis, ReasoningGuess, ToolsGuess, describe
 from .tools import CallEvidence, find_calls, tools_guesses
 from .turns import Frame, find_frame
 
@@ -39,7 +39,7 @@ class Analysis:
     format: Format
     certificate: Certificate
     result: AnalysisResult
-    hypotheses: tuple[Candidate, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
     """All that were measured at the end, the best first."""
     log: tuple[str, ...] = ()
     """Every comparison, in order."""
@@ -47,7 +47,9 @@ class Analysis:
     seconds: float = 0.0
     from_cache: bool = False
     template_sha256: str = ""
-    notes: tuple[str, ...] = field(default=())
+    example_prompt: str = ""
+    """The end of a prompt, and an output that came back, with as much in it as the template can write."""
+    example_output: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON values, for ``explain --json``."""
@@ -55,9 +57,8 @@ class Analysis:
             "format": json.loads(self.format.to_json(indent=None)),
             "certificate": self.certificate.to_dict(),
             "result": self.result.to_dict(),
-            "hypotheses": [
-                {"score": round(c.score, 4), "variant": c.variant, "sources": list(c.sources)} for c in self.hypotheses
-            ],
+            "hypotheses": [h.to_dict() for h in self.hypotheses],
+            "example": {"prompt": self.example_prompt, "output": self.example_output},
             "log": list(self.log),
             "renders": self.renders,
             "seconds": round(self.seconds, 4),
@@ -138,12 +139,24 @@ def analyze_template(template: Template, prepared: Prepared | None = None) -> An
         fmt,
         certificate,
         result,
-        tuple(ranked[:8]),
+        tuple(Hypothesis(c.format, c.score, c.variant, c.sources) for c in ranked[:8]),
         tuple(ready.frame.log),
         ready.prober.renders,
         ready.seconds + time.perf_counter() - began,
         template_sha256=template.sha256,
+        **_example(ready, certificate),
     )
+
+
+def _example(ready: Prepared, certificate: Certificate) -> dict[str, str]:
+    """The check that shows most, of those that passed."""
+    wrong = {f.check for f in certificate.failed}
+    shown = [c for c in ready.checks if c.name not in wrong and c.kind not in ("prompt", "awkward_strings")]
+    if not shown:
+        return {}
+    best = max(shown, key=lambda c: (bool(c.reasoning) + bool(c.content) + bool(c.calls), -len(c.output)))
+    at = best.prompt.rfind(ready.frame.header) if ready.frame.header else -1
+    return {"example_prompt": best.prompt[max(at, 0) :], "example_output": best.output}
 
 
 def _candidates(ready: Prepared) -> list[Candidate]:

@@ -21,7 +21,7 @@ from ..format import Format, FormatError
 from .analyze import Analysis, Prepared, analyze_template
 from .certify import Certificate, StoredOutcome
 from .probes import Template
-from .result import AnalysisResult, MarkerRegistry
+from .result import AnalysisResult, Hypothesis, MarkerRegistry
 
 __all__ = ["CACHE_VERSION", "analyze", "cache_folder", "clear_memory"]
 
@@ -153,4 +153,12 @@ def _restored(data: dict[str, Any], key: str) -> Analysis:
         seconds=float(data["seconds"]),
         from_cache=True,
         template_sha256=key,
+        hypotheses=tuple(
+            Hypothesis(
+                Format.from_json(json.dumps(h["format"])), float(h["score"]), str(h["variant"]), tuple(h["sources"])
+            )
+            for h in data["hypotheses"]
+        ),
+        example_prompt=str(data["example"]["prompt"]),
+        example_output=str(data["example"]["output"]),
     )

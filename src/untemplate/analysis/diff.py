@@ -78,15 +78,17 @@ def _shared(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def strip_front(text: str, pieces: Iterable[str | None]) -> str:
-    """``text`` without the markers that it begins with, white space aside, each at most once and in any order."""
-    left = [p.strip() for p in pieces if p and p.strip()]
+    """``text`` without the markers that it begins with, each at most once and in any order. White space around them
+    does not matter; what a marker itself ends with goes with it."""
+    left = [p for p in pieces if p and p.strip()]
     changed = True
     while changed:
         changed = False
         bare = text.lstrip()
         for piece in left:
-            if bare.startswith(piece):
-                text = bare[len(piece) :]
+            if bare.startswith(piece.strip()):
+                text = bare[len(piece.strip()) :]
+                text = text[len(trail(piece)) :] if text.startswith(trail(piece)) else text
                 left.remove(piece)
                 changed = True
                 break

@@ -130,7 +130,12 @@ def _from_presence(
     opens: list[str | None] = [before]
     if not before.strip():
         opens = [*(t for t in dict.fromkeys((turn.tail, frame.tail)) if t.strip()), None]
-    closes = [c for o, c in pairs if o.strip() == before.strip() and behind.strip().startswith(c.strip())]
+    closes = []
+    for opened, closed in pairs:
+        if opened.strip() == before.strip() and behind.strip().startswith(closed.strip()):
+            # The pair says where the close ends, the turn how it is written.
+            stop = behind.index(closed.strip()) + len(closed.strip())
+            closes.append(behind[:stop] + diff.lead(behind[stop:]))
     plain = evidence.plain
     front = None
     if plain is not None and follower in plain.text:

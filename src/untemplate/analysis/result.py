@@ -8,6 +8,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ __all__ = [
     "AnalysisResult",
     "ChannelsGuess",
     "ContentGuess",
+    "Hypothesis",
     "MarkerRegistry",
     "ReasoningGuess",
     "ToolsGuess",
@@ -97,6 +99,26 @@ class ChannelsGuess:
     header: str
     variant: str
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """One Format that was measured."""
+
+    format: Format
+    score: float
+    variant: str
+    sources: tuple[str, ...]
+    """Which comparisons it comes from."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON values."""
+        return {
+            "score": round(self.score, 4),
+            "variant": self.variant,
+            "sources": list(self.sources),
+            "format": json.loads(self.format.to_json(indent=None)),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

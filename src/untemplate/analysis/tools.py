@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ..format import Format, FormatError, JsonBody, Marker, NamedBody, TaggedArguments, Tools
+from ..format import Format, FormatError, JsonArguments, JsonBody, Marker, NamedBody, TaggedArguments, Tools
 from . import diff
 from .arguments import ArgumentsGuess, arguments_guesses
 from .probes import CONTENT, IDS, KEYS, NAMES, VALUES, Call, Message, Style
@@ -53,6 +53,8 @@ class CallEvidence:
     """A turn with a call of one argument."""
     with_content: str | None = None
     """A turn of content and a call."""
+    short_ids: bool = False
+    """Whether ids must be nine letters and digits."""
 
     @property
     def front(self) -> str:
@@ -99,6 +101,7 @@ def find_calls(frame: Frame) -> CallEvidence | None:
     evidence.single = turn_of(replace(ONE, arguments={KEYS[0]: VALUES[0]}))
     both = turn_of(ONE, content=CONTENT)
     evidence.with_content = both if both is not None and -1 < both.find(CONTENT) < both.find(NAMES[0]) else None
+    evidence.short_ids = turn_of(replace(ONE, id=f"call_{IDS[0]}")) is None
     frame.log.append(f"T1 calls: {style}, {text!r}")
     frame.log.append(f"T2 two calls: {evidence.two!r}")
     return evidence
@@ -151,7 +154,7 @@ def _json_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None,
     body = _json_body(span.value, None if second is None else second.value)
     if body is None:
         return
-    ids = "{index}" if body.id_key and _is_index(span.value, body.id_key) else "random"
+    ids = "{index}" if body.id_key and _is_index(span.value, body.id_key) else _made_ids(evidence)
     before = _clean_front(text[: span.start], known)
     behind = text[span.end :]
     if evidence.two is not None and second is not None and between is not None:
@@ -192,6 +195,10 @@ def _json_body(value: Any, second: Any) -> JsonBody | None:
     )
 
 
+def _made_ids(evidence: CallEvidence) -> str:
+    return "alphanumeric9" if evidence.short_ids else "random"
+
+
 def _is_index(value: dict[str, Any], key: str) -> bool:
     return str(value.get(key)).isdigit()
 
@@ -222,7 +229,7 @@ def _named_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None
             escape=name.escape,
             index_base=name.index_base,
         )
-        ids = name.pattern if "{index}" in name.pattern and '"' not in name.pattern else "random"
+        ids = name.pattern if "{index}" in name.pattern and '"' not in name.pattern else _made_ids(evidence)
         for tools, ends in _around(frame, _Frame(before, between, behind), body):
             yield ToolsGuess(tools, ids, _variant(tools, arguments), arguments.source, ends)
 
@@ -397,6 +404,8 @@ def _calls(
         if len(opens) > 1:
             name_open, call_open = marker(opens[-1]), "".join(opens[:-1])
         arguments_close = None
+        if len(closes) == 1 and isinstance(body.arguments, JsonArguments):
+            closes = _fence_and_tag(call_close)
         if len(closes) > 1:
             arguments_close, call_close = marker("".join(closes[:-1])), closes[-1]
         if name_open is not None and arguments_close is None and isinstance(body.arguments, TaggedArguments):
@@ -410,6 +419,15 @@ def _calls(
         separator=marker(separator),
         body=body,
     )
+
+
+def _fence_and_tag(text: str) -> list[str]:
+    """``\\n```</call>`` in two: what closes the arguments, and the tag that closes the call."""
+    found = diff.tokens(text.rstrip())
+    ahead = "".join(found[:-1])
+    if not found or not diff.is_tag(found[-1]) or not ahead.strip() or ahead[-1].isalnum() or ahead[-1] in "\"'=":
+        return [text]
+    return [ahead, found[-1] + diff.trail(text)]
 
 
 def _visible(text: str) -> Marker | None:

@@ -155,7 +155,10 @@ def find_frame(prober: Prober, prompt: str) -> Frame:
         frame.trailer = trailer if trailer and rest.endswith(trailer) else ""
     _clean_end(frame, last)
     frame.tails = _tails(frame, {(): after_prompt, **switched})
-    frame.starts = _other_starts(frame)
+    frame.starts, result_front = _behind_results(frame)
+    if not frame.end.strip() and not frame.ends:
+        # Nothing ends a turn but the next one: models write its first mark.
+        frame.ends = tuple(dict.fromkeys(t for t in (_first_tag(frame.user_start), _first_tag(result_front)) if t))
     frame.log.append(f"header {frame.header!r}, end {frame.end!r}, prompt tails {list(frame.tails.values())!r}")
     return frame
 
@@ -293,24 +296,39 @@ def _behind(text: str, header: str) -> str | None:
     return None if at < 0 else text[at + len(header) :]
 
 
-def _other_starts(frame: Frame) -> tuple[str, ...]:
-    """What a prompt ends with behind tool results, if that is not the header."""
+def _first_tag(text: str) -> str:
+    """The tag that ``text`` begins with, if it does."""
+    found = diff.tokens(text.lstrip())
+    return found[0] if found and diff.is_tag(found[0]) else ""
+
+
+def _behind_results(frame: Frame) -> tuple[tuple[str, ...], str]:
+    """What a prompt ends with behind tool results, if that is not the header; and what stands before them."""
     prober = frame.prober
     for arguments in ("object", "text"):
         for no_content in ("null", "empty"):
             style = Style(arguments=arguments, no_content=no_content)
-            call = Message(calls=(Call(NAMES[0], {KEYS[0]: VALUES[0]}),))
+            call = style.write(Message(calls=(Call(NAMES[0], {KEYS[0]: VALUES[0]}),)))
             result = {"role": "tool", "content": RESULT, "tool_call_id": IDS[0], "name": NAMES[0]}
-            prompt = prober.prompt([_USER, style.write(call), result], calls=True)
+            prompt = prober.prompt([_USER, call, result], calls=True)
             if prompt is None or RESULT not in prompt:
                 continue
+            front = _result_front(frame, call, prompt)
             rest = prompt[prompt.rfind(RESULT) + len(RESULT) :]
             if frame.header and frame.header.strip() in rest:
-                return ()
+                return (), front
             for tail in sorted(frame.tails.values(), key=len, reverse=True):
                 if tail.strip() and rest.rstrip().endswith(tail.strip()):
                     rest = rest.rstrip()[: -len(tail.strip())]
                     break
             tags = [t for t in diff.tokens(rest) if diff.is_tag(t)]
-            return (tags[-1],) if tags else ()
-    return ()
+            return (tags[-1],) if tags else (), front
+    return (), ""
+
+
+def _result_front(frame: Frame, call: dict[str, Any], prompt: str) -> str:
+    """What a template writes between a call's turn and the result."""
+    prober = frame.prober
+    alone = prober.render([_USER, call], tools=prober.call_tools)
+    before = prompt[: prompt.rfind(RESULT)]
+    return before[len(alone) :] if alone is not None and before.startswith(alone) else ""

@@ -84,7 +84,7 @@ def policy_of(settings: Sequence[str]) -> Policy:
     try:
         return Policy.from_mapping(values)
     except ValueError as error:
-        raise UsageError(f"--policy: {error}") from None
+        raise UsageError(f"--{error}") from None  # "policy NAME: ..."
 
 
 def _typed(value: str, default: Any) -> Any:
@@ -148,14 +148,23 @@ def columns() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def field(label: str, text: str, colour: bool, *, indent: int = 2, size: int = 10, style: str = "") -> str:
+def field(
+    label: str,
+    text: str,
+    colour: bool,
+    *,
+    indent: int = 2,
+    size: int = 10,
+    style: str = "",
+    label_style: str = "faint",
+) -> str:
     """A label, and text behind it, which a terminal gets wrapped under itself."""
-    head = f"{'':{indent}}{label:<{size}}"
+    head = " " * indent + label + " " * (size - width(label))
     room = columns()
     body: list[Line] = [[(line, style)] for line in text.split("\n")]
     if room is not None:
         body = wrapped([(text, style)], max(room - len(head), 20))
-    lines = [painted([(head, "faint"), *body[0]], colour=colour)]
+    lines = [painted([(head, label_style), *body[0]], colour=colour)]
     lines += [" " * len(head) + painted(line, colour=colour) for line in body[1:]]
     return "\n".join(line.rstrip() for line in lines)
 

@@ -114,7 +114,9 @@ def _from_template(path: str, policy: Policy) -> OutputParser:
     certificate = parser.certificate
     if certificate is not None and not certificate.certified:
         failed = ", ".join(k for k, v in certificate.capabilities.items() if v == "failed")
-        common.note(f"warning: the format inferred from {path} is not certified ({failed}); untemplate explain shows why")
+        common.note(
+            f"warning: the format inferred from {path} is not certified ({failed}); untemplate explain shows why"
+        )
     return parser
 
 

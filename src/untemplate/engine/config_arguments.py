@@ -42,12 +42,12 @@ class ArgumentReader(Caller):
 
     Attributes:
         name: the name that was found in them.
-        stray: text behind their end.
     """
 
     def __init__(self, *, named: bool, as_json: bool) -> None:
         self.name: str = ""
-        self.stray: str = ""
+        self._stray: list[str] = []
+        self._spaces: list[str] = []
         self._named: bool = named
         self._as_json: bool = as_json
         self._cur: Cursor = Cursor()
@@ -76,6 +76,11 @@ class ArgumentReader(Caller):
         if closed and not self._wrote and (self._named or self.name):
             return "{}"
         return out
+
+    @property
+    def stray(self) -> str:
+        """Text behind their end, without the white space around it."""
+        return "".join(self._stray).strip(WS)
 
     def _take(self) -> str:
         out = "".join(self._out)
@@ -109,16 +114,17 @@ class ArgumentReader(Caller):
             self._phase = _AFTER if answer == DONE else _RAW
             return True
         rest = cur.text[cur.pos :]
+        cur.pos = len(cur.text)
         if phase == _RAW:
-            rest = rest.rstrip(WS)
-            if rest:
-                self.put(rest)
-                cur.pos += len(rest)
-        elif phase == _AFTER:
-            self.stray += rest if self.stray else rest.lstrip(WS)
-            cur.pos = len(cur.text)
-        else:
-            cur.pos = len(cur.text)
+            body = rest.rstrip(WS)
+            if body:
+                self._out += self._spaces
+                self._spaces = []
+                self.put(body)
+            if len(body) < len(rest):
+                self._spaces.append(rest[len(body) :])
+        elif phase == _AFTER and rest:
+            self._stray.append(rest)
         return False
 
     def _begin(self, c: str) -> int:

@@ -98,12 +98,17 @@ def _edge_without_calls(source: ParserState, transition: Transition) -> Edge | N
 
 
 @final
-class HeldCall:
-    """A call that nobody has taken yet: all of its text, its opener included."""
+class Piece:
+    """A stretch of the output."""
 
     def __init__(self, start: int) -> None:
         self.start: int = start
+        self.end: int = start
         self.parts: list[str] = []
+
+    def add(self, text: str) -> None:
+        self.parts.append(text)
+        self.end += len(text)
 
 
 @final
@@ -112,11 +117,12 @@ class ConfigRun(ConfigEvents):
 
     def __init__(self, config: ParserEngineConfig, initial: int, sink: EventSink) -> None:
         self.tool_index: int = -1
-        self.dropped: list[tuple[int, str]] = []
-        """(offset, text), in order; neighbours are one."""
+        self.dropped: list[Piece] = []
+        """In order; neighbours are one."""
         self.holds: bool = False
         """Whether the text of calls is kept until it is taken."""
-        self.held: dict[int, HeldCall] = {}
+        self.held: dict[int, Piece] = {}
+        """Calls that nobody has taken yet: all of their text, the opener included."""
         self._sink: EventSink = sink
         self._state: int = initial
         self._arguments: int = STATES.index(ParserState.TOOL_ARGS) if config.tool_args_json else -1
@@ -188,19 +194,16 @@ class ConfigRun(ConfigEvents):
         return -1 if event in _UNNUMBERED else self.tool_index
 
     def _drop(self, text: str, start: int) -> None:
-        if self.dropped:
-            at, before = self.dropped[-1]
-            if at + len(before) == start:
-                self.dropped[-1] = (at, before + text)
-                return
-        self.dropped.append((start, text))
+        if not self.dropped or self.dropped[-1].end != start:
+            self.dropped.append(Piece(start))
+        self.dropped[-1].add(text)
 
     def _keep_unless_opening(self, edge: Edge, literal: str, start: int) -> None:
         if not self.holds:
             return
         if _OPENS in edge.events:
-            held = self.held[self.tool_index + 1] = HeldCall(start)
-            held.parts.append(literal)
+            held = self.held[self.tool_index + 1] = Piece(start)
+            held.add(literal)
         else:
             self._keep(literal)
 
@@ -208,7 +211,7 @@ class ConfigRun(ConfigEvents):
         if self._open and self.holds:
             held = self.held.get(self.tool_index)
             if held is not None:
-                held.parts.append(text)
+                held.add(text)
 
     def _read(self, text: str, i: int, end: int) -> None:
         """Follows strings and brackets of JSON arguments."""

@@ -54,14 +54,13 @@ class TokenScanner:
             if self._stripped:
                 text = self._restore(text, ids)
             self._expect(text, ids)
+        window = self._carry + text
         if self.active:
-            self._find(text)
+            self._find(window)
+        self._seen += len(text)
+        self._seen_bytes += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        self._carry = window[max(len(window) - self._longest + 1, 0) :]
         return text
-
-    def discard(self, before: int) -> None:
-        """Markers before this offset will not be asked for again."""
-        if self.authorised:
-            self.authorised = {p for p in self.authorised if p >= before}
 
     def covers(self, literal: str, start: int) -> bool:
         """Whether every special token in the literal that begins at ``start`` is one by its id."""
@@ -72,6 +71,9 @@ class TokenScanner:
         return bool(self._special) and self._pattern.search(literal) is not None
 
     def _expect(self, text: str, ids: Sequence[int]) -> None:
+        if self._seen_bytes > self._id_bytes:
+            # Text has come without ids: the table no longer says where the next token stands.
+            self._exact = False
         for token in ids:
             literal = self.ids.get(token)
             if literal is not None:
@@ -87,9 +89,8 @@ class TokenScanner:
                         data = data[1:]
                     self._id_bytes += len(data)
 
-    def _find(self, text: str) -> None:
-        """Literals that end in this text, each with its id if there is one."""
-        window = self._carry + text
+    def _find(self, window: str) -> None:
+        """Literals that end behind the carry, each with its id if there is one."""
         start = self._seen - len(self._carry)
         spelled: dict[str, list[int]] = {}
         matched: dict[str, int] = {}
@@ -108,9 +109,6 @@ class TokenScanner:
                 if literal in matched:
                     self.authorised.update(places)
                     self.ambiguous.extend(places)
-        self._seen += len(text)
-        self._seen_bytes += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        self._carry = window[max(len(window) - self._longest + 1, 0) :]
 
     def _take(self, literal: str, place: int, window: str, at: int) -> bool:
         waiting = self._pending.get(literal)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 from ..engine.compiler import compile_format
@@ -84,12 +85,17 @@ def bare_heads(program: Program) -> str:
     return "".join(sorted({t.strip(WS)[0] for t, i in text.literals.tags.items() if text.edges[i].kind == BARE}))
 
 
+@lru_cache(64)
+def _compiled(fmt: Format) -> Program:
+    return compile_format(fmt)
+
+
 class _Build:
     def __init__(self, fmt: Format, options: Options, spelling: Spelling) -> None:
         self.fmt = fmt
         self.options = options
         self.spelling = spelling
-        self.program = compile_format(fmt)
+        self.program = _compiled(fmt)
         self.rules = Rules(EMPTY)
         self.calls: Calls | None = None
         mode = options.choice.mode

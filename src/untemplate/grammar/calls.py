@@ -63,6 +63,7 @@ class Spelling:
 
     tokens: Mapping[str, int]
     _pattern: re.Pattern[str] = field(init=False)
+    _nodes: dict[str, Node] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         longest = sorted(self.tokens, key=len, reverse=True)
@@ -82,7 +83,10 @@ class Spelling:
         return result
 
     def node(self, text: str) -> Node:
-        return seq(*self.pieces(text))
+        known = self._nodes.get(text)
+        if known is None:
+            known = self._nodes[text] = seq(*self.pieces(text))
+        return known
 
     def stop(self, marker_text: str, then: Node | None = None, *, keep_lead: bool = False) -> tuple[str | Token, Node]:
         """A marker that ends free text: what is looked for, and what follows it. White space before the marker is the
@@ -111,6 +115,7 @@ class Calls:
         self.spelling: Spelling = spelling
         self.rules: Rules = rules
         self._literals: Values | None = None
+        self._texts: dict[str, Scan] = {}
 
     def opener(self) -> Marker | None:
         """The marker that calls begin with; ``None``: none at all, they are bare."""
@@ -287,8 +292,11 @@ class Calls:
         close = arguments.value_close
         if isinstance(value, Scan):
             # Free text: up to the close, and holding no spelling of it.
-            stop = self.spelling.stop(close.text, keep_lead=True)
-            return Scan(close.spellings, (stop,), begins_not=begins_not)
+            text = self._texts.get(begins_not)
+            if text is None:
+                stop = self.spelling.stop(close.text, keep_lead=True)
+                text = self._texts[begins_not] = Scan(close.spellings, (stop,), begins_not=begins_not)
+            return text
         return seq(value, self.spelling.node(close.text))
 
     def _value_ways(self, schema: Any, tool: Tool, name: str | None) -> tuple[Node | None, list[tuple[str, Node]], str]:

@@ -21,18 +21,17 @@ _CLASS_ESCAPES = {"\\": "\\\\", "]": "\\]", "[": "\\[", "^": "\\^", "-": "\\-", 
 
 def write(rules: Rules) -> str:
     """The grammar as GBNF text. Adds to ``rules.notes`` what had to be weakened."""
-    return _Writer(rules, classic=True).text(rules.root)
+    return _Writer(rules).text(rules.root)
 
 
 def write_sub(node: Node, rules: Rules) -> str:
     """One node and what it refers to, as a grammar of its own in xgrammar's EBNF."""
-    return _Writer(rules, classic=False).text(node)
+    return _Writer(rules).text(node)
 
 
 class _Writer:
-    def __init__(self, rules: Rules, *, classic: bool) -> None:
+    def __init__(self, rules: Rules) -> None:
         self.rules = rules
-        self.classic = classic
         self.values = Values(JSON, rules)
         self.lines: dict[str, str] = {}
         self.names: dict[Node, str] = {}
@@ -107,8 +106,6 @@ class _Writer:
             if scan.ends:
                 ways.append('""')
             self.lines[label(i)] = " | ".join(ways)
-        if start == 0:
-            return name
         return name
 
 
@@ -121,8 +118,12 @@ def _count(node: Repeat) -> str:
     return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
+_CONTROLS = {c: f"\\x{c:02X}" for c in (*range(32), 127)}
+_TABLE = {**_CONTROLS, **{ord(c): e for c, e in _ESCAPES.items()}}
+
+
 def literal(text: str) -> str:
-    return '"' + "".join(_ESCAPES.get(c) or (c if c >= " " and c != "\x7f" else f"\\x{ord(c):02X}") for c in text) + '"'
+    return f'"{text.translate(_TABLE)}"'
 
 
 def _letter(c: str) -> str:

@@ -122,9 +122,9 @@ def _without(excludes: tuple[str, ...], begins_not: str, stop: str) -> str:
     """Text that holds none of the literals. One that the stop itself ends with is in no text before the stop."""
     parts = [_ANY]
     if excludes:
-        held = "|".join(re.escape(e) for e in excludes if e != stop or not stop)
+        held = "|".join(_escaped(e) for e in excludes if e != stop or not stop)
         if held:
-            parts.append("~" + _slashed(f"(?s:.*)({_unescape(held)})(?s:.*)"))
+            parts.append("~" + _slashed(f"(?s:.*)({held})(?s:.*)"))
     if begins_not:
         first = r"[ \t\r\n]*[" + _in_class(begins_not) + "](?s:.*)"
         parts.append("~" + _slashed(first))
@@ -153,7 +153,7 @@ def _joined(node: Seq) -> list[Node]:
 def regex(node: Node) -> str | None:
     """A regular node as a regular expression; ``None`` if it is not regular."""
     if isinstance(node, Lit):
-        return _unescape(re.escape(node.text))
+        return _escaped(node.text)
     if isinstance(node, Chars):
         body = "".join(_in_class(a) if a == b else f"{_in_class(a)}-{_in_class(b)}" for a, b in node.ranges)
         return f"[{'^' if node.negated else ''}{body}]"
@@ -176,11 +176,12 @@ def _count(node: Repeat) -> str:
     return "?" if (least, most) == (0, 1) else f"{{{least},{most}}}"
 
 
-def _unescape(pattern: str) -> str:
-    """Python escapes a few characters that Rust's regex crate does not know as escapes."""
-    return re.sub(
-        r"\\([ \"'<>/\n\t\r=:,!@%`])", lambda m: {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(m[1], m[1]), pattern
-    )
+# Only what means something in a regular expression: Rust's engine refuses escapes of anything else.
+_ESCAPES = str.maketrans({c: "\\" + c for c in "\\.+*?()|[]{}^$#&-~"} | {"\n": "\\n", "\r": "\\r", "\t": "\\t"})
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_ESCAPES)
 
 
 def _in_class(text: str) -> str:
@@ -197,7 +198,7 @@ def _in_class(text: str) -> str:
 
 
 def _slashed(pattern: str) -> str:
-    return "/" + re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern) + "/"
+    return f"/{pattern}/" if "/" not in pattern else "/" + re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern) + "/"
 
 
 def literal(text: str) -> str:

@@ -60,6 +60,8 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
     Raises:
         GrammarError: names the tool and the keyword.
     """
+    if isinstance(schema.value, Mapping) and len(schema.value) == 1 and "type" in schema.value:
+        return schema.value
     known = _ENFORCED[dialect]
     said: dict[str, None] = {}
 

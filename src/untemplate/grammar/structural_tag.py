@@ -27,6 +27,8 @@ class _Writer:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.schemas: dict[Json, Any] = {}
+        self.written: dict[str, dict[str, Any]] = {}
+        self.kinds: dict[str, tuple[bool, bool, bool]] = {}
 
     def node(self, node: Node) -> dict[str, Any]:
         if isinstance(node, Lit):
@@ -40,9 +42,14 @@ class _Writer:
         if isinstance(node, Scan):
             return self.scan(node)
         if isinstance(node, Ref):
-            if self._recursive(node.name):
-                return {"type": "grammar", "grammar": write_sub(node, self.rules)}
-            return self.node(self.rules.rules[node.name])
+            if node.name not in self.written:
+                pure, recursive, plain = self._kind(node.name)
+                if pure and (recursive or plain):
+                    # One grammar for all, not one for each place that leads into the recursion.
+                    self.written[node.name] = {"type": "grammar", "grammar": write_sub(node, self.rules)}
+                else:
+                    self.written[node.name] = self.node(self.rules.rules[node.name])
+            return self.written[node.name]
         pattern = regex(node)
         if pattern is not None:
             return {"type": "regex", "pattern": pattern} if pattern else {"type": "const_string", "value": ""}
@@ -88,16 +95,34 @@ class _Writer:
     def _then(self, first: dict[str, Any], then: Node) -> dict[str, Any]:
         return first if then == EMPTY else {"type": "sequence", "elements": [first, self.node(then)]}
 
-    def _recursive(self, name: str) -> bool:
-        """Whether a rule leads back to itself."""
+    def _kind(self, name: str) -> tuple[bool, bool, bool]:
+        """Of a rule: whether it needs nothing but EBNF; whether a rule in it leads back to itself; whether it refers to
+        rules at all and holds no free text."""
+        known = self.kinds.get(name)
+        if known is not None:
+            return known
+        pure, recursive, text = True, False, False
         seen: set[str] = set()
-        todo = [name]
-        while todo:
-            for node in walk(self.rules.rules[todo.pop()]):
-                if isinstance(node, Ref):
-                    if node.name == name:
-                        return True
-                    if node.name not in seen:
-                        seen.add(node.name)
-                        todo.append(node.name)
-        return False
+        path: list[str] = []
+
+        def visit(here: str) -> None:
+            nonlocal pure, recursive, text
+            if here in path:
+                recursive = True
+                return
+            if here in seen:
+                return
+            seen.add(here)
+            path.append(here)
+            for node in walk(self.rules.rules[here]):
+                if isinstance(node, Json | Token):
+                    pure = False
+                elif isinstance(node, Scan):
+                    text = True
+                elif isinstance(node, Ref):
+                    visit(node.name)
+            path.pop()
+
+        visit(name)
+        self.kinds[name] = (pure, recursive, len(seen) > 1 and not text)
+        return self.kinds[name]

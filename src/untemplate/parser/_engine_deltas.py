@@ -59,8 +59,9 @@ class EngineDeltas(Parser):
         self._calls_sent = 0
         self._unconverted: dict[int, list[str]] = {}
         self._content: list[str] = []
-        self._deferred_content = ""
-        self._deferred_reasoning = ""
+        # White space that waits for what follows it.
+        self._deferred_content: list[str] = []
+        self._deferred_reasoning: list[str] = []
         self._content_has_nonws = False
         self._after_call = False
         self._notes: list[Diagnostic] = []
@@ -75,16 +76,18 @@ class EngineDeltas(Parser):
     def _to_delta(self, events: Sequence[SemanticEvent], finished: bool) -> DeltaMessage | None:
         """One delta for all of these events. Reasoning and the rest are converted in turns, so that each turn shows
         where reasoning ends."""
+        if not events and not finished:
+            return None
         deltas = []
-        turns = _turns(events) or [[]]
+        turns = [events] if len(events) < 2 else _turns(events)
         for i, turn in enumerate(turns):
             last = finished and i == len(turns) - 1
             delta = self._strip_trailing_reasoning(self._events_to_delta(turn, finished=last))
             if delta is not None:
                 deltas.append(delta)
         if finished and self._deferred_reasoning:
-            deltas.append(DeltaMessage(reasoning=self._deferred_reasoning))
-            self._deferred_reasoning = ""
+            deltas.append(DeltaMessage(reasoning="".join(self._deferred_reasoning)))
+            self._deferred_reasoning = []
         return joined(deltas)
 
     def _events_to_delta(self, events: Sequence[SemanticEvent], finished: bool = False) -> DeltaMessage | None:
@@ -109,7 +112,8 @@ class EngineDeltas(Parser):
             else:
                 self._in_reasoning = False
                 self._handle_tool_event(event, calls)
-        self._convert_arguments(calls)
+        if self._unconverted:
+            self._convert_arguments(calls)
         if finished:
             self._finish(calls)
         content = "".join(self._content)
@@ -139,52 +143,56 @@ class EngineDeltas(Parser):
         for index in range(len(self._tool_slots)):
             self._end_call(index, deltas, closed=False)
         config = self.parser_engine_config
-        held = self._deferred_content
-        self._deferred_content = ""
         strips = config.strip_content_whitespace_with_tools
         if self._calls_sent and self._content_has_nonws:
             goes = strips and self._after_call
         else:
             goes = self._calls_sent > 0 and (strips or config.drop_whitespace_only_content_before_tools)
-        if held and not goes:
-            self._content.append(held)
+        if not goes:
+            self._content += self._deferred_content
+        self._deferred_content = []
 
     def _strip_trailing_reasoning(self, delta: DeltaMessage | None) -> DeltaMessage | None:
         """Takes the white space off the end of reasoning where a marker follows it. It is held until that is known."""
         if not self.parser_engine_config.strip_trailing_reasoning_whitespace:
             return delta
         if delta is not None and delta.reasoning is not None:
-            text = self._deferred_reasoning + delta.reasoning
+            text = delta.reasoning
             body = text.rstrip(WS)
-            self._deferred_reasoning = text[len(body) :]
-            delta.reasoning = body or None
+            delta.reasoning = None
+            if body:
+                delta.reasoning = "".join((*self._deferred_reasoning, body))
+                self._deferred_reasoning = []
+            if len(body) < len(text):
+                self._deferred_reasoning.append(text[len(body) :])
             if not (delta.reasoning or delta.content or delta.tool_calls):
                 delta = None
-        if not self._in_reasoning:
-            self._deferred_reasoning = ""
+        if not self._in_reasoning and self._deferred_reasoning:
+            self._deferred_reasoning = []
         return delta
 
     # -- content -------------------------------------------------------------------------------------------------
 
     def _add_content(self, text: str) -> None:
         """Text of the content, without the white space at its end while that may have to go."""
-        text = self._deferred_content + text
-        body = text.rstrip(WS)
         config = self.parser_engine_config
-        if body and not self._content_has_nonws:
-            self._content_has_nonws = True
-            if self._calls_sent and config.strip_content_whitespace_with_tools:
-                text = text.lstrip(WS)
-                body = body.lstrip(WS)
+        strips = config.strip_content_whitespace_with_tools
+        body = text.rstrip(WS)
         if body:
+            if not self._content_has_nonws:
+                self._content_has_nonws = True
+                if self._calls_sent and strips:
+                    self._deferred_content = []
+                    text, body = text.lstrip(WS), body.lstrip(WS)
+            self._content += self._deferred_content
+            self._deferred_content = []
             self._after_call = False
-        holds = config.strip_content_whitespace_with_tools or (
-            config.drop_whitespace_only_content_before_tools and not self._content_has_nonws
-        )
+        holds = strips or (config.drop_whitespace_only_content_before_tools and not self._content_has_nonws)
         said = body if holds else text
-        self._deferred_content = text[len(said) :]
         if said:
             self._content.append(said)
+        if len(said) < len(text):
+            self._deferred_content.append(text[len(said) :])
 
     def _space_before_call(self) -> None:
         """White space in front of a call, now that it is one."""
@@ -192,9 +200,9 @@ class EngineDeltas(Parser):
         goes = config.strip_content_whitespace_with_tools or (
             config.drop_whitespace_only_content_before_tools and not self._content_has_nonws
         )
-        if self._deferred_content and not goes:
-            self._content.append(self._deferred_content)
-        self._deferred_content = ""
+        if not goes:
+            self._content += self._deferred_content
+        self._deferred_content = []
         self._after_call = True
 
     # -- calls ---------------------------------------------------------------------------------------------------
@@ -299,8 +307,9 @@ class EngineDeltas(Parser):
                 if closed and not rest and not slot.streamed_json:
                     rest = "{}"
             self._say_arguments(slot, rest, deltas)
-            if slot.reader is not None and slot.reader.stray.strip(WS) and self._arg_converter is None:
-                self._note("stray_text", self._engine.offset, slot.reader.stray)
+            stray = "" if slot.reader is None or self._arg_converter is not None else slot.reader.stray
+            if stray:
+                self._note("stray_text", self._engine.offset, stray)
         else:
             start, raw = self._engine.take_call(index)
             if slot.rejected:

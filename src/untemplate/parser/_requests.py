@@ -151,6 +151,7 @@ def _delta_call(call: Any) -> DeltaToolCall:
 def coalesced(deltas: Iterable[DeltaToolCall]) -> list[DeltaToolCall]:
     """One delta per call, in the order of their first."""
     merged: dict[int, DeltaToolCall] = {}
+    arguments: dict[int, list[str]] = {}
     for delta in deltas:
         call = merged.setdefault(delta.index, DeltaToolCall(index=delta.index))
         call.id = call.id or delta.id
@@ -159,12 +160,18 @@ def coalesced(deltas: Iterable[DeltaToolCall]) -> list[DeltaToolCall]:
             function = call.function = call.function or DeltaFunctionCall()
             function.name = function.name or delta.function.name
             if delta.function.arguments:
-                function.arguments = (function.arguments or "") + delta.function.arguments
+                arguments.setdefault(delta.index, []).append(delta.function.arguments)
+    for index, parts in arguments.items():
+        made = merged[index].function
+        assert made is not None
+        made.arguments = "".join(parts)
     return list(merged.values())
 
 
 def joined(deltas: Sequence[DeltaMessage]) -> DeltaMessage | None:
     """Deltas as one: all of their texts, but not the order between reasoning, content and calls."""
+    if len(deltas) == 1 and len(deltas[0].tool_calls or ()) < 2:
+        return deltas[0]
     calls = coalesced(call for delta in deltas for call in delta.tool_calls or ())
     content = "".join(delta.content or "" for delta in deltas)
     reasoning = "".join(delta.reasoning or "" for delta in deltas)

@@ -131,14 +131,15 @@ class ParserEngine(EngineDeltas):
 
     def _check_skip_tool_parsing(self, request: Any) -> None:
         """Takes from a request what counts here: its tools, whether it takes calls, and how many its history has."""
+        if request is self._request:
+            return
+        self._request = request
         tools = None if request is None else get(request, "tools")
-        if tools and tools is not self._tools:
+        if tools:
             self._tools = _checked(tools)
         self._refused = not takes_calls(request)
         self._engine.skip_tool_parsing = self.skip_tool_parsing
-        if request is not self._request:
-            self._request = request
-            self._stream_state.history_tool_call_cnt = count_calls(request)
+        self._stream_state.history_tool_call_cnt = count_calls(request)
 
     # -- streamed ------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from ._vocabulary import Vocabulary, vocabulary
 __all__ = ["StreamingParserEngine"]
 
 _NO_TOOLS = ToolSet(None)
+_MAX_HELD = 1 << 20
 
 
 class StreamingParserEngine:
@@ -62,7 +63,7 @@ class StreamingParserEngine:
         self._run = ConfigRun(self.config, initial, self._sink)
         self._run.holds = self._holds
         program = self._without_calls if self._skips else self._program
-        machine = self._machine = Machine(program, _NO_TOOLS, self._sink, _no_id, 0, 1, NEVER)
+        machine = self._machine = Machine(program, _NO_TOOLS, self._sink, _no_id, 0, _MAX_HELD, NEVER)
         machine.config_events = self._run
         machine.enter(initial)
         self._scanner: TokenScanner | None = None
@@ -133,8 +134,10 @@ class StreamingParserEngine:
     def dropped(self) -> list[Diagnostic]:
         """What has been dropped so far: text of states that have no event for it, and stray special tokens."""
         return [
-            Diagnostic(code="dropped_text", message=_DROPPED, start=at, end=at + len(text), text=text)
-            for at, text in self._run.dropped
+            Diagnostic(
+                code="dropped_text", message=_DROPPED, start=piece.start, end=piece.end, text="".join(piece.parts)
+            )
+            for piece in self._run.dropped
         ]
 
     @property

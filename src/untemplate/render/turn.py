@@ -135,7 +135,7 @@ def _call_name(fmt: Format, body: NamedBody, call: Call, i: int, start_index: in
 def _own_index(pattern: str, call: Call) -> int | None:
     before, _, after = pattern.replace("{name}", call.name).partition("{index}")
     digits = call.id[len(before) : len(call.id) - len(after)]
-    # int() is for digits that no other alphabet has.
+    # int() and str.isdecimal() take the digits of every alphabet.
     return int(digits) if call.id == before + digits + after and re.fullmatch("[0-9]{1,18}", digits) else None
 
 

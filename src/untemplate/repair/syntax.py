@@ -298,6 +298,8 @@ class _Rewriter:
             elif c == '"':  # in single quotes
                 pieces.append('\\"')
             elif c != "\\":
+                if key:  # a key on two lines is none
+                    return False
                 self.steps["escaped_controls"] = None
                 pieces.append(json_escape(c))
         if quote == "'":

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 TIME_LIMIT: Final = 1.0
-"""Seconds that one rendering may take."""
+"""Seconds that one rendering may take, and ``TIME_PER`` more per character of input."""
+TIME_PER: Final = 5e-6
+"""Some templates go through the whole conversation for every message."""
 COMPILE_LIMIT: Final = 0.4
 """Seconds that reading a template, and then translating it, may take each. Those in use take some 0.02."""
 MAX_SOURCE: Final = 250_000

@@ -17,20 +17,24 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from jinja2.runtime import Undefined
 from jinja2.utils import Namespace
 
+from . import limits
 from .errors import TemplateError, TemplateLimitError
-from .limits import BITS, ELEMENT, INDENT, LONG, PIECE, SIZE, SIZE_PER, STEPS, STEPS_PER, TIME_LIMIT, TOTAL, WIDTH
+from .limits import ELEMENT
 
-__all__ = ["Meter", "filter_guard", "grown", "hash_guard"]
+__all__ = ["CHANGES", "Meter", "filter_guard", "grown", "hash_guard"]
 
 _VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
 _Bytes: Final = (str, bytes)
+CHANGES: Final = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort"))
+"""What a template may do to a list that it made itself."""
 _SCALARS: Final = frozenset((str, int, float, bool, type(None), Undefined))
-_TREES: Final = (list, tuple, dict, set, Namespace, *_VIEWS)
+_SEQUENCES: Final = (list, tuple, set, *_VIEWS)
+_TREES: Final = (dict, Namespace, *_SEQUENCES)
 
 
 def grown(what: str) -> TemplateLimitError:
@@ -44,12 +48,12 @@ class Meter:
 
     def __init__(self, inputs: set[int], characters: int, now: Callable[[], datetime]) -> None:
         self.inputs = inputs
-        """The ids of the lists that the caller gave. They are not the template's to grow."""
-        self.size = SIZE + SIZE_PER * characters
-        self.total = TOTAL * self.size
-        self.steps = STEPS + STEPS_PER * characters
+        """The ids of the lists that the caller gave. They are not the template's to change."""
+        self.size = limits.SIZE + limits.SIZE_PER * characters
+        self.total = limits.TOTAL * self.size
+        self.steps = limits.STEPS + limits.STEPS_PER * characters
         self.now = now
-        self.deadline = perf_counter() + TIME_LIMIT
+        self.deadline = perf_counter() + limits.TIME_LIMIT + limits.TIME_PER * characters
 
     def tick(self, steps: int) -> bool:
         """Before every block of statements; ``steps`` is the number of nodes in it."""
@@ -77,7 +81,7 @@ class Meter:
             self.charge(len(value))
         elif isinstance(value, (list, tuple, dict, set, str, bytes)):
             self.charge(ELEMENT * len(value))
-        elif isinstance(value, int) and value.bit_length() > BITS:
+        elif isinstance(value, int) and value.bit_length() > limits.BITS:
             raise grown("a number is too long")
         return value
 
@@ -88,16 +92,16 @@ class Meter:
         """
         kind = type(value)
         if kind is str:
-            if len(value) > LONG:
-                self.tick(len(value) // LONG)
+            if len(value) > limits.LONG:
+                self.tick(len(value) // limits.LONG)
         elif kind not in _SCALARS and isinstance(value, _TREES):
             self.tick(_weight(value, self.size // 4) // ELEMENT)
         return value
 
     def seen(self, value: Any) -> Any:
         """Before a value is looked through: a long one takes its time."""
-        if isinstance(value, (str, bytes, list, tuple)) and len(value) > LONG:
-            self.tick(len(value) // LONG)
+        if isinstance(value, (str, bytes, list, tuple)) and len(value) > limits.LONG:
+            self.tick(len(value) // limits.LONG)
         return value
 
     def text(self, value: Any) -> str:
@@ -113,7 +117,7 @@ class Meter:
 
     def indent(self, indent: int | str | None) -> None:
         """Before JSON is written with this indentation."""
-        if (len(indent) if isinstance(indent, str) else indent or 0) > INDENT:
+        if (len(indent) if isinstance(indent, str) else indent or 0) > limits.INDENT:
             raise grown("JSON is indented too deeply")
 
     # -- Operators ----------------------------------------------------------------------------------------------
@@ -122,14 +126,14 @@ class Meter:
         for one, other in ((left, right), (right, left)):
             if isinstance(one, int):
                 if isinstance(other, int):
-                    if one.bit_length() + other.bit_length() > BITS:
+                    if one.bit_length() + other.bit_length() > limits.BITS:
                         raise grown("a number is too long")
                 elif isinstance(other, (str, bytes, list, tuple)):
                     self.charge(max(one, 0) * len(other) * (1 if isinstance(other, _Bytes) else ELEMENT))
                 return
 
     def power(self, base: Any, exponent: Any) -> None:
-        if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > BITS:
+        if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > limits.BITS:
             raise grown("a number is too long")
 
     def percent(self, form: Any, values: Any) -> None:
@@ -141,22 +145,25 @@ class Meter:
         widest = max((len(self.text(v)) for v in given if not isinstance(v, (int, float))), default=0)
         numbers = [int(n[:9]) for n in re.findall(r"\d+", text)]
         stars = [v for v in given if isinstance(v, int)] if "*" in text else []
-        if max(numbers + [abs(v) for v in stars], default=0) > WIDTH:
+        if max(numbers + [abs(v) for v in stars], default=0) > limits.WIDTH:
             raise grown("a column is too wide")
-        self.charge((text.count("%") * (widest + 32) + sum(numbers) + text.count("*") * WIDTH) // 4 + len(text))
+        self.charge((text.count("%") * (widest + 32) + sum(numbers) + text.count("*") * limits.WIDTH) // 4 + len(text))
 
     # -- Methods of Python's own types ---------------------------------------------------------------------------
 
     def method(self, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Before a method of a builtin value is called. Returns the arguments to call it with."""
-        if isinstance(owner, list) and name in ("append", "extend", "insert"):
+        if isinstance(owner, list) and name in CHANGES:
             if id(owner) in self.inputs:
                 raise TemplateError(f"the template calls {name}() on a list that is not its own")
+            if name in ("remove", "sort"):
+                self.flat(owner)
             more = args[0] if name == "extend" and args else ()
             if not hasattr(more, "__len__"):
                 args = (more := list(more),)
-            self.charge(ELEMENT * (len(owner) + len(more)))
-            self.total += ELEMENT * len(owner)
+            if len(owner) + len(more) > self.size // ELEMENT:
+                raise grown("one value of it is too large")
+            self.charge(ELEMENT * (len(more) + 1))
         elif isinstance(owner, _Bytes):
             self.seen(owner)
             args = self._of_text(owner, name, args, kwargs)
@@ -164,9 +171,9 @@ class Meter:
             args = (list(args[0]), *args[1:])
         elif isinstance(owner, (list, tuple)) or name in ("to_bytes", "from_bytes"):
             self.flat(owner)
-            self._widths(args, kwargs, WIDTH)
+            self._widths(args, kwargs, limits.WIDTH)
         for value in args:
-            if isinstance(value, (tuple, list, dict)) and name not in ("append", "extend", "insert"):
+            if isinstance(value, (tuple, list, dict)) and name not in CHANGES:
                 self.flat(value)
         return args
 
@@ -181,13 +188,13 @@ class Meter:
         elif name in ("center", "ljust", "rjust", "zfill"):
             self._widths(args, kwargs, self.size)
         elif name == "expandtabs":
-            self._widths(args, kwargs, WIDTH)
+            self._widths(args, kwargs, limits.WIDTH)
             tabs = owner.count("\t") if isinstance(owner, str) else owner.count(b"\t")
             self.charge(size + tabs * max((v for v in (*args, *kwargs.values()) if isinstance(v, int)), default=8))
         elif name == "striptags":
             self.charge(_tag_copies(owner))
         elif name in ("split", "rsplit", "splitlines"):
-            self.charge(_pieces(owner, name, args, kwargs) * PIECE)
+            self.charge(_pieces(owner, name, args, kwargs) * limits.PIECE)
         elif name == "translate" and args:
             table = args[0]
             values = table.values() if isinstance(table, Mapping) else table if isinstance(table, list) else ()
@@ -213,8 +220,8 @@ def _weight(value: Any, most: int) -> int:
         if isinstance(one, dict):
             todo += one.keys()
             todo += one.values()
-        elif isinstance(one, (list, tuple, set, *_VIEWS)):
-            todo.extend(one)
+        elif isinstance(one, _SEQUENCES):
+            todo += cast("list[Any]", one)
         elif isinstance(one, Namespace):
             todo.append(object.__getattribute__(one, "_Namespace__attrs"))
         if weight + ELEMENT * len(todo) > most:
@@ -225,7 +232,7 @@ def _weight(value: Any, most: int) -> int:
 def hash_guard(value: Any) -> None:
     """Before a value is hashed or printed where no meter is at hand."""
     if isinstance(value, _TREES):
-        _weight(value, SIZE // 4)
+        _weight(value, limits.SIZE // 4)
 
 
 def _replacements(owner: str | bytes, old: Any, new: Any, count: Any = -1) -> int:
@@ -260,7 +267,7 @@ def _bounded(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
     """Filters whose numbers are widths, counts or digits."""
     meter.flat(value)
     for arg in (*args, *kwargs.values()):
-        if isinstance(arg, int) and abs(arg) > WIDTH:
+        if isinstance(arg, int) and abs(arg) > limits.WIDTH:
             raise grown("a filter is asked for too much")
 
 

@@ -176,6 +176,8 @@ class LiteralArguments:
                 out.put(f'"{json_escape(found.group())}')
                 cur.pos = after
                 return False
+        if after + 1 == len(text) and text[after] == "=" and not cur.final:
+            return False  # perhaps ``==``
         if after < len(text) and text[after] in "=:" and text[after : after + 2] != "==":
             self._key = found.group()
             cur.pos = after

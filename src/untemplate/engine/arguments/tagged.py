@@ -45,6 +45,8 @@ class TaggedArguments:
         self._name: str = name
         self._phase: int = _BETWEEN
         self._any: bool = False
+        self._dropping: bool = False
+        """Whether the text before the cursor belonged to no argument."""
         self._key: str = ""
         self._mode: int = _STREAM
         self._param: Param | None = None
@@ -83,17 +85,14 @@ class TaggedArguments:
 
     def _read_between(self, cur: Cursor, caller: Caller) -> int:
         text = cur.text
-        found = SPACES.match(text, cur.pos)
-        if found is not None:
-            cur.pos = found.end()
-        caller.mark(MARKUP, cur.pos)
-        if cur.pos >= len(text):
+        if not self._skip_spaces(cur, caller):
             return MORE
         tags = self._grammar.tags
         end = tags.at(text, cur.pos, cur.final)
         if end == LITERAL_MORE:
             return MORE
         if end >= 0 and caller.authorised(cur.pos, end):
+            self._dropping = False
             if tags.tags[text[cur.pos : end]] == IS_KEY_OPEN:
                 cur.pos = end
                 caller.mark(MARKUP, end)
@@ -102,14 +101,25 @@ class TaggedArguments:
             if self._any:
                 caller.put("}")
             return DONE
-        # Text between arguments belongs to none of them.
-        start = cur.pos
-        next_tag = tags.find(text, start + 1)
-        stop = next_tag.start() if next_tag is not None else len(text) if cur.final else tags.tail(text, start + 1)
-        cur.pos = stop
-        caller.report("text_between_arguments", start, stop)
-        caller.mark(DROPPED, stop)
+        next_tag = tags.find(text, cur.pos + 1)
+        stop = len(text) if cur.final else tags.tail(text, cur.pos + 1)
+        self._drop(cur, stop if next_tag is None else next_tag.start(), caller)
         return AGAIN if next_tag is not None else MORE
+
+    def _skip_spaces(self, cur: Cursor, caller: Caller) -> bool:
+        """White space between tags; behind text that is dropped it goes with that. False: nothing follows yet."""
+        found = None if self._dropping else SPACES.match(cur.text, cur.pos)
+        if found is not None:
+            cur.pos = found.end()
+            caller.mark(MARKUP, cur.pos)
+        return cur.pos < len(cur.text)
+
+    def _drop(self, cur: Cursor, stop: int, caller: Caller) -> None:
+        """Text between arguments belongs to none of them."""
+        caller.report("text_between_arguments", cur.pos, stop)
+        cur.pos = stop
+        caller.mark(DROPPED, stop)
+        self._dropping = True
 
     def _read_key(self, cur: Cursor, caller: Caller) -> int:
         grammar = self._grammar
@@ -178,16 +188,13 @@ class TaggedArguments:
     def _read_value_open(self, cur: Cursor, caller: Caller) -> int:
         grammar = self._grammar
         text = cur.text
-        found = SPACES.match(text, cur.pos)
-        if found is not None:
-            cur.pos = found.end()
-        caller.mark(MARKUP, cur.pos)
-        if cur.pos >= len(text):
+        if not self._skip_spaces(cur, caller):
             return MORE
         end = grammar.value_opens.at(text, cur.pos, cur.final)
         if end == LITERAL_MORE:
             return MORE
         if end >= 0:
+            self._dropping = False
             cur.pos = end
             caller.mark(MARKUP, end)
             self._phase = _VALUE
@@ -196,6 +203,7 @@ class TaggedArguments:
         if end == LITERAL_MORE:
             return MORE
         if end >= 0:
+            self._dropping = False
             caller.report("argument_without_value", cur.pos, cur.pos)
             self._phase = _BETWEEN
             return AGAIN
@@ -209,9 +217,7 @@ class TaggedArguments:
             stop = opener.start()
         if tag is not None and tag.start() < stop:
             stop = tag.start()
-        cur.pos = stop
-        caller.report("text_between_arguments", start, stop)
-        caller.mark(DROPPED, stop)
+        self._drop(cur, stop, caller)
         return AGAIN if opener is not None or tag is not None else MORE
 
     # -- the value ----------------------------------------------------------------------------------------------

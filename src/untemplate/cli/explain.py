@@ -1,0 +1,453 @@
+"""``untemplate explain``: what a model or a template writes, and how that is known."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
+
+from ..terminal import coloured, painted, visible, width
+from . import common
+from .common import UsageError, field, policy_of, print_json, print_text, quiet, read, read_tools
+from .regions import legend, marked, summary
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ..analysis import Analysis, Certificate, Prepared
+    from ..format import Format
+    from ..output_parser import OutputParser
+    from ..policy import Policy
+    from ..protocol import ParsedOutput
+    from ..selection import Selection, Tried
+    from ..templates import ChatTemplate
+
+__all__ = ["run"]
+
+_RICHEST: Final = ("reasoning_with_calls", "content_with_calls", "parallel_calls", "calls", "reasoning", "content")
+"""Kinds of checks, the one that shows most first."""
+
+
+@dataclass(slots=True)
+class Known:
+    """All that is known of what was asked about."""
+
+    source: str
+    parser: OutputParser
+    selection: Selection | None
+    """``None`` for a name of the catalogue."""
+    template: ChatTemplate | None
+    prepared: Prepared | None
+    analysis: Analysis | None
+    certificate: Certificate | None
+
+
+def run(arguments: argparse.Namespace) -> None:
+    policy = policy_of(arguments.policy)
+    source: str = arguments.source
+    if not source:
+        raise UsageError("MODEL|TEMPLATE is empty")
+    name = arguments.enforce_parser
+    known = _named(source, name, policy) if _is_name(source) else _found(source, name, policy)
+    if arguments.parser:
+        print_text(_program(known.parser.format))
+    elif arguments.grammar is not None:
+        _print_grammar(known.parser, arguments)
+    elif arguments.json:
+        print_json(_everything(known), indent=2 if sys.stdout.isatty() else None)
+    else:
+        verbose = arguments.verbose or os.environ.get("UNTEMPLATE_LOG", "").lower() == "debug"
+        print_text("\n\n".join(_blocks(known, coloured(sys.stdout), verbose)))
+
+
+# -- What it is ---------------------------------------------------------------------------------------------------
+
+
+def _is_name(source: str) -> bool:
+    from ..formats import names
+
+    return source in names()
+
+
+def _parser(fmt: Format, policy: Policy) -> OutputParser:
+    from ..output_parser import OutputParser
+
+    try:
+        return OutputParser.from_format(fmt, policy=policy)
+    except ValueError as error:  # a switch in the environment
+        raise UsageError(str(error)) from None
+
+
+def _named(name: str, enforced: str | None, policy: Policy) -> Known:
+    from ..formats import named
+
+    if enforced is not None:
+        raise UsageError(
+            f"--enforce-parser: {name!r} is a format itself; give a model or a template to measure it with"
+        )
+    return Known(name, _parser(named(name), policy), None, None, None, None, None)
+
+
+def _found(source: str, enforced: str | None, policy: Policy) -> Known:
+    """A model or a template: read, analysed, and the choice made."""
+    from ..analysis import AnalysisError, analyze, prepare
+    from ..formats import UnknownFormatError, named
+    from ..selection import PASSTHROUGH, select
+    from ..templates import ChatTemplate, TemplateError
+
+    if enforced is not None:
+        try:
+            named(enforced)
+        except UnknownFormatError as error:
+            raise UsageError(f"--enforce-parser: {error}") from None
+    template, prepared, analysis = None, None, None
+    problem = ""
+    try:
+        template = ChatTemplate(_stdin_text(), name="-") if source == "-" else ChatTemplate.load(source)
+        prepared = prepare(template)
+        analysis = analyze(template, cache=False, prepared=prepared)
+    except TemplateError as error:
+        problem = str(error)
+    except AnalysisError as error:
+        problem = f"{source}: {error}"
+    if problem and (os.path.isfile(source) or not _may_be_model(source)):
+        raise UsageError(problem + _nearest(source))
+    with quiet():
+        selection = select(_model(source), template=template, enforce=enforced)
+    if problem and selection.source == PASSTHROUGH:
+        raise UsageError(problem + _nearest(source))
+    certificate = selection.certificate
+    if certificate is None and prepared is not None:
+        certificate = prepared.certify(selection.format)
+    return Known(source, _parser(selection.format, policy), selection, template, prepared, analysis, certificate)
+
+
+def _stdin_text() -> str:
+    return read("-", "TEMPLATE").decode("utf-8", "replace")
+
+
+def _may_be_model(source: str) -> bool:
+    """Whether something may be known of it without a template: a folder with a type, an id that speaks for itself."""
+    return os.path.isdir(source) or source.count("/") == 1
+
+
+def _nearest(source: str) -> str:
+    """Names of the catalogue that may have been meant."""
+    from ..formats import UnknownFormatError, lookup
+
+    if os.path.exists(source) or "/" in source or "{" in source:
+        return ""
+    try:
+        lookup("tool", source)
+    except UnknownFormatError as error:
+        if error.suggestions:
+            return f"; did you mean the format {' or '.join(map(repr, error.suggestions))}?"
+    return "; `untemplate formats` lists the formats"
+
+
+def _model(source: str) -> str | None:
+    """What stands for the model: an id or folder itself, the folder of a configuration file, nothing for a template."""
+    if not os.path.isfile(source):
+        return None if source == "-" else source
+    if source.endswith(".gguf"):
+        return source
+    if os.path.basename(source) in ("tokenizer_config.json", "chat_template.json", "chat_template.jinja"):
+        folder = os.path.dirname(source) or "."
+        return folder if os.path.isfile(os.path.join(folder, "config.json")) else None
+    return None
+
+
+# -- As text ------------------------------------------------------------------------------------------------------
+
+
+def _blocks(known: Known, colour: bool, verbose: bool) -> Iterator[str]:
+    yield _head(known, colour)
+    if known.selection is None:
+        yield from _catalogue(known, colour)
+    if known.analysis is not None:
+        yield _analysis(known.analysis, colour)
+        if verbose:
+            yield _comparisons(known.analysis, colour)
+    if known.certificate is not None:
+        yield _certified(known.certificate, colour, verbose)
+    if known.selection is not None:
+        yield _choice(known, known.selection, colour)
+    example = _example(known)
+    if example is not None:
+        yield _shown_example(*example, colour)
+    yield _policies(known.parser.policy, colour)
+
+
+def _title(title: str, said: str, colour: bool) -> str:
+    return field(title, said, colour, indent=0, size=len(title) + 2, label_style="title")
+
+
+def _head(known: Known, colour: bool) -> str:
+    fmt = known.parser.format
+    lines = [painted([(visible(known.source), "name")], colour=colour)]
+    if known.template is not None:
+        size = f"{len(known.template.source)} characters, sha256 {known.template.sha256[:12]}"
+        named = ", ".join(known.template.named)
+        lines.append(field("template", size + (f"; also: {named}" if named else ""), colour))
+    certificate = known.certificate
+    if certificate is None:
+        verdict = "of the catalogue" if known.selection is None else "there is no template to measure it with"
+    else:
+        verdict = "certified" if certificate.certified else "not certified"
+    lines.append(field("format", f"{fmt.name}, {verdict}", colour))
+    return "\n".join(lines)
+
+
+def _catalogue(known: Known, colour: bool) -> Iterator[str]:
+    from ..formats import entries
+    from .formats import details, markers
+
+    for entry in entries():
+        if known.source in (entry.name, *entry.aliases):
+            yield details(entry, colour)
+    yield "\n".join(field(*line, colour) for line in markers(known.parser.format))
+
+
+def _analysis(analysis: Analysis, colour: bool) -> str:
+    found = analysis.result
+    calls = "none"
+    if found.supports_tools:
+        calls = ", ".join(filter(None, (found.variant, f"arguments {found.arguments}")))
+        keys = [k for k in (found.name_field, found.args_field, found.id_field) if k]
+        calls += f", members {' '.join(keys)}" if keys else ""
+        calls += "" if found.supports_parallel_calls else ", one at a time"
+        calls += ", content never null" if found.requires_nonnull_content else ""
+    lines = [_title("found", f"by {len(analysis.log)} comparisons of {analysis.renders} renderings", colour)]
+    lines += [
+        field(label, text, colour, size=20)
+        for label, text in (("reasoning", found.reasoning), ("content", found.content), ("calls", calls))
+    ]
+    lines += [field(name, repr(text), colour, size=20) for name, text in found.markers.to_dict().items()]
+    if found.preserved_tokens:
+        lines.append(field("tokens", " ".join(found.preserved_tokens), colour, size=20))
+    return "\n".join(lines)
+
+
+def _comparisons(analysis: Analysis, colour: bool) -> str:
+    lines = [_title("comparisons", str(len(analysis.log)), colour)]
+    lines += [field(str(i), visible(line), colour, size=4) for i, line in enumerate(analysis.log, 1)]
+    lines.append(_title("hypotheses", "measured in the end, the best first", colour))
+    for guess in analysis.hypotheses:
+        sources = ", ".join(guess.sources)
+        lines.append(field(f"{guess.score:.3f}", f"{guess.variant or 'no calls'} ({sources})", colour, size=7))
+    return "\n".join(lines)
+
+
+_FAILURES: Final = 3
+_LONG: Final = 240
+"""What is shown of failed checks without ``-v``: so many, and so many characters of each."""
+_CAME_BACK: Final = {"yes": ("yes", "yes"), "no": ("no", "-"), "failed": ("yes", "no")}
+
+
+def _certified(certificate: Certificate, colour: bool, verbose: bool) -> str:
+    table = certificate.capabilities
+    written = sum(v != "no" for v in table.values())
+    back = sum(v == "yes" for v in table.values())
+    said = f"{back} of the {written} things that the template can express come back ({certificate.checks} checks)"
+    lines = [_title("certificate", said, colour)]
+    size = max(map(len, table), default=0) + 2
+    lines.append(painted([(f"  {'':{size}}expressed  came back", "faint")], colour=colour))
+    for name, value in table.items():
+        can, came = _CAME_BACK[value]
+        style = {"no": "faint", "failed": "error"}.get(value, "")
+        lines.append(painted([(f"  {name:<{size}}{can:<11}{came}".rstrip(), style)], colour=colour))
+    shown = certificate.failed if verbose else certificate.failed[:_FAILURES]
+    for failure in shown:
+        problem, output = visible(failure.problem).replace("\n", "\\n"), visible(failure.output)
+        if not verbose:
+            problem, output = _shortened(problem), _shortened(output)
+        lines.append(field("failed", f"{failure.check}: {problem}", colour, size=8, style="error"))
+        lines += ["    | " + line for line in output.split("\n")]
+    if rest := len(certificate.failed) - len(shown):
+        lines.append(field("failed", f"{rest} more checks; -v shows them", colour, size=8, style="error"))
+    return "\n".join(lines)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]}... ({len(text)} characters)"
+
+
+def _choice(known: Known, selection: Selection, colour: bool) -> str:
+    chosen = selection.chosen
+    lines = [_title("choice", _tried(chosen), colour)]
+    lines.append(field("because", visible(chosen.remark), colour, size=11))
+    for other in selection.tried:
+        if other is not chosen and other is not selection.runner_up:
+            lines.append(field("tried", f"{_tried(other)}: {visible(other.remark)}", colour, size=11))
+    second = selection.runner_up
+    if second is not None:
+        lines.append(field("runner-up", f"{_tried(second)}: {visible(second.remark)}", colour, size=11))
+    elif known.certificate is not None and known.certificate.runner_up:
+        lines.append(
+            field("runner-up", f"another reading of the template: {known.certificate.runner_up}", colour, size=11)
+        )
+    lines += [field("note", visible(note), colour, size=11) for note in selection.notes]
+    if selection.warning and known.template is not None:
+        lines.append(field("warning", visible(selection.warning), colour, size=11, style="error"))
+    return "\n".join(lines)
+
+
+def _tried(tried: Tried) -> str:
+    score = "" if tried.certificate is None else f", score {tried.score:.3f}"
+    return f"{tried.source} {tried.name}{score}"
+
+
+# -- An example ---------------------------------------------------------------------------------------------------
+
+
+def _example(known: Known) -> tuple[str, str, str, ParsedOutput] | None:
+    """(who wrote it, end of the prompt, the turn, what it means): the turn that shows most."""
+    if known.prepared is not None:
+        checks = known.prepared.checks
+        for kind in _RICHEST:
+            shown = [c for c in checks if c.kind == kind and c.output]
+            if shown:
+                best = max(shown, key=lambda c: (bool(c.reasoning), bool(c.content), len(c.calls) == 1))
+                parsed = _parsed(known.parser, best.output, best.tools, best.prompt)
+                return "as the template renders it", best.prompt, best.output, parsed
+    from ..render import expressible, render
+    from .formats import SAMPLE_TOOLS
+
+    fmt = known.parser.format
+    for message in _messages():
+        if expressible(fmt, message, SAMPLE_TOOLS) is None:
+            text = render(fmt, message)
+            return "as the format writes it", "", text, _parsed(known.parser, text, SAMPLE_TOOLS, None)
+    return None
+
+
+def _messages() -> Iterator[dict[str, Any]]:
+    """Sample messages, the one that shows most first."""
+    from .formats import SAMPLES
+
+    call, answer = (message for _, message in SAMPLES)
+    text = {"content": "One moment."}
+    thought = {"reasoning": "A forecast is needed."}
+    yield from (call | thought | text, call | thought, call | text, call, answer)
+    yield {"role": "assistant", "content": answer["content"]}
+
+
+def _parsed(parser: OutputParser, text: str, tools: list[dict[str, Any]] | None, prompt: str | None) -> ParsedOutput:
+    stream = parser.stream(tools=tools, prompt=prompt, collect=True, spans=True, seed="untemplate")
+    stream.feed(text)
+    stream.finish("stop")
+    return stream.result()
+
+
+def _shown_example(who: str, prompt: str, text: str, parsed: ParsedOutput, colour: bool) -> str:
+    lines = [_title("example", who, colour)]
+    if prompt:
+        tail = prompt[-60:]
+        lines.append(field("prompt", f"{'...' if len(tail) < len(prompt) else ''}{tail!r}", colour, size=8))
+    lines += ["", marked(text, parsed.spans, colour), ""]
+    if colour:
+        lines += [legend()]
+    lines.append(_title("result", summary(parsed), colour))
+    return "\n".join(lines)
+
+
+# -- Policies -----------------------------------------------------------------------------------------------------
+
+
+def _policies(policy: Policy, colour: bool) -> str:
+    lines = [_title("policies", "* is not the default; --policy NAME=VALUE sets one", colour)]
+    for name, value, default, values in _settings(policy):
+        changed = value != default
+        others = " | ".join(values) if values else f"default {default}"
+        line = f"{'*' if changed else ' '} {name:<20}{value:<12}"
+        lines.append(painted([(line, "name" if changed else ""), (f" {others}", "faint")], colour=colour))
+    return "\n".join(lines)
+
+
+def _settings(policy: Policy) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """(name, value, default, valid values) of each policy, as ``--policy`` spells them; the default is named first."""
+    from ..policy import Policy as Settings
+
+    defaults = Settings()
+    hints = get_type_hints(Settings)
+    for f in fields(policy):
+        default = getattr(defaults, f.name)
+        if f.name == "strict":  # resolved: the environment has spoken
+            yield f.name, _word(bool(policy.strict)), "false", ("false", "true")
+        else:
+            yield f.name, _word(getattr(policy, f.name)), _word(default), tuple(map(_word, get_args(hints[f.name])))
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# -- As data, program and grammar ---------------------------------------------------------------------------------
+
+
+def _everything(known: Known) -> dict[str, Any]:
+    """The same in every run: without times, and without what a cache may hold or not."""
+    analysis = None
+    if known.analysis is not None:
+        analysis = {k: v for k, v in known.analysis.to_dict().items() if k not in ("seconds", "from_cache")}
+    example = _example(known)
+    shown = None
+    if example is not None:
+        _, prompt, text, parsed = example
+        spans = [{"kind": s.kind, "start": s.start, "end": s.end} for s in parsed.spans]
+        shown = {"prompt": prompt, "output": text, "message": parsed.message(), "spans": spans}
+    return {
+        "source": known.source,
+        "format": json.loads(known.parser.format.to_json(indent=None)),
+        "certificate": None if known.certificate is None else known.certificate.to_dict(),
+        "selection": None if known.selection is None else known.selection.to_dict(),
+        "analysis": analysis,
+        "example": shown,
+        "policy": {f.name: getattr(known.parser.policy, f.name) for f in fields(known.parser.policy)},
+    }
+
+
+def _program(fmt: Format) -> str:
+    from ..engine.compiler import compile_format
+    from .program import shown
+
+    colour = coloured(sys.stdout)
+    rows = [(visible(label), visible(text)) for label, text in shown(compile_format(fmt))]
+    blocks: list[list[tuple[str, str]]] = []
+    for row in rows:
+        if not row[1]:
+            blocks.append([])
+        blocks[-1].append(row)
+    return "\n\n".join("\n".join(_rows(block, colour)) for block in blocks)
+
+
+def _rows(block: Iterable[tuple[str, str]], colour: bool) -> Iterator[str]:
+    (title, _), *rows = block
+    yield painted([(title, "title")], colour=colour)
+    size = max((width(label) for label, _ in rows if width(label) <= 28), default=8) + 2
+    for label, text in rows:
+        if width(label) > 28:
+            yield painted([("  " + label, "faint")], colour=colour)
+            label = ""
+        yield field(label, text, colour, size=size)
+
+
+def _print_grammar(parser: OutputParser, arguments: argparse.Namespace) -> None:
+    from .formats import SAMPLE_TOOLS
+
+    tools = SAMPLE_TOOLS if arguments.tools is None else read_tools(arguments.tools)
+    try:
+        grammar = parser.grammar(tools, dialect=arguments.grammar)
+    except ImportError as error:
+        raise UsageError(f"--grammar: grammars cannot be made here: {error}") from None
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"--grammar: {error}") from None
+    print_text(visible(grammar.text.rstrip("\n")))
+    for text in grammar.notes:
+        common.note(f"note: {text}")
+    if grammar.lazy:
+        triggers = " ".join(repr(t.value) for t in grammar.triggers)
+        common.note(f"note: lazy: it constrains from the first trigger on: {triggers}")

@@ -1,0 +1,199 @@
+"""A compiled Program, to be read by people: states, edges, call grammars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from ..engine import program as p
+from ..engine.lexer import Literals
+
+if TYPE_CHECKING:
+    from ..engine.program import CallGrammar, Edge, HeaderGrammar, Program, TextState
+
+__all__ = ["shown"]
+
+Row = tuple[str, str]
+"""(label, text); a title has no text."""
+
+_REGIONS: Final = {
+    p.CONTENT: "content",
+    p.REASONING: "reasoning",
+    p.NAME: "a call's name",
+    p.ARGUMENTS: "arguments",
+    p.SILENT: "dropped",
+}
+_EDGES: Final = {
+    p.OPEN_REASONING: "opens reasoning",
+    p.CLOSE_REASONING: "closes reasoning",
+    p.OPEN_WRAP: "opens wrapped content",
+    p.CLOSE_WRAP: "closes wrapped content",
+    p.END_TURN: "ends the turn",
+    p.CLOSE_SECTION: "closes a section of calls (alone: a stray close)",
+    p.CLOSE_CALL: "closes a call (alone: a stray close)",
+    p.OPEN_HEADER: "begins a message header",
+    p.CLOSE_MESSAGE: "closes a message",
+}
+_ENTRIES: Final = {
+    p.AT_SECTION: "a section of calls",
+    p.AT_CALL: "a call",
+    p.AT_NAME: "a call, at its name",
+    p.AT_BARE: "a call without marker, where content begins",
+}
+_BODIES: Final = {
+    p.JSON_BODY: "a JSON object that holds name and arguments",
+    p.NAMED_JSON: "a name, then JSON",
+    p.NAMED_TAGGED: "a name, then tagged arguments",
+    p.NAMED_LITERAL: "a name, then Python-style arguments",
+}
+_TAGS: Final = {
+    p.IS_SECTION_CLOSE: "section closes",
+    p.IS_LIST_OPEN: "list opens",
+    p.IS_LIST_CLOSE: "list closes",
+    p.IS_CALL_OPEN: "call opens",
+    p.IS_CALL_CLOSE: "call closes",
+    p.IS_NAME_OPEN: "name opens",
+    p.IS_SEPARATOR: "separator",
+    p.IS_NAME_CLOSE: "name closes",
+    p.IS_ID_OPEN: "id opens",
+    p.IS_ARGUMENTS_CLOSE: "arguments close",
+    p.IS_KEY_OPEN: "arguments open",
+    p.IS_KEY_CLOSE: "key closes",
+    p.IS_VALUE_OPEN: "value opens",
+    p.IS_VALUE_CLOSE: "value closes",
+    p.IS_SECTION_OPEN: "section opens",
+    p.IS_TURN_END: "turn ends",
+}
+_HEADER_TAGS: Final = {
+    p.H_OPEN: "header opens",
+    p.H_PART: "part of the header",
+    p.H_CLOSE: "message closes",
+    p.H_BODY: "header ends, text begins",
+}
+
+
+def shown(program: Program) -> Iterator[Row]:
+    """The program as labelled rows; a row without text is a title."""
+    yield f"program {program.name}", ""
+    yield "begins in", _name(program, program.content) + ", where the prompt opens nothing"
+    yield "", _name(program, program.no_prompt) + ", where no prompt is known"
+    if program.after_turn_start != program.content:
+        yield "", _name(program, program.after_turn_start) + ", right after the start of the turn"
+    if program.header_first:
+        yield "", "a message header, where the prompt has begun none"
+    for label, texts in (
+        ("turn starts", program.turn_starts),
+        ("turn ends", tuple(program.turn_end.tags)),
+        ("opened by", program.opened),
+        ("closed by", program.closed),
+    ):
+        if texts:
+            yield label, " ".join(map(repr, texts))
+    if program.reasoning >= 0:
+        yield "reasoning", "may open again" if program.repeats else "opens once"
+    yield "ids", program.ids
+    for state in program.states:
+        yield from _state(program, state)
+    if program.header is not None:
+        yield from _header(program.header)
+    for grammar in program.grammars:
+        yield from _grammar(grammar)
+
+
+def _name(program: Program, state: int) -> str:
+    return program.states[state].name
+
+
+def _state(program: Program, state: TextState) -> Iterator[Row]:
+    trims = "; white space at its markers is dropped" if state.trims else ""
+    yield f"state {state.name}", ""
+    yield "text is", _REGIONS[state.region] + trims
+    for text, index in state.literals.tags.items():
+        label = repr(text)
+        for effect in _effects(program, state.edges[index]):
+            yield label, effect
+            label = ""
+
+
+def _effects(program: Program, edge: Edge) -> Iterator[str]:
+    if edge.kind == p.GO:
+        yield f"-> {_name(program, edge.target)}"
+    elif edge.kind in (p.OPEN_CALLS, p.BARE):
+        only = " (only in an open section)" if edge.kind == p.OPEN_CALLS and edge.target else ""
+        for grammar, entry in edge.entries:
+            yield f"opens {_ENTRIES[entry]} -> {program.grammars[grammar].path}{only}"
+    elif edge.kind == p.OPEN_WRAP:
+        yield _EDGES[edge.kind] + (" anywhere" if edge.target else " at the start")
+    else:
+        yield _EDGES[edge.kind]
+
+
+def _header(header: HeaderGrammar) -> Iterator[Row]:
+    yield "message header", ""
+    for text, tag in header.literals.tags.items():
+        yield repr(text), _HEADER_TAGS[tag]
+    if header.bare:
+        yield "is", "one word, the recipient"
+    for label, words in (("reasoning", header.reasoning), ("content", header.content)):
+        if words:
+            yield label, "channel " + " or ".join(map(repr, sorted(words)))
+    if header.namespace:
+        yield "namespace", f"{header.namespace!r}, left out of names"
+
+
+def _grammar(grammar: CallGrammar) -> Iterator[Row]:
+    yield f"call grammar {grammar.path}", ""
+    yield "a call is", _BODIES[grammar.body]
+    if grammar.body == p.JSON_BODY:
+        yield from _json(grammar)
+    else:
+        yield "name", repr(grammar.name.pattern)
+        if grammar.body == p.NAMED_TAGGED:
+            yield "key", repr(grammar.key.pattern)
+        if grammar.body == p.NAMED_LITERAL:
+            quotes = " ".join(map(repr, grammar.quotes))
+            yield "arguments", f"{grammar.open!r} key {grammar.assign!r} value {grammar.close!r}, quotes {quotes}"
+    flags = [
+        ("bare", "may stand without marker where content begins"),
+        ("list_optional", "its list may be left out"),
+        ("call_optional", "its call marker may be left out"),
+        ("separated", "calls may follow one another behind a separator"),
+    ]
+    yield from (("", said) for name, said in flags if getattr(grammar, name))
+    for label, literals in (
+        ("between", grammar.between),
+        ("before it", grammar.before_body),
+        ("name ends", grammar.name_ends),
+        ("id ends", grammar.id_ends),
+        ("arguments", grammar.tags),
+        ("key ends", grammar.key_ends),
+        ("value opens", grammar.value_opens),
+        ("value ends", grammar.value_ends),
+        ("after it", grammar.after),
+        ("resumes at", grammar.resync),
+    ):
+        yield from _literals(label, literals)
+
+
+def _json(grammar: CallGrammar) -> Iterator[Row]:
+    if grammar.name_is_key:
+        yield "name", "the object's only key"
+    for label, keys in (
+        ("name", () if grammar.name_is_key else sorted(grammar.name_keys)),
+        ("arguments", () if grammar.name_is_key else sorted(grammar.arguments_keys)),
+        ("id", filter(None, [grammar.id_key])),
+        ("inside", filter(None, [grammar.nested_key])),
+        ("constant", sorted(grammar.constant_keys)),
+    ):
+        if joined := _joined(keys):
+            yield label, f"key {joined}"
+
+
+def _joined(keys: Iterable[str]) -> str:
+    return " or ".join(map(repr, keys))
+
+
+def _literals(label: str, literals: Literals) -> Iterator[Row]:
+    for text, tag in literals.tags.items():
+        yield label, f"{text!r}  {_TAGS.get(tag, '')}".rstrip()
+        label = ""

@@ -1,0 +1,170 @@
+"""The Python that a template becomes: Jinja's own, and in it the questions to the meter.
+
+Rules of this module:
+
+* Every block of statements begins with a tick that is as long as the block: no loop, macro or recursion goes round
+  without one.
+* Buffers count what is written to them. Slices, ``~``, comparisons, keys of dicts and output expressions go through the
+  meter; operators, calls, filters and tests do so in ``sandbox.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import Any, cast
+
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.runtime import Context
+
+from .errors import TemplateLimitError
+from .limits import COMPILE_LIMIT
+from .meter import Meter, grown
+
+__all__ = ["Generator", "MeteredContext", "count"]
+
+
+class _Buffer(list[str]):
+    """What a macro or a ``set`` block writes into."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, meter: Meter) -> None:
+        super().__init__()
+        self.left = meter.size
+
+    def append(self, piece: str) -> None:
+        self.left -= len(piece)
+        if self.left < 0:
+            raise grown("one value of it is too large")
+        super().append(piece)
+
+    def extend(self, pieces: Iterable[str]) -> None:
+        for piece in pieces:
+            self.append(piece)
+
+
+class MeteredContext(Context):
+    """The variables of one rendering, and what the compiled code asks the meter."""
+
+    meter: Meter
+
+    def derived(self, locals: dict[str, Any] | None = None) -> Context:
+        derived = super().derived(locals)
+        cast("MeteredContext", derived).meter = self.meter
+        return derived
+
+    def buffer(self) -> _Buffer:
+        return _Buffer(self.meter)
+
+    def joined(self, join: Callable[[Iterable[Any]], str], values: tuple[Any, ...]) -> str:
+        self.meter.joined(values)
+        return join(values)
+
+
+_NESTED = (nodes.For, nodes.If, nodes.Macro, nodes.CallBlock, nodes.FilterBlock, nodes.With, nodes.AssignBlock)
+_BODIES = frozenset(("body", "else_", "elif_"))
+
+
+def count(statements: Iterable[nodes.Node]) -> int:
+    """The nodes that run once whenever these statements do; a body of its own has a tick of its own."""
+    count = 0
+    todo = list(statements)
+    while todo:
+        node = todo.pop()
+        count += 1
+        todo += node.iter_child_nodes(exclude=_BODIES if isinstance(node, _NESTED) else None)
+    return count
+
+
+def _constant(node: nodes.Node) -> bool:
+    if isinstance(node, (nodes.List, nodes.Tuple)):
+        return all(_constant(item) for item in node.items)
+    return isinstance(node, (nodes.Const, nodes.TemplateData))
+
+
+class Generator(CodeGenerator):
+    """Jinja's code generator; what it writes asks ``context.meter``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.undeclared: set[str] = set()
+        self.deadline = perf_counter() + COMPILE_LIMIT
+
+    def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> Any:
+        if perf_counter() > self.deadline:
+            raise TemplateLimitError("the template takes too long to compile")
+        return super().visit(node, *args, **kwargs)
+
+    def enter_frame(self, frame: Frame) -> None:
+        super().enter_frame(frame)
+        for action, name in frame.symbols.loads.values():
+            if action == "resolve" and name is not None and name not in self.environment.globals:
+                self.undeclared.add(name)
+
+    def blockvisit(self, nodes: Iterable[nodes.Node], frame: Frame) -> None:
+        statements = list(nodes)
+        self.writeline(f"context.meter.tick({count(statements) + 1})")
+        super().blockvisit(statements, frame)
+
+    def buffer(self, frame: Frame) -> None:
+        frame.buffer = self.temporary_identifier()
+        self.writeline(f"{frame.buffer} = context.buffer()")
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        if frame.eval_ctx.volatile:
+            self.write("(escape if context.eval_ctx.autoescape else str)(context.meter.flat(")
+        elif frame.eval_ctx.autoescape:
+            self.write("escape(context.meter.flat(")
+        else:
+            self.write("context.meter.text(")
+
+    def _output_child_post(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write("))" if frame.eval_ctx.volatile or frame.eval_ctx.autoescape else ")")
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
+        if frame.eval_ctx.volatile:
+            join = "(markup_join if context.eval_ctx.volatile else str_join)"
+        else:
+            join = "markup_join" if frame.eval_ctx.autoescape else "str_join"
+        self.write(f"context.joined({join}, (")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
+
+    def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:
+        """A comparison goes no deeper than the smaller side, so one side is measured; a long one is looked through."""
+        self.write("(")
+        self._asked("flat", node.expr, frame)
+        for operand in node.ops:
+            self.write(f" {_OPERATORS[operand.op]} ")
+            self._asked("seen", operand.expr, frame)
+        self.write(")")
+
+    def _asked(self, method: str, node: nodes.Expr, frame: Frame) -> None:
+        asked = not _constant(node)
+        self.write(f"context.meter.{method}(" if asked else "")
+        self.visit(node, frame)
+        self.write(")" if asked else "")
+
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:
+        sliced = isinstance(node.arg, nodes.Slice)
+        self.write("context.meter.made(" if sliced else "")
+        super().visit_Getitem(node, frame)
+        self.write(")" if sliced else "")
+
+    def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:
+        self.write("{")
+        for item in node.items:
+            self._asked("flat", item.key, frame)
+            self.write(": ")
+            self.visit(item.value, frame)
+            self.write(", ")
+        self.write("}")
+
+
+_OPERATORS = {
+    "eq": "==", "ne": "!=", "gt": ">", "gteq": ">=", "lt": "<", "lteq": "<=", "in": "in", "notin": "not in",
+}  # fmt: skip

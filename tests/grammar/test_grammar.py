@@ -1,0 +1,212 @@
+"""Grammars as texts: choices, names, notes, triggers, caching. No engine is needed here."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from untemplate import OutputParser
+from untemplate.format import Format
+from untemplate.formats import named
+from untemplate.grammar import GrammarError, Trigger, make_grammar
+from untemplate.grammar.automaton import automaton
+from untemplate.grammar.rules import EMPTY, Scan
+
+from .cells import TOOLS, formats
+from .engines import Vocabulary
+
+DIALECTS = ("gbnf", "lark", "structural_tag")
+dialects = pytest.mark.parametrize("dialect", DIALECTS)
+
+
+def tool(name: str = "f", **parameters: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+@dialects
+@pytest.mark.parametrize("name", formats())
+@pytest.mark.parametrize("choice", ["auto", "required", "none"])
+def test_every_format_has_a_grammar_in_every_dialect(name: str, choice: str, dialect: str) -> None:
+    for strict in (True, False):
+        grammar = make_grammar(formats()[name], TOOLS, choice, dialect=dialect, strict=strict)
+        assert grammar.text
+        assert grammar.dialect == dialect
+
+
+def test_a_parser_gives_its_formats_grammar() -> None:
+    parser = OutputParser.named("hermes")
+    assert parser.grammar(TOOLS) == make_grammar(parser.format, TOOLS)
+    assert parser.grammar(TOOLS).triggers == (Trigger("word", "<tool_call>"),)
+
+
+def test_special_tokens_are_named_by_id_where_the_vocabulary_is_known() -> None:
+    vocabulary = Vocabulary(frozenset({"<tool_call>", "</tool_call>"}))
+    parser = OutputParser(vocabulary, tool_parser_name="hermes")
+    begin = vocabulary.ids["<tool_call>"]
+    gbnf = parser.grammar(TOOLS, dialect="gbnf")
+    assert gbnf.triggers == (Trigger("token", "<tool_call>", begin),)
+    assert gbnf.text.startswith(f"root ::= <[{begin}]>")
+    assert f"<[{begin}]>" in parser.grammar(TOOLS, dialect="lark").text
+    assert {"type": "token", "token": begin} in _all(parser.grammar(TOOLS, dialect="structural_tag").json)
+
+
+def _all(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [value, *(x for v in value.values() for x in _all(v))]
+    return [x for v in value for x in _all(v)] if isinstance(value, list) else []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "value"),
+    [
+        ("qwen3_coder", "word", "<tool_call>"),
+        ("kimi_k2", "word", "<|tool_calls_section_begin|>"),
+        ("llama3_json", "pattern", r'^\s*(\{\s*"name"[\s\S]*)'),
+        ("pythonic", "pattern", r"^\s*(\[\s*(?:get_weather|get_weather_map|ping|now)[\s\S]*)"),
+    ],
+)
+def test_lazy_grammars_switch_on_where_calls_begin(name: str, kind: str, value: str) -> None:
+    grammar = make_grammar(named(name), TOOLS, "auto", dialect="gbnf")
+    assert grammar.lazy
+    assert [(t.type, t.value) for t in grammar.triggers] == [(kind, value)]
+
+
+def test_a_grammar_is_not_lazy_where_thinking_is_open_or_nothing_can_trigger() -> None:
+    fmt = named("hermes", reasoning="qwen3")
+    assert make_grammar(fmt, TOOLS, dialect="gbnf").lazy
+    assert not make_grammar(fmt, TOOLS, dialect="gbnf", reasoning="open").lazy
+    assert not make_grammar(named("gpt-oss"), TOOLS, dialect="gbnf").lazy
+    assert not make_grammar(named("hermes"), TOOLS, "required", dialect="gbnf").lazy
+    assert not make_grammar(named("hermes"), TOOLS, dialect="lark").lazy
+
+
+@dialects
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"type": "function", "function": {"name": "ping"}},
+        {"type": "function", "name": "ping"},
+        {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "ping"}]},
+        {
+            "type": "allowed_tools",
+            "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "ping"}}]},
+        },
+    ],
+)
+def test_named_and_allowed_tools_are_the_only_ones(choice: Any, dialect: str) -> None:
+    text = make_grammar(named("hermes"), TOOLS, choice, dialect=dialect).text
+    assert "ping" in text
+    assert "get_weather" not in text
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"type": "function", "name": "pong"}, "names 'pong'; the tools are: 'get_weather', "),
+        ("sometimes", "'sometimes' is not 'auto', 'required', 'none', a named function or allowed_tools"),
+        ({"type": "allowed_tools", "mode": "never", "tools": []}, "mode 'never'"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_an_error(choice: Any, message: str) -> None:
+    with pytest.raises(GrammarError, match=message):
+        make_grammar(named("hermes"), TOOLS, choice)
+
+
+def test_one_call_at_a_time() -> None:
+    many = make_grammar(named("hermes"), TOOLS, "required", dialect="gbnf").text
+    one = make_grammar(named("hermes"), TOOLS, "required", dialect="gbnf", parallel_tool_calls=False).text
+    assert "call)*" in many
+    assert "call)*" not in one
+
+
+@dialects
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "<b>", "größe", "日本", "a b"])
+def test_any_name_is_written_in_json_and_written_or_refused_in_markers(name: str, dialect: str) -> None:
+    tools = [tool(name, type="object", properties={name: {"type": "string"}})]
+    make_grammar(named("hermes"), tools, "required", dialect=dialect, strict=True)
+    for format_name in ("qwen3_coder", "pythonic", "kimi_k3", "gpt-oss"):
+        if name.isalnum():
+            make_grammar(named(format_name), tools, "required", dialect=dialect, strict=True)
+        else:
+            with pytest.raises(GrammarError, match="cannot be written in format"):
+                make_grammar(named(format_name), tools, "required", dialect=dialect, strict=True)
+
+
+@dialects
+def test_what_is_not_enforced_is_in_the_notes(dialect: str) -> None:
+    schema = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    tools = [tool(type="object", properties={"v": schema})]
+    notes = make_grammar(named("hermes"), tools, "required", dialect=dialect, strict=True).notes
+    assert notes == ("tool 'f': 'uniqueItems' is not enforced",)
+    assert make_grammar(named("hermes"), tools, "required", dialect=dialect).notes == ()
+
+
+@dialects
+def test_a_response_format_binds_content(dialect: str) -> None:
+    schema = {"type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"]}
+    for given in ({"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}, schema):
+        fmt = named("hermes", reasoning="qwen3")
+        grammar = make_grammar(fmt, None, dialect=dialect, response_format=given, reasoning="open")
+        assert "answer" in grammar.text
+        assert "</think>" in grammar.text or dialect == "gbnf"
+        assert not grammar.lazy
+
+
+def test_options_that_do_not_exist_are_errors() -> None:
+    with pytest.raises(GrammarError, match="dialect 'ebnf' is not one of: 'gbnf', 'lark', 'structural_tag'"):
+        make_grammar(named("hermes"), TOOLS, dialect="ebnf")
+    with pytest.raises(GrammarError, match="reasoning 'maybe' is not one of"):
+        make_grammar(named("hermes"), TOOLS, reasoning="maybe")
+    with pytest.raises(GrammarError, match="format 'hermes' has no reasoning"):
+        make_grammar(named("hermes"), TOOLS, reasoning="open")
+    with pytest.raises(GrammarError, match="has no way to write calls"):
+        make_grammar(Format(name="plain"), TOOLS, "required")
+
+
+@dialects
+def test_the_same_request_has_the_same_grammar(dialect: str) -> None:
+    first = make_grammar(named("glm45"), TOOLS, "required", dialect=dialect)
+    again = make_grammar(named("glm45"), [dict(t) for t in TOOLS], "required", dialect=dialect)
+    assert first is again
+
+
+@dialects
+def test_sixty_four_tools_take_little_time(dialect: str) -> None:
+    properties = {
+        "path": {"type": "string"},
+        "mode": {"enum": ["a", "b"]},
+        "opts": {"type": "object", "properties": {"deep": {"type": "boolean"}}, "required": ["deep"]},
+    }
+    tools = [tool(f"tool_{i}", type="object", properties=properties, required=["path"]) for i in range(64)]
+    best = 9.0
+    for i in range(5):
+        tools[0]["function"]["name"] = f"first_{i}"
+        begun = time.process_time()
+        make_grammar(named("hermes"), tools, "required", dialect=dialect, strict=True)
+        best = min(best, time.process_time() - begun)
+    # 20 ms is the promise (benchmarks hold it); a busy machine gets some room here.
+    assert best < 0.06
+
+
+def test_free_text_ends_at_the_first_stop_and_holds_nothing_excluded() -> None:
+    states, start = automaton(Scan(("</p>", "ab"), (("\n</p>", EMPTY),)))
+
+    def run(text: str) -> str:
+        state = states[start]
+        for i, c in enumerate(text):
+            if c in state.dead:
+                return "dead"
+            if any(c == letter for letter, _ in state.stops):
+                return "stopped" if i == len(text) - 1 else "stopped early"
+            state = states[next((t for t, letters in state.moves.items() if c in letters), 0)]
+        return "open"
+
+    assert run("x\n</p>") == "stopped"
+    assert run("\n</p>y") == "stopped early"
+    assert run("x</p>") == "dead"
+    assert run("</</p") == "open"
+    assert run("a\nb<\n<</p") == "open"
+    assert run("aab") == "dead"
+    assert run("\n\n</p>") == "stopped"
