@@ -13,10 +13,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test lint types imports unit bench laws docs lock clean
+.PHONY: help run test test-grammar lint types imports unit bench laws docs lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(STAMP) ## stream bundled outputs through the parser, in colour
 	@$(BIN)/python -m untemplate.demo
@@ -35,6 +35,13 @@ imports: $(STAMP) ## the layers of DESIGN section 2
 
 unit: $(STAMP) ## pytest on two processes
 	@$(PYTEST) -n 2
+
+test-grammar: $(STAMP) ## law 9 against xgrammar, llguidance and llama.cpp (slow, opt-in; its own .venv-grammar)
+	@test -x .venv-grammar/bin/python || $(BIN)/python -m venv .venv-grammar
+	@.venv-grammar/bin/pip install -qq --requirement $(LOCK)
+	@.venv-grammar/bin/pip install -qq --requirement requirements-grammar.txt
+	@.venv-grammar/bin/pip install -qq --no-deps 'xgrammar>=0.2.8'
+	@PYTHONPATH=src .venv-grammar/bin/python -m pytest tests/grammar -m 'exhaustive or not exhaustive' -n 2
 
 bench: $(STAMP) ## pytest-benchmark, one process
 	@$(PYTEST) benchmarks --benchmark-enable --benchmark-only

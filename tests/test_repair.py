@@ -159,7 +159,7 @@ class TestSyntax:
 
 # -- Syntax, as properties ----------------------------------------------------------------------------------------
 
-texts = st.text() | st.text("\"'\\{}[],: \n\tab1é😀", max_size=12)
+texts = st.text(max_size=30) | st.text("\"'\\{}[],: \n\tab1é😀", max_size=12)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=6
@@ -249,9 +249,9 @@ class TestSyntaxProperties:
         assert check(repr(value)) == (None if is_json(repr(value)) else value)
 
     @MANY
-    @given(st.lists(values).map(lambda items: {"v": items}))
-    def test_raw_controls(self, value: dict[str, Any]) -> None:
-        assume(not re.search(r'\\n(?:[^"\\]|\\.)*" *:', json.dumps(value)))  # in keys they are not mended
+    @given(st.lists(texts | st.lists(texts), max_size=4))
+    def test_raw_controls(self, items: list[Any]) -> None:
+        value = {"v": items}
         text = json.dumps(value, ensure_ascii=False)
         raw = re.sub(r"(?<!\\)((?:\\\\)*)\\n", "\\1\n", text)
         assume(raw != text)
@@ -262,7 +262,6 @@ class TestSyntaxProperties:
     @given(objects, st.text(",]} \n", max_size=4))
     def test_tails(self, value: dict[str, Any], tail: str) -> None:
         text = json.dumps(value)
-        assume(all(len(json.dumps(key)) < 256 for key in value))
         assert check(text + tail) == (value if tail.strip() else None)
 
     @MANY

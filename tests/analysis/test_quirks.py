@@ -73,6 +73,18 @@ def test_what_cannot_be_expressed_is_no_failure() -> None:
     assert analysis.result.to_dict()["supports_tools"] is False
 
 
+def test_quotes_that_a_template_does_not_escape_are_its_own_limit() -> None:
+    source = OBJECT.replace(
+        '<go>{{- \'{"name": "\' + c.function.name + \'", "arguments": \' -}}', "<go>{{- c.function.name + '(' -}}"
+    )
+    pieces = "{%- for k, v in c.function.arguments.items() -%}{{- k + '=' + (\"'\" + v + \"'\" if v is string else v|string) -}}{{- ', ' if not loop.last else '' -}}{%- endfor -%}"
+    source = source.replace("{{- c.function.arguments|tojson -}}{{- '}' -}}", pieces + "{{- ')' -}}")
+    analysis = analysed(HEAD + source)
+    assert analysis.result.variant == "pythonic"
+    assert analysis.certificate.certified, analysis.certificate.failed
+    assert analysis.certificate.capabilities["awkward_strings"] == "yes"
+
+
 # -- Bad input ----------------------------------------------------------------------------------------------------
 
 

@@ -158,10 +158,10 @@ class Llama:
                 True,
             )
             self._server = _serve(path)
-        self._bias = [[i, -100.0] for i in (*self._unused, *range(128, 256))]
-        self._bias += [[i, -3.0] for i in range(32)]
-        self._bias += [[ord(c), 2.5] for c in CLOSERS] + [[ord(c), -1.5] for c in "\t \\-eE\n"]
-        self._bias.append([self.vocabulary.end, 4.0])
+        self.bias = [[i, -100.0] for i in (*self._unused, *range(128, 256))]
+        self.bias += [[i, -3.0] for i in range(32)]
+        self.bias += [[ord(c), 2.5] for c in CLOSERS] + [[ord(c), -1.5] for c in "\t \\-eE\n"]
+        self.bias.append([self.vocabulary.end, 4.0])
 
     def complete(self, grammar: str, seed: int, most: int = 400, **settings: Any) -> tuple[str, list[int]] | None:
         """What the model writes under the grammar; ``None`` if it does not end within ``most`` tokens."""
@@ -175,7 +175,7 @@ class Llama:
                 "top_k": 0,
                 "top_p": 1.0,
                 "min_p": 0.0,
-                "logit_bias": self._bias,
+                "logit_bias": self.bias,
                 "logprobs": 1,
                 "cache_prompt": False,
                 **settings,

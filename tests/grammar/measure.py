@@ -109,7 +109,7 @@ def samples(grammar: Grammar, vocabulary: Vocabulary, count: int, seed: int) -> 
     if grammar.dialect == "gbnf":
         likely = [[t, 6.0] for t in switches]
         server = llama()
-        bias = server._bias + likely if likely and not grammar.lazy else server._bias
+        bias = server.bias + likely if likely and not grammar.lazy else server.bias
         for attempt in range(count * 12):
             answer = server.complete(grammar.text, seed * 100000 + attempt, logit_bias=bias)
             if answer is not None and not HUGE.search(answer[0]):
@@ -126,7 +126,8 @@ def samples(grammar: Grammar, vocabulary: Vocabulary, count: int, seed: int) -> 
         except AssertionError as error:
             yield f"DEAD END: {error}"
             return
-        if ids is None or HUGE.search(vocabulary.text(ids)):
+        # Bytes that are no UTF-8 are no text to anybody; some engines let them through.
+        if ids is None or HUGE.search(vocabulary.text(ids)) or "\ufffd" in vocabulary.text(ids):
             continue
         found += 1
         yield vocabulary.text(ids), ids

@@ -23,6 +23,7 @@ SCHEMAS: dict[str, Any] = {
     "minLength": {"type": "string", "minLength": 2, "maxLength": 4},
     "pattern": {"type": "string", "pattern": "^[a-c]{2,3}$"},
     "pattern, loose": {"type": "string", "pattern": "[0-9]"},
+    "pattern, any": {"type": "string", "pattern": "^a.*[^b]$"},
     "pattern, hard": {"type": "string", "pattern": "^(?=a).*$"},
     "format": {"type": "string", "format": "date"},
     "format, unknown": {"type": "string", "format": "colour"},
@@ -121,11 +122,12 @@ def drawn(format_name: str, dialect: str, tools: Any, count: int) -> tuple[list[
 @pytest.mark.parametrize("dialect", ["lark", "structural_tag", "gbnf"])
 @pytest.mark.parametrize("format_name", ["hermes", "qwen3_coder", "pythonic", "deepseek_v32", "gemma4"])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_arguments_are_what_the_schema_says_or_a_note_says_otherwise(
-    name: str, format_name: str, dialect: str
-) -> None:
+def test_arguments_are_what_the_schema_says_or_a_note_says_otherwise(name: str, format_name: str, dialect: str) -> None:
     tools = tool(SCHEMAS[name])
     samples, notes = drawn(format_name, dialect, tools, 12)
+    if name == "nullable":
+        # OpenAPI's word, which JSON Schema does not know; the parser does.
+        tools = tool({"type": ["string", "null"]})
     validator = jsonschema_rs.validator_for(tools[0]["function"]["parameters"], validate_formats=True)
     assert samples
     for text, arguments in samples:

@@ -158,6 +158,16 @@ def test_registered_halves():
     assert ParserManager.get_parser("hermes", "mine")(Tokenizer()).extract_reasoning("a", None) == ("r", "a")
 
 
+def test_what_is_foreign():
+    assert not ParserManager.is_foreign("hermes", "qwen3")
+    assert not ParserManager.is_foreign(None, None)
+    ReasoningParserManager.register_module("mine", module=Reasoning)
+    assert ParserManager.is_foreign("hermes", "mine")
+    assert not ParserManager.is_foreign("mine", None)
+    ParserManager.register_module("mine", module=Mine)
+    assert ParserManager.is_foreign("mine", None)
+
+
 def test_a_registered_parser():
     ParserManager.register_module("mine", module=Mine)
     assert ParserManager.get_parser("mine") is Mine

@@ -123,6 +123,24 @@ def test_text_that_no_state_wants_is_reported():
         ]
 
 
+def test_a_terminal_may_begin_the_arguments():
+    config = ParserEngineConfig(
+        "x",
+        terminals={"OPEN": '{"', "CLOSE": ";"},
+        transitions={
+            (CONTENT, "OPEN"): Transition(ARGS, (T.TOOL_CALL_START, T.ARG_VALUE_CHUNK)),
+            (ARGS, "CLOSE"): Transition(CONTENT, (T.TOOL_CALL_END,)),
+        },
+    )
+    for pieces in cuts('{"a;": 1};b'):
+        assert run(config, pieces)[0] == [
+            event(T.TOOL_CALL_START, "", 0),
+            event(T.ARG_VALUE_CHUNK, '{"a;": 1}', 0),
+            event(T.TOOL_CALL_END, "", 0),
+            event(T.TEXT_CHUNK, "b"),
+        ]
+
+
 # -- skipping calls ------------------------------------------------------------------------------------------------
 
 

@@ -135,6 +135,7 @@ def analyze_template(template: Template, prepared: Prepared | None = None) -> An
         parallel=certificate.capabilities.get("parallel_calls") == "yes",
         nonnull_content=ready.calls is not None and ready.calls.style.no_content != "null",
     )
+    example = _example(ready, certificate)
     return Analysis(
         fmt,
         certificate,
@@ -144,19 +145,20 @@ def analyze_template(template: Template, prepared: Prepared | None = None) -> An
         ready.prober.renders,
         ready.seconds + time.perf_counter() - began,
         template_sha256=template.sha256,
-        **_example(ready, certificate),
+        example_prompt=example[0],
+        example_output=example[1],
     )
 
 
-def _example(ready: Prepared, certificate: Certificate) -> dict[str, str]:
+def _example(ready: Prepared, certificate: Certificate) -> tuple[str, str]:
     """The check that shows most, of those that passed."""
     wrong = {f.check for f in certificate.failed}
     shown = [c for c in ready.checks if c.name not in wrong and c.kind not in ("prompt", "awkward_strings")]
     if not shown:
-        return {}
+        return "", ""
     best = max(shown, key=lambda c: (bool(c.reasoning) + bool(c.content) + bool(c.calls), -len(c.output)))
     at = best.prompt.rfind(ready.frame.header) if ready.frame.header else -1
-    return {"example_prompt": best.prompt[max(at, 0) :], "example_output": best.output}
+    return best.prompt[max(at, 0) :], best.output
 
 
 def _candidates(ready: Prepared) -> list[Candidate]:

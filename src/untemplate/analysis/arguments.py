@@ -136,8 +136,9 @@ def _literal(frame: Frame, evidence: CallEvidence, layout: _Layout, values: _Val
     opened = layout.before.strip()
     if gap is None or len(gap.strip()) != 1 or not opened or not layout.to_value.startswith(gap):
         return None
+    # No quotes at all: the template forgets what the models write, and Python's will do.
     quote = layout.to_value[len(gap) :]
-    if not quote or not layout.between.startswith(quote) or not layout.behind.startswith(quote):
+    if not layout.between.startswith(quote) or not layout.behind.startswith(quote):
         return None
     if opened[-1] not in "({[":
         return None
@@ -151,8 +152,8 @@ def _literal(frame: Frame, evidence: CallEvidence, layout: _Layout, values: _Val
         close=close,
         assign=gap.strip(),
         separator=layout.between[len(quote) :],
-        quotes=tuple(dict.fromkeys((quote, *_OTHER_QUOTES))),
-        escapes=len(quote) == 1,
+        quotes=tuple(dict.fromkeys(q for q in (quote, *_OTHER_QUOTES) if q)),
+        escapes=len(quote) < 2,
         words=words,
         quoted_keys=inner[1:2] != "q",
     )

@@ -193,7 +193,7 @@ def _called(frame: Frame, evidence: CallEvidence, reasoning: ReasoningEvidence) 
         places = (evidence.place, MIDDLE if evidence.place == LAST else LAST) if more.pop("both", False) else None
         for place in places or (evidence.place,):
             turn = frame.turn(message, style, place)
-            if turn is None or not _shows(turn.text, message):
+            if turn is None or not _shows(turn.text, message) or _breaks_quotes(turn.text, message):
                 continue
             prompt, output = _cut(frame, turn, message)
             wanted = tuple((c.name, dict(c.arguments)) for c in message.calls)
@@ -270,6 +270,18 @@ def _shows(text: str, message: Message) -> bool:
         at = found
     keys = [k for c in message.calls for k in c.arguments]
     return all(k in text for k in keys)
+
+
+def _breaks_quotes(text: str, message: Message) -> bool:
+    """Whether a template puts quotes around a string that holds the same quotes as it is: nobody can read that."""
+    for call in message.calls:
+        for value in call.arguments.values():
+            at = text.find(value) if isinstance(value, str) and value else -1
+            if at > 0:
+                around = text[at - 1] + text[at + len(value) : at + len(value) + 1]
+                if around in ("''", '""', "``") and around[0] in value:
+                    return True
+    return False
 
 
 def _writes_id(frame: Frame, evidence: CallEvidence, call: Call) -> bool:

@@ -233,7 +233,10 @@ def _analysis(analysis: Analysis, colour: bool) -> str:
 
 def _comparisons(analysis: Analysis, colour: bool) -> str:
     lines = [_title("comparisons", str(len(analysis.log)), colour)]
-    lines += [field(str(i), visible(line), colour, size=4) for i, line in enumerate(analysis.log, 1)]
+    first: dict[str, int] = {}
+    for i, line in enumerate(analysis.log, 1):
+        same = first.setdefault(line, i)
+        lines.append(field(str(i), visible(line) if same == i else f"as {same}", colour, size=4))
     lines.append(_title("hypotheses", "measured in the end, the best first", colour))
     for guess in analysis.hypotheses:
         sources = ", ".join(guess.sources)

@@ -100,8 +100,8 @@ class Host:
         """Whether a token id says that it is one."""
         return False
 
-    def speculate(self) -> None:
-        """What is read from the cursor on may have to be given back."""
+    def speculate(self, opener: int) -> None:
+        """What is read from the cursor on, an opener of so many characters first, may have to be given back."""
 
     def settle(self) -> None:
         """What has been read need not be given back after all."""
@@ -153,6 +153,7 @@ class CallReader(Caller):
         self.any: bool = False
         """Whether any call has committed since the calls were entered."""
         self._candidates: list[tuple[CallGrammar, int]] = []
+        self._weak: bool = False
         self._phase: int = BETWEEN
         self._in_list: bool = False
         self._name: str = ""
@@ -169,10 +170,11 @@ class CallReader(Caller):
 
     # -- entering -----------------------------------------------------------------------------------------------
 
-    def enter(self, candidates: list[tuple[CallGrammar, int]]) -> None:
+    def enter(self, candidates: list[tuple[CallGrammar, int]], weak: bool) -> None:
         """The cursor stands behind the opener (for bare calls: at their first character). Each candidate is a grammar
-        and where it is entered."""
+        and where it is entered. ``weak``: the opener proves little, the tool must be an offered one."""
         self._candidates = candidates
+        self._weak = weak
         self._in_list = False
         self.any = False
         self.committed = False
@@ -184,6 +186,7 @@ class CallReader(Caller):
     def enter_arguments(self, grammar: CallGrammar, name: str, raw: bool) -> None:
         """A header has named the call; its arguments follow. ``raw``: whatever they look like, so it commits now."""
         self.grammar = grammar
+        self._weak = False
         self._in_list = False
         self.any = False
         self.committed = False
@@ -412,7 +415,7 @@ class CallReader(Caller):
         """Something that may turn out to be no call begins here."""
         host = self.host
         if not host.speculating:
-            host.speculate()
+            host.speculate(end - host.cur.pos)
         host.cur.pos = end
 
     def _consume(self, end: int) -> None:
@@ -514,9 +517,9 @@ class CallReader(Caller):
         return name
 
     def _allowed(self) -> bool:
-        """A bare call must be for an offered tool, where the tools are known."""
+        """A call with no marker to speak of must be for an offered tool, where the tools are known."""
         tools = self.host.tools
-        return not self.grammar.bare or not tools.known or self._name in tools.names
+        return not (self.grammar.bare or self._weak) or not tools.known or self._name in tools.names
 
     def _read_id(self) -> int:
         grammar = self.grammar

@@ -145,6 +145,16 @@ def _tags(*pairs: tuple[Marker | str | None, int]) -> dict[str, int]:
     return tags
 
 
+_MARKED: Final = re.compile(r"[<>\[\]|]")
+"""What makes a literal more than a word."""
+
+
+def _accepted(tools: Tools) -> tuple[str, ...]:
+    """Spellings of openers that models are known to write and that no renderer writes."""
+    markers = (tools.section_open, tools.call_open)
+    return tuple(text for marker in markers for text in _spellings(marker)[1:])
+
+
 def _open_edges(
     edges: dict[str, Edge], index: int, grammar: CallGrammar, tools: Tools, *, marked_only: bool = False
 ) -> None:
@@ -167,6 +177,7 @@ def _open_edges(
         elif edge.kind not in (OPEN_CALLS, BARE):
             raise FormatError(grammar.path, f"{text!r} already has another meaning where calls begin")
         edge.target = min(edge.target, needs_section)
+        edge.weak = edge.weak or (kind == OPEN_CALLS and text in _accepted(tools) and not _MARKED.search(text))
         edge.entries.append((index, entry))
 
 
@@ -204,16 +215,16 @@ def _compile_tools(tools: Tools, path: str, fmt: Format) -> CallGrammar:
     )
     grammar.after = Literals(_tags((arguments_close, IS_ARGUMENTS_CLOSE), (tools.call_close, IS_CALL_CLOSE)))
     grammar.before_body = Literals(_tags((name_open, IS_NAME_OPEN)))
-    grammar.resync = Literals(
-        _tags(
-            (tools.call_close, IS_CALL_CLOSE),
-            (arguments_close, IS_ARGUMENTS_CLOSE),
-            (tools.section_close, IS_SECTION_CLOSE),
-            (tools.section_open, IS_SECTION_OPEN),
-            (tools.call_open, IS_CALL_OPEN),
-            (turn_end, IS_TURN_END),
-        )
+    stops = _tags(
+        (tools.call_close, IS_CALL_CLOSE),
+        (arguments_close, IS_ARGUMENTS_CLOSE),
+        (tools.section_close, IS_SECTION_CLOSE),
+        (tools.section_open, IS_SECTION_OPEN),
+        (tools.call_open, IS_CALL_OPEN),
+        (turn_end, IS_TURN_END),
     )
+    words = [text for text in _accepted(tools) if not _MARKED.search(text)]
+    grammar.resync = Literals({text: tag for text, tag in stops.items() if text not in words})
     if isinstance(body, JsonBody):
         _compile_json_body(grammar, body)
     else:

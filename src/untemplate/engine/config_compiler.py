@@ -168,7 +168,7 @@ class ConfigRun(ConfigEvents):
             self._string = False
             self._escaped = False
             self._depth = 0
-        elif self._state == self._arguments and kind == ARGUMENT_TEXT:
+        if self._state == self._arguments and kind == ARGUMENT_TEXT:
             self._read(literal, 0, len(literal))
         return kind
 

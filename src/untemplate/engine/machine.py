@@ -132,6 +132,10 @@ class Machine(Host):
         self._held_size: int = 0
         self._origin: TextState = self._state
         self._origin_section: bool = False
+        self._opener: int = 1
+        """How many characters the literal has that speculation began with."""
+        self._given_back: int = 0
+        """Everything before this place has been given back and looked at again."""
         # A call that is kept back for the judge.
         self._spaces_before: list[str] = []
         self._arguments: list[str] = []
@@ -411,6 +415,8 @@ class Machine(Host):
         if kind == OPEN_CALLS:
             if edge.target == 1 and not self._reader.in_section:
                 return False
+            if edge.weak and not self.tools.known and not self._nothing_before(start):
+                return False
             return self._state.region != REASONING or self._drafts != NEVER
         if kind == GO:
             if edge.needs_id and (self.checks or edge.needs_id == 2) and not self.proven(start, end):
@@ -530,7 +536,7 @@ class Machine(Host):
                 if self.program.header_first:
                     self._mode = HEADER_START
             else:
-                self.speculate()
+                self.speculate(end - cur.pos)
                 cur.pos = end
                 self._mode = TURN_END
         elif kind == CLOSE_MESSAGE:
@@ -542,7 +548,7 @@ class Machine(Host):
             self._enter_text(self.program.content)
             self._mode = HEADER_START
         elif kind == OPEN_HEADER:
-            self.speculate()
+            self.speculate(end - cur.pos)
             if edge.target == 0:
                 cur.pos = end
             self._mode = HEADER
@@ -582,9 +588,10 @@ class Machine(Host):
 
     # -- speculation --------------------------------------------------------------------------------------------
 
-    def speculate(self) -> None:
+    def speculate(self, opener: int) -> None:
         if self.speculating:
             return
+        self._opener = opener
         self.speculating = True
         self._from = self.cur.pos
         self._held = []
@@ -612,6 +619,7 @@ class Machine(Host):
             cur.pos += 1
         raw = self._raw()
         was_draft = self.drafting
+        had_calls = len(self.calls) > self._origin_calls
         self._forget()
         self._state = self._origin
         self._mode = TEXT
@@ -628,7 +636,16 @@ class Machine(Host):
             self._close_reasoning(close)
             return
         self._draft_close = -1
-        self._say(raw, self._base + cur.pos)
+        start = self._base + cur.pos - len(raw)
+        # Behind the opener other markers may stand. They are looked for once: what has been given back before is text.
+        size = len(raw)
+        if not had_calls and size < self.max_held:
+            size = min(max(self._opener, self._given_back - start, 1), size)
+        self._given_back = max(self._given_back, start + len(raw))
+        cur.text = raw[size:] + cur.text[cur.pos :]
+        cur.pos = 0
+        self._base = start + size
+        self._say(raw[:size], self._base)
 
     def _forget(self) -> None:
         """Takes back what speculation has noted down."""
@@ -646,13 +663,13 @@ class Machine(Host):
 
     def _enter_calls(self, edge: Edge, end: int) -> None:
         cur = self.cur
-        self.speculate()
+        self.speculate(end - cur.pos)
         if self._state.region == REASONING and self._drafts == RECOVER and not self.drafting:
             self._begin_draft()
         if edge.kind != BARE:
             cur.pos = end
         grammars = self.program.grammars
-        self._reader.enter([(grammars[i], entry) for i, entry in edge.entries])
+        self._reader.enter([(grammars[i], entry) for i, entry in edge.entries], edge.weak)
         self._mode = CALL
 
     def _call(self) -> bool:
@@ -891,7 +908,7 @@ class Machine(Host):
                 cur.pos = end
                 self.mark(MARKUP, end)
                 return True
-            self.speculate()
+            self.speculate(end - cur.pos)
             if tag == H_OPEN:
                 cur.pos = end
             elif tag == H_BODY:
@@ -900,7 +917,7 @@ class Machine(Host):
             self._mode = HEADER
             return True
         if header.bare and self._at_start and not self._after_call:
-            self.speculate()
+            self.speculate(1)
             self._mode = HEADER
             return True
         self._state = self.program.states[self.program.content]

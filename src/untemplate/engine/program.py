@@ -85,6 +85,9 @@ class Edge:
         """GO: 1 if the literal counts only by its id once ids are in use, 2 if it counts only by its id."""
         self.entries: list[tuple[int, int]] = []
         """Calls: which CallGrammars may begin here, in order of preference, and where each is entered (AT_*)."""
+        self.weak: bool = False
+        """Calls: whether the opener is a mere word, which prose may hold too. Then the tool must be an offered one, and
+        where the tools are unknown nothing may stand before it."""
 
 
 @final

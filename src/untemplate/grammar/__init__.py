@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Final, Literal, get_args
 
-from ..format import Format
+from ..format import Format, Marker
 from . import gbnf, lark, structural_tag
 from .build import Options, Start, build
 from .calls import Spelling
@@ -78,6 +78,8 @@ def make_grammar(
     response = _response(response_format)
     start = _start(fmt, reasoning)
     special = {t: i for t, i in (tokens or {}).items() if t in fmt.special_tokens}
+    if dialect == "structural_tag" and not _whole_tokens(fmt, special):
+        special = {}
     key = (fmt, dialect, chosen, parallel_tool_calls, start, response, tuple(special.items()))
     found = _CACHE.get(key)
     if found is not None:
@@ -87,7 +89,10 @@ def make_grammar(
     lazy = dialect == "gbnf" and chosen.mode == "auto" and start not in ("open", "either") and response is None
     switches = triggers(fmt, spelling, chosen.tools) if chosen.mode == "auto" else ()
     lazy = lazy and bool(switches)
-    rules = build(fmt, Options(chosen, parallel_tool_calls, start, response, lazy), special)
+    options = Options(
+        chosen, parallel_tool_calls, start, response, dialect != "lark", dialect != "structural_tag", lazy
+    )
+    rules = build(fmt, options, special)
     value = None
     if dialect == "gbnf":
         text = gbnf.write(rules)
@@ -96,12 +101,28 @@ def make_grammar(
     else:
         value = structural_tag.write(rules)
         text = json.dumps(value, ensure_ascii=False)
-    preserved = tuple(t for t in fmt.special_tokens if tokens is None or t in special)
+    preserved = tuple(t for t in fmt.special_tokens if tokens is None or t in tokens)
     grammar = Grammar(dialect, text, lazy, switches, preserved, tuple(dict.fromkeys(rules.notes)), value)  # type: ignore[arg-type]
     _CACHE[key] = grammar
     if len(_CACHE) > _CACHED:
         _CACHE.popitem(last=False)
     return grammar
+
+
+def _whole_tokens(fmt: Format, special: Mapping[str, int]) -> bool:
+    """Whether every marker is one special token, or none is in it. xgrammar takes tokens by id only where text does not
+    go on to match the same marker; a marker of several pieces is safe as text alone, which matches its tokens too."""
+
+    def whole(part: Any) -> bool:
+        if isinstance(part, Marker):
+            core = part.text.strip()
+            return core in special or not any(token in core for token in special)
+        if isinstance(part, tuple):
+            return all(map(whole, part))
+        return not is_dataclass(part) or all(whole(getattr(part, f.name)) for f in fields(part) if f.name != "turn")
+
+    quotes = [q for way in fmt.tools for q in getattr(getattr(way.body, "arguments", None), "quotes", ())]
+    return whole(replace(fmt, tools=fmt.tools[:1])) and not any(q in special for q in quotes)
 
 
 def _start(fmt: Format, reasoning: str | None) -> Start:

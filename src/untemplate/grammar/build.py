@@ -55,6 +55,9 @@ class Options:
     """``open``: the output begins inside reasoning. ``closed``: the model may open it. ``off``: there is none.
     ``either``: no prompt is known, and outputs of this Format begin inside."""
     response: JsonSchema | None = None
+    whole_stops: bool = True
+    """See :class:`~.calls.Spelling`."""
+    in_values: bool = True
     lazy: bool = False
     """The grammar begins where calls begin; the engine waits for its triggers."""
 
@@ -68,8 +71,8 @@ def build(fmt: Format, options: Options, tokens: Mapping[str, int]) -> Rules:
     if fmt.channels is not None:
         from .channels import build_channels
 
-        return build_channels(fmt, fmt.channels, options, Spelling(tokens))
-    return _Build(fmt, options, Spelling(tokens)).rules
+        return build_channels(fmt, fmt.channels, options, Spelling(tokens, options.whole_stops, options.in_values))
+    return _Build(fmt, options, Spelling(tokens, options.whole_stops, options.in_values)).rules
 
 
 def excluded(program: Program, state: int) -> tuple[str, ...]:

@@ -62,6 +62,10 @@ class Spelling:
     """How text is written: literals, and special tokens by id where the vocabulary is known."""
 
     tokens: Mapping[str, int]
+    whole_stops: bool = True
+    """Whether a literal may match the text of special tokens, so that a stop of several pieces stays one literal."""
+    in_values: bool = True
+    """Whether special tokens inside values (Gemma's quotes) are named by id."""
     _pattern: re.Pattern[str] = field(init=False)
     _nodes: dict[str, Node] = field(init=False, default_factory=dict)
 
@@ -95,7 +99,9 @@ class Spelling:
         lead = marker_text[: marker_text.index(core)]
         tail = marker_text[marker_text.index(core) + len(core) :]
         first, *rest = self.pieces(core)
-        if keep_lead and isinstance(first, str):
+        if self.whole_stops and rest:
+            first, rest = core, []
+        if isinstance(first, str) and keep_lead:
             first = lead + first
         return first, seq(*rest, tail, then)
 
@@ -295,6 +301,8 @@ class Calls:
             text = self._texts.get(begins_not)
             if text is None:
                 stop = self.spelling.stop(close.text, keep_lead=True)
+                if isinstance(stop[0], str) and not stop[0].endswith(close.spellings[0]):
+                    self.rules.notes.append(f"text in tags cannot hold {stop[0]!r}")
                 text = self._texts[begins_not] = Scan(close.spellings, (stop,), begins_not=begins_not)
             return text
         return seq(value, self.spelling.node(close.text))
@@ -306,12 +314,15 @@ class Calls:
         others: list[tuple[str, Node]] = []
         begins_not = ""
         where = tool.name
+        assert isinstance(self.way.body, NamedBody)
+        assert isinstance(self.way.body.arguments, TaggedArguments)
+        closes = self.way.body.arguments.value_close.spellings
         for part in variants(schema, tool.schema.value, where):
             if part is True:
                 free = True
                 if name is None:
                     # Nothing is known: text, and where the tag says its type, any JSON of that type.
-                    others += [(kind, Json(frozen({"type": kind}, where), where)) for kind in _TYPES]
+                    others += [(kind, Json(frozen({"type": kind}, where), where, closes)) for kind in _TYPES]
                 continue
             if part is False or not isinstance(part, Mapping):
                 continue
@@ -330,7 +341,7 @@ class Calls:
                         self.rules.notes.append(f"tool {where!r}: '{word}' is not enforced (text in tags)")
                 continue
             word = "number" if kind == "integer" else str(kind)
-            others.append((word, Json(_with_definitions(part, tool.schema.value, where), where)))
+            others.append((word, Json(_with_definitions(part, tool.schema.value, where), where, closes)))
             begins_not += "{" if kind == "object" else "[" if kind == "array" else ""
         plain: Node | None = None
         if free:
@@ -378,7 +389,7 @@ class Calls:
             # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may stand.
             markers = [t[:-1] for t in self.grammar.resync.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
             syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, tuple(markers), True)
-            self._literals = Values(syntax, self.rules)
+            self._literals = Values(syntax, self.rules, self.spelling.node if self.spelling.in_values else Lit)
         return self._literals
 
 

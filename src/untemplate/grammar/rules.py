@@ -97,6 +97,8 @@ class Json:
 
     schema: JsonSchema
     tool: str = ""
+    excludes: tuple[str, ...] = ()
+    """What its strings may not hold, where the dialect can say so: what closes the value from outside."""
 
 
 @dataclass(frozen=True, slots=True)

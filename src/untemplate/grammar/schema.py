@@ -34,7 +34,8 @@ _COMMON: Final = frozenset(
 _FORMATS: Final = frozenset(("date-time", "time", "date", "email", "hostname", "ipv4", "ipv6", "uuid"))
 _ENFORCED: Final[dict[str, frozenset[str]]] = {
     "lark": _COMMON | {"format"},
-    "structural_tag": _COMMON,
+    # A string of bounded length may hold raw control characters in xgrammar 0.2.8, which is no JSON.
+    "structural_tag": _COMMON - {"minLength", "maxLength"},
 }
 
 
@@ -134,9 +135,6 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
         if "pattern" in result and dialect == "structural_tag":
             if not (value := result["pattern"]).startswith("^") or not value.endswith("$"):
                 said[f"tool {tool!r}: 'pattern' {value!r} is matched from end to end"] = None
-            for word in ("minLength", "maxLength"):
-                if result.pop(word, None) is not None:
-                    weaker(word, "beside 'pattern'")
         if part.get("properties") and "additionalProperties" not in part:
             result["additionalProperties"] = False
         if "properties" in result or "required" in result:

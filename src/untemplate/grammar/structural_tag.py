@@ -38,7 +38,10 @@ class _Writer:
         if isinstance(node, Json):
             if node not in self.schemas:
                 self.schemas[node] = enforced(node.schema, node.tool, "structural_tag", self.rules.notes)
-            return {"type": "json_schema", "json_schema": self.schemas[node]}
+            value: dict[str, Any] = {"type": "json_schema", "json_schema": self.schemas[node]}
+            if node.excludes:
+                value["excludes"] = list(node.excludes)
+            return value
         if isinstance(node, Scan):
             return self.scan(node)
         if isinstance(node, Ref):

@@ -13,11 +13,11 @@ Rules of this module:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .rules import EMPTY, Chars, GrammarError, Lit, Node, Ref, Repeat, Rules, Scan, choice, maybe, seq, star
+from .rules import EMPTY, Chars, GrammarError, Lit, Node, Ref, Repeat, Rules, Scan, Token, choice, maybe, seq, star
 
 __all__ = ["JSON", "Syntax", "Values", "members", "merged", "resolve", "word_except"]
 
@@ -68,8 +68,10 @@ JSON: Final = Syntax("json")
 class Values:
     """Writes the values of one grammar. Named rules are put into ``rules`` and shared by all tools."""
 
-    def __init__(self, syntax: Syntax, rules: Rules) -> None:
+    def __init__(self, syntax: Syntax, rules: Rules, write: Callable[[str], Node] = Lit) -> None:
+        """``write``: how text is written; special tokens in it may be named by id."""
         self.syntax: Syntax = syntax
+        self.write: Callable[[str], Node] = write
         self.rules: Rules = rules
         self._weak: dict[tuple[str, str], None] = {}
         self._references: dict[int, str] = {}
@@ -107,7 +109,9 @@ class Values:
         if not syntax.escapes:
             if least or most is not None:
                 self._note("", "minLength/maxLength")
-            return seq(syntax.quote, Scan((), ((syntax.quote, EMPTY),)))
+            quote = self.write(syntax.quote)
+            stop = quote if isinstance(quote, Token) else syntax.quote
+            return seq(quote, Scan((syntax.quote,) if isinstance(stop, Token) else (), ((stop, EMPTY),)))
         name = f"{syntax.name}-char"
         if name not in self.rules.rules:
             forbidden = ((syntax.quote, syntax.quote), ("\\", "\\"), ("\x00", "\x1f"), ("\x7f", "\x7f"))
@@ -297,7 +301,7 @@ class Values:
 
     def constant(self, value: Any) -> Node:
         """Exactly this value."""
-        return Lit(self.spell(value))
+        return self.write(self.spell(value))
 
     def spell(self, value: Any) -> str:
         """A value as it is written."""

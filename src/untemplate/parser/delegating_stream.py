@@ -78,6 +78,10 @@ class DelegatingStream:
         reason = self._reason or "stop"
         return "tool_calls" if reason == "stop" and self._called else reason
 
+    def dump(self, delta: DeltaMessage) -> dict[str, Any]:
+        """A delta as it goes on the wire: without what is None."""
+        return delta.model_dump(exclude_none=True)
+
     @property
     def in_reasoning(self) -> bool:
         """Whether what has been said last is reasoning."""

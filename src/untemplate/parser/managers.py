@@ -157,8 +157,7 @@ class ParserManager(_Manager):
         tools, reasoning = tool_parser_name, reasoning_parser_name
         if tools is None and reasoning is None:
             return None
-        foreign = ToolParserManager.registered(tools) or ReasoningParserManager.registered(reasoning)
-        if reasoning is None and tools is not None and foreign is None:
+        if reasoning is None and tools is not None and not ToolParserManager.registered(tools):
             if tools in cls._registered:
                 return cls._registered[tools]
             if tools not in names():
@@ -168,10 +167,17 @@ class ParserManager(_Manager):
             "reasoning_parser_cls": cls.get_reasoning_parser(reasoning),
             "tool_parser_cls": cls.get_tool_parser(tools),
         }
-        if tools is not None and foreign is None:
+        if tools is not None and not cls.is_foreign(tools, reasoning):
             return parser_class(named(tools, reasoning=reasoning))
         label = "+".join(part for part in (reasoning, tools) if part)
         return type("Parser", (_WrappedParser,), {**halves, "__doc__": f"``{label}``.", "__module__": __name__})
+
+    @classmethod
+    def is_foreign(cls, tool_parser_name: str | None, reasoning_parser_name: str | None) -> bool:
+        """Whether :meth:`get_parser` gives a parser that is not the catalogue's."""
+        if ToolParserManager.registered(tool_parser_name) or ReasoningParserManager.registered(reasoning_parser_name):
+            return True
+        return reasoning_parser_name is None and cls.registered(tool_parser_name) is not None
 
     @classmethod
     def get_reasoning_parser(cls, name: str | None) -> type[Any] | None:

@@ -34,7 +34,7 @@ class StreamingParserEngine:
         config: what the output looks like.
         tokenizer: anything with ``get_vocab()``; with it ``token_id_terminals`` are told by their ids, and special
             tokens (``all_special_tokens``, where it has that) that are no terminals are dropped.
-        vocab: the vocabulary, where there is no tokenizer.
+        vocab: the vocabulary, instead of the tokenizer's.
         initial_state: where the output begins, instead of the config's own.
     """
 
@@ -47,7 +47,7 @@ class StreamingParserEngine:
         initial_state: ParserState | None = None,
     ) -> None:
         self.config = config
-        known = Vocabulary(vocab) if tokenizer is None and vocab is not None else vocabulary(tokenizer)
+        known = vocabulary(tokenizer) if vocab is None else Vocabulary(vocab)
         drops = _stray_tokens(config, tokenizer, known.ids)
         self._special, self._table = known.table(drops.union(config.token_id_terminals.values()))
         self._program = compile_config(config, drops=drops)

@@ -36,7 +36,7 @@ _JSON_WORD: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-
 _PYTHON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
 # What a comma must be followed by if it separates the members of an object, the items of a list.
 _MEMBER: Final = re.compile(
-    r"""[ \t\r\n]*(?:(?:"(?:[^"\\]|\\.){0,256}"|'(?:[^'\\]|\\.){0,256}'|[A-Za-z_$][A-Za-z0-9_$-]{0,255})[ \t\r\n]*:"""
+    r"""[ \t\r\n]*(?:(?:"(?:[^"\\]|\\.){0,1024}"|'(?:[^'\\]|\\.){0,1024}'|[A-Za-z_$][A-Za-z0-9_$-]{0,255})[ \t\r\n]*:"""
     r"""|[\]}]|\Z)""",
     re.DOTALL,
 )

@@ -1,20 +1,23 @@
 """What a template gets to see: copies, made of JSON's types.
 
-The rule: nothing that a template is given leads back to the caller. Dicts, lists and strings are copied; models dump
-themselves; what is none of these is refused, because a template could call its methods.
+The rule: nothing that a template is given leads back to the caller. Dicts, lists and strings are copied, models dump
+themselves, and what JSON cannot say (an image, an array) becomes a placeholder such as ``<Image>``: a template could
+call its methods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import date
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-__all__ = ["Inputs"]
+__all__ = ["REASONING_FIELDS", "Inputs"]
+
+REASONING_FIELDS: Final = ("reasoning_content", "thinking", "reasoning")
+"""The names that a message's reasoning goes by, the usual one first."""
 
 
 class Inputs:
@@ -28,11 +31,32 @@ class Inputs:
         self.kept: list[Any] = []
         self.characters = 0
 
+    def messages(self, messages: Sequence[Any]) -> list[Any]:
+        """Copies of messages. Reasoning goes by the two names that templates read, as in transformers."""
+        copied = []
+        for message in self.dicts("messages", messages):
+            reasoning = next((message[key] for key in REASONING_FIELDS if message.get(key) is not None), None)
+            if reasoning is not None:
+                message = {"thinking": reasoning, **message, "reasoning_content": reasoning}
+            copied.append(message)
+        return self._own(copied)
+
+    def dicts(self, what: str, values: Sequence[Any]) -> list[Any]:
+        """Copies of dicts, or of models that dump themselves as dicts.
+
+        Raises:
+            TypeError: one of them is neither.
+        """
+        copied = [self.copy(value) for value in values]
+        for value, one in zip(values, copied, strict=True):
+            if not isinstance(one, dict):
+                raise TypeError(f"{what}: a dict or a model is wanted, not {type(value).__name__}")
+        return self._own(copied)
+
     def copy(self, value: Any) -> Any:
         """A copy that shares nothing mutable with ``value``.
 
         Raises:
-            TypeError: a template must not get this.
             RecursionError: the value is nested too deeply, or holds itself.
         """
         kind = type(value)
@@ -44,40 +68,53 @@ class Inputs:
             return value
         if kind is dict:
             return self._dict(value)
-        if kind is list or kind is tuple:
+        if kind is list:
             self.characters += 8 * len(value)
-            copied = [self.copy(item) for item in value]
-            self.ids.add(id(copied))
-            self.kept.append(copied)
-            return copied
+            return self._own([self.copy(item) for item in value])
         return self._other(value)
+
+    def _own(self, copied: list[Any]) -> list[Any]:
+        self.ids.add(id(copied))
+        self.kept.append(copied)
+        return copied
 
     def _dict(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
         copied = {}
         for key, item in value.items():
             if type(key) is str:
                 self.characters += len(key) + 8
-            elif not isinstance(key, (str, int, float, bool, type(None))):
-                raise TypeError(f"a template cannot be given a dict with {type(key).__name__} keys")
-            copied[key] = self.copy(item)
+                copied[key] = self.copy(item)
+            else:
+                copied[self.copy(key)] = self.copy(item)
         return copied
 
     def _other(self, value: Any) -> Any:
-        if isinstance(value, Enum):
+        if isinstance(value, Enum) and isinstance(value, (str, int, float)):
             return self.copy(value.value)
-        if isinstance(value, str):
-            return self.copy(str.__str__(value))
-        if isinstance(value, (int, float, date)):
-            return value
+        for kind in (str, int, float):
+            if isinstance(value, kind):
+                return self.copy(getattr(kind, f"__{kind.__name__}__")(value))
         if isinstance(value, Mapping):
             return self._dict(value)
-        if isinstance(value, (list, tuple, set, frozenset)):
+        if isinstance(value, tuple):
+            return tuple(self.copy(item) for item in value)
+        if isinstance(value, (list, set, frozenset)):
             return self.copy(list(value))
-        dump = getattr(value, "model_dump", None)
-        if callable(dump) and not isinstance(value, type):
-            return self.copy(dump(exclude_none=True))
-        if isinstance(value, msgspec.Struct):
-            return self.copy(msgspec.to_builtins(value))
-        if is_dataclass(value) and not isinstance(value, type):
-            return self.copy({field.name: getattr(value, field.name) for field in fields(value)})
-        raise TypeError(f"a template cannot be given a {type(value).__name__}: only what JSON can say")
+        dumped = _dumped(value)
+        return f"<{type(value).__name__}>" if dumped is None else self._dict(dumped)
+
+
+def _dumped(value: Any) -> dict[Any, Any] | None:
+    """A model as a dict. Fields that are None are left out, as in the JSON that clients send; ``content`` is not."""
+    if isinstance(value, type):
+        return None
+    dumped: Any = None
+    if callable(dump := getattr(value, "model_dump", None)):
+        dumped = dump(exclude_none=True)
+        if isinstance(dumped, dict) and getattr(value, "content", dumped) is None:
+            dumped["content"] = None
+    elif isinstance(value, msgspec.Struct):
+        dumped = msgspec.to_builtins(value)
+    elif is_dataclass(value):
+        dumped = {field.name: getattr(value, field.name) for field in fields(value)}
+    return dumped if isinstance(dumped, dict) else None

@@ -167,8 +167,6 @@ class Meter:
         elif isinstance(owner, _Bytes):
             self.seen(owner)
             args = self._of_text(owner, name, args, kwargs)
-        elif name == "fromkeys" and args and not isinstance(args[0], (*_TREES, str)):
-            args = (list(args[0]), *args[1:])
         elif isinstance(owner, (list, tuple)) or name in ("to_bytes", "from_bytes"):
             self.flat(owner)
             self._widths(args, kwargs, limits.WIDTH)

@@ -1,4 +1,4 @@
-"""Jinja as chat templates know it, inside the limits of ``limits.py``. 
+"""Jinja as chat templates know it, inside the limits of ``limits.py``.
 
 What Hugging Face's ``apply_chat_template`` gives a template, it has here: the immutable sandbox, ``trim_blocks`` and
 ``lstrip_blocks``, ``break`` and ``continue``, ``{% generation %}``, ``tojson`` without HTML escapes,
@@ -31,7 +31,7 @@ from jinja2.nodes import CallBlock
 from jinja2.parser import Parser
 from jinja2.runtime import Context, Macro, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
-from jinja2.utils import _PassArg
+from jinja2.utils import Namespace, _PassArg
 from markupsafe import Markup
 
 from .codegen import Generator, MeteredContext, count
@@ -239,6 +239,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             given = {k: v for k, v in kwargs.items() if k not in ("_loop_vars", "_block_vars")}
             args = meter.method(__obj.__self__, __obj.__name__, args, given)
         elif kind is not FunctionType:
+            args = tuple(list(value) if isinstance(value, Iterator) else value for value in args)
             for value in args:
                 meter.flat(value)
         return meter.made(context.call(__obj, *args, **kwargs))
@@ -362,6 +363,36 @@ def _strftime_now(context: MeteredContext, format: str) -> str:
     return context.meter.now().strftime(format)
 
 
+class _Dict:
+    """``dict`` with no more to it than templates need."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
+        return dict.fromkeys(keys, value)
+
+
+class _Namespace(Namespace):
+    """``namespace`` that keeps private names private, as in transformers."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        self, *rest = args
+        attributes = dict(*rest, **kwargs)
+        for name in attributes:
+            _public(name)
+        Namespace.__init__(self, attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _public(name)
+        super().__setitem__(name, value)
+
+
+def _public(name: Any) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise SecurityError(f"a namespace has no private name {name!r}")
+
+
 def _environment() -> _Environment:
     environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
     filters = environment.filters
@@ -376,6 +407,7 @@ def _environment() -> _Environment:
         tests[name] = _compared(tests[name])
     del environment.globals["lipsum"]
     environment.globals.update(raise_exception=_raise_exception, strftime_now=_strftime_now)
+    environment.globals.update(dict=_Dict(), namespace=_Namespace)
     return environment
 
 

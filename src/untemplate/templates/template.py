@@ -12,7 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from .errors import TemplateError, TemplateLimitError
-from .inputs import Inputs
+from .inputs import REASONING_FIELDS, Inputs
 from .limits import MAX_SOURCE
 
 if TYPE_CHECKING:
@@ -166,33 +166,34 @@ class ChatTemplate:
 
         Args:
             messages, tools, documents: dicts, or models that dump themselves as dicts; tools are schemas. The template
-                sees copies.
+                sees copies, in which reasoning goes by ``reasoning_content`` and ``thinking``, whatever it was called.
             add_generation_prompt: whether to append what opens the assistant's turn.
             continue_final_message: end inside the final message, so that the model continues it: its ``content``, or
-                with ``"reasoning"`` its ``reasoning_content``.
+                the field of this name (``reasoning_content``).
             kwargs: variables of the template (``enable_thinking``, ``reasoning_effort`` …).
 
         Raises:
             TemplateError: the template cannot render this. Among its kinds: `TemplateRaised`, `TemplateLimitError`.
             ValueError: arguments that exclude each other.
+            TypeError: messages, tools or documents that are no dicts.
         """
         if continue_final_message and add_generation_prompt:
             raise ValueError("continue_final_message and add_generation_prompt exclude each other")
+        source = self.named["tool_use"] if tools is not None and "tool_use" in self.named else self.source
         inputs = Inputs()
         try:
-            chat: list[Any] = inputs.copy(list(messages))
-            marked = _mark(chat, continue_final_message) if continue_final_message else ""
+            chat = inputs.messages(messages)
+            marked = _mark(chat, continue_final_message, source) if continue_final_message else ""
             variables = {
                 **self.special_tokens,
                 **{key: inputs.copy(value) for key, value in kwargs.items()},
                 "messages": chat,
-                "tools": None if tools is None else inputs.copy(list(tools)),
-                "documents": None if documents is None else inputs.copy(list(documents)),
+                "tools": None if tools is None else inputs.dicts("tools", tools),
+                "documents": None if documents is None else inputs.dicts("documents", documents),
                 "add_generation_prompt": add_generation_prompt,
             }
         except RecursionError:
             raise TemplateError("the messages are nested too deeply", name=self.name) from None
-        source = self.named["tool_use"] if tools is not None and "tool_use" in self.named else self.source
         program = self._program(source)
         try:
             text = program.run(variables, inputs, self._clock)
@@ -243,29 +244,29 @@ def _compiled(source: str) -> Program:
 # -- The final message, continued ---------------------------------------------------------------------------------
 
 
-def _mark(chat: list[Any], what: bool | str) -> str:
+def _mark(chat: list[Any], field: bool | str, source: str) -> str:
     """Puts the tag behind the final message. Returns the text before it."""
-    final = chat[-1] if chat else None
-    if not isinstance(final, dict):
-        raise TemplateError("continue_final_message needs a final message")
-    if what == "reasoning":
-        keys = [key for key in ("reasoning_content", "reasoning", "thinking") if isinstance(final.get(key), str)]
-        text = next((final[key] for key in keys), None)
-        for key in keys:
-            final[key] += _TAG
-    elif what is True or what == "content":
-        text = final.get("content")
-        if isinstance(text, list):
-            parts = [part for part in text if isinstance(part, dict) and isinstance(part.get("text"), str)]
-            text = parts[-1]["text"] if parts else None
-            if parts:
-                parts[-1]["text"] += _TAG
-        elif isinstance(text, str):
-            final["content"] = text + _TAG
-    else:
-        raise ValueError(f"continue_final_message is True, 'content' or 'reasoning', not {what!r}")
+    if not chat:
+        raise TemplateError("continue_final_message: there is no message to continue")
+    final = chat[-1]
+    key = field if isinstance(field, str) else "content"
+    keys = [key]
+    if key in REASONING_FIELDS:  # its copies go by the other names, and the template reads one of them
+        key = next((name for name in (key, *REASONING_FIELDS) if final.get(name) is not None), key)
+        keys = [name for name in REASONING_FIELDS if final.get(name) == final.get(key)]
+    if not any(name in source for name in keys):
+        raise TemplateError(f"continue_final_message: the template does not know {key!r}")
+    text = final.get(key)
+    if isinstance(text, (list, tuple)):
+        part = next((part for part in reversed(text) if isinstance(part, dict) and "text" in part), {})
+        text = part.get("text")
+        if isinstance(text, str):
+            part["text"] = text + _TAG
+    elif isinstance(text, str):
+        for name in keys:
+            final[name] = text + _TAG
     if not isinstance(text, str):
-        raise TemplateError("continue_final_message: the final message has no text to continue")
+        raise TemplateError(f"continue_final_message: the final message has no {key!r} to continue")
     return text
 
 
