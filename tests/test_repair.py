@@ -498,7 +498,7 @@ small = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["a", "b", "A"]), inner, max_size=2),
     max_leaves=5,
 )
-types = st.builds(lambda word: {"type": word}, words | st.lists(words, min_size=1, max_size=2))
+types = st.builds(lambda word: {"type": word}, words | st.lists(words, min_size=1, max_size=2, unique=True))
 schemas = st.recursive(
     types | st.builds(lambda options: {"enum": options}, st.lists(small, min_size=1, max_size=3)),
     lambda inner: st.builds(lambda item: {"type": "array", "items": item}, inner)

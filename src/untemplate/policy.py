@@ -13,11 +13,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any, Literal, get_args, get_type_hints
 
 __all__ = ["Policy", "strict_from_environment"]
 
 _STRICT = ("UNTEMPLATE_STRICT_TOOL_CALL", "VLLM_RS_STRICT_TOOL_CALL")
+
+
+@cache
+def _choices(policy: type[Policy]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """The fields of a policy with the values that they may have; none are given where any will do."""
+    hints = get_type_hints(policy)
+    return tuple((f.name, get_args(hints[f.name])) for f in fields(policy))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +59,13 @@ class Policy:
     """Characters that may be held while it is open whether they are a call. Beyond it they are text."""
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for f in fields(self):
-            value = getattr(self, f.name)
-            valid = get_args(hints[f.name])
-            if f.name == "strict":
+        for name, valid in _choices(type(self)):
+            value = getattr(self, name)
+            if name == "strict":
                 if value is not None and not isinstance(value, bool):
                     raise ValueError(f"policy strict: {value!r} is not one of: True, False, None")
             elif valid and value not in valid:
-                raise ValueError(f"policy {f.name}: {value!r} is not one of: {', '.join(map(repr, valid))}")
+                raise ValueError(f"policy {name}: {value!r} is not one of: {', '.join(map(repr, valid))}")
         if not isinstance(self.max_held, int) or isinstance(self.max_held, bool) or self.max_held < 1:
             raise ValueError(f"policy max_held: {self.max_held!r} is not a positive number of characters")
 

@@ -220,12 +220,11 @@ class _Subject:
         self.finish_reason = finish_reason
         self.exhaustive = cuts is None
         self.cuts = cuts
+        policy: Policy | None = self.context.get("policy")
+        self.default_policy = (self.parser.policy if policy is None else policy.resolved()).is_default
+        """Whether texts come out as they stand: no policy drops, trims or mends them."""
         self.random = random.Random(zlib.crc32(raw.encode("utf-8", "surrogatepass")))
         self.whole = self.run([raw])
-
-    @property
-    def default_policy(self) -> bool:
-        return (self.context.get("policy") or self.parser.policy) == Policy()
 
     def run(
         self,

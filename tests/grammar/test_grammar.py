@@ -122,7 +122,7 @@ def test_one_call_at_a_time() -> None:
 
 
 @dialects
-@pytest.mark.parametrize("name", ['a"b', "a\nb", "<b>", "größe", "日本", "a b"])
+@pytest.mark.parametrize("name", ['a"b', "a\nb", "<b>", "größe", "日本"])
 def test_any_name_is_written_in_json_and_written_or_refused_in_markers(name: str, dialect: str) -> None:
     tools = [tool(name, type="object", properties={name: {"type": "string"}})]
     make_grammar(named("hermes"), tools, "required", dialect=dialect, strict=True)

@@ -119,6 +119,7 @@ def drawn(format_name: str, dialect: str, tools: Any, count: int) -> tuple[list[
     return found, grammar.notes
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dialect", ["lark", "structural_tag", "gbnf"])
 @pytest.mark.parametrize("format_name", ["hermes", "qwen3_coder", "pythonic", "deepseek_v32", "gemma4"])
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -1,7 +1,7 @@
 """Law 9 with the real engines: what a grammar accepts parses into calls that validate; what ``render`` writes it
 accepts. A few Formats and samples here; every cell, often, in ``make test-grammar``.
 
-The ratchet: ``tests/data/grammar_matrix.json`` says what holds of each cell. A cell that holds there and not here fails.
+The ratchet: ``tests/data/grammar_matrix.json`` says what holds of each cell. One that holds there and not here fails.
 """
 
 from __future__ import annotations

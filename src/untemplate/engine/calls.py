@@ -267,7 +267,7 @@ class CallReader(Caller):
                 return True
             if self._phase == BETWEEN:
                 return not self.host.speculating or (self.any and self.host.drafting)
-            if self._phase != ENVELOPE or envelope is None or not envelope.cut(self):
+            if self._phase != ENVELOPE or envelope is None or not envelope.cut(self.host.cur, self):
                 return False
         if self._phase in (AFTER, BETWEEN):
             return True
@@ -694,6 +694,8 @@ class CallReader(Caller):
         while found is not None and self.host.checks and not self.host.authorised(found.start(), found.end()):
             found = self.grammar.resync.find(text, found.start() + 1)
         end = found.start() if found is not None else len(text) if cur.final else self.grammar.resync.tail(text, start)
+        if found is not None and not cur.final and self.grammar.resync.undecided(text, end):
+            found = None
         piece = self._raw_space + text[start:end]
         kept = piece.rstrip(WS)
         self._raw_space = piece[len(kept) :]

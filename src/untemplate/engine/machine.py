@@ -732,6 +732,7 @@ class Machine(Host):
     def call_over(self) -> None:
         """The call is closed: what has been kept back is judged."""
         if self.drafting:
+            self.mark(MARKUP, self.cur.pos)
             self._draft_safe = self._held_size + self.cur.pos - self._from
         judge = self.judge
         if judge is None or not self.judging:

@@ -122,6 +122,9 @@ def _whole_tokens(fmt: Format, special: Mapping[str, int]) -> bool:
         return not is_dataclass(part) or all(whole(getattr(part, f.name)) for f in fields(part) if f.name != "turn")
 
     quotes = [q for way in fmt.tools for q in getattr(getattr(way.body, "arguments", None), "quotes", ())]
+    if any(way.bare for way in fmt.tools):
+        # Text that may not begin as a bare call is EBNF, which knows no tokens.
+        return False
     return whole(replace(fmt, tools=fmt.tools[:1])) and not any(q in special for q in quotes)
 
 

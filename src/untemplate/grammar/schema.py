@@ -132,9 +132,9 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
                 result[word] = value
         if part.get("type") == []:
             raise GrammarError(f"tool {tool!r}{f' at {path}' if path else ''}: 'type' is empty")
-        if "pattern" in result and dialect == "structural_tag":
-            if not (value := result["pattern"]).startswith("^") or not value.endswith("$"):
-                said[f"tool {tool!r}: 'pattern' {value!r} is matched from end to end"] = None
+        pattern = result.get("pattern", "^$") if dialect == "structural_tag" else "^$"
+        if not pattern.startswith("^") or not pattern.endswith("$"):
+            said[f"tool {tool!r}: 'pattern' {pattern!r} is matched from end to end"] = None
         if part.get("properties") and "additionalProperties" not in part:
             result["additionalProperties"] = False
         if "properties" in result or "required" in result:

@@ -31,8 +31,7 @@ NUMBER: Final = seq(
 )
 # Bounded, so that a model at a low temperature does not write white space for ever.
 SPACE: Final = Repeat(Chars(((" ", " "), ("\n", "\n"), ("\t", "\t"))), 0, 20)
-MAX_REPEAT: Final = 1024
-"""Bounds beyond this are not enforced: engines unroll them."""
+MAX_REPEAT: Final = 1024  # bounds beyond this are not enforced: engines unroll them
 
 _WEAK_STRING: Final = ("pattern", "format", "contentEncoding", "contentMediaType")
 _WEAK_NUMBER: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -447,8 +446,7 @@ def merged(schema: Mapping[str, Any], root: Any, tool: str, path: str) -> dict[s
             continue
         if not isinstance(part, Mapping):
             raise GrammarError(f"tool {tool!r}{_at(path)}: 'allOf' holds something that is not a schema")
-        if "allOf" in part:
-            part = merged(part, root, tool, path)
+        part = merged(part, root, tool, path) if "allOf" in part else part
         for key, value in part.items():
             if key in _ANNOTATIONS or key not in result or result[key] == value:
                 result.setdefault(key, value)

@@ -143,9 +143,7 @@ class TaggedArguments:
         variables = grammar.key.split(raw.strip(WS))
         key = variables.get("key", raw).strip(WS)
         self._key = html.unescape(key) if grammar.unescape_values else key
-        at = cur.pos + max(raw.find(key), 0)
-        caller.mark(MARKUP, at)
-        caller.mark(ARGUMENT_TEXT, at + len(key))
+        self._mark_key(cur.pos, raw, key, caller)
         cur.pos = found.end()
         caller.mark(MARKUP, cur.pos)
         self._choose_mode(variables)
@@ -156,6 +154,18 @@ class TaggedArguments:
         self._trim = grammar.trim
         self._parts = []
         return AGAIN
+
+    def _mark_key(self, start: int, raw: str, key: str, caller: Caller) -> None:
+        """Accounts for a key and what its pattern brings along. Anything else beside it is dropped."""
+        at = max(raw.find(key), 0)
+        caller.mark(MARKUP, start + at)
+        caller.mark(ARGUMENT_TEXT, start + at + len(key))
+        rest = raw[at + len(key) :].strip(WS)
+        pattern = self._grammar.key
+        attributes = pattern.literals[1] if len(pattern.literals) > 1 else ""
+        if rest and not attributes.startswith(rest) and not rest.startswith(attributes or "\0"):
+            caller.report("broken_key", start + at + len(key), start + len(raw))
+            caller.mark(DROPPED, start + len(raw))
 
     def _key_breaks(self, text: str, start: int, end: int) -> int:
         """Where a key stops being one: at another tag, at the end of its line, or where it gets too long; -1 if it
@@ -260,6 +270,8 @@ class TaggedArguments:
 
     def _closes(self, cur: Cursor, start: int, end: int, caller: Caller) -> int:
         """Whether the close tag closes: 0, NO, or MORE."""
+        if not cur.final and self._grammar.value_ends.undecided(cur.text, start):
+            return LITERAL_MORE
         if not caller.authorised(start, end):
             return NO
         if caller.proven(start, end):
@@ -358,7 +370,7 @@ class TaggedArguments:
             raw = cur.text[cur.pos :]
             key = self._grammar.key.split(raw.strip(WS)).get("key", "")
             caller.put(f'{", " if self._any else "{"}"{json_escape(key)}')
-            caller.mark(ARGUMENT_TEXT, cur.pos + raw.find(key) + len(key))
+            self._mark_key(cur.pos, raw, key, caller)
             cur.pos = len(cur.text)
             return
         if self._phase == _VALUE_OPEN or (self._phase == _VALUE and not self._opened):
