@@ -108,7 +108,9 @@ def test_by_format(case: dict[str, Any], count: Any) -> None:
     )
     right = same(parsed, case["expect"]) if case["kind"] == "complete" else not lost(case["words"], parsed)
     count(name, right)
-    assert right or case["id"] in BELIEVED_WRONG, f"{parsed!r}\nexpected {case['expect']!r}, words {case.get('words')!r}"
+    assert right or case["id"] in BELIEVED_WRONG, (
+        f"{parsed!r}\nexpected {case['expect']!r}, words {case.get('words')!r}"
+    )
 
 
 @pytest.mark.parametrize("case", cases("by_template"))

@@ -234,7 +234,7 @@ class CallJudge(Judge):
         malformed = bool(slugs & {"not_json", "not_an_object"})
         if not known:
             call.status = "unknown_tool"
-        elif not call.whole and "closed" not in call.repairs:
+        elif not call.whole and not any(step.startswith("closed") for step in call.repairs):
             call.status = "incomplete"
         elif malformed:
             call.status = "invalid_json"

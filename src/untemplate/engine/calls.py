@@ -261,13 +261,16 @@ class CallReader(Caller):
 
     def finish(self) -> bool:
         """The output has ended. False: what is being read is no call and must be given back."""
-        if not self.committed:
-            envelope = self._envelope
+        envelope = self._envelope if self._phase == ENVELOPE else None
+        if self.committed:
+            if envelope is not None:
+                envelope.cut(self.host.cur, self)
+        else:
             if self._phase == AFTER:
                 return True
             if self._phase == BETWEEN:
                 return not self.host.speculating or (self.any and self.host.drafting)
-            if self._phase != ENVELOPE or envelope is None or not envelope.cut(self.host.cur, self):
+            if envelope is None or not envelope.cut(self.host.cur, self):
                 return False
         if self._phase in (AFTER, BETWEEN):
             return True

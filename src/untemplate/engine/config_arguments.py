@@ -71,7 +71,7 @@ class ArgumentReader(Caller):
         self._cur.final = True
         out = self.feed("")
         if self._object is not None and not self._object.committed:
-            self._object.cut(self)
+            self._object.cut(self._cur, self)
             out += self._take()
         if closed and not self._wrote and (self._named or self.name):
             return "{}"

@@ -100,7 +100,7 @@ class Envelope:
         """DONE after the closing brace, BROKEN where the text cannot be a call object."""
         answer = self._step(cur, caller)
         if answer == BROKEN:
-            self._flush(caller)
+            self._flush(cur, caller)
         return answer
 
     def _step(self, cur: Cursor, caller: Caller) -> int:
@@ -174,25 +174,48 @@ class Envelope:
         streams = self.committed and self._phase == _VALUE and self._what == _IS_ARGUMENTS
         return streams and value is not None and value.passes(text, self._out)
 
-    def cut(self, caller: Caller) -> bool:
+    def cut(self, cur: Cursor, caller: Caller) -> bool:
         """The output ends here. Whether what there is makes a call."""
         if self.ready and not self.committed:
             caller.named(self._name, self._id, False)
-        self._flush(caller)
+        self._flush(cur, caller)
         return self.committed
 
-    def _flush(self, caller: Caller) -> None:
-        """The object goes no further, and has not said where its arguments are: the other members are, as far as they
-        have come."""
-        if not self.committed or self._has_arguments:
+    def _flush(self, cur: Cursor, caller: Caller) -> None:
+        """The object goes no further. If it has not said where its arguments are, the other members are, as far as they
+        have come; else what has come of one is dropped."""
+        if not self.committed:
             return
-        parts = list(self._others)
-        if self._phase == _VALUE and self._value is not None and isinstance(self._out, Capture):
-            parts.append(f"{json.dumps(self._key, ensure_ascii=False)}: {self._out.take()}")
+        out = self._out
+        raw = ""
+        if self._value is not None and isinstance(out, Capture) and out is not self._held:
+            raw = out.take()
+        key = json.dumps(self._key, ensure_ascii=False)
+        member = ""
+        if self._phase == _VALUE and raw:
+            member = f"{key}: {raw}"
+        elif self._phase == _KEY and raw and not self._is_known(raw[1:], True):
+            member = raw
+        elif self._phase in (_COLON, _VALUE) and not self._is_known(self._key, False):
+            member = key
+        if self._has_arguments:
+            if member and (self._phase != _VALUE or self._what != _IS_ARGUMENTS):
+                caller.report("unused_member", cur.pos - len(raw), cur.pos)
+                caller.mark(DROPPED, cur.pos)
+            return
+        parts = [*self._others, member] if member else self._others
         if parts:
             caller.put("{" + ", ".join(parts))
+            caller.mark(ARGUMENT_TEXT, cur.pos)
         self._others = []
         self._has_arguments = True
+
+    def _is_known(self, key: str, begun: bool) -> bool:
+        """Whether the object's own members have this key (``begun``: or begin with it)."""
+        grammar = self._grammar
+        known = grammar.name_keys | grammar.arguments_keys | grammar.constant_keys
+        own = (*known, grammar.id_key, grammar.nested_key, "type")
+        return any(word.startswith(key) if begun else word == key for word in own)
 
     def _capture(self) -> None:
         self._value = JsonValue(None)
