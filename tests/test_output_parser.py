@@ -168,10 +168,8 @@ class TestMisuse:
 class Tokenizer:
     """Markers that are one token each, and words."""
 
-    VOCAB = {"<think>": 0, "</think>": 1, "<tool_call>": 2, "</tool_call>": 3, "<|im_end|>": 4, "word": 5}
-
     def get_vocab(self) -> dict[str, int]:
-        return self.VOCAB
+        return {"<think>": 0, "</think>": 1, "<tool_call>": 2, "</tool_call>": 3, "<|im_end|>": 4, "word": 5}
 
 
 class TestTokenIds:

@@ -20,7 +20,7 @@ from .engine.lexer import WS
 from .format import Format, Marker
 from .policy import Policy
 from .repair import nearest_name, repair_schema, repair_syntax
-from .validation import Validator
+from .validation import Validator, validate
 
 __all__ = ["Both", "CallJudge", "Filter", "filters", "judge"]
 
@@ -229,7 +229,7 @@ class CallJudge(Judge):
             return DROP if policy.parallel_calls == "first" else AS_CONTENT
         self._repair(call)
         known = not self._tools.known or call.name in self._tools.names
-        problems = [] if not known else self._validator.check(call.name, self.arguments)
+        problems = self._validator.check(call.name, self.arguments) if known else validate(self.arguments, None)
         slugs = {p.slug for p in problems}
         malformed = bool(slugs & {"not_json", "not_an_object"})
         if not known:

@@ -22,10 +22,10 @@ _STRICT = ("UNTEMPLATE_STRICT_TOOL_CALL", "VLLM_RS_STRICT_TOOL_CALL")
 
 
 @cache
-def _choices(policy: type[Policy]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+def _choices() -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """The fields of a policy with the values that they may have; none are given where any will do."""
-    hints = get_type_hints(policy)
-    return tuple((f.name, get_args(hints[f.name])) for f in fields(policy))
+    hints = get_type_hints(Policy)
+    return tuple((f.name, get_args(hints[f.name])) for f in fields(Policy))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Policy:
     """Characters that may be held while it is open whether they are a call. Beyond it they are text."""
 
     def __post_init__(self) -> None:
-        for name, valid in _choices(type(self)):
+        for name, valid in _choices():
             value = getattr(self, name)
             if name == "strict":
                 if value is not None and not isinstance(value, bool):
