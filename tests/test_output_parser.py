@@ -129,6 +129,28 @@ def test_the_first_delta_of_a_call_has_id_type_and_name(parser: OutputParser) ->
     assert "".join(p.function.arguments or "" for p in pieces if p.function) == '{"city": "Paris"}'
 
 
+class TestSpecOne:
+    """The parts of spec 1's OutputParser that a server takes apart."""
+
+    def test_parsers_of_its_own(self, parser: OutputParser) -> None:
+        assert (parser.has_reasoning, parser.has_tools) == (True, True)
+        assert parser.reasoning_parser is not None
+        assert parser.reasoning_parser.extract_reasoning("<think>a</think>b", None) == ("a", "b")
+        assert parser.tool_parser is not None
+        assert parser.tool_parser.extract_tool_calls(CALL, None).tools_called
+        plain = OutputParser()
+        assert (plain.reasoning_parser, plain.tool_parser) == (None, None)
+
+    def test_names_of_spec_one(self) -> None:
+        parser = OutputParser(None, reasoning_parser_name="deepseek_r1", tool_parser_name="hermes")
+        assert parser.format.name == "deepseek_r1+hermes"
+
+    def test_adjust_request_returns_a_copy(self, parser: OutputParser) -> None:
+        request = ChatCompletionRequest(tools=TOOLS)
+        assert parser.adjust_request(request).skip_special_tokens is False
+        assert request.skip_special_tokens is True
+
+
 class TestMisuse:
     def test_feed_after_finish(self, parser: OutputParser) -> None:
         stream = parser.stream()

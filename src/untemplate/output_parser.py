@@ -24,6 +24,8 @@ from .engine.scanner import TokenScanner
 from .engine.start import start
 from .format import Format
 from .formats import lookup, named
+from .parser._requests import adjusted
+from .parser.format_parsers import reasoning_class, tool_class
 from .policy import Policy
 from .protocol import DeltaMessage, ParsedOutput
 from .stream import Stream, count_calls, merge_deltas
@@ -32,6 +34,7 @@ from .tokens import TokenTable
 if TYPE_CHECKING:
     from .analysis import Certificate
     from .grammar import Grammar
+    from .parser.abstract import ReasoningParser, ToolParser
     from .selection import Selection
 
 __all__ = ["OutputParser", "Tokenizer"]
@@ -45,6 +48,13 @@ class Tokenizer(Protocol):
     """All that is needed of a tokenizer."""
 
     def get_vocab(self) -> dict[str, int]: ...
+
+
+class _NoTokens:
+    """Stands in where there is no tokenizer: text alone."""
+
+    def get_vocab(self) -> dict[str, int]:
+        return {}
 
 
 class OutputParser:
@@ -93,6 +103,7 @@ class OutputParser:
         self._stripped = special_text == "stripped"
         self._special: dict[str, int] = {}
         self._tokens: TokenTable | None = None
+        self._tokenizer: Tokenizer = _NoTokens() if tokenizer is None else tokenizer
         if tokenizer is not None:
             vocab = tokenizer.get_vocab()
             self._special = {t: vocab[t] for t in format.special_tokens if t in vocab}
@@ -182,6 +193,21 @@ class OutputParser:
     @property
     def has_tools(self) -> bool:
         return bool(self._program.grammars)
+
+    @property
+    def reasoning_parser(self) -> ReasoningParser | None:
+        """Spec 2's reasoning parser for this Format; ``None`` if it has no reasoning. A new one at each access: its
+        streaming state belongs to one request."""
+        return reasoning_class(self._format)(self._tokenizer) if self.has_reasoning else None
+
+    @property
+    def tool_parser(self) -> ToolParser | None:
+        """Spec 2's tool parser for this Format, likewise; ``None`` if it has no calls."""
+        return tool_class(self._format)(self._tokenizer) if self.has_tools else None
+
+    def adjust_request(self, request: Any) -> Any:
+        """A copy of the request, of the same type, that asks the engine to keep special tokens in the text."""
+        return adjusted(request, skip_special_tokens=False)
 
     def render(self, message: Any) -> str:
         """The assistant turn as text, as the Format's models write it.

@@ -489,7 +489,7 @@ def _markup_words(fmt: Format) -> _Words:
         # What a name's or key's pattern brings along: ``functions.{name}:{index}``, ``{key}" string="{string}``.
         pieces = [p for pattern in patterns for p in re.split(r"\{\w+\}", pattern) if re.search(r"\w", p)]
         words |= set(pieces)
-        attributes += [rf'{re.escape(piece)}[^"<>\n]{{0,40}}' for piece in pieces]
+        attributes += [rf"{re.escape(piece)}[^<>\n]{{0,40}}" for piece in pieces]
     if fmt.channels is not None:
         # A header, from its first marker to its last: roles and channels are words.
         heads = [m for m in (fmt.channels.open, fmt.channels.channel, fmt.channels.recipient) if m is not None]

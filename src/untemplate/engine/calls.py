@@ -644,6 +644,7 @@ class CallReader(Caller):
         if answer == BROKEN:
             if not self.committed:
                 return FAILED
+            self.host.mark(MARKUP, cur.pos)
             if envelope.whole:
                 self.host.report("unclosed_object", cur.pos, cur.pos)
                 self._whole = True

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from enum import Enum
 from typing import Any, Final
 
 import msgspec
@@ -89,8 +88,6 @@ class Inputs:
         return copied
 
     def _other(self, value: Any) -> Any:
-        if isinstance(value, Enum) and isinstance(value, (str, int, float)):
-            return self.copy(value.value)
         for kind in (str, int, float):
             if isinstance(value, kind):
                 return self.copy(getattr(kind, f"__{kind.__name__}__")(value))

@@ -29,7 +29,7 @@ from jinja2.filters import make_attrgetter
 from jinja2.lexer import Token, TokenStream
 from jinja2.nodes import CallBlock
 from jinja2.parser import Parser
-from jinja2.runtime import Context, Macro, Undefined
+from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
 from jinja2.utils import Namespace, _PassArg
 from markupsafe import Markup
@@ -270,8 +270,6 @@ def _tojson(
     sort_keys: bool = False,
 ) -> str:
     """As Hugging Face has it: no HTML escapes, and the options of ``json.dumps``."""
-    if isinstance(value, Undefined):
-        raise TypeError("an undefined value has no JSON")
     meter = context.meter
     meter.flat(value)
     meter.indent(indent)

@@ -50,6 +50,9 @@ def read(source: str | os.PathLike[str]) -> Source:
         if not _JINJA.search(source):
             raise TemplateError("not a template: the text has no Jinja in it")
         return Source(source)
+    text = os.fspath(source)
+    if not text.strip():
+        raise TemplateError("not a template: there is nothing in it")
     path = Path(source)
     try:
         if path.is_dir():
@@ -62,7 +65,6 @@ def read(source: str | os.PathLike[str]) -> Source:
         if isinstance(error, TemplateError):
             raise
         raise TemplateError(f"not a template, a file or a hub id ({error})") from None
-    text = os.fspath(source)
     if isinstance(source, str) and _HUB_ID.fullmatch(text):
         return _hub(text)
     raise TemplateError("not a template, and no such file, folder or hub id", name=text[:200])
