@@ -489,7 +489,9 @@ def _markup_words(fmt: Format) -> _Words:
         # What a name's or key's pattern brings along: ``functions.{name}:{index}``, ``{key}" string="{string}``.
         pieces = [p for pattern in patterns for p in re.split(r"\{\w+\}", pattern) if re.search(r"\w", p)]
         words |= set(pieces)
-        attributes += [rf"{re.escape(piece)}[^<>\n]{{0,40}}" for piece in pieces]
+        closes = [s for m in _markers(body) for s in m.spellings]
+        ends = "|".join(map(re.escape, closes)) or "$"
+        attributes += [rf"{re.escape(piece)}[^\n]{{0,40}}?(?={ends}|$)" for piece in pieces]
     if fmt.channels is not None:
         # A header, from its first marker to its last: roles and channels are words.
         heads = [m for m in (fmt.channels.open, fmt.channels.channel, fmt.channels.recipient) if m is not None]
@@ -854,6 +856,9 @@ def _behind_closed(subject: _Subject, start: str) -> None:
     if reasoning.open is None or not items or items[0][0] != "reasoning" or any(i[0] == "reasoning" for i in items[1:]):
         return
     spans = subject.whole.result.spans
+    before = subject.raw[: min(s.start for s in spans if s.kind == "reasoning")].strip()
+    if before and before not in reasoning.open.spellings:
+        return
     end = max(s.end for s in spans if s.kind == "reasoning")
     tail = subject.raw[end:].lstrip(" \t\r\n")
     close = next((s for s in reasoning.close.spellings if tail.startswith(s)), None)

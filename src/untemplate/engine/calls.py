@@ -469,7 +469,7 @@ class CallReader(Caller):
         cur = self.host.cur
         text = cur.text
         found = grammar.name_ends.find(text, cur.pos)
-        if found is not None and not cur.final and grammar.name_ends.undecided(text, found.start()):
+        if found is not None and not cur.final and grammar.name_ends.held(text, cur.pos, found.start()) >= 0:
             found = None
         end = found.start() if found is not None else len(text) if cur.final else grammar.name_ends.tail(text, cur.pos)
         raw = text[cur.pos : end]
@@ -698,8 +698,10 @@ class CallReader(Caller):
         while found is not None and self.host.checks and not self.host.authorised(found.start(), found.end()):
             found = self.grammar.resync.find(text, found.start() + 1)
         end = found.start() if found is not None else len(text) if cur.final else self.grammar.resync.tail(text, start)
-        if found is not None and not cur.final and self.grammar.resync.undecided(text, end):
+        held = -1 if found is None or cur.final else self.grammar.resync.held(text, start, end)
+        if held >= 0:
             found = None
+            end = held
         piece = self._raw_space + text[start:end]
         kept = piece.rstrip(WS)
         self._raw_space = piece[len(kept) :]

@@ -51,6 +51,14 @@ class Literals:
         """Whether all of the text from ``pos`` on is a proper prefix of a literal."""
         return len(text) - pos < self.longest and text[pos:] in self.prefixes
 
+    def held(self, text: str, pos: int, start: int) -> int:
+        """Where text from ``pos`` on begins that may still become a longer literal than the one found at ``start``, which
+        it then begins with or holds; -1 if there is none."""
+        if len(text) - start >= self.longest:
+            return -1
+        tail = self.tail(text, pos)
+        return tail if tail <= start else -1
+
     def tail(self, text: str, pos: int) -> int:
         """Where the longest suffix of ``text[pos:]`` begins that may still become a literal; ``len(text)`` if none."""
         size = len(text)

@@ -966,6 +966,12 @@ class Machine(Host):
             self._mode = CALL
             self._reader.enter_arguments(self.program.grammars[0], name, not header.bare)
             return
+        if name:
+            # No tools are offered: a call is text, header and all.
+            cur.pos = end
+            self._origin = self.program.states[self.program.content]
+            self._release()
+            return
         self.settle()
         self._spaces = []
         cur.pos = end

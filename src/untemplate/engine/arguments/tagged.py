@@ -125,7 +125,7 @@ class TaggedArguments:
         grammar = self._grammar
         text = cur.text
         found = grammar.key_ends.find(text, cur.pos)
-        if found is not None and not cur.final and grammar.key_ends.undecided(text, found.start()):
+        if found is not None and not cur.final and grammar.key_ends.held(text, cur.pos, found.start()) >= 0:
             found = None
         # What may still become the close is not the key's: it may hold a newline.
         held = len(text) if cur.final else grammar.key_ends.tail(text, cur.pos)
@@ -253,6 +253,12 @@ class TaggedArguments:
                 cur.pos = end
                 caller.mark(ARGUMENT_TEXT, end)
                 return MORE
+            held = -1 if cur.final else grammar.value_ends.held(text, search, found.start())
+            if held >= 0:
+                self._add(text[start:held], caller)
+                cur.pos = held
+                caller.mark(ARGUMENT_TEXT, held)
+                return MORE
             verdict = self._closes(cur, found.start(), found.end(), caller)
             if verdict == NO:
                 search = found.start() + 1
@@ -270,8 +276,6 @@ class TaggedArguments:
 
     def _closes(self, cur: Cursor, start: int, end: int, caller: Caller) -> int:
         """Whether the close tag closes: 0, NO, or MORE."""
-        if not cur.final and self._grammar.value_ends.undecided(cur.text, start):
-            return LITERAL_MORE
         if not caller.authorised(start, end):
             return NO
         if caller.proven(start, end):

@@ -1,0 +1,247 @@
+"""Where templates are found."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
+
+SOURCE = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}{{ eos_token }}"
+USER = [{"role": "user", "content": "hi"}]
+
+
+def written(folder: Path, **files: Any) -> Path:
+    """``__`` in a name is a dot, ``___`` a slash. Everything but a str is written as JSON."""
+    for name, content in files.items():
+        path = folder / name.replace("___", "/").replace("__", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return folder
+
+
+def test_a_template_itself() -> None:
+    template = ChatTemplate.load(SOURCE)
+    assert (template.source, template.name, template.bos_token) == (SOURCE, None, "")
+    assert ChatTemplate.load("a\n{{ messages }}").render([]) == "a\n[]"
+
+
+def test_a_file(tmp_path: Path) -> None:
+    written(tmp_path, a__jinja="ü" + SOURCE, b__txt=SOURCE)
+    template = ChatTemplate.load(tmp_path / "a.jinja")
+    assert (template.render(USER), template.name) == ("ühi", str(tmp_path / "a.jinja"))
+    assert ChatTemplate.load(str(tmp_path / "b.txt")).render(USER) == "hi"
+
+
+def test_a_tokenizer_config(tmp_path: Path) -> None:
+    tokens = {
+        "bos_token": "<s>",
+        "eos_token": {"content": "</s>", "lstrip": False},
+        "pad_token": None,
+        "sep_token": "|",
+    }
+    path = written(tmp_path, tokenizer_config__json={"chat_template": SOURCE, **tokens}) / "tokenizer_config.json"
+    template = ChatTemplate.load(path)
+    assert template.render(USER) == "<s>hi</s>"
+    assert template.special_tokens == {"bos_token": "<s>", "eos_token": "</s>", "sep_token": "|"}
+    named = [
+        {"name": "default", "template": SOURCE},
+        {"name": "tool_use", "template": "T"},
+        {"name": "rag", "template": "R"},
+    ]
+    written(tmp_path, tokenizer_config__json={"chat_template": named, **tokens})
+    template = ChatTemplate.load(path)
+    assert template.render(USER) == "<s>hi</s>"
+    assert template.render(USER, tools=[]) == "T"
+    assert template.variant("rag").render(USER) == "R"
+    written(tmp_path, tokenizer_config__json={"chat_template": named[1:]})
+    assert ChatTemplate.load(path).render(USER) == "T"
+
+
+def test_a_models_folder(tmp_path: Path) -> None:
+    config = {
+        "chat_template": [{"name": "default", "template": "C"}, {"name": "rag", "template": "R"}],
+        "eos_token": "E",
+    }
+    written(tmp_path, tokenizer_config__json=config, special_tokens_map__json={"bos_token": "B", "eos_token": "old"})
+    assert ChatTemplate.load(tmp_path).render(USER) == "C"
+    written(tmp_path, chat_template__json={"chat_template": "P{{ eos_token }}"})
+    assert ChatTemplate.load(tmp_path).render(USER) == "PE"
+    assert ChatTemplate.load(tmp_path / "chat_template.json").render(USER) == "PE"
+    written(tmp_path, chat_template__jinja=SOURCE, additional_chat_templates___tool_use__jinja="T{{ bos_token }}")
+    template = ChatTemplate.load(tmp_path)
+    assert template.render(USER) == "BhiE"
+    assert template.render(USER, tools=[]) == "TB"
+    assert template.variant("rag").render(USER) == "R"
+    assert template.name == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "problem"),
+    [
+        ({}, "", "has no chat template: none of chat_template.jinja, chat_template.json, additional_chat_templates"),
+        ({"tokenizer_config__json": {}}, "", "has no chat template: none of"),
+        ({"tokenizer_config__json": {}}, "tokenizer_config.json", "has no chat_template"),
+        ({"tokenizer_config__json": "{"}, "tokenizer_config.json", "not JSON: Expecting property name"),
+        ({"tokenizer_config__json": "[" * 100_000}, "tokenizer_config.json", "not JSON"),
+        ({"tokenizer_config__json": "[]"}, "tokenizer_config.json", "not a JSON object"),
+        ({"tokenizer_config__json": {"chat_template": 1}}, "", "chat_template is neither a template nor a list"),
+        ({"tokenizer_config__json": {"chat_template": [{"name": "a"}]}}, "", "chat_template is neither a template nor"),
+        ({"tokenizer_config__json": {"chat_template": {"rag": "R"}}}, "", "has no default template (there are: rag)"),
+    ],
+)
+def test_files_that_have_none(tmp_path: Path, files: dict[str, Any], name: str, problem: str) -> None:
+    path = written(tmp_path, **files) / name
+    with pytest.raises(TemplateError) as caught:
+        ChatTemplate.load(path)
+    assert caught.value.message.startswith(problem)
+    assert str(caught.value).startswith(str(tmp_path))
+
+
+def test_what_is_nowhere(tmp_path: Path) -> None:
+    for source, problem in {
+        "": "not a template: there is nothing in it",
+        " \t": "not a template: there is nothing in it",
+        "just\ntext": "not a template: the text has no Jinja in it",
+        "just text": "not a template, and no such file, folder or hub id",
+        str(tmp_path / "missing.jinja"): "not a template, and no such file, folder or hub id",
+        "a\0b": "not a template",
+        "x" * 5000: "cannot be read: File name too long",
+    }.items():
+        with pytest.raises(TemplateError) as caught:
+            ChatTemplate.load(source)
+        assert caught.value.message.startswith(problem), source
+    with pytest.raises(TypeError, match=r"^a template is loaded from a str or a path, not int$"):
+        ChatTemplate.load(3)  # type: ignore[arg-type]
+
+
+def test_files_that_are_no_text_or_too_long(tmp_path: Path) -> None:
+    (tmp_path / "a.jinja").write_bytes(b"\xff\xfe{{")
+    with pytest.raises(TemplateError, match=r"a\.jinja: not a template: not UTF-8 text$"):
+        ChatTemplate.load(tmp_path / "a.jinja")
+    (tmp_path / "b.jinja").write_text("{{ 1 }}" * 1_500_000)
+    with pytest.raises(TemplateLimitError, match=r"b\.jinja: the template is too long: 10500000 bytes$"):
+        ChatTemplate.load(tmp_path / "b.jinja")
+    (tmp_path / "c.jinja").write_text("{{ 1 }}" * 50_000)
+    with pytest.raises(
+        TemplateLimitError, match=r"c\.jinja: the template is too long: 350000 characters, at most 250000$"
+    ):
+        ChatTemplate.load(tmp_path / "c.jinja")
+
+
+# -- GGUF ---------------------------------------------------------------------------------------------------------
+
+
+class Field:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.data = value
+
+    def contents(self, index: int | None = None) -> Any:
+        return self.value if index is None else self.value[index]
+
+
+FIELDS = {
+    "tokenizer.chat_template": SOURCE,
+    "tokenizer.chat_template.tool_use": "T",
+    "tokenizer.chat_templates": ["tool_use"],
+    "tokenizer.ggml.tokens": ["a", "<s>", "</s>"],
+    "tokenizer.ggml.bos_token_id": 1,
+    "tokenizer.ggml.eos_token_id": 2,
+    "tokenizer.ggml.padding_token_id": 99,
+}
+
+
+def fake_gguf(monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]) -> None:
+    module = ModuleType("gguf")
+    reader = SimpleNamespace(fields={key: Field(value) for key, value in fields.items()})
+    module.GGUFReader = lambda path, mode: reader  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "gguf", module)
+
+
+def test_a_gguf_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF....")
+    fake_gguf(monkeypatch, FIELDS)
+    for path in (tmp_path / "model.gguf", tmp_path):
+        template = ChatTemplate.load(path)
+        assert template.render(USER) == "<s>hi</s>"
+        assert template.render(USER, tools=[]) == "T"
+        assert template.name == str(tmp_path / "model.gguf")
+    (tmp_path / "model.gguf").rename(tmp_path / "blob")
+    assert ChatTemplate.load(tmp_path / "blob").render(USER) == "<s>hi</s>"
+    fake_gguf(monkeypatch, {})
+    with pytest.raises(TemplateError, match=r"blob: has no chat template$"):
+        ChatTemplate.load(tmp_path / "blob")
+
+
+def test_a_real_gguf_file(tmp_path: Path) -> None:
+    gguf = pytest.importorskip("gguf")
+    path = tmp_path / "model.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_token_list(["a", "<ü>", "</s>"])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_chat_template([{"name": "default", "template": SOURCE}, {"name": "tool_use", "template": "T"}])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert ChatTemplate.load(path).render(USER) == "<ü>hi</s>"
+    assert ChatTemplate.load(path).render(USER, tools=[]) == "T"
+    path.write_bytes(b"GGUF" + bytes(40))
+    with pytest.raises(TemplateError, match=r"model\.gguf: not a GGUF file that can be read"):
+        ChatTemplate.load(path)
+
+
+def test_gguf_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    (tmp_path / "model.gguf").write_bytes(b"GGUF....")
+    with pytest.raises(TemplateError, match=r"model\.gguf: reading GGUF files needs the package gguf: pip install"):
+        ChatTemplate.load(tmp_path / "model.gguf")
+
+
+# -- The hub ------------------------------------------------------------------------------------------------------
+
+
+def fake_hub(monkeypatch: pytest.MonkeyPatch, download: Any) -> None:
+    module = ModuleType("huggingface_hub")
+    module.snapshot_download = download  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", module)
+
+
+def test_a_hub_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, chat_template__jinja=SOURCE, tokenizer_config__json={"eos_token": "</s>"})
+    asked: list[tuple[str, list[str]]] = []
+
+    def download(repository: str, *, allow_patterns: list[str]) -> str:
+        asked.append((repository, allow_patterns))
+        return str(tmp_path)
+
+    fake_hub(monkeypatch, download)
+    template = ChatTemplate.load("some-one/A_model.7B")
+    assert (template.render(USER), template.name) == ("hi</s>", "some-one/A_model.7B")
+    assert asked[0][0] == "some-one/A_model.7B"
+    assert "chat_template.jinja" in asked[0][1]
+    (tmp_path / "chat_template.jinja").unlink()
+    with pytest.raises(TemplateError, match=r"^some-one/A_model\.7B: has no chat template"):
+        ChatTemplate.load("some-one/A_model.7B")
+
+
+def test_a_hub_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(repository: str, **_: Any) -> str:
+        raise OSError("Name or service not known\nmore")
+
+    fake_hub(monkeypatch, download)
+    with pytest.raises(TemplateError) as caught:
+        ChatTemplate.load("a/b")
+    assert str(caught.value) == "a/b: no such file or folder, and the hub cannot give it: Name or service not known"
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(
+        TemplateError, match=r"^a/b: reading from the hub needs the package huggingface_hub: pip install"
+    ):
+        ChatTemplate.load("a/b")
