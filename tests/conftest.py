@@ -47,4 +47,4 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
                     total[1] += 1
     for name in sorted(totals):
         right, total = totals[name]
-        terminalreporter.write_line(f"{name}: {right} of {total} right, each under every split")
+        terminalreporter.write_line(f"{name}: {right} of {total} right")

@@ -52,8 +52,8 @@ class Literals:
         return len(text) - pos < self.longest and text[pos:] in self.prefixes
 
     def held(self, text: str, pos: int, start: int) -> int:
-        """Where text from ``pos`` on begins that may still become a longer literal than the one found at ``start``, which
-        it then begins with or holds; -1 if there is none."""
+        """Where text from ``pos`` on begins that may still become a longer literal, which begins with the one found at
+        ``start`` or holds it; -1 if there is none."""
         if len(text) - start >= self.longest:
             return -1
         tail = self.tail(text, pos)

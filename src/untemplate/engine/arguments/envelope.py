@@ -199,6 +199,8 @@ class Envelope:
         elif self._phase in (_COLON, _VALUE) and not self._is_known(self._key, False):
             member = key
         if self._has_arguments:
+            if raw and self._phase == _VALUE and self._what == _IS_ARGUMENTS and not "null".startswith(raw):
+                caller.put(raw)  # a word where the arguments should be
             if member and (self._phase != _VALUE or self._what != _IS_ARGUMENTS):
                 caller.report("unused_member", cur.pos - len(raw), cur.pos)
                 caller.mark(DROPPED, cur.pos)
