@@ -1,7 +1,7 @@
 """The laws of DESIGN section 4, for every Format in the registry, on outputs that Hypothesis makes.
 
-`check` holds one output against all of them: every cut, every prefix, ids as text, the ledger, render and back. Here are
-the outputs: noise, calls that are nearly right, and what the renderer writes for awkward messages.
+`check` holds one output against all of them: every cut, every prefix, ids as text, the ledger, render and back. Here
+are the outputs: noise, calls that are nearly right, and what the renderer writes for awkward messages.
 """
 
 from __future__ import annotations
