@@ -74,7 +74,7 @@ MAX_NAME: Final = 512
 _CLOSERS: Final = (IS_CALL_CLOSE, IS_ARGUMENTS_CLOSE, IS_SECTION_CLOSE)
 _STRAY: Final = re.compile(r"[\]})\"'`,;]{1,8}[ \t\r\n]{0,64}")
 _NAME_START: Final = re.compile(r"[^\s<>{}()\[\]\"'`,;=]")
-_ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?!=))")
+_ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?=[^=]))")
 _ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
 
 
@@ -306,6 +306,8 @@ class CallReader(Caller):
 
     def _choose(self) -> int:
         """Which of the grammars that share an opener is meant: the first that what follows fits."""
+        cur = self.host.cur
+        cur.pos = cur.spaces()
         for grammar, entry in self._candidates:
             if entry == AT_SECTION:
                 fits = self._fits(grammar.after_section)

@@ -108,8 +108,6 @@ class Machine(Host):
         self.calls: list[Call] = []
         self.ledger: Ledger = Ledger()
         self.scanner: TokenScanner | None = None
-        self.spelled_markers: bool = False
-        """Whether a marker that was spelled by ordinary tokens is one all the same."""
         self.config_events: ConfigEvents | None = None
         self.judge: Judge | None = None
         self.finished: bool = False
@@ -244,9 +242,16 @@ class Machine(Host):
         self.calls = []
         self.ledger.clear()
         in_call = self._mode == CALL and (self._reader.committed or self._reader.any)
-        if in_call or self.drafting or self._mode == TURN_END:
+        self._origin_calls = 0
+        self._draft_safe = 0
+        self._draft_close = -1
+        if self.drafting:
+            # What began as a call in the prompt's reasoning is reasoning there.
             self.speculating = False
             self.drafting = False
+            self.open_reasoning()
+        elif in_call or self._mode == TURN_END:
+            self.speculating = False
             self.start_turn()
         elif self._mode == CALL or self._mode == HEADER:
             self._fresh = True
@@ -345,7 +350,7 @@ class Machine(Host):
 
     def authorised(self, start: int, end: int) -> bool:
         scanner = self.scanner
-        if scanner is None or not scanner.active or self.spelled_markers:
+        if scanner is None or not scanner.active:
             return True
         return scanner.covers(self.cur.text[start:end], self._base + start)
 
@@ -620,6 +625,7 @@ class Machine(Host):
         raw = self._raw()
         was_draft = self.drafting
         had_calls = len(self.calls) > self._origin_calls
+        held = bool(self._held)
         self._forget()
         self._state = self._origin
         self._mode = TEXT
@@ -642,17 +648,21 @@ class Machine(Host):
         if not had_calls and size < self.max_held:
             size = min(max(self._opener, self._given_back - start, 1), size)
         self._given_back = max(self._given_back, start + len(raw))
-        cur.text = raw[size:] + cur.text[cur.pos :]
-        cur.pos = 0
-        self._base = start + size
-        self._say(raw[:size], self._base)
+        if held:
+            cur.text = raw[size:] + cur.text[cur.pos :]
+            cur.pos = 0
+            self._base = start + size
+        else:
+            cur.pos -= len(raw) - size
+        self._say(raw[:size], start + size)
 
     def _forget(self) -> None:
         """Takes back what speculation has noted down."""
+        if self.drafting:
+            self.sink = self._out
         self.speculating = False
         self.drafting = False
         self.judging = False
-        self.sink = self._out
         self._held = []
         self._held_size = 0
         self._reader.in_section = self._origin_section

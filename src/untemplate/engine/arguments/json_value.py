@@ -219,7 +219,7 @@ def _escape_end(text: str, start: int) -> int:
     if text[start + 2 : start + 4].lower() in ("d8", "d9", "da", "db"):
         follows = text[end : end + 2]
         if follows == "\\u":
-            return end + 6 if text[end + 2 : end + 4].lower() in ("dc", "dd", "de", "df", "") else end
+            return end + 6 if text[end + 2 : end + 4].lower() in ("dc", "dd", "de", "df", "d", "") else end
         if "\\u".startswith(follows) and len(text) < end + 2:
             return end + 2
     return end

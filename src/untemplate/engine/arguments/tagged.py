@@ -56,6 +56,10 @@ class TaggedArguments:
         self._trim: int = 0
         self._newlines: str = ""
         self._parts: list[str] = []
+        self._word: str = ""
+        """A value that may still be null, as far as it has come."""
+        self._gap: bool = False
+        """Whether white space stands behind that."""
 
     def step(self, cur: Cursor, caller: Caller) -> int:
         while True:
@@ -151,6 +155,8 @@ class TaggedArguments:
         self._phase = _VALUE if opened else _VALUE_OPEN
         self._opened = False
         self._newlines = ""
+        self._word = ""
+        self._gap = False
         self._trim = grammar.trim
         self._parts = []
         return AGAIN
@@ -342,9 +348,9 @@ class TaggedArguments:
             return
         self._parts.append(piece)
         if self._mode == _MAYBE_NULL:
-            text = "".join(self._parts)
-            if not any(word.startswith(text.strip(WS)) for word in ("null", "None")):
+            if not self._may_be_null(piece):
                 self._mode = _STREAM
+                text = "".join(self._parts)
                 self._parts = []
                 caller.put('"' + json_escape(text))
         elif self._mode == _STREAM:
@@ -353,6 +359,19 @@ class TaggedArguments:
             keep = len(text) - entity if entity >= 0 and ";" not in text[entity:] and len(text) - entity < 8 else 0
             self._parts = [text[len(text) - keep :]] if keep else []
             caller.put(json_escape(html.unescape(text[: len(text) - keep])))
+
+    def _may_be_null(self, piece: str) -> bool:
+        """Whether the value, this piece of it added, may still be null; what came before is not looked at again."""
+        text = piece if self._word else piece.lstrip(WS)
+        kept = text.rstrip(WS)
+        if not kept:
+            self._gap = self._gap or bool(self._word and text)
+            return True
+        self._word += kept
+        if self._gap:
+            return False
+        self._gap = len(kept) < len(text)
+        return any(word.startswith(self._word) for word in ("null", "None"))
 
     def _close(self, caller: Caller) -> None:
         self._newlines = ""

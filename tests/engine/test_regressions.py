@@ -1,0 +1,57 @@
+"""Bugs that a fresh reader found: each once, as small as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from untemplate import OutputParser, Policy
+from untemplate.engine.events import SemanticEvent
+from untemplate.testing import check
+
+PROMPT = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_a_prompt_that_looks_like_a_call_says_nothing() -> None:
+    assert OutputParser.named("hermes").stream(prompt=PROMPT + "<tool_call> x").finish() == []
+
+
+def test_a_prompt_that_ends_inside_a_draft_leaves_reasoning_open() -> None:
+    parsed = check(
+        "hermes",
+        "hello <tool_call> world",
+        reasoning="qwen3",
+        prompt=PROMPT + "<think>\nhm <tool_call>",
+        roundtrip=False,
+    )
+    assert parsed.message() == {"role": "assistant", "content": None, "reasoning": "hello <tool_call> world"}
+
+
+def test_filters_and_events_outlive_text_that_is_given_back() -> None:
+    trimmed = OutputParser.named("hermes", policy=Policy(outer_white_space="trim"))
+    assert trimmed.parse("<tool_call> b  \n").content == "<tool_call> b"
+    events: list[SemanticEvent] = []
+    OutputParser.named("hermes").parse("a <tool_call> b", on_event=events.append)
+    assert "".join(e.value for e in events) == "a <tool_call> b"
+
+
+def test_a_comparison_is_no_argument() -> None:
+    assert check("pythonic", "[f(x==1)]", roundtrip=False).content == "[f(x==1)]"
+
+
+def test_surrogate_pairs_in_arguments_inside_a_string() -> None:
+    arguments = json.dumps(json.dumps({"a": "😀"}))
+    parsed = check("hermes", f'<tool_call>{{"name": "f", "arguments": {arguments}}}</tool_call>', roundtrip=False)
+    assert json.loads(parsed.tool_calls[0].function.arguments) == {"a": "😀"}
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("null", None), ("None", None), ("null x", "null x"), ("nu ll", "nu ll"), ("nul", "nul"), ("", ""), ("x", "x")],
+)
+def test_nullable_strings(written: str, value: str | None) -> None:
+    schema = {"properties": {"s": {"type": ["string", "null"]}}}
+    raw = f"<tool_call>\n<function=f>\n<parameter=s>\n{written}\n</parameter>\n</function>\n</tool_call>"
+    parsed = check("qwen3_coder", raw, tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
+    assert json.loads(parsed.tool_calls[0].function.arguments) == {"s": value}
