@@ -15,7 +15,11 @@ GIGACHAT3 = Format(
     turn=turn("assistant<|role_sep|>\n", "<|message_sep|>\n\n", "</s>"),
     tools=(
         Tools(
-            call_open=Marker("<|message_sep|>\n\nfunction call<|role_sep|>\n", ("function call<|role_sep|>",)),
+            call_open=Marker(
+                "<|message_sep|>\n\nfunction call<|role_sep|>\n",
+                # The second is GigaChat 3.1's (vllm#47907).
+                ("function call<|role_sep|>", "<|function_call|>"),
+            ),
             body=JsonBody(),
         ),
     ),
