@@ -107,7 +107,8 @@ class Envelope:
         while True:
             if self._value is not None or self._text is not None:
                 answer = self._read_value(cur, caller)
-                if self._what == _IS_ARGUMENTS and self._phase == _VALUE:
+                streams = self._out is caller or self._out is self._held
+                if streams and self._what == _IS_ARGUMENTS and self._phase == _VALUE:
                     caller.mark(ARGUMENT_TEXT, cur.pos)
                 if answer != DONE:
                     return answer
@@ -303,6 +304,7 @@ class Envelope:
                 word = out.take()
                 if word != "null":
                     (caller if self.committed else self._held).put(word)
+                caller.mark(MARKUP if word == "null" else ARGUMENT_TEXT, cur.pos)
             elif value is not None:
                 self.valid = value.valid
             elif text is not None and text.empty:
