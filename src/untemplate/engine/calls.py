@@ -166,7 +166,7 @@ class CallReader(Caller):
         self._literal: LiteralArguments | None = None
         self._whole: bool = False
         self._valid: bool = False
-        self._raw_space: str = ""
+        self._raw_space: list[str] = []
 
     # -- entering -----------------------------------------------------------------------------------------------
 
@@ -470,7 +470,8 @@ class CallReader(Caller):
         grammar = self.grammar
         cur = self.host.cur
         text = cur.text
-        found = grammar.name_ends.find(text, cur.pos)
+        # White space may precede and follow the name.
+        found = grammar.name_ends.near(text, cur.pos, cur.pos + 2 * MAX_NAME)
         if found is not None and not cur.final and grammar.name_ends.held(text, cur.pos, found.start()) >= 0:
             found = None
         end = found.start() if found is not None else len(text) if cur.final else grammar.name_ends.tail(text, cur.pos)
@@ -529,7 +530,7 @@ class CallReader(Caller):
     def _read_id(self) -> int:
         grammar = self.grammar
         cur = self.host.cur
-        found = grammar.id_ends.find(cur.text, cur.pos)
+        found = grammar.id_ends.near(cur.text, cur.pos, cur.pos + MAX_NAME)
         end = len(cur.text) if found is None else found.start()
         if end - cur.pos > MAX_NAME:
             return FAILED
@@ -704,16 +705,18 @@ class CallReader(Caller):
         if held >= 0:
             found = None
             end = held
-        piece = self._raw_space + text[start:end]
+        piece = text[start:end]
         kept = piece.rstrip(WS)
-        self._raw_space = piece[len(kept) :]
-        cur.pos = end
         if kept:
-            self.put(kept)
+            self.put("".join(self._raw_space) + kept)
+            self._raw_space = []
+        if len(kept) < len(piece):
+            self._raw_space.append(piece[len(kept) :])
+        cur.pos = end
         self.host.mark(ARGUMENT_TEXT, end)
         if found is None:
             return MORE
-        self._raw_space = ""
+        self._raw_space = []
         self._phase = AFTER
         self._whole = self._closes_here()
         return AGAIN

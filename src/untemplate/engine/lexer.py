@@ -40,6 +40,12 @@ class Literals:
         """The first literal at or after ``pos``."""
         return self.pattern.search(text, pos)
 
+    def near(self, text: str, pos: int, end: int) -> re.Match[str] | None:
+        """The first literal that begins at or after ``pos`` and before or at ``end``. What lies behind is not looked at,
+        so asking again and again is cheap."""
+        found = self.pattern.search(text, pos, end + self.longest)
+        return None if found is None or found.start() > end else found
+
     def at(self, text: str, pos: int, final: bool) -> int:
         """Where the literal that stands at ``pos`` ends; NO, or MORE if the text ends too early to tell."""
         found = self.pattern.match(text, pos)

@@ -941,8 +941,8 @@ class Machine(Host):
         header = self.program.header
         assert header is not None
         text = cur.text
-        found = header.body.find(text, cur.pos)
-        end = found.start() if found is not None else len(text)
+        found = header.body.near(text, cur.pos, cur.pos + MAX_NAME)
+        end = found.start() if found is not None else min(len(text), cur.pos + MAX_NAME + 1)
         piece = text[cur.pos : end]
         illegal = header.illegal.search(piece)
         if illegal is not None and not piece[: illegal.start()].strip(WS) and illegal.group() in header.opens:

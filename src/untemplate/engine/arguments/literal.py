@@ -132,6 +132,7 @@ class LiteralArguments:
             elif self._phase == _ASSIGN:
                 if c == ":" or (c == self._grammar.assign and len(self._closers) == 1) or c == "=":
                     cur.pos += 1
+                    self._as_key = False
                     self._begin_member(out)
                     self._phase = _VALUE
                 else:

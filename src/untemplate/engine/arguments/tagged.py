@@ -128,7 +128,7 @@ class TaggedArguments:
     def _read_key(self, cur: Cursor, caller: Caller) -> int:
         grammar = self._grammar
         text = cur.text
-        found = grammar.key_ends.find(text, cur.pos)
+        found = grammar.key_ends.near(text, cur.pos, cur.pos + 2 * _MAX_KEY)
         if found is not None and not cur.final and grammar.key_ends.held(text, cur.pos, found.start()) >= 0:
             found = None
         # What may still become the close is not the key's: it may hold a newline.
