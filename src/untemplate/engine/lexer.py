@@ -41,8 +41,8 @@ class Literals:
         return self.pattern.search(text, pos)
 
     def near(self, text: str, pos: int, end: int) -> re.Match[str] | None:
-        """The first literal that begins at or after ``pos`` and before or at ``end``. What lies behind is not looked at,
-        so asking again and again is cheap."""
+        """The first literal that begins at or after ``pos`` and before or at ``end``. What lies behind is not looked
+        at, so asking again and again is cheap."""
         found = self.pattern.search(text, pos, end + self.longest)
         return None if found is None or found.start() > end else found
 
