@@ -17,10 +17,10 @@ USER = {"role": "user", "content": "hi"}
 
 
 def refused(source: str, kind: type[TemplateError] = TemplateLimitError) -> TemplateError:
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(kind) as caught:
         ChatTemplate(source, name="bad").render([USER])
-    assert time.perf_counter() - start < SOON
+    assert time.thread_time() - start < SOON
     assert str(caught.value).startswith("bad")
     return caught.value
 
@@ -158,10 +158,10 @@ LOOKS = (
 def test_long_values_looked_at_many_times(expression: str) -> None:
     """No loop at all: two thousand expressions in a row. Some are fast enough; none takes longer than it may."""
     source = "{% set s = 'a' * 1900000 %}{% set t = 'a' * 1899999 + 'b' %}{% set l = [1] * 200000 %}"
-    start = time.perf_counter()
+    start = time.thread_time()
     with suppress(TemplateLimitError):
         ChatTemplate(source + ("{{ " + expression + " }}") * 1000).render([])
-    assert time.perf_counter() - start < SOON
+    assert time.thread_time() - start < SOON
 
 
 INSIDES = (
@@ -209,10 +209,10 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_what_is_too_long_or_too_deep(source: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(TemplateLimitError):
         ChatTemplate(source).render([USER])
-    assert time.perf_counter() - start < SOON
+    assert time.thread_time() - start < SOON
 
 
 NO_TEMPLATES = (
