@@ -1,0 +1,8 @@
+"""Engines: what turns a prompt into tokens.
+
+The rule: one small interface (`base`), one module per engine; what an engine needs is imported when it is started.
+"""
+
+from .base import Engine, EngineError, Health, Job, Piece, Takes
+
+__all__ = ["Engine", "EngineError", "Health", "Job", "Piece", "Takes"]

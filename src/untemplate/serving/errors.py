@@ -1,0 +1,63 @@
+"""Errors that a client gets to see.
+
+The rule: every failure reaches the client as an `ApiError`, which says what to do next and shows nothing of the inside.
+Each dialect writes it in its own shape.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ApiError", "EngineError", "bad_request", "not_found", "unsupported"]
+
+
+class ApiError(Exception):
+    """A request that fails.
+
+    Args:
+        status: the HTTP status.
+        message: for people; names the field and the valid values.
+        type: OpenAI's type (``invalid_request_error`` …).
+        param: the path of the field that is wrong (``messages[0].role``).
+        code: a stable slug (``model_not_found`` …).
+        headers: further headers of the response (``Retry-After``).
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        type: str = "invalid_request_error",
+        param: str | None = None,
+        code: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.type = type
+        self.param = param
+        self.code = code
+        self.headers = headers or {}
+
+
+class EngineError(ApiError):
+    """The engine or the upstream failed: the request may have been right."""
+
+    def __init__(
+        self, message: str, *, status: int = 502, code: str | None = None, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(status, message, type="server_error", code=code or "engine_error", headers=headers)
+
+
+def bad_request(param: str | None, message: str, *, code: str | None = None) -> ApiError:
+    """A field that is wrong."""
+    return ApiError(400, f"{param}: {message}" if param else message, param=param, code=code)
+
+
+def unsupported(param: str, why: str = "is not supported") -> ApiError:
+    """A field that means something which cannot be done here."""
+    return ApiError(400, f"{param}: {why}", param=param, code="unsupported_parameter")
+
+
+def not_found(message: str, *, code: str = "not_found", param: str | None = None) -> ApiError:
+    return ApiError(404, message, type="not_found_error", param=param, code=code)

@@ -1,0 +1,33 @@
+"""A model that is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...output_parser import OutputParser
+from ...templates import ChatTemplate
+from ..engines.base import Engine
+
+if TYPE_CHECKING:
+    from .capabilities import ModelCapabilities
+
+__all__ = ["Model"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """Everything that requests for one model share; nothing of it changes."""
+
+    name: str
+    """As clients ask for it."""
+    engine: Engine
+    parser: OutputParser
+    template: ChatTemplate | None = None
+    """``None`` where the engine takes messages, or where there is none: then only raw prompts can be answered."""
+    capabilities: ModelCapabilities | None = None
+    context_length: int | None = None
+    created: int = 0
+    aliases: tuple[str, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+    """What ``show`` and Ollama's ``/api/show`` tell: family, parameters, quantization, size, digest …"""

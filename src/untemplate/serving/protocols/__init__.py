@@ -1,0 +1,8 @@
+"""API dialects: a request's body in, bytes of a response out.
+
+The rule: pure functions and small writers, no I/O, no engine, no clock. One module per dialect.
+"""
+
+from .base import Dialect, Writer
+
+__all__ = ["Dialect", "Writer"]
