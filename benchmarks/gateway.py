@@ -1,0 +1,197 @@
+"""CPU time per streamed chunk: the gateway beside the frameworks that it could have been written in.
+
+    python benchmarks/gateway.py                       # frameworks, then the gateway on the replay engine
+    python benchmarks/gateway.py --streams 256         # gaps between chunks with many streams at a fixed speed
+
+Rules of this module:
+
+* One server process at a time, uvicorn with uvloop and httptools, on loopback; one client that only reads.
+* What counts is the server's own CPU time, asked of the server, not the wall's: the machines are shared.
+* Every server sends the same chunks, one ASGI message each, and yields to the event loop before each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import socket
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+CHUNK = (
+    b'data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1,"model":"m","choices":'
+    b'[{"index":0,"delta":{"content":"word"},"logprobs":null,"finish_reason":null}]}\n\n'
+)
+
+
+async def chunks(count: int) -> AsyncIterator[bytes]:
+    for _ in range(count):
+        await asyncio.sleep(0)
+        yield CHUNK
+
+
+# -- Servers ------------------------------------------------------------------------------------------------------
+
+
+def raw(count: int) -> Any:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        async for chunk in chunks(count):
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    return app
+
+
+def starlette(count: int) -> Any:
+    from starlette.applications import Starlette
+    from starlette.responses import StreamingResponse
+    from starlette.routing import Route
+
+    async def stream(request: Any) -> Any:
+        return StreamingResponse(chunks(count), media_type="text/event-stream")
+
+    return Starlette(routes=[Route("/v1/chat/completions", stream, methods=["POST"])])
+
+
+def fastapi(count: int) -> Any:
+    from fastapi import FastAPI
+    from fastapi.responses import StreamingResponse
+
+    app = FastAPI()
+
+    @app.post("/v1/chat/completions")
+    async def stream() -> Any:
+        return StreamingResponse(chunks(count), media_type="text/event-stream")
+
+    return app
+
+
+def litestar(count: int) -> Any:
+    from litestar import Litestar, post
+    from litestar.response import Stream
+
+    @post("/v1/chat/completions")
+    async def stream() -> Any:
+        return Stream(chunks(count), media_type="text/event-stream")
+
+    return Litestar([stream], openapi_config=None)
+
+
+def gateway(count: int) -> Any:
+    """The replay engine at full speed: engine, parser, dialect and server."""
+    from untemplate.serving.app import create_app
+    from untemplate.serving.benchmark import bench_manager
+    from untemplate.serving.settings import Settings
+
+    return create_app(bench_manager(count), Settings())
+
+
+SERVERS: dict[str, Callable[[int], Any]] = {
+    "raw ASGI": raw,
+    "Starlette": starlette,
+    "FastAPI": fastapi,
+    "Litestar": litestar,
+    "gateway": gateway,
+}
+
+
+class Timed:
+    """The application, and how much CPU time the process has used, at /cpu."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["path"] == "/cpu":
+            body = repr(time.process_time()).encode()
+            length = (b"content-length", str(len(body)).encode())
+            await send({"type": "http.response.start", "status": 200, "headers": [length]})
+            await send({"type": "http.response.body", "body": body})
+            return
+        await self.app(scope, receive, send)
+
+
+def serve(name: str, count: int, port: int) -> None:
+    import uvicorn
+
+    app = Timed(SERVERS[name](count))
+    uvicorn.run(app, port=port, log_level="error", loop="uvloop", http="httptools", access_log=False)
+
+
+# -- The client ---------------------------------------------------------------------------------------------------
+
+BODY = json.dumps({"model": "bench", "stream": True, "messages": [{"role": "user", "content": "hi"}]}).encode()
+
+
+def post(port: int, path: str = "/v1/chat/completions", body: bytes = BODY) -> bytes:
+    """The response's body, read as fast as it comes."""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        connection.sendall(head.encode() + b"connection: close\r\n\r\n" + body)
+        parts = []
+        while data := connection.recv(1 << 20):
+            parts.append(data)
+    return b"".join(parts)
+
+
+def cpu(port: int) -> float:
+    return float(post(port, "/cpu", b"").rpartition(b"\r\n\r\n")[2])
+
+
+def started(name: str, count: int) -> tuple[multiprocessing.Process, int]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(name, count, port), daemon=True)
+    process.start()
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return process, port
+        except OSError:
+            time.sleep(0.05)
+    raise SystemExit(f"{name} did not start")
+
+
+def per_chunk(name: str, count: int, rounds: int) -> list[float]:
+    """Microseconds of CPU time per chunk, one figure a round."""
+    process, port = started(name, count)
+    try:
+        post(port)
+        found = []
+        for _ in range(rounds):
+            before = cpu(port)
+            body = post(port)
+            found.append((cpu(port) - before) / body.count(b"data: {") * 1e6)
+        return found
+    finally:
+        process.terminate()
+        process.join()
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--chunks", type=int, default=20_000)
+    arguments.add_argument("--rounds", type=int, default=7)
+    arguments.add_argument("--only", action="append", choices=sorted(SERVERS))
+    asked = arguments.parse_args()
+    floor = 0.0
+    print(f"{'server':12} {'µs per chunk (CPU)':>20} {'min':>7} {'over raw':>9}")
+    for name in asked.only or SERVERS:
+        figures = per_chunk(name, asked.chunks, asked.rounds)
+        median = statistics.median(figures)
+        floor = floor or median
+        print(f"{name:12} {median:20.2f} {min(figures):7.2f} {median - floor:+9.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
