@@ -241,6 +241,22 @@ class TestFailures:
         assert text_of(lines) == "Sure."
         assert lines[-2:] == [["finish", 0, "error"], ["error", 502, "the engine broke"]]
 
+    def test_time_that_is_up(self) -> None:
+        model = scripted("word \1", size=1)
+
+        async def run() -> bytes:
+            session = Session(model, ask(), META, timeout=0.05)
+            return b"".join([frame async for frame in session.frames(Lines())])
+
+        lines = [json.loads(line) for line in asyncio.run(run()).splitlines()]
+        assert text_of(lines) == "word "
+        assert lines[-2:] == [
+            ["finish", 0, "error"],
+            ["error", 504, "the request took longer than 0.05 seconds"],
+        ]
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.closed == [f"{META.id}-0"]
+
     @pytest.mark.parametrize("n", [1, 2])
     def test_who_stops_reading_has_aborted(self, n: int) -> None:
         model = scripted("word " * 1000 + "\1", size=5)

@@ -158,7 +158,9 @@ async def _tokenize(gateway: Gateway, scope: Scope, receive: Receive, send: Send
     """vLLM's: a ``prompt``, or ``messages`` (and ``tools``) through the chat template."""
     body = await _body(gateway, scope, receive)
     if "messages" in body:
-        request = chat.CHAT.read({k: v for k, v in body.items() if k not in ("add_special_tokens", "return_token_strs")})
+        request = chat.CHAT.read(
+            {k: v for k, v in body.items() if k not in ("add_special_tokens", "return_token_strs")}
+        )
     else:
         request = Generation(model=_text(body, "model", ""), prompt=_text(body, "prompt"))
     async with gateway.manager.use(request.model) as model:
