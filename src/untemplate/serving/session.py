@@ -15,11 +15,13 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ..grammar import Grammar, GrammarError
+from ..output_parser import OutputParser
 from ..policy import Policy
 from .choice import Choice, Step
 from .engines.base import Job, Piece
@@ -69,9 +71,10 @@ class Session:
         self._on_first = on_first
         self._timeout = timeout
         self._until = time.monotonic() + timeout
+        request.reasoning_field = model.parser.policy.reasoning_field
         _check(model, request)
         self.prompt = make_prompt(model, request)
-        self._policy = _policy(model.parser.policy, request)
+        self._policy = _policy(model.parser.policy, request) if request.parse else None
         self._choices = [self._choice(i) for i in range(request.n)]
         self._jobs = [self._job(choice) for choice in self._choices]
 
@@ -80,7 +83,7 @@ class Session:
     def _choice(self, index: int) -> Choice:
         request = self.request
         offered: list[dict[str, Any]] | None = request.tools or []
-        parser = self.model.parser
+        parser = self.model.parser if request.parse else _raw()
         stream = parser.stream(
             tools=offered,
             tool_choice="none" if request.tool_choice == "none" else None,
@@ -328,6 +331,12 @@ async def _group() -> AsyncGenerator[asyncio.TaskGroup, None]:
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         raise first from None
+
+
+@cache
+def _raw() -> OutputParser:
+    """Takes nothing for markup."""
+    return OutputParser.named("passthrough")
 
 
 def _strict(tool: dict[str, Any]) -> bool:
