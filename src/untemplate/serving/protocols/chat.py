@@ -18,9 +18,9 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol import DeltaMessage, name_reasoning
-from ..errors import ApiError
-from ..generation import Ended, Generation, Meta, TokenLogprob, Usage
-from .common import encode, untemplate_of
+from ..errors import ApiError, bad_request, unsupported
+from ..generation import Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
+from .common import Fields, encode, untemplate_of
 
 __all__ = ["CHAT", "Chat", "ChatWriter", "logprob_object", "usage_object"]
 

@@ -47,10 +47,10 @@ _LINE_ENDS: Final = (
 
 
 def encode(value: Any) -> bytes:
-    """JSON in one line. What has no UTF-8 (lone surrogates) comes out as escapes, integers of any size as they are."""
+    """JSON in one line. What has no UTF-8 (lone surrogates) comes out as escapes."""
     try:
         data = _encode(value)
-    except (UnicodeEncodeError, OverflowError):
+    except UnicodeEncodeError:
         return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
     return data if data.isascii() else _one_line(data)
 
@@ -239,7 +239,9 @@ def _kind(value: Any) -> str:
         return "a boolean"
     if isinstance(value, (int, float)):
         return "a number"
-    return {str: "a string", list: "a list", dict: "an object"}.get(type(value), type(value).__name__)
+    if isinstance(value, str):
+        return "a string"
+    return "a list" if isinstance(value, list) else "an object"
 
 
 def _shown(value: Any) -> str:
