@@ -21,6 +21,7 @@ from .manager.model import Model
 from .observe import Record
 from .prompt import make_prompt
 from .protocols import chat
+
 try:
     from .protocols import anthropic, ollama
 except ImportError:

@@ -311,7 +311,7 @@ def arguments_text(value: dict[str, Any], path: str) -> str:
 # -- The extension -----------------------------------------------------------------------------------------------
 
 
-def untemplate_asked(fields: Fields) -> dict[str, bool]:
+def untemplate_asked(fields: Fields) -> dict[str, Any]:
     """``"untemplate": {"diagnostics": true, "raw": true}``, as arguments of a `Generation`."""
     asked = fields.object("untemplate")
     if asked is None:
