@@ -69,6 +69,8 @@ class Generation(msgspec.Struct, kw_only=True):
     continue_final_message: bool = False
     """The last message is the assistant's, and the model goes on with it."""
     include_reasoning: bool = True
+    reasoning_field: str = "reasoning"
+    """The policy's: what Chat Completions calls reasoning in its messages."""
     parse: bool = True
     """``False``: the output is given out raw, as content (``/v1/completions``)."""
     echo: bool = False
