@@ -12,7 +12,6 @@ Rules of this module:
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Final, final
 
@@ -20,7 +19,7 @@ from .arguments.base import BROKEN, DONE
 from .arguments.envelope import Caller, Envelope
 from .arguments.json_value import JsonText, JsonValue
 from .arguments.literal import LiteralArguments
-from .arguments.tagged import TaggedArguments
+from .arguments.tagged import TaggedArguments, unescape_xml
 from .coercion import ToolSet
 from .ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from .lexer import MORE as LITERAL_MORE
@@ -470,12 +469,11 @@ class CallReader(Caller):
         grammar = self.grammar
         cur = self.host.cur
         text = cur.text
-        # White space may precede and follow the name.
-        found = grammar.name_ends.near(text, cur.pos, cur.pos + 2 * MAX_NAME)
+        found = grammar.name_ends.near(text, cur.pos, cur.pos + MAX_NAME)
         if found is not None and not cur.final and grammar.name_ends.held(text, cur.pos, found.start()) >= 0:
             found = None
         end = found.start() if found is not None else len(text) if cur.final else grammar.name_ends.tail(text, cur.pos)
-        raw = text[cur.pos : end]
+        raw = text[cur.pos : min(end, cur.pos + MAX_NAME + 1)]
         name = raw.strip(WS)
         illegal = grammar.name_illegal.search(name)
         if illegal is not None or len(raw) > MAX_NAME:
@@ -491,7 +489,7 @@ class CallReader(Caller):
         if not grammar.name.plain and "index" in variables and "name" in variables and "." in grammar.name.pattern:
             self._id = name
         if grammar.unescape:
-            self._name = html.unescape(self._name)
+            self._name = unescape_xml(self._name)
         if not self._name or not self._allowed():
             cur.pos = end
             return FAILED

@@ -31,6 +31,8 @@ _WORD: Final = 6
 _DROP: Final = 7
 _ITEM: Final = 8
 
+_MAX_KEY: Final = 1024
+_MAX_WORD: Final = 4096
 _KEY_TEXT: Final = re.compile(r"[^\s=:,()\[\]{}\"'<]+")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _NUMBER_PREFIX: Final = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d*)?)?")
@@ -71,6 +73,8 @@ class LiteralArguments:
         self._as_key: bool = False
         self._string: list[str] = []
         self._word: list[str] = []
+        self._word_size: int = 0
+        self._word_streams: bool = False
         self._word_depth: int = 0
         self._word_quote: str = ""
 
@@ -168,6 +172,9 @@ class LiteralArguments:
             return True
         follows = SPACES.match(text, found.end())
         after = found.end() if follows is None else follows.end()
+        if found.end() - cur.pos > _MAX_KEY:
+            self._begin_drop(cur, out)
+            return True
         if after >= len(text):
             if not cur.final:
                 return False
@@ -260,7 +267,7 @@ class LiteralArguments:
         start = cur.pos
         found = _BETWEEN_STOP.search(text, start)
         end = len(text) if found is None else found.start()
-        stop = self._stops.find(text, start)
+        stop = self._stops.near(text, start, end)
         if stop is not None and stop.start() < end:
             end = stop.start()
         elif found is None and not cur.final:
@@ -367,60 +374,69 @@ class LiteralArguments:
         """A number, a constant, or whatever else stands up to the next separator."""
         text = cur.text
         size = len(text)
-        stop = self._stops.find(text, cur.pos)
         while True:
             if self._word_quote:
                 end = text.find(self._word_quote, cur.pos)
-                if end < 0:
-                    self._word.append(text[cur.pos :])
-                    cur.pos = size
-                    return MORE
-                self._word.append(text[cur.pos : end + 1])
-                cur.pos = end + 1
-                self._word_quote = ""
-                continue
-            found = _WORD_STOP.search(text, cur.pos)
-            end = size if found is None else found.start()
-            if stop is not None and stop.start() < cur.pos:
-                stop = self._stops.find(text, cur.pos)
-            if stop is not None and stop.start() < end:
-                self._word.append(text[cur.pos : stop.start()])
+            else:
+                found = _WORD_STOP.search(text, cur.pos)
+                end = -1 if found is None else found.start()
+            stop = self._stops.near(text, cur.pos, size if end < 0 else end)
+            if stop is not None and (end < 0 or stop.start() < end):
+                self._add_word(text[cur.pos : stop.start()], out)
                 cur.pos = stop.start()
                 self._end_word(out)
                 return BROKEN
-            if found is None:
-                if not cur.final:
-                    end = self._stops.tail(text, cur.pos)
-                self._word.append(text[cur.pos : end])
+            if end < 0:
+                end = size if cur.final else self._stops.tail(text, cur.pos)
+                self._add_word(text[cur.pos : end], out)
                 cur.pos = end
                 return MORE
-            self._word.append(text[cur.pos : end])
-            cur.pos = end
             c = text[end]
-            if c in "\"'":
+            if self._word_quote:
+                self._word_quote = ""
+            elif c in "\"'":
                 if self._word_depth:
                     self._word_quote = c
-                self._word.append(c)
-                cur.pos += 1
             elif c in "([{":
                 self._word_depth += 1
-                self._word.append(c)
-                cur.pos += 1
             elif self._word_depth:
                 if c in ")]}":
                     self._word_depth -= 1
-                self._word.append(c)
-                cur.pos += 1
             else:
+                self._add_word(text[cur.pos : end], out)
+                cur.pos = end
                 self._end_word(out)
                 self._phase = _NEXT
                 return DONE
+            self._add_word(text[cur.pos : end + 1], out)
+            cur.pos = end + 1
+
+    def _add_word(self, piece: str, out: Out) -> None:
+        """More of the word. One that is too long for a number or a constant streams, as a string."""
+        if self._word_streams:
+            kept = piece.rstrip()
+            if kept:
+                # Of what has come before only white space is still here.
+                out.put(json_escape("".join(self._word) + kept))
+                self._word = []
+            if len(kept) < len(piece):
+                self._word.append(piece[len(kept) :])
+            return
+        self._word.append(piece)
+        self._word_size += len(piece)
+        if self._word_size > _MAX_WORD:
+            text = "".join(self._word).lstrip()
+            self._word = []
+            self._word_streams = True
+            self._value_start(out)
+            out.put('"')
+            self._add_word(text, out)
 
     def cut(self, out: Out) -> None:
         """The output ends inside the arguments: what has come of a key or of a word is put, so far as it goes."""
         if self._phase == _WORD:
             word = "".join(self._word).strip()
-            if word:
+            if word and not self._word_streams:
                 self._value_start(out)
                 out.put(_cut_word(word, self._wants_string()))
             return
@@ -439,6 +455,12 @@ class LiteralArguments:
     def _end_word(self, out: Out) -> None:
         word = "".join(self._word).strip()
         self._word = []
+        self._word_size = 0
+        if self._word_streams:
+            self._word_streams = False
+            self._comma = True
+            out.put('"')
+            return
         self._value_start(out)
         out.put(_word_json(word, self._wants_string()))
         self._comma = True
