@@ -276,7 +276,7 @@ class CallReader(Caller):
         if self._tagged is not None and not self._whole:
             self._tagged.cut(self.host.cur, self)
         if self._literal is not None and not self._whole:
-            self._literal.cut(self)
+            self._literal.cut(self.host.cur, self)
         if self._envelope is not None and self._envelope.whole:
             self._whole = True
             self._valid = self._envelope.valid
@@ -620,7 +620,7 @@ class CallReader(Caller):
             undecided = not cur.final and _ARGUMENT_PREFIX.match(cur.text, cur.pos + 1) is not None
             return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else FAILED
         self._commit()
-        self._literal = LiteralArguments(grammar, self.host.tools, self._name, grammar.resync)
+        self._literal = LiteralArguments(grammar, self.host.tools, self._name, "]" if self._in_list else "")
         self._phase = ARGUMENTS
         return AGAIN
 
@@ -685,6 +685,9 @@ class CallReader(Caller):
             if literal is not None:
                 self._phase = AFTER
                 self._whole = self._closes_here()
+                if self._whole:
+                    literal.close(self)
+                    self._valid = True
             return AGAIN
         if self._tagged is None:
             self.host.mark(ARGUMENT_TEXT, cur.pos)
@@ -722,6 +725,8 @@ class CallReader(Caller):
     def _closes_here(self) -> bool:
         """Whether what stands at the cursor, behind arguments that broke, closes the call."""
         cur = self.host.cur
+        if self._in_list and self._literal is not None and cur.text[cur.pos] == "]":
+            return True
         end = self.grammar.resync.at(cur.text, cur.pos, True)
         return end >= 0 and self.grammar.resync.tags[cur.text[cur.pos : end]] in _CLOSERS
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from json.decoder import scanstring
 from typing import Final
 
 MAX_DEPTH: Final = 256
 """Levels of brackets in a value that is looked into."""
 
+_DECODER: Final = json.JSONDecoder()
 _SPACES: Final = re.compile(r"[ \t\r\n]*")
 _SCALAR: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|NaN|-?Infinity")
 _MARK: Final = re.compile(r'["{}\[\]]')
@@ -143,7 +143,7 @@ def _after_key(text: str, pos: int) -> int:
 
 def _after_string(text: str, pos: int) -> int:
     try:
-        _, end = scanstring(text, pos + 1)
+        _, end = _DECODER.raw_decode(text, pos)  # a string: nothing that it could recurse into
     except ValueError:
         return -1
     return int(end)

@@ -171,7 +171,6 @@ class JsonText:
 
     def __init__(self) -> None:
         self._opened: bool = False
-        self.empty: bool = True
 
     def step(self, cur: Cursor, out: Out) -> int:
         text = cur.text
@@ -208,7 +207,6 @@ class JsonText:
         cur.pos = i
         decoded = "".join(parts)
         if decoded:
-            self.empty = False
             out.put(decoded)
         return answer
 
