@@ -113,7 +113,13 @@ def test_a_cut_key_is_as_far_as_it_has_come(name: str, written: str, arguments: 
 
 
 def test_what_stands_before_the_first_key_is_the_schemas_first_parameter() -> None:
-    check("lfm2", "<|tool_call_start|>[f('x', 2)]", {"tool_calls": [("f", {"a": "x", "b": 2})]}, tools=TOOLS, roundtrip=False)
+    check(
+        "lfm2",
+        "<|tool_call_start|>[f('x', 2)]",
+        {"tool_calls": [("f", {"a": "x", "b": 2})]},
+        tools=TOOLS,
+        roundtrip=False,
+    )
 
 
 @pytest.mark.parametrize("size", [1000, 1023, 1024, 1025, 5000])

@@ -33,6 +33,7 @@ from .program import (
     IS_CALL_CLOSE,
     IS_CALL_OPEN,
     IS_ID_OPEN,
+    IS_KEY_CLOSE,
     IS_KEY_OPEN,
     IS_LIST_CLOSE,
     IS_LIST_OPEN,
@@ -72,7 +73,7 @@ MAX_NAME: Final = 512
 """Longest name, header or id. What is longer is text."""
 _CLOSERS: Final = (IS_CALL_CLOSE, IS_ARGUMENTS_CLOSE, IS_SECTION_CLOSE)
 _STRAY: Final = re.compile(r"[\]})\"'`,;]{1,8}[ \t\r\n]{0,64}")
-_NAME_START: Final = re.compile(r"[^\s<>{}()\[\]\"'`,;=]")
+_NAME_START: Final = re.compile(r"[^\x00-\x20<>{}()\[\]\"'`,;=]")
 _ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?=[^=]))")
 _ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
 
@@ -151,6 +152,11 @@ class CallReader(Caller):
         """Whether the call being read has committed."""
         self.any: bool = False
         """Whether any call has committed since the calls were entered."""
+        self.section_is_text: bool = False
+        """Whether the opener of the section has become text, and so will its close."""
+        self._list_is_text: bool = False
+        self._list_is_new: bool = False
+        """Whether no call of the list has been kept yet."""
         self._candidates: list[tuple[CallGrammar, int]] = []
         self._weak: bool = False
         self._phase: int = BETWEEN
@@ -194,6 +200,15 @@ class CallReader(Caller):
         self._phase = BEFORE_ARGUMENTS
         if raw:
             self._commit()
+
+    def given_back(self, section: bool) -> None:
+        """The call has become text, all that was read since the last one with it. ``section``: the section's opener as
+        well. Calls that follow are still calls."""
+        if section:
+            self.in_section = True
+            self.section_is_text = True
+        self._list_is_text = self._list_is_text or self._list_is_new
+        self._list_is_new = False
 
     def _chosen(self, grammar: CallGrammar, entry: int) -> None:
         self.grammar = grammar
@@ -373,16 +388,22 @@ class CallReader(Caller):
                 return AGAIN
             if tag == IS_LIST_OPEN and not self._in_list and not self.any:
                 self._in_list = True
+                self._list_is_text = False
+                self._list_is_new = True
                 self._consume(end)
                 return AGAIN
             if tag == IS_LIST_CLOSE and self._in_list:
-                self._settle(end)
                 self._in_list = False
+                if self._list_is_text:
+                    return self._leave()
+                self._settle(end)
                 if grammar.section_closes and self.in_section:
                     return AGAIN
                 self.in_section = False
                 return self._leave()
             if tag == IS_SECTION_CLOSE and self.in_section:
+                if self.section_is_text:
+                    return self._leave()
                 self._settle(end)
                 self.in_section = False
                 return self._leave()
@@ -483,6 +504,9 @@ class CallReader(Caller):
             return MORE
         if not name:
             return FAILED
+        tag = grammar.name_ends.tags[found.group()]
+        if tag == IS_KEY_CLOSE:
+            return self._begin_merged(name, cur.pos + raw.index(name))
         variables = grammar.name.split(name)
         self._name = self._known_name(variables.get("name", name).strip(WS))
         self._id = variables.get("id", "")
@@ -495,7 +519,6 @@ class CallReader(Caller):
             return FAILED
         self.host.mark(MARKUP, cur.pos)
         self.host.mark(NAME_TEXT, end)
-        tag = grammar.name_ends.tags[found.group()]
         cur.pos = end
         self._phase = BEFORE_ARGUMENTS
         if tag == IS_NAME_CLOSE:
@@ -503,6 +526,24 @@ class CallReader(Caller):
         elif tag == IS_ID_OPEN:
             cur.pos = found.end()
             self._phase = ID
+        return AGAIN
+
+    def _begin_merged(self, word: str, start: int) -> int:
+        """The word ends as a key does: it is the name of an offered tool and that of one of its parameters, and nothing
+        between them (``send_command_to_shellcommand</arg_key>``), or no call."""
+        tools = self.host.tools
+        ways = [i for i in range(1, len(word)) if tools.has(word[:i], word[i:])]
+        if len(ways) != 1:
+            self.host.cur.pos = start + len(word)
+            return FAILED
+        self._name = word[: ways[0]]
+        self.host.mark(MARKUP, start)
+        self.host.cur.pos = start + ways[0]
+        self.host.mark(NAME_TEXT, start + ways[0])
+        self._commit()
+        self._tagged = TaggedArguments(self.grammar, tools, self._name)
+        self._tagged.begin_key()
+        self._phase = ARGUMENTS
         return AGAIN
 
     def _known_name(self, name: str) -> str:
@@ -780,6 +821,7 @@ class CallReader(Caller):
     def _over(self) -> int:
         """The call is closed: what comes next?"""
         self.host.call_over()
+        self._list_is_new = False
         if self._in_list or self.in_section or self.grammar.separated:
             self._phase = BETWEEN
             return AGAIN

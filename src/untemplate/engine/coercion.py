@@ -527,6 +527,11 @@ class ToolSet:
             tool.params[key] = param
         return param
 
+    def has(self, name: str, key: str) -> bool:
+        """Whether the tool ``name`` is offered and lists the parameter ``key``."""
+        tool = self._tools.get(name)
+        return tool is not None and key in tool.properties()
+
     def positional(self, name: str, i: int) -> str | None:
         """The name of the tool's parameter at index ``i``, in the order of its properties."""
         tool = self._tools.get(name)

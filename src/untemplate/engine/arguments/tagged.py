@@ -74,6 +74,10 @@ class TaggedArguments:
             if answer != AGAIN:
                 return answer
 
+    def begin_key(self) -> None:
+        """The cursor stands at the first key; nothing opens it."""
+        self._phase = _KEY
+
     def passes(self, text: str, caller: Caller) -> bool:
         """Text in the middle of a value that streams."""
         if self._phase != _VALUE or self._mode != _STREAM or self._trim or not self._opened or self._newlines:
