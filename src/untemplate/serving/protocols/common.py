@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ...protocol import Item, ParsedOutput
 from ..errors import ApiError, bad_request, unsupported
 from ..generation import Ended, Generation
 
@@ -27,6 +28,7 @@ __all__ = [
     "encode_text",
     "event",
     "function_tool",
+    "merged_items",
     "token_bytes",
     "untemplate_asked",
     "untemplate_of",
@@ -308,10 +310,25 @@ def arguments_text(value: dict[str, Any], path: str) -> str:
         raise bad_request(path, "is nested too deeply") from None
 
 
+# -- Messages ----------------------------------------------------------------------------------------------------
+
+
+def merged_items(parsed: ParsedOutput) -> list[Item]:
+    """The parts of a message, neighbours of one kind put together: as a stream tells them, whatever was left out
+    between two of them."""
+    items: list[Item] = []
+    for item in parsed.items:
+        if item.call is None and items and items[-1].type == item.type:
+            items[-1] = Item(type=item.type, text=(items[-1].text or "") + (item.text or ""))
+        else:
+            items.append(item)
+    return items
+
+
 # -- The extension -----------------------------------------------------------------------------------------------
 
 
-def untemplate_asked(fields: Fields) -> dict[str, bool]:
+def untemplate_asked(fields: Fields) -> dict[str, Any]:
     """``"untemplate": {"diagnostics": true, "raw": true}``, as arguments of a `Generation`."""
     asked = fields.object("untemplate")
     if asked is None:
