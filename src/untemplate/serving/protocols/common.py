@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -29,6 +30,7 @@ __all__ = [
     "event",
     "function_tool",
     "merged_items",
+    "timestamp",
     "token_bytes",
     "untemplate_asked",
     "untemplate_of",
@@ -76,6 +78,11 @@ def _one_line(data: bytes) -> bytes:
 def event(name: str, data: Any) -> bytes:
     """A server-sent event that has a name."""
     return b"event: %b\ndata: %b\n\n" % (name.encode(), encode(data))
+
+
+def timestamp(seconds: int) -> str:
+    """Seconds since the epoch in RFC 3339, UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def token_bytes(text: str) -> list[int]:
