@@ -5,8 +5,8 @@ Rules of this module:
 * A request is read by its dialect, answered by a `Session`, written by its dialect: this module only brings them
   together, and guards the door.
 * Whatever goes wrong, a client gets its dialect's error object; what went wrong inside goes to the log.
-* Routing is Starlette's; frames are sent by `asgi.send_stream`: Starlette's own streaming response costs as much per
-  chunk as parsing does (docs/gateway.md has the figures).
+* Routing is Starlette's; frames are sent by `asgi.send_stream`: one ASGI message each, nothing between
+  (docs/gateway.md has the figures).
 """
 
 from __future__ import annotations
@@ -171,7 +171,8 @@ class Gateway:
         async with self.manager.use(request.model) as model:
             record.model = model
             meta = Meta(id=record.id, created=int(time.time()), model=request.model or model.name)
-            session = Session(model, request, meta, on_first=record.first_piece)
+            timeout = self.settings.request_timeout
+            session = Session(model, request, meta, on_first=record.first_piece, timeout=timeout)
             record.notes = session.notes
             record.ended = session.ended
             if request.stream:
