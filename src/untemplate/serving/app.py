@@ -30,7 +30,7 @@ from .generation import Generation, Meta
 from .manager import Manager
 from .observe import Metrics, RawLog, Record, log_request
 from .protocols import dialects
-from .protocols.base import Dialect, Writer
+from .protocols.base import Dialect
 from .session import Session
 
 if TYPE_CHECKING:
@@ -198,7 +198,13 @@ class Gateway:
         async with aclosing(session.frames(writer)) as frames:
             first = await anext(frames)
             record.status = 200
-            await send_stream(send, first, _guarded(frames, writer, record), writer.media_type, [])
+            try:
+                await send_stream(send, first, frames, writer.media_type, [])
+            except Exception:
+                _log.exception("request %s", record.id)
+                error = _inside(record)
+                record.error = error.message
+                await send({"type": "http.response.body", "body": writer.error(error)})
 
     def _limit(self, request: Generation) -> None:
         most = self.settings.max_messages
@@ -254,18 +260,6 @@ class _Sent:
             self.begun = True
             message["headers"] += self.headers
         return self._send(message)
-
-
-async def _guarded(frames: AsyncGenerator[bytes, None], writer: Writer, record: Record) -> AsyncGenerator[bytes, None]:
-    """The frames; an error of ours in the middle of them is one more."""
-    try:
-        async for frame in frames:
-            yield frame
-    except Exception:
-        _log.exception("request %s", record.id)
-        error = _inside(record)
-        record.error = error.message
-        yield writer.error(error)
 
 
 def _inside(record: Record) -> ApiError:

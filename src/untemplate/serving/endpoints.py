@@ -39,7 +39,7 @@ def dialect_of(path: str) -> str:
     """The name of the dialect whose errors clients of this path expect."""
     if 0 and path.startswith("/api/"):
         return ollama.CHAT.name
-    if 0 and path.startswith("/v1/messages"):
+    if path.startswith("/v1/messages"):
         return anthropic.MESSAGES.name
     return chat.CHAT.name
 
@@ -156,7 +156,7 @@ async def _count_tokens(gateway: Gateway, scope: Scope, receive: Receive, send: 
     async with gateway.manager.use(request.model) as model:
         tokens = await _count(model, request)
     record.status = 200
-    await send_json(send, 200, {"input_tokens": len(tokens)}, [])
+    await send_json(send, 200, anthropic.COUNT_TOKENS.respond(len(tokens)), [])
 
 
 async def _tokenize(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:

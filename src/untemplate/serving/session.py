@@ -225,7 +225,7 @@ class Session:
                             yield steps
                         elif steps:
                             yield steps
-                        if choice.stopped is not None or choice.over_budget:
+                        if choice.left:
                             break
             except ApiError as error:
                 if first:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
+from ...protocol import Item, ParsedOutput
 from ..errors import ApiError, bad_request, unsupported
 from ..generation import Ended, Generation
 
@@ -27,6 +29,8 @@ __all__ = [
     "encode_text",
     "event",
     "function_tool",
+    "merged_items",
+    "timestamp",
     "token_bytes",
     "untemplate_asked",
     "untemplate_of",
@@ -74,6 +78,11 @@ def _one_line(data: bytes) -> bytes:
 def event(name: str, data: Any) -> bytes:
     """A server-sent event that has a name."""
     return b"event: %b\ndata: %b\n\n" % (name.encode(), encode(data))
+
+
+def timestamp(seconds: int) -> str:
+    """Seconds since the epoch in RFC 3339, UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def token_bytes(text: str) -> list[int]:
@@ -306,6 +315,21 @@ def arguments_text(value: dict[str, Any], path: str) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):
         raise bad_request(path, "is nested too deeply") from None
+
+
+# -- Messages ----------------------------------------------------------------------------------------------------
+
+
+def merged_items(parsed: ParsedOutput) -> list[Item]:
+    """The parts of a message, neighbours of one kind put together: as a stream tells them, whatever was left out
+    between two of them."""
+    items: list[Item] = []
+    for item in parsed.items:
+        if item.call is None and items and items[-1].type == item.type:
+            items[-1] = Item(type=item.type, text=(items[-1].text or "") + (item.text or ""))
+        else:
+            items.append(item)
+    return items
 
 
 # -- The extension -----------------------------------------------------------------------------------------------
