@@ -1,7 +1,6 @@
 """CPU time per streamed chunk: the gateway beside the frameworks that it could have been written in.
 
-    python benchmarks/gateway.py                       # frameworks, then the gateway on the replay engine
-    python benchmarks/gateway.py --streams 256         # gaps between chunks with many streams at a fixed speed
+    python benchmarks/gateway.py                       # frameworks, then the gateway
 
 Rules of this module:
 
@@ -86,13 +85,41 @@ def litestar(count: int) -> Any:
     return Litestar([stream], openapi_config=None)
 
 
-def gateway(count: int) -> Any:
-    """The replay engine at full speed: engine, parser, dialect and server."""
+def gateway(count: int, *, output: str = "content") -> Any:
+    """Ours: dialect, prompt, parser, writer and all, on an engine that yields as the others do."""
+    from untemplate import OutputParser
     from untemplate.serving.app import create_app
-    from untemplate.serving.benchmark import bench_manager
+    from untemplate.serving.engines.base import Engine, Health, Job, Piece, Takes
+    from untemplate.serving.generation import Usage
+    from untemplate.serving.manager import Manager, Model
     from untemplate.serving.settings import Settings
+    from untemplate.templates import ChatTemplate
 
-    return create_app(bench_manager(count), Settings())
+    words = ["word"] * count
+    if output == "reasoning":
+        words = ["<think>", "\n", *words]
+    if output == "call":
+        words = ["<tool_call>", "\n", '{"name": ', '"f", ', '"arguments": ', '{"x": "', *words]
+
+    class Endless(Engine):
+        kind = "bench"
+        takes = Takes()
+
+        async def start(self) -> None: ...
+        async def close(self) -> None: ...
+        async def health(self) -> Health:
+            return Health(True)
+
+        async def generate(self, job: Job) -> Any:
+            for word in words:
+                await asyncio.sleep(0)
+                yield Piece(word)
+            yield Piece(finish_reason="length", usage=Usage(1, count))
+
+    template = ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    parser = OutputParser.named("hermes", reasoning="qwen3")
+    model = Model(name="bench", engine=Endless(), parser=parser, template=template)
+    return create_app(Manager([model]), Settings(log_level="error"))
 
 
 SERVERS: dict[str, Callable[[int], Any]] = {
@@ -101,6 +128,8 @@ SERVERS: dict[str, Callable[[int], Any]] = {
     "FastAPI": fastapi,
     "Litestar": litestar,
     "gateway": gateway,
+    "  reasoning": lambda count: gateway(count, output="reasoning"),
+    "  arguments": lambda count: gateway(count, output="call"),
 }
 
 
@@ -129,7 +158,9 @@ def serve(name: str, count: int, port: int) -> None:
 
 # -- The client ---------------------------------------------------------------------------------------------------
 
-BODY = json.dumps({"model": "bench", "stream": True, "messages": [{"role": "user", "content": "hi"}]}).encode()
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+ASK = {"model": "bench", "stream": True, "messages": [{"role": "user", "content": "hi"}], "tools": [TOOL]}
+BODY = json.dumps(ASK).encode()
 
 
 def post(port: int, path: str = "/v1/chat/completions", body: bytes = BODY) -> bytes:

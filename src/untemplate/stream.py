@@ -8,11 +8,11 @@ Rules of this module:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from .engine.events import DeltaSink
+from .engine.json_text import is_json
 from .engine.judge import Call
 from .engine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .engine.machine import Machine
@@ -225,7 +225,7 @@ class Stream:
         """What can be said of a call that nobody has judged."""
         if not call.whole:
             return "incomplete"
-        if not (call.valid or _is_json(arguments)):
+        if not (call.valid or is_json(arguments)):
             return "invalid_json"
         tools = self._machine.tools
         if not tools.known:
@@ -317,14 +317,6 @@ def merge_deltas(deltas: Sequence[DeltaMessage]) -> DeltaMessage | None:
         reasoning="".join(d.reasoning or "" for d in deltas) or None,
         tool_calls=list(calls.values()) or None,
     )
-
-
-def _is_json(arguments: str) -> bool:
-    try:
-        json.loads(arguments)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def count_calls(messages: Iterable[Any] | None) -> int:

@@ -5,8 +5,8 @@ Rules of this module:
 * A request is read by its dialect, answered by a `Session`, written by its dialect: this module only brings them
   together, and guards the door.
 * Whatever goes wrong, a client gets its dialect's error object; what went wrong inside goes to the log.
-* Routing is Starlette's; frames are sent by `asgi.send_stream`: Starlette's own streaming response costs as much per
-  chunk as parsing does (docs/gateway.md has the figures).
+* Routing is Starlette's; frames are sent by `asgi.send_stream`: one ASGI message each, nothing between
+  (docs/gateway.md has the figures).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .generation import Generation, Meta
 from .manager import Manager
 from .observe import Metrics, RawLog, Record, log_request
 from .protocols import dialects
-from .protocols.base import Dialect, Writer
+from .protocols.base import Dialect
 from .session import Session
 
 if TYPE_CHECKING:
@@ -171,7 +171,8 @@ class Gateway:
         async with self.manager.use(request.model) as model:
             record.model = model
             meta = Meta(id=record.id, created=int(time.time()), model=request.model or model.name)
-            session = Session(model, request, meta, on_first=record.first_piece)
+            timeout = self.settings.request_timeout
+            session = Session(model, request, meta, on_first=record.first_piece, timeout=timeout)
             record.notes = session.notes
             record.ended = session.ended
             if request.stream:
@@ -197,7 +198,13 @@ class Gateway:
         async with aclosing(session.frames(writer)) as frames:
             first = await anext(frames)
             record.status = 200
-            await send_stream(send, first, _guarded(frames, writer, record), writer.media_type, [])
+            try:
+                await send_stream(send, first, frames, writer.media_type, [])
+            except Exception:
+                _log.exception("request %s", record.id)
+                error = _inside(record)
+                record.error = error.message
+                await send({"type": "http.response.body", "body": writer.error(error)})
 
     def _limit(self, request: Generation) -> None:
         most = self.settings.max_messages
@@ -253,18 +260,6 @@ class _Sent:
             self.begun = True
             message["headers"] += self.headers
         return self._send(message)
-
-
-async def _guarded(frames: AsyncGenerator[bytes, None], writer: Writer, record: Record) -> AsyncGenerator[bytes, None]:
-    """The frames; an error of ours in the middle of them is one more."""
-    try:
-        async for frame in frames:
-            yield frame
-    except Exception:
-        _log.exception("request %s", record.id)
-        error = _inside(record)
-        record.error = error.message
-        yield writer.error(error)
 
 
 def _inside(record: Record) -> ApiError:

@@ -43,26 +43,38 @@ class Choice:
         self._stops = _Stops(request.stop) if request.stop else None
         self._aligned = _Aligned(stream) if request.logprobs is not None else None
         self._logprobs: list[TokenLogprob] = []
-        self._seen = 0
-        self._told = 0
-        plain = self._stops is None and self._aligned is None and request.include_reasoning
+        self.tokens = 0
+        """Written so far."""
+        self._before = 0
+        plain = self._stops is None and self._aligned is None and self._budget is None and request.include_reasoning
         self.feed: Callable[[Piece], list[Step]] = self._feed_plain if plain else self._feed_all
+        self.left = False
+        """The engine is to be left: a stop string was found, or the model has thought enough."""
 
     def _feed_plain(self, piece: Piece) -> list[Step]:
-        self._count(piece)
-        return [(delta, None) for delta in self.stream.feed(piece.text, piece.token_ids)]
+        deltas = self._parsed(piece)
+        if len(deltas) == 1:
+            delta = deltas[0]
+            if (delta.reasoning is None) + (delta.content is None) + (delta.tool_calls is None) == 2:
+                return [(delta, None)]
+        return [(part, None) for delta in deltas for part in _parts(delta)]
 
     def _feed_all(self, piece: Piece) -> list[Step]:
         if self.stopped is not None:
             return []
-        self._count(piece)
         if self._aligned is not None:
             self._aligned.tokens(piece)
-        return self._through(self.stream.feed(piece.text, piece.token_ids))
+        steps = self._through(self._parsed(piece))
+        self.left = self.stopped is not None or self.over_budget
+        return steps
 
-    def _count(self, piece: Piece) -> None:
-        text = piece.text
+    def _parsed(self, piece: Piece) -> list[DeltaMessage]:
+        text, ids, stream = piece.text, piece.token_ids, self.stream
         self.raw.append(text)
+        count = len(ids) or (1 if text else 0)
+        self.tokens += count
+        if stream.in_reasoning:
+            self.usage.reasoning_tokens += count
         if piece.finish_reason is not None:
             self.finish_reason = piece.finish_reason
         if piece.usage is not None:
@@ -70,17 +82,9 @@ class Choice:
             usage = self.usage
             usage.prompt_tokens = usage.prompt_tokens or piece.usage.prompt_tokens
             usage.cached_tokens = usage.cached_tokens or piece.usage.cached_tokens
-            self._told += piece.usage.completion_tokens
-        count = len(piece.token_ids) or (1 if text else 0)
-        if count:
-            self._seen += count
-            if self.stream.in_reasoning:
-                self.usage.reasoning_tokens += count
-
-    @property
-    def tokens(self) -> int:
-        """Tokens written so far."""
-        return self._seen
+            if piece.usage.completion_tokens:
+                self.tokens = self._before + piece.usage.completion_tokens
+        return stream.feed(text, ids)
 
     @property
     def over_budget(self) -> bool:
@@ -93,7 +97,9 @@ class Choice:
         )
 
     def force(self, text: str, token_ids: Sequence[int]) -> list[Step]:
-        """Text that the gateway writes in the model's place: the close of reasoning."""
+        """Text that the gateway writes in the model's place: the close of reasoning. What comes then is another job."""
+        self._before = self.tokens
+        self.left = False
         self.raw.append(text)
         deltas = []
         if token_ids and text.strip() != text:
@@ -125,7 +131,7 @@ class Choice:
             parsed.reasoning_content = None
             parsed.items = [item for item in parsed.items if item.type != "reasoning"]
         usage = self.usage
-        usage.completion_tokens = max(self._told, 0) or self._seen
+        usage.completion_tokens = self.tokens
         usage.reasoning_tokens = min(usage.reasoning_tokens, usage.completion_tokens)
         ended = Ended(
             index=self.index,
@@ -140,6 +146,7 @@ class Choice:
 
     def _through(self, deltas: list[DeltaMessage]) -> list[Step]:
         """Deltas without what the request does not want to see, cut at a stop string, with their logprobs."""
+        deltas = [part for delta in deltas for part in _parts(delta)]
         if self._stops is not None:
             deltas = self._stops.feed(deltas)
             self.stopped = self._stops.found
@@ -158,6 +165,18 @@ class Choice:
                 self._logprobs += found
             steps.append((delta, found))
         return steps
+
+
+def _parts(delta: DeltaMessage) -> list[DeltaMessage]:
+    """A delta of one kind each, in the order of the output."""
+    parts = []
+    if delta.reasoning is not None:
+        parts.append(DeltaMessage(reasoning=delta.reasoning))
+    if delta.content is not None:
+        parts.append(DeltaMessage(content=delta.content))
+    if delta.tool_calls is not None:
+        parts.append(DeltaMessage(tool_calls=delta.tool_calls))
+    return parts
 
 
 class _Stops:

@@ -20,7 +20,12 @@ from .generation import Generation
 from .manager.model import Model
 from .observe import Record
 from .prompt import make_prompt
-from .protocols import anthropic, chat, ollama
+from .protocols import chat
+
+try:
+    from .protocols import anthropic, ollama
+except ImportError:
+    pass
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -32,9 +37,9 @@ Call = Callable[["Gateway", Scope, Receive, Send, Record], Awaitable[None]]
 
 def dialect_of(path: str) -> str:
     """The name of the dialect whose errors clients of this path expect."""
-    if path.startswith("/api/"):
+    if 0 and path.startswith("/api/"):
         return ollama.CHAT.name
-    if path.startswith("/v1/messages"):
+    if 0 and path.startswith("/v1/messages"):
         return anthropic.MESSAGES.name
     return chat.CHAT.name
 
@@ -158,7 +163,9 @@ async def _tokenize(gateway: Gateway, scope: Scope, receive: Receive, send: Send
     """vLLM's: a ``prompt``, or ``messages`` (and ``tools``) through the chat template."""
     body = await _body(gateway, scope, receive)
     if "messages" in body:
-        request = chat.CHAT.read({k: v for k, v in body.items() if k not in ("add_special_tokens", "return_token_strs")})
+        request = chat.CHAT.read(
+            {k: v for k, v in body.items() if k not in ("add_special_tokens", "return_token_strs")}
+        )
     else:
         request = Generation(model=_text(body, "model", ""), prompt=_text(body, "prompt"))
     async with gateway.manager.use(request.model) as model:

@@ -2,7 +2,8 @@
 
 Rules of this module:
 
-* What the request's own ``chat_template_kwargs`` say wins over what is derived from other fields.
+* What the request's own ``chat_template_kwargs`` say wins over what is derived from its other fields, and that over
+  what the operator has set.
 * A switch that the template does not have is thrown in the prompt: reasoning that is not wanted is opened and closed
   there, by the Format's own markers.
 """
@@ -72,7 +73,7 @@ def _render(model: Model, request: Generation, want: Wants) -> str:
     messages = _texts_only(request.messages) if model.engine.takes.messages else request.messages
     messages = for_template(messages, want, model.parser.format)
     tools = request.tools if request.tools and request.tool_choice != "none" else None
-    settings = {**_thinking(request, want), **request.template_kwargs}
+    settings = {**model.template_kwargs, **_thinking(request, want), **request.template_kwargs}
     for name in ("messages", "tools", "add_generation_prompt", "continue_final_message"):
         if name in settings:
             raise unsupported(f"chat_template_kwargs.{name}", "is not the request's to set")

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ..grammar import Grammar, GrammarError
+from ..output_parser import OutputParser
 from ..policy import Policy
 from .choice import Choice, Step
-from .engines.base import Job
+from .engines.base import Job, Piece
 from .errors import ApiError, bad_request, unsupported
 from .generation import Ended, Generation, Meta, Usage
 from .manager.model import Model
@@ -44,13 +47,20 @@ class Session:
         request: what it asks for.
         meta: what identifies the response.
         on_first: called once, when the first piece of output has come.
+        timeout: seconds that all of it may take; ``0``: any time.
 
     Raises:
         ApiError: what the request asks for cannot be done by this model and engine; names the field.
     """
 
     def __init__(
-        self, model: Model, request: Generation, meta: Meta, *, on_first: Callable[[], None] | None = None
+        self,
+        model: Model,
+        request: Generation,
+        meta: Meta,
+        *,
+        on_first: Callable[[], None] | None = None,
+        timeout: float = 0.0,
     ) -> None:
         self.model = model
         self.request = request
@@ -59,9 +69,12 @@ class Session:
         self.notes: tuple[str, ...] = ()
         """What of the request's grammar is weaker than asked for."""
         self._on_first = on_first
+        self._timeout = timeout
+        self._until = time.monotonic() + timeout
+        request.reasoning_field = model.parser.policy.reasoning_field
         _check(model, request)
         self.prompt = make_prompt(model, request)
-        self._policy = _policy(model.parser.policy, request)
+        self._policy = _policy(model.parser.policy, request) if request.parse else None
         self._choices = [self._choice(i) for i in range(request.n)]
         self._jobs = [self._job(choice) for choice in self._choices]
 
@@ -70,7 +83,7 @@ class Session:
     def _choice(self, index: int) -> Choice:
         request = self.request
         offered: list[dict[str, Any]] | None = request.tools or []
-        parser = self.model.parser
+        parser = self.model.parser if request.parse else _raw()
         stream = parser.stream(
             tools=offered,
             tool_choice="none" if request.tool_choice == "none" else None,
@@ -201,7 +214,8 @@ class Session:
         while job is not None:
             here, job = job, None
             try:
-                async with aclosing(self.model.engine.generate(here)) as pieces:
+                generated = self.model.engine.generate(here)
+                async with aclosing(self._timed(generated) if self._timeout else generated) as pieces:
                     async for piece in pieces:
                         steps = choice.feed(piece)
                         if first:
@@ -211,7 +225,7 @@ class Session:
                             yield steps
                         elif steps:
                             yield steps
-                        if choice.stopped is not None or choice.over_budget:
+                        if choice.left:
                             break
             except ApiError as error:
                 if first:
@@ -227,6 +241,22 @@ class Session:
         self.ended.append(ended)
         if failed is not None:
             raise failed
+
+    async def _timed(self, generated: AsyncGenerator[Piece, None]) -> AsyncGenerator[Piece, None]:
+        """The pieces, as long as the request may take."""
+        async with aclosing(generated):
+            while True:
+                try:
+                    async with asyncio.timeout(self._until - time.monotonic()):
+                        piece = await anext(generated, None)
+                except TimeoutError:
+                    raise ApiError(
+                        504, f"the request took longer than {self._timeout:g} seconds", type="server_error",
+                        code="timeout",
+                    ) from None  # fmt: skip
+                if piece is None:
+                    return
+                yield piece
 
     async def _merged(self) -> AsyncGenerator[tuple[int, list[Step]], None]:
         """All choices, as their steps come."""
@@ -301,6 +331,12 @@ async def _group() -> AsyncGenerator[asyncio.TaskGroup, None]:
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         raise first from None
+
+
+@cache
+def _raw() -> OutputParser:
+    """Takes nothing for markup."""
+    return OutputParser.named("passthrough")
 
 
 def _strict(tool: dict[str, Any]) -> bool:

@@ -5,4 +5,12 @@ The rule: pure functions and small writers, no I/O, no engine, no clock. One mod
 
 from .base import Dialect, Writer
 
-__all__ = ["Dialect", "Writer"]
+__all__ = ["Dialect", "Writer", "dialects"]
+
+
+def dialects() -> dict[str, Dialect]:
+    """Path → the dialect that is spoken there."""
+    from .chat import CHAT
+    from .completions import COMPLETIONS
+
+    return {"/v1/chat/completions": CHAT, "/v1/completions": COMPLETIONS}
