@@ -20,12 +20,7 @@ from .generation import Generation
 from .manager.model import Model
 from .observe import Record
 from .prompt import make_prompt
-from .protocols import chat
-
-try:
-    from .protocols import anthropic, ollama
-except ImportError:
-    pass
+from .protocols import anthropic, chat, ollama
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -37,7 +32,7 @@ Call = Callable[["Gateway", Scope, Receive, Send, Record], Awaitable[None]]
 
 def dialect_of(path: str) -> str:
     """The name of the dialect whose errors clients of this path expect."""
-    if 0 and path.startswith("/api/"):
+    if path.startswith("/api/"):
         return ollama.CHAT.name
     if path.startswith("/v1/messages"):
         return anthropic.MESSAGES.name
@@ -302,4 +297,4 @@ async def _show(gateway: Gateway, scope: Scope, receive: Receive, send: Send, re
 
 async def _version(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
     record.status = 200
-    await send_json(send, 200, {"version": __version__}, [])
+    await send_json(send, 200, ollama.version(__version__), [])
