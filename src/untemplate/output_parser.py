@@ -217,6 +217,16 @@ class OutputParser:
             return self._foreign_half("tool_parser")  # type: ignore[no-any-return]
         return tool_class(self._format)(self._tokenizer) if self.has_tools else None
 
+    @property
+    def reasoning_close(self) -> str | None:
+        """What is written to end reasoning, white space included; ``None`` where no one text does."""
+        reasoning = self._format.reasoning
+        return None if reasoning is None else reasoning.close.text
+
+    def token_id(self, special_token: str) -> int | None:
+        """The id of one of the Format's special tokens, where the vocabulary is known and has it."""
+        return self._special.get(special_token)
+
     def adjust_request(self, request: Any) -> Any:
         """A copy of the request, of the same type, that asks the engine to keep special tokens in the text."""
         if self._foreign is not None:

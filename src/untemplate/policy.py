@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args, get_type_hints
 
-__all__ = ["Policy", "strict_from_environment"]
+__all__ = ["Policy", "strict_from_environment", "typed"]
 
 _STRICT = ("UNTEMPLATE_STRICT_TOOL_CALL", "VLLM_RS_STRICT_TOOL_CALL")
 
@@ -124,6 +124,20 @@ class Policy:
             if name not in known:
                 raise ValueError(f"policy {name}: there is none; there are: {', '.join(sorted(known))}")
         return cls(**values)
+
+
+_SWITCH = {"true": True, "1": True, "false": False, "0": False, "none": None}
+
+
+def typed(name: str, value: Any) -> Any:
+    """A value that was written as text, as what the policy of this name takes; what cannot be that stays text, and
+    `Policy` says what is wrong with it."""
+    if not isinstance(value, str):
+        return value
+    default = getattr(Policy(), name, "")
+    if default is None:
+        return _SWITCH.get(value.lower(), value)
+    return int(value) if isinstance(default, int) and value.isdecimal() and value.isascii() else value
 
 
 def strict_from_environment(environ: Mapping[str, str] | None = None) -> bool:

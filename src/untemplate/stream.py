@@ -181,6 +181,12 @@ class Stream:
         """Whether the output is inside reasoning now."""
         return self._machine.in_reasoning
 
+    @property
+    def marked(self) -> Sequence[tuple[int, int, int]]:
+        """(kind, start, end) of the output so far, where spans are kept; kinds are the ledger's. What lies behind the
+        text that has been told may still change."""
+        return self._machine.ledger.spans or ()
+
     def result(self) -> ParsedOutput:
         """The whole message.
 

@@ -67,33 +67,21 @@ def read_tools(path: str) -> Any:
 
 # -- Policies -----------------------------------------------------------------------------------------------------
 
-_SWITCH: Final = {"true": True, "1": True, "false": False, "0": False, "none": None}
-
 
 def policy_of(settings: Sequence[str]) -> Policy:
     """The Policy of ``--policy NAME=VALUE``; the last of one name counts."""
-    from ..policy import Policy
+    from ..policy import Policy, typed
 
     values: dict[str, Any] = {}
-    defaults = Policy()
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals:
             raise UsageError(f"--policy {setting}: expected NAME=VALUE")
-        values[name] = _typed(value, getattr(defaults, name, ""))
+        values[name] = typed(name, value)
     try:
         return Policy.from_mapping(values)
     except ValueError as error:
         raise UsageError(f"--{error}") from None  # "policy NAME: ..."
-
-
-def _typed(value: str, default: Any) -> Any:
-    """The value as what the default is; what cannot be that stays text, and Policy says what is wrong with it."""
-    if default is None:
-        return _SWITCH.get(value.lower(), value)
-    if isinstance(default, int) and value.isdecimal() and value.isascii():
-        return int(value)
-    return value
 
 
 @contextlib.contextmanager

@@ -69,6 +69,8 @@ class Generation(msgspec.Struct, kw_only=True):
     continue_final_message: bool = False
     """The last message is the assistant's, and the model goes on with it."""
     include_reasoning: bool = True
+    reasoning_field: str = "reasoning"
+    """The policy's: what Chat Completions calls reasoning in its messages."""
     parse: bool = True
     """``False``: the output is given out raw, as content (``/v1/completions``)."""
     echo: bool = False
@@ -80,6 +82,8 @@ class Generation(msgspec.Struct, kw_only=True):
     """``"untemplate": {"diagnostics": true}``: statuses of calls and what was odd."""
     raw: bool = False
     """``"untemplate": {"raw": true}``: the raw output."""
+    told: dict[str, Any] = {}
+    """What the dialect's own response says again of the request (metadata, instructions). Nobody else reads it."""
     extra: dict[str, Any] = {}
     """Fields that the gateway does not know. An engine that passes requests on takes them; others make them a 400."""
 

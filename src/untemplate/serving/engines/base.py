@@ -31,6 +31,8 @@ class Takes(msgspec.Struct, frozen=True, kw_only=True):
     """Whether pieces carry the ids of their tokens."""
     messages: bool = False
     """It renders the prompt itself: it wants the messages (``Job.request``), and passes on what it does not know."""
+    tool_choice: bool = False
+    """It sees to ``tool_choice`` by itself, from the request."""
     special_text: str = "kept"
     """Whether its text holds special tokens (``kept``) or not (``stripped``)."""
 
@@ -46,8 +48,12 @@ class Job(msgspec.Struct, kw_only=True):
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     logprobs: int | None = None
     grammar: Grammar | None = None
+    in_reasoning: bool = False
+    """Whether the prompt has opened reasoning."""
+    raw: bool = False
+    """Whether the prompt is a text that no template has rendered: the tokenizer adds what it adds to texts (BOS)."""
     request: Generation | None = None
-    """The request, for an engine that takes messages."""
+    """The request, for an engine that takes messages, or sees to ``tool_choice`` by itself."""
 
 
 class Piece(msgspec.Struct, gc=False):

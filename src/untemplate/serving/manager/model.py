@@ -25,6 +25,8 @@ class Model:
     parser: OutputParser
     template: ChatTemplate | None = None
     """``None`` where the engine takes messages, or where there is none: then only raw prompts can be answered."""
+    template_kwargs: dict[str, Any] = field(default_factory=dict)
+    """The template's variables where a request says nothing of them."""
     capabilities: ModelCapabilities | None = None
     context_length: int | None = None
     created: int = 0

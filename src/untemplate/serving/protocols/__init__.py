@@ -5,4 +5,22 @@ The rule: pure functions and small writers, no I/O, no engine, no clock. One mod
 
 from .base import Dialect, Writer
 
-__all__ = ["Dialect", "Writer"]
+__all__ = ["Dialect", "Writer", "dialects"]
+
+
+def dialects() -> dict[str, Dialect]:
+    """Path → the dialect that is spoken there."""
+    from . import ollama
+    from .anthropic import MESSAGES
+    from .chat import CHAT
+    from .completions import COMPLETIONS
+    from .responses import RESPONSES
+
+    return {
+        "/v1/chat/completions": CHAT,
+        "/v1/completions": COMPLETIONS,
+        "/v1/responses": RESPONSES,
+        "/v1/messages": MESSAGES,
+        "/api/chat": ollama.CHAT,
+        "/api/generate": ollama.GENERATE,
+    }

@@ -1,0 +1,499 @@
+"""Recorded outputs, token by token: an engine for demos, tests and benchmarks, with no model in it.
+
+Rules of this module:
+
+* The same request gets the same output. It is chosen by what the request holds: tools, a tool's result, a prompt.
+* Where nothing that was recorded fits, the output is made up: a message that fits the request, as the Format's models
+  would write it.
+* An output is cut into tokens when it is first asked for; to stream it again costs a loop over a list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import zlib
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ...demo import examples, pieces
+from ...format import Format
+from ...formats import named
+from ...output_parser import OutputParser
+from ...render import expressible, render
+from ...templates import ChatTemplate
+from ...validation import Validator
+from ..generation import Generation, TokenLogprob, Usage
+from .base import Engine, EngineError, Health, Job, Piece, Takes
+
+__all__ = ["Recording", "ReplayEngine", "ToyTokenizer", "bundled", "load_recordings"]
+
+_BURST: Final = 4
+"""Tokens at full speed between two turns of the event loop."""
+_CACHED: Final = 64
+"""Outputs that are kept, cut into tokens."""
+
+_TEMPLATE: Final = """
+{%- if tools %}{{ 'Tools: ' ~ tools | tojson ~ '\\n' }}{% endif %}
+{%- for message in messages %}
+{%- if message.role == 'assistant' %}
+{{- start }}{{ message.content or '' }}
+{%- for call in message.tool_calls or [] %}{{ call.function | tojson }}{% endfor %}{{ end ~ '\\n' }}
+{%- else %}
+{{- message.role ~ ': ' ~ (message.content if message.content is string else message.content | tojson) ~ '\\n' }}
+{%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ start }}{{ open }}{% endif %}"""
+"""What prompts look like here: legible, and in the Format's terms where a parser looks."""
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """One output, as a model wrote it."""
+
+    output: str
+    """Raw: special tokens included."""
+    prompt: str | None = None
+    """What it was an answer to. A request with this very prompt gets it."""
+    calls: tuple[tuple[str, str], ...] = ()
+    """The calls in it: name, arguments as JSON text."""
+    finish_reason: str = "stop"
+    """``stop`` or ``length``."""
+
+
+def bundled() -> dict[str, tuple[Format, list[Recording]]]:
+    """By name of their format: the Format, and the recordings that come with untemplate."""
+    found: dict[str, tuple[Format, list[Recording]]] = {}
+    for example in examples():
+        calls = tuple((call[0], json.dumps(call[1])) for call in example.expect.get("tool_calls", ()))
+        recording = Recording(
+            output=example.output, prompt=example.prompt, calls=calls, finish_reason=example.finish_reason
+        )
+        if example.format not in found:
+            found[example.format] = (example.parser.format, [])
+        found[example.format][1].append(recording)
+    return found
+
+
+def load_recordings(path: str | os.PathLike[str], format: Format) -> list[Recording]:
+    """Recorded outputs from a file of JSON lines.
+
+    Args:
+        path: each line an object with ``output`` (or ``raw``, as ``--log-raw`` writes it), and perhaps ``prompt`` and
+            ``finish_reason``.
+        format: what the outputs are written in; says which tools they call.
+
+    Raises:
+        EngineError: the file cannot be read, or a line is none; names it.
+    """
+    parser = OutputParser.from_format(format)
+    found: list[Recording] = []
+    try:
+        with open(path, encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    found.append(_recording(line, parser, f"{os.fspath(path)}, line {number}"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise EngineError(f"{os.fspath(path)}: cannot be read: {error}", code="bad_recording") from None
+    if not found:
+        raise EngineError(f"{os.fspath(path)}: no recorded outputs in it", code="bad_recording")
+    return found
+
+
+def _recording(line: str, parser: OutputParser, where: str) -> Recording:
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        raise EngineError(f"{where}: not JSON: {error}", code="bad_recording") from None
+    output = data.get("output", data.get("raw")) if isinstance(data, dict) else None
+    if not isinstance(output, str):
+        raise EngineError(f"{where}: needs 'output', the raw output as a string", code="bad_recording")
+    prompt = data.get("prompt")
+    if prompt is not None and not isinstance(prompt, str):
+        raise EngineError(f"{where}: 'prompt' must be a string", code="bad_recording")
+    reason = "length" if data.get("finish_reason") == "length" else "stop"
+    called = parser.parse(output, prompt=prompt).tool_calls
+    calls = tuple((call.function.name, call.function.arguments) for call in called)
+    return Recording(output=output, prompt=prompt, calls=calls, finish_reason=reason)
+
+
+class ToyTokenizer:
+    """A vocabulary of our own: special tokens, bytes, and the pieces of the texts that it is made from.
+
+    Args:
+        special: the special tokens; one id each, the first ones.
+        texts: what is cut into pieces. A piece that is not among theirs is spelled in bytes.
+    """
+
+    def __init__(self, special: Iterable[str], texts: Iterable[str] = ()) -> None:
+        self._special = tuple(dict.fromkeys(special))
+        vocab = {token: i for i, token in enumerate(self._special)}
+        self._bytes = len(vocab)
+        for byte in range(256):
+            vocab[f"<0x{byte:02X}>"] = len(vocab)
+        ids: dict[str, int] = {token: vocab[token] for token in self._special}
+        for text in texts:
+            for piece in pieces(text, self._special):
+                token = piece.replace(" ", "▁")
+                # What SentencePiece could not spell as one token stays bytes.
+                if piece not in ids and token not in vocab and "▁" not in piece:
+                    ids[piece] = vocab[token] = len(vocab)
+        self._vocab = vocab
+        self._ids = ids
+
+    def get_vocab(self) -> dict[str, int]:
+        """Token → id, in SentencePiece's letters."""
+        return dict(self._vocab)
+
+    def cut(self, text: str) -> list[tuple[str, tuple[int, ...]]]:
+        """The text in pieces with their ids: most are one token, all are whole characters."""
+        ids = self._ids
+        return [
+            (piece, (ids[piece],) if piece in ids else self._spelled(piece)) for piece in pieces(text, self._special)
+        ]
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text."""
+        return [i for _, ids in self.cut(text) for i in ids]
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of ids; one that is unknown is U+FFFD."""
+        return b"".join(self._text_of.get(i, b"\xef\xbf\xbd") for i in token_ids).decode("utf-8", "replace")
+
+    def _spelled(self, piece: str) -> tuple[int, ...]:
+        return tuple(self._bytes + byte for byte in piece.encode("utf-8", "replace"))
+
+    @property
+    def _text_of(self) -> dict[int, bytes]:
+        texts = {i: piece.encode() for piece, i in self._ids.items()}
+        return {**{self._bytes + byte: bytes([byte]) for byte in range(256)}, **texts}
+
+
+class ReplayEngine(Engine):
+    """Replays outputs of one Format.
+
+    Args:
+        format: what outputs are written in, or its name in the catalogue (with the bundled recordings of that name come
+            their reasoning markers: ``engine.format`` is what to parse with).
+        recordings: outputs; ``None``: the bundled ones of this format, and where none fits, made-up ones.
+        speed: tokens per second and request; 0: as fast as they are read.
+
+    Raises:
+        ValueError: an unknown name; lists the valid ones.
+    """
+
+    kind = "replay"
+    takes = Takes(logprobs=True, token_ids=True, tool_choice=True)
+
+    def __init__(
+        self, format: Format | str, recordings: Sequence[Recording] | None = None, *, speed: float = 0.0
+    ) -> None:
+        self.speed = speed
+        self._makes_up = recordings is None
+        if isinstance(format, str):
+            known = bundled().get(format) if recordings is None else None
+            format, recordings = known if known is not None else (named(format), recordings)
+        self.format = format
+        recordings = recordings or ()
+        self._open = _opener(self.format)
+        self._recordings = [self._opened(recording) for recording in recordings]
+        special = dict.fromkeys((*self.format.special_tokens, *_ends(self.format)))
+        texts = [recording.output for recording in self._recordings]
+        if self._makes_up:
+            texts += [_PLAIN, _RESULT, *_THOUGHTS.values(), json.dumps(_VALUES)]
+        self.tokenizer = ToyTokenizer(special, texts)
+        self._known: OrderedDict[bytes, tuple[list[Piece], int]] = OrderedDict()
+
+    async def start(self) -> None:
+        """Nothing has to be loaded."""
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    async def health(self) -> Health:
+        return Health(ok=True, detail=f"{len(self._recordings)} recordings of {self.format.name}")
+
+    async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        if not special:
+            return [i for piece in pieces(text, ()) for i in self.tokenizer._spelled(piece)]
+        return self.tokenizer.encode(text)
+
+    async def detokenize(self, token_ids: Sequence[int]) -> str:
+        return self.tokenizer.decode(token_ids)
+
+    def vocabulary(self) -> ToyTokenizer:
+        return self.tokenizer
+
+    def template(self) -> ChatTemplate:
+        """A template that shows the conversation, and opens the turn as the Format's models know it."""
+        start, end = _turn(self.format)
+        opens = self._open if self.format.reasoning is not None and self.format.reasoning.start == "open" else ""
+        constants = {"start": start, "end": end, "open": opens}
+        return ChatTemplate(_TEMPLATE, name=f"replay/{self.format.name}", special_tokens=constants)
+
+    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+        found, prompt_tokens = self._pieces(job)
+        if job.max_tokens is not None:
+            found = _limited(found, job.max_tokens)
+        if job.logprobs is not None:
+            found = [self._likely(piece, job.logprobs) for piece in found]
+        last = found[-1]
+        usage = Usage(
+            prompt_tokens=prompt_tokens,
+            completion_tokens=sum(len(piece.token_ids) for piece in found),
+        )
+        last = Piece(last.text, last.token_ids, last.finish_reason, last.logprobs, usage)
+        if self.speed > 0:
+            now = asyncio.get_running_loop().time
+            due = now()
+            for piece in found[:-1]:
+                due += len(piece.token_ids) / self.speed
+                await asyncio.sleep(max(0.0, due - now()))
+                yield piece
+            await asyncio.sleep(max(0.0, due + 1 / self.speed - now()))
+        else:
+            sleep = asyncio.sleep
+            left = _BURST
+            for piece in found[:-1]:
+                yield piece
+                left -= 1
+                if not left:
+                    left = _BURST
+                    await sleep(0)
+        yield last
+
+    # -- Which output ------------------------------------------------------------------------------------------------
+
+    def _chosen(self, request: Generation | None, prompt: str) -> Recording:
+        for recording in self._recordings:
+            if recording.prompt is not None and recording.prompt == prompt:
+                return recording
+        offered = _offered(request)
+        messages = (request.messages or []) if request is not None else []
+        answers = bool(messages) and messages[-1].get("role") == "tool"
+        forced = request is not None and request.tool_choice not in (None, "auto", "none")
+        if offered and (forced or not answers):
+            validator = Validator([{"type": "function", "function": function} for function in offered.values()])
+            fitting = [r for r in self._recordings if r.calls and _fits(r, offered, validator)]
+        elif request is None or request.messages is None:
+            fitting = self._recordings
+        else:
+            fitting = [r for r in self._recordings if not r.calls] if not answers or not self._makes_up else []
+        if not fitting and self._makes_up:
+            return self._made_up(messages, offered if forced or not answers else {}, prompt)
+        fitting = fitting or self._recordings
+        return fitting[zlib.crc32(prompt.encode("utf-8", "replace")) % len(fitting)]
+
+    def _made_up(
+        self, messages: Sequence[dict[str, Any]], offered: dict[str, dict[str, Any]], prompt: str
+    ) -> Recording:
+        said = _text(messages[-1]) if messages else prompt
+        if offered and (self.format.tools or self.format.channels is not None):
+            name = _fitting_tool(offered, " ".join(map(_text, messages)))
+            arguments = _example(offered[name].get("parameters"), said)
+            call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            message: dict[str, Any] = {
+                "reasoning_content": _THOUGHTS["call"].format(name=name),
+                "content": "One moment.",
+                "tool_calls": [call],
+            }
+        elif messages and messages[-1].get("role") == "tool":
+            message = {"reasoning_content": _THOUGHTS["result"], "content": _RESULT.format(result=said[:400])}
+        else:
+            message = {"reasoning_content": _THOUGHTS["plain"], "content": _PLAIN.format(format=self.format.name)}
+        tools = [{"type": "function", "function": function} for function in offered.values()]
+        return Recording(output=self._written(message, tools))
+
+    def _written(self, message: dict[str, Any], tools: Sequence[Any]) -> str:
+        """The message as this Format's models write it; what it cannot say is left out."""
+        end = _turn(self.format)[1]
+        ways = [message]
+        if "tool_calls" in message:
+            ways += [_without(message, "content"), _without(message, "content", "reasoning_content")]
+        ways += [_without(message, "reasoning_content"), _without(message, "tool_calls", "reasoning_content")]
+        for way in ways:
+            if expressible(self.format, way, tools or None) is None:
+                return render(self.format, way) + end
+        return str(message["content"]) + end
+
+    def _opened(self, recording: Recording) -> Recording:
+        """The recording with its reasoning opened in the output, where the prompt had opened it."""
+        opener = self._open.strip()
+        reasoning = self.format.reasoning
+        if not opener or reasoning is None or recording.output.lstrip().startswith(opener):
+            return recording
+        if recording.prompt is None:
+            opened = reasoning.start == "open" and reasoning.close.text.strip() in recording.output
+        else:
+            opened = recording.prompt.rstrip().endswith(opener)
+        return msgspec.structs.replace(recording, output=self._open + recording.output) if opened else recording
+
+    def _continued(self, output: str, prompt: str) -> str:
+        """The output without what the prompt has already said: reasoning opened, or opened and closed."""
+        reasoning = self.format.reasoning
+        if reasoning is None:
+            return output
+        tail = prompt.rstrip()
+        close = reasoning.close.text.strip()
+        if tail.endswith(close):
+            _, found, rest = output.partition(close)
+            return rest.lstrip("\n") if found else output
+        opener = self._open.strip()
+        if opener and tail.endswith(opener) and output.lstrip().startswith(opener):
+            return output.lstrip()[len(opener) :].lstrip("\n")
+        return output
+
+    # -- Tokens ------------------------------------------------------------------------------------------------------
+
+    def _pieces(self, job: Job) -> tuple[list[Piece], int]:
+        """The output for a job, and the number of tokens in its prompt."""
+        request = job.request
+        asked = (job.prompt, request and request.messages, request and request.tools, request and request.tool_choice)
+        key = msgspec.json.encode(asked)
+        known = self._known.get(key)
+        if known is not None:
+            self._known.move_to_end(key)
+            return known
+        prompt = self.tokenizer.decode(job.prompt) if isinstance(job.prompt, list) else job.prompt
+        recording = self._chosen(request, prompt)
+        output = self._continued(recording.output, prompt)
+        found = [Piece(text, ids) for text, ids in self.tokenizer.cut(output)] or [Piece()]
+        found[-1].finish_reason = recording.finish_reason
+        self._known[key] = known = (found, len(self.tokenizer.encode(prompt)))
+        if len(self._known) > _CACHED:
+            self._known.popitem(last=False)
+        return known
+
+    def _likely(self, piece: Piece, top: int) -> Piece:
+        """The piece with log probabilities, made up from its ids."""
+        ids = piece.token_ids
+        texts = [piece.text] if len(ids) == 1 else [""] * (len(ids) - 1) + [piece.text]
+        found = []
+        for text, token in zip(texts, ids, strict=True):
+            logprob = -(token * 37 % 100) / 400
+            rivals = [(text, logprob)] + [(f"alternative {i}", logprob - i) for i in range(1, top)]
+            found.append(TokenLogprob(text, logprob, rivals[:top], token))
+        return Piece(piece.text, ids, piece.finish_reason, found)
+
+
+def _limited(found: list[Piece], most: int) -> list[Piece]:
+    """The first ``most`` tokens. A piece of which only a part has room is left out."""
+    count = 0
+    for number, piece in enumerate(found):
+        count += len(piece.token_ids)
+        if count > most:
+            return [*found[:number], Piece(finish_reason="length")]
+    return found
+
+
+def _turn(format: Format) -> tuple[str, str]:
+    """What opens and what ends the assistant's turn."""
+    turn = format.turn
+    start = turn.start.text if turn.start is not None else "assistant: "
+    return start, turn.end.text if turn.end is not None else ""
+
+
+def _ends(format: Format) -> tuple[str, ...]:
+    end = format.turn.end
+    return () if end is None else (end.text.strip(),)
+
+
+def _opener(format: Format) -> str:
+    reasoning = format.reasoning
+    return reasoning.open.text if reasoning is not None and reasoning.open is not None else ""
+
+
+def _fits(recording: Recording, offered: dict[str, dict[str, Any]], validator: Validator) -> bool:
+    """Whether it calls nothing but tools that are offered, with arguments that they take."""
+    whole = recording.finish_reason != "length"
+    return all(name in offered and (not whole or not validator.check(name, text)) for name, text in recording.calls)
+
+
+def _without(message: dict[str, Any], *fields: str) -> dict[str, Any]:
+    return {key: value for key, value in message.items() if key not in fields}
+
+
+# -- Made-up messages ------------------------------------------------------------------------------------------------
+
+_PLAIN: Final = (
+    "This is the replay engine: no model is at work, and the words are always the same. They are written token by "
+    "token as models of the format {format} write, and parsed on their way to you. Offer tools, and one is called."
+)
+_RESULT: Final = "The tool says: {result}"
+_THOUGHTS: Final = {
+    "plain": "No tool has to be called, so a few words will do.",
+    "call": "The tool {name} can answer this. One call will do.",
+    "result": "The result is here; now it only has to be said.",
+}
+_VALUES: Final = {
+    "city": "Lisbon",
+    "location": "Lisbon",
+    "country": "Portugal",
+    "date": "2026-01-31",
+    "unit": "celsius",
+}
+"""Values of arguments by their names, where a schema names none."""
+
+
+def _offered(request: Generation | None) -> dict[str, dict[str, Any]]:
+    """The functions that may be called, by name."""
+    if request is None or not request.tools or request.tool_choice == "none":
+        return {}
+    functions = [tool.get("function", tool) for tool in request.tools]
+    offered = {function["name"]: function for function in functions}
+    choice = request.tool_choice
+    chosen = choice.get("function") if isinstance(choice, dict) else None
+    if isinstance(chosen, dict) and chosen.get("name") in offered:
+        return {chosen["name"]: offered[chosen["name"]]}
+    return offered
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return " ".join(part.get("text") or "" for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _fitting_tool(offered: dict[str, dict[str, Any]], said: str) -> str:
+    """The tool whose name and description share most words with what was said; the first of equals."""
+    words = set(re.findall(r"\w{3,}", said.lower()))
+
+    def shared(name: str) -> int:
+        about = f"{name} {offered[name].get('description') or ''}".lower().replace("_", " ")
+        return len(words.intersection(re.findall(r"\w{3,}", about)))
+
+    return max(offered, key=shared)
+
+
+def _example(schema: Any, said: str, name: str = "", depth: int = 0) -> Any:
+    """A value that the schema allows, as far as this is easily found."""
+    if not isinstance(schema, dict) or depth > 8:
+        return _VALUES.get(name, "example") if name else {}
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    for key in ("enum", "examples"):
+        if schema.get(key):
+            return schema[key][0]
+    for key in ("anyOf", "oneOf", "allOf"):
+        if schema.get(key):
+            return _example(schema[key][0], said, name, depth + 1)
+    kind = schema.get("type", "object" if "properties" in schema or not name else "string")
+    if isinstance(kind, list):
+        kind = kind[0]
+    if kind == "object":
+        properties = schema.get("properties") or {}
+        wanted = schema.get("required") or list(properties)
+        return {key: _example(properties.get(key), said, key, depth + 1) for key in wanted}
+    if kind == "array":
+        return [_example(schema.get("items"), said, name, depth + 1)] * max(1, schema.get("minItems", 1))
+    if kind in ("integer", "number"):
+        return schema.get("minimum", 1)
+    if kind in ("boolean", "null"):
+        return True if kind == "boolean" else None
+    return _VALUES.get(name) or (said if name in ("query", "text", "question", "q", "input") and said else "example")

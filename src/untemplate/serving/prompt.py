@@ -1,0 +1,130 @@
+"""From a request to the prompt: messages through the model's chat template, thinking switched as asked.
+
+Rules of this module:
+
+* What the request's own ``chat_template_kwargs`` say wins over what is derived from its other fields, and that over
+  what the operator has set.
+* A switch that the template does not have is thrown in the prompt: reasoning that is not wanted is opened and closed
+  there, by the Format's own markers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..templates import TemplateError, TemplateLimitError
+from .errors import ApiError, bad_request, unsupported
+from .generation import Generation
+from .history import Wants, for_template, wants
+from .manager.model import Model
+
+__all__ = ["Prompt", "make_prompt"]
+
+_NO_EFFORT: Final = ("none",)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What an engine is given."""
+
+    text: str | list[int]
+    known: str | None
+    """The prompt as text, for the parser's start state; ``None``: not known."""
+
+
+def make_prompt(model: Model, request: Generation) -> Prompt:
+    """The prompt of a request.
+
+    Raises:
+        ApiError: the template refuses the messages, or there is none.
+    """
+    if request.prompt is not None:
+        return Prompt(request.prompt, request.prompt if isinstance(request.prompt, str) else None)
+    assert request.messages is not None
+    template = model.template
+    if template is None:
+        if model.engine.takes.messages:
+            return Prompt("", None)
+        raise ApiError(
+            400,
+            f"model {model.name!r} has no chat template: start the server with --chat-template, or send a raw prompt to"
+            " /v1/completions",
+            param="messages",
+            code="no_chat_template",
+        )
+    try:
+        want = wants(template)
+        text = _render(model, request, want)
+    except TemplateLimitError as error:
+        raise bad_request("messages", f"the chat template ran into a limit: {error}") from None
+    except TemplateError as error:
+        if model.engine.takes.messages:
+            return Prompt("", None)
+        raise bad_request("messages", f"the model's chat template cannot render them: {error}") from None
+    if _thinking_off(request) and not want.switches and not (want.effort and request.thinking.effort):
+        text = _closed(model, text)
+    return Prompt("" if model.engine.takes.messages else text, text)
+
+
+def _render(model: Model, request: Generation, want: Wants) -> str:
+    assert model.template is not None
+    assert request.messages is not None
+    messages = _texts_only(request.messages) if model.engine.takes.messages else request.messages
+    messages = for_template(messages, want, model.parser.format)
+    tools = request.tools if request.tools and request.tool_choice != "none" else None
+    settings = {**model.template_kwargs, **_thinking(request, want), **request.template_kwargs}
+    for name in ("messages", "tools", "add_generation_prompt", "continue_final_message"):
+        if name in settings:
+            raise unsupported(f"chat_template_kwargs.{name}", "is not the request's to set")
+    return model.template.render(
+        messages,
+        tools=tools,
+        documents=settings.pop("documents", None),
+        add_generation_prompt=not request.continue_final_message,
+        continue_final_message=request.continue_final_message,
+        **settings,
+    )
+
+
+def _texts_only(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages as far as our rendering is only to tell the state that the output begins in."""
+    kept = []
+    for message in messages:
+        content = message.get("content")
+        if isinstance(content, list):
+            message = {**message, "content": [p for p in content if isinstance(p, str) or p.get("type") == "text"]}
+        kept.append(message)
+    return kept
+
+
+def _thinking_off(request: Generation) -> bool:
+    thinking = request.thinking
+    return thinking.enabled is False or thinking.budget == 0 or thinking.effort in _NO_EFFORT
+
+
+def _thinking(request: Generation, want: Wants) -> dict[str, Any]:
+    """The template's variables for what the request says about thinking."""
+    settings: dict[str, Any] = {}
+    thinking = request.thinking
+    enabled = thinking.enabled
+    if _thinking_off(request):
+        enabled = False
+    elif enabled is None and (thinking.effort is not None or thinking.budget is not None):
+        enabled = True
+    if enabled is not None:
+        settings.update(dict.fromkeys(want.switches, enabled))
+    if want.effort and thinking.effort is not None:
+        settings["reasoning_effort"] = "low" if thinking.effort in _NO_EFFORT and not want.switches else thinking.effort
+    return settings
+
+
+def _closed(model: Model, text: str) -> str:
+    """The prompt with its reasoning closed before it begins."""
+    reasoning = model.parser.format.reasoning
+    if reasoning is None:
+        return text
+    opened = model.parser.stream(prompt=text).in_reasoning
+    if opened:
+        return text + reasoning.close.text
+    return text + reasoning.open.text + reasoning.close.text if reasoning.open is not None else text

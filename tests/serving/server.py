@@ -1,0 +1,50 @@
+"""The gateway behind a real server on loopback, for clients to drive."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import uvicorn
+
+from untemplate.serving.app import Gateway, create_app
+from untemplate.serving.manager import Manager
+from untemplate.serving.manager.model import Model
+from untemplate.serving.settings import Settings
+
+
+class Running:
+    """A gateway that runs. ``url`` ends without a slash."""
+
+    def __init__(self, app: Gateway, server: uvicorn.Server, port: int) -> None:
+        self.app = app
+        self.server = server
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def running(models: Sequence[Model], **settings: Any) -> Iterator[Running]:
+    """Serves these models from a thread until the block ends."""
+    app = create_app(Manager(models), Settings(shutdown_grace=1.0, **settings))
+    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=2, lifespan="on")
+    server = uvicorn.Server(config)
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
+    thread.start()
+    until = time.monotonic() + 30
+    while not server.started:
+        if time.monotonic() > until or not thread.is_alive():
+            raise RuntimeError("the server did not start")
+        time.sleep(0.005)
+    try:
+        yield Running(app, server, listening.getsockname()[1])
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listening.close()

@@ -1,0 +1,304 @@
+"""A request from prompt to message: what stop strings, budgets, logprobs, choices and failing engines do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from untemplate.protocol import DeltaMessage
+from untemplate.serving.errors import ApiError
+from untemplate.serving.generation import Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
+from untemplate.serving.manager.model import Model
+from untemplate.serving.session import Session
+
+from .scripted import Scripted, scripted
+
+META = Meta(id="0" * 32, created=1, model="scripted")
+ASK = [{"role": "user", "content": "Hi"}]
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+CALL = '<tool_call>\n{"name": "f", "arguments": {"x": "a"}}\n</tool_call>'
+ASKED = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+
+
+class Lines:
+    """A writer whose frames are lines of JSON: what a session told it."""
+
+    media_type = "text/plain"
+
+    def begin(self, usage: Usage) -> bytes:
+        return self._line("begin")
+
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
+        tokens = [] if logprobs is None else [[token.token for token in logprobs]]
+        return self._line("delta", choice, delta.model_dump(exclude_none=True), *tokens)
+
+    def finish(self, ended: Ended) -> bytes:
+        return self._line("finish", ended.index, ended.finish_reason)
+
+    def end(self, usage: Usage) -> bytes:
+        return self._line("end", usage.completion_tokens)
+
+    def error(self, error: ApiError) -> bytes:
+        return self._line("error", error.status, error.message)
+
+    def _line(self, *values: Any) -> bytes:
+        return json.dumps(values).encode() + b"\n"
+
+
+def streamed(model: Model, request: Generation) -> list[list[Any]]:
+    async def run() -> bytes:
+        return b"".join([frame async for frame in Session(model, request, META).frames(Lines())])
+
+    return [json.loads(line) for line in asyncio.run(run()).splitlines()]
+
+
+def whole(model: Model, request: Generation) -> tuple[list[Ended], Usage]:
+    async def run() -> tuple[list[Ended], Usage]:
+        session = Session(model, request, META)
+        usage = await session.whole()
+        return session.ended, usage
+
+    return asyncio.run(run())
+
+
+def text_of(lines: list[list[Any]], field: str = "content", choice: int = 0) -> str:
+    return "".join(line[2].get(field, "") for line in lines if line[0] == "delta" and line[1] == choice)
+
+
+def ask(**fields: Any) -> Generation:
+    return Generation(messages=ASK, **fields)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_whole_and_streamed_are_the_same_message(size: int) -> None:
+    output = f"<think>\nHm.\n</think>\n\nSure.\n{CALL}"
+    model = scripted(output, size=size)
+    (ended,), usage = whole(model, ask(tools=TOOLS))
+    assert ended.parsed.message() == {
+        "role": "assistant",
+        "content": "Sure.",
+        "reasoning": "Hm.",
+        "tool_calls": [
+            {
+                "id": ended.parsed.tool_calls[0].id,
+                "type": "function",
+                "function": {"name": "f", "arguments": '{"x": "a"}'},
+            }
+        ],
+    }
+    assert ended.finish_reason == "tool_calls"
+    assert usage.completion_tokens == -(-len(output) // size)
+    lines = streamed(model, ask(tools=TOOLS))
+    assert text_of(lines) == "Sure."
+    assert text_of(lines, "reasoning") == "Hm."
+    calls = [call for line in lines if line[0] == "delta" for call in line[2].get("tool_calls", ())]
+    assert "".join(call["function"].get("arguments", "") for call in calls) == '{"x": "a"}'
+    assert calls[0]["id"] == ended.parsed.tool_calls[0].id
+    assert lines[0] == ["begin"]
+    assert lines[-2:] == [["finish", 0, "tool_calls"], ["end", usage.completion_tokens]]
+
+
+class TestStops:
+    @pytest.mark.parametrize("size", [1, 2, 3, 1000])
+    def test_a_stop_string_ends_content_only(self, size: int) -> None:
+        """In reasoning and in arguments it is nothing."""
+        model = scripted(f"<think>\nSTOP\n</think>\n\nOne STOP two {CALL}", size=size)
+        (ended,), _ = whole(model, ask(tools=TOOLS, stop=("STOP",)))
+        assert (ended.parsed.reasoning, ended.parsed.content) == ("STOP", "One ")
+        assert (ended.finish_reason, ended.stop, ended.parsed.tool_calls) == ("stop", "STOP", [])
+        lines = streamed(model, ask(tools=TOOLS, stop=("STOP",)))
+        assert (text_of(lines, "reasoning"), text_of(lines)) == ("STOP", "One ")
+
+    def test_in_arguments_it_is_nothing(self) -> None:
+        model = scripted(CALL.replace('"a"', '"a STOP"'))
+        (ended,), _ = whole(model, ask(tools=TOOLS, stop=("STOP",)))
+        assert ended.parsed.tool_calls[0].function.arguments == '{"x": "a STOP"}'
+        assert (ended.finish_reason, ended.stop) == ("tool_calls", None)
+
+    def test_the_engine_is_left_at_once(self) -> None:
+        model = scripted("One STOP \1", size=1)
+        (ended,), _ = whole(model, ask(stop=("STOP",)))
+        assert ended.parsed.content == "One "
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.closed == [f"{META.id}-0"]
+
+    def test_what_began_like_one_is_told(self) -> None:
+        for size in (1, 2, 5):
+            model = scripted("a ST b STO", size=size)
+            assert text_of(streamed(model, ask(stop=("STOP", "b!")))) == "a ST b STO"
+            (ended,), _ = whole(model, ask(stop=("STOP",)))
+            assert (ended.parsed.content, ended.finish_reason) == ("a ST b STO", "stop")
+
+    def test_the_first_one_counts(self) -> None:
+        model = scripted("abcde", size=5)
+        (ended,), _ = whole(model, ask(stop=("d", "bc")))
+        assert (ended.parsed.content, ended.stop) == ("a", "bc")
+
+
+class TestThinking:
+    def test_a_budget_closes_reasoning(self) -> None:
+        """The model thinks on and on; the gateway closes for it, and it goes on with an answer."""
+
+        def output(job: Any) -> str:
+            return "Answer." if "</think>" in job.prompt else "<think>\n" + "hm " * 100
+
+        model = scripted(output, size=3)
+        (ended,), usage = whole(model, ask(thinking=Thinking(budget=10)))
+        assert ended.parsed.content == "Answer."
+        assert (ended.parsed.reasoning or "").startswith("hm hm")
+        assert usage.reasoning_tokens == 10
+        assert isinstance(model.engine, Scripted)
+        first, second = model.engine.jobs
+        assert first.prompt == ASKED
+        assert second.prompt == ASKED + ended.raw.removesuffix("Answer.")
+        assert ended.raw.endswith("\n</think>\n\nAnswer.")
+        lines = streamed(scripted(output, size=3), ask(thinking=Thinking(budget=10)))
+        assert (text_of(lines, "reasoning"), text_of(lines)) == (ended.parsed.reasoning, "Answer.")
+
+    def test_a_budget_that_is_not_reached_changes_nothing(self) -> None:
+        model = scripted("<think>\nhm\n</think>\n\nAnswer.")
+        (ended,), _ = whole(model, ask(thinking=Thinking(budget=100)))
+        assert (ended.parsed.reasoning, ended.parsed.content) == ("hm", "Answer.")
+
+    def test_max_tokens_count_over_the_close(self) -> None:
+        model = scripted(lambda job: "Answer. " * 9 if "</think>" in job.prompt else "<think>\n" + "hm " * 99, size=3)
+        (ended,), _ = whole(model, ask(thinking=Thinking(budget=10), max_tokens=20))
+        assert ended.finish_reason == "length"
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.jobs[1].max_tokens == 7
+
+    def test_off_by_the_templates_own_switch(self) -> None:
+        model = scripted("Answer.")
+        (ended,), _ = whole(model, ask(thinking=Thinking(effort="none")))
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.jobs[0].prompt == ASKED + "<think>\n\n</think>\n\n"
+        assert ended.parsed.content == "Answer."
+
+    def test_reasoning_can_be_left_out(self) -> None:
+        model = scripted("<think>\nhm\n</think>\n\nAnswer.")
+        (ended,), usage = whole(model, ask(include_reasoning=False))
+        assert ended.parsed.message() == {"role": "assistant", "content": "Answer."}
+        assert usage.reasoning_tokens > 0
+        assert text_of(streamed(model, ask(include_reasoning=False)), "reasoning") == ""
+
+
+class TestLogprobs:
+    @pytest.mark.parametrize("size", [1, 2, 3, 5])
+    def test_of_the_tokens_of_the_content(self, size: int) -> None:
+        output = f"<think>\nhm\n</think>\n\nThe answer is 4.\n{CALL}"
+        model = scripted(output, size=size)
+        (ended,), _ = whole(model, ask(tools=TOOLS, logprobs=0))
+        assert ended.logprobs is not None
+        said = "".join(token.token for token in ended.logprobs)
+        assert "The answer is 4." in said
+        assert len(said) < len("The answer is 4.") + 2 * size
+        lines = streamed(model, ask(tools=TOOLS, logprobs=0))
+        assert [t for line in lines if len(line) == 4 for t in line[3]] == [t.token for t in ended.logprobs]
+
+    def test_each_with_its_text(self) -> None:
+        lines = streamed(scripted("abc", size=1), ask(logprobs=0))
+        assert lines[1:4] == [
+            ["delta", 0, {"content": "a"}, ["a"]],
+            ["delta", 0, {"content": "b"}, ["b"]],
+            ["delta", 0, {"content": "c"}, ["c"]],
+        ]
+
+
+class TestChoices:
+    def test_several(self) -> None:
+        model = scripted(["one", "two", "three"], size=1)
+        request = ask(n=3, sampling=Sampling(seed=5))
+        ended, usage = whole(model, request)
+        assert [(e.index, e.parsed.content) for e in ended] == [(0, "one"), (1, "two"), (2, "three")]
+        assert (usage.prompt_tokens, usage.completion_tokens) == (7, 11)
+        assert isinstance(model.engine, Scripted)
+        assert [job.sampling.seed for job in model.engine.jobs] == [5, 6, 7]
+        lines = streamed(scripted(["one", "two", "three"], size=1), request)
+        assert [text_of(lines, choice=i) for i in range(3)] == ["one", "two", "three"]
+        assert lines[-4:] == [*(["finish", i, "stop"] for i in range(3)), ["end", 11]]
+
+    def test_one_that_fails_ends_all(self) -> None:
+        model = scripted(["one \1", "tw\0o"], size=1)
+        lines = streamed(model, ask(n=2))
+        assert lines[-1] == ["error", 502, "the engine broke"]
+        assert isinstance(model.engine, Scripted)
+        assert sorted(model.engine.closed) == [f"{META.id}-0", f"{META.id}-1"]
+
+
+class TestFailures:
+    def test_before_the_first_piece(self) -> None:
+        with pytest.raises(ApiError, match="the engine broke"):
+            streamed(scripted("\0"), ask())
+        with pytest.raises(ApiError, match="the engine broke"):
+            whole(scripted("\0"), ask())
+
+    def test_in_the_middle(self) -> None:
+        """What was parsed is told, the open call too, then the error."""
+        lines = streamed(scripted(f"Sure. {CALL[:50]}\0", size=5), ask(tools=TOOLS))
+        assert text_of(lines) == "Sure."
+        assert lines[-2:] == [["finish", 0, "error"], ["error", 502, "the engine broke"]]
+
+    def test_time_that_is_up(self) -> None:
+        model = scripted("word \1", size=1)
+
+        async def run() -> bytes:
+            session = Session(model, ask(), META, timeout=0.05)
+            return b"".join([frame async for frame in session.frames(Lines())])
+
+        lines = [json.loads(line) for line in asyncio.run(run()).splitlines()]
+        assert text_of(lines) == "word "
+        assert lines[-2:] == [
+            ["finish", 0, "error"],
+            ["error", 504, "the request took longer than 0.05 seconds"],
+        ]
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.closed == [f"{META.id}-0"]
+
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_who_stops_reading_has_aborted(self, n: int) -> None:
+        model = scripted("word " * 1000 + "\1", size=5)
+
+        async def run() -> None:
+            frames = Session(model, ask(n=n), META).frames(Lines())
+            async for _ in frames:
+                break
+            await frames.aclose()
+
+        asyncio.run(run())
+        assert isinstance(model.engine, Scripted)
+        assert sorted(model.engine.closed) == [f"{META.id}-{i}" for i in range(n)]
+
+
+class TestTools:
+    def test_one_call_if_asked_for(self) -> None:
+        model = scripted(CALL + "\n" + CALL)
+        (ended,), _ = whole(model, ask(tools=TOOLS, parallel_tool_calls=False))
+        assert len(ended.parsed.tool_calls) == 1
+
+    def test_none_offered_none_called(self) -> None:
+        for request in (ask(), ask(tools=[]), ask(tools=TOOLS, tool_choice="none")):
+            (ended,), _ = whole(scripted(CALL), request)
+            assert ended.parsed.message() == {"role": "assistant", "content": CALL}
+
+    def test_required_is_a_grammar(self) -> None:
+        model = scripted(CALL)
+        whole(model, ask(tools=TOOLS, tool_choice="required"))
+        assert isinstance(model.engine, Scripted)
+        grammar = model.engine.jobs[0].grammar
+        assert grammar is not None
+        assert (grammar.dialect, grammar.lazy) == ("gbnf", False)
+
+    @pytest.mark.parametrize(
+        ("request_", "problem"),
+        [
+            (ask(extra={"nonsense": 1}), "nonsense: is not supported"),
+            (ask(tool_choice="required"), "tool_choice: needs tools"),
+        ],
+    )
+    def test_what_cannot_be_done_is_named(self, request_: Generation, problem: str) -> None:
+        with pytest.raises(ApiError) as caught:
+            Session(scripted("x"), request_, META)
+        assert caught.value.message == problem
