@@ -20,12 +20,7 @@ from .generation import Generation
 from .manager.model import Model
 from .observe import Record
 from .prompt import make_prompt
-from .protocols import chat
-
-try:
-    from .protocols import anthropic, ollama
-except ImportError:
-    pass
+from .protocols import anthropic, chat, ollama
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -37,9 +32,9 @@ Call = Callable[["Gateway", Scope, Receive, Send, Record], Awaitable[None]]
 
 def dialect_of(path: str) -> str:
     """The name of the dialect whose errors clients of this path expect."""
-    if 0 and path.startswith("/api/"):
+    if path.startswith("/api/"):
         return ollama.CHAT.name
-    if 0 and path.startswith("/v1/messages"):
+    if path.startswith("/v1/messages"):
         return anthropic.MESSAGES.name
     return chat.CHAT.name
 
@@ -156,7 +151,7 @@ async def _count_tokens(gateway: Gateway, scope: Scope, receive: Receive, send: 
     async with gateway.manager.use(request.model) as model:
         tokens = await _count(model, request)
     record.status = 200
-    await send_json(send, 200, {"input_tokens": len(tokens)}, [])
+    await send_json(send, 200, anthropic.COUNT_TOKENS.respond(len(tokens)), [])
 
 
 async def _tokenize(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
@@ -302,4 +297,4 @@ async def _show(gateway: Gateway, scope: Scope, receive: Receive, send: Send, re
 
 async def _version(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
     record.status = 200
-    await send_json(send, 200, {"version": __version__}, [])
+    await send_json(send, 200, ollama.version(__version__), [])

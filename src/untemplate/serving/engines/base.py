@@ -48,6 +48,10 @@ class Job(msgspec.Struct, kw_only=True):
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     logprobs: int | None = None
     grammar: Grammar | None = None
+    in_reasoning: bool = False
+    """Whether the prompt has opened reasoning."""
+    raw: bool = False
+    """Whether the prompt is a text that no template has rendered: the tokenizer adds what it adds to texts (BOS)."""
     request: Generation | None = None
     """The request, for an engine that takes messages, or sees to ``tool_choice`` by itself."""
 

@@ -25,7 +25,7 @@ from ..generation import Sampling, TokenLogprob, Usage
 from .base import Engine, EngineError, Health, Job, Piece, Takes
 from .wire import Client, Events, WireError
 
-__all__ = ["LlamaCppEngine", "grammar_fields", "sampling_fields"]
+__all__ = ["LlamaCppEngine", "completion", "grammar_fields", "piece_of", "refused", "sampling_fields"]
 
 _TRIGGERS: Final = {"token": 0, "word": 1, "pattern": 3}
 """llama.cpp's numbers for kinds of triggers: its 2 is a pattern anywhere, its 3 one from the beginning on."""
@@ -150,40 +150,24 @@ class LlamaCppEngine(Engine):
         return self._template
 
     async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
-        body = msgspec.json.encode(self._request(job))
-        events = Events()
+        body = msgspec.json.encode(completion(job, self._bos))
         try:
             async with self._reached().request("POST", "/completion", body) as response:
                 if response.status != 200:
-                    raise _refused(response.status, await response.body())
+                    raise refused(response.status, await response.body())
+                events = Events()
                 while chunk := await response.read():
                     for event in events.feed(chunk):
-                        answer = _decoded(event)
-                        if answer.error is not None:
-                            raise _refused(answer.error.code, event)
-                        yield _piece(answer, job.logprobs)
-                        if answer.stop:
+                        piece = piece_of(event, job.logprobs)
+                        if piece.finish_reason is not None:
                             # The connection can be used again once its response has been read to the end.
                             await response.body()
+                            yield piece
                             return
+                        yield piece
         except WireError as error:
             raise EngineError(f"llama.cpp broke off: {error}") from None
         raise EngineError("llama.cpp broke off in the middle of the output")
-
-    def _request(self, job: Job) -> dict[str, Any]:
-        prompt = job.prompt
-        if isinstance(prompt, str) and self._bos:
-            prompt = prompt.removeprefix(self._bos)
-        return {
-            "prompt": prompt,
-            "n_predict": -1 if job.max_tokens is None else job.max_tokens,
-            "stream": True,
-            "return_tokens": True,
-            "cache_prompt": True,
-            **sampling_fields(job.sampling),
-            **({} if job.logprobs is None else {"n_probs": max(1, job.logprobs)}),
-            **({} if job.grammar is None else grammar_fields(job.grammar)),
-        }
 
     def _reached(self) -> Client:
         if self._client is None:
@@ -201,10 +185,27 @@ class LlamaCppEngine(Engine):
             async with self._reached().request(method, path, data) as response:
                 answer = await response.body()
                 if response.status != 200:
-                    raise _refused(response.status, answer)
+                    raise refused(response.status, answer)
                 return msgspec.json.decode(_utf8(answer))
         except WireError as error:
             raise EngineError(f"llama.cpp does not answer: {error}") from None
+
+
+def completion(job: Job, bos: str = "") -> dict[str, Any]:
+    """A job as the body of ``/completion``. ``bos``: what llama.cpp puts before a prompt by itself."""
+    prompt = job.prompt
+    if isinstance(prompt, str) and bos:
+        prompt = prompt.removeprefix(bos)
+    return {
+        "prompt": prompt,
+        "n_predict": -1 if job.max_tokens is None else job.max_tokens,
+        "stream": True,
+        "return_tokens": True,
+        "cache_prompt": True,
+        **sampling_fields(job.sampling),
+        **({} if job.logprobs is None else {"n_probs": max(1, job.logprobs)}),
+        **({} if job.grammar is None else grammar_fields(job.grammar)),
+    }
 
 
 def sampling_fields(sampling: Sampling) -> dict[str, Any]:
@@ -291,7 +292,15 @@ def _decoded(event: bytes) -> _Answer:
         raise EngineError("llama.cpp sent something that is not understood") from None
 
 
-def _piece(answer: _Answer, logprobs: int | None) -> Piece:
+def piece_of(event: bytes, logprobs: int | None) -> Piece:
+    """An event of ``/completion``.
+
+    Raises:
+        ApiError: it says that something is wrong.
+    """
+    answer = _decoded(event)
+    if answer.error is not None:
+        raise refused(answer.error.code, event)
     likely = None
     if logprobs is not None and answer.completion_probabilities is not None:
         likely = [
@@ -321,7 +330,7 @@ def _problem(body: bytes) -> str:
         return body[:200].decode("utf-8", "replace")
 
 
-def _refused(status: int, body: bytes) -> ApiError:
+def refused(status: int, body: bytes) -> ApiError:
     """What llama.cpp says against a request."""
     message = _problem(body)
     if 400 <= status < 500 and status != 404:

@@ -10,7 +10,17 @@ __all__ = ["Dialect", "Writer", "dialects"]
 
 def dialects() -> dict[str, Dialect]:
     """Path → the dialect that is spoken there."""
+    from . import ollama
+    from .anthropic import MESSAGES
     from .chat import CHAT
     from .completions import COMPLETIONS
+    from .responses import RESPONSES
 
-    return {"/v1/chat/completions": CHAT, "/v1/completions": COMPLETIONS}
+    return {
+        "/v1/chat/completions": CHAT,
+        "/v1/completions": COMPLETIONS,
+        "/v1/responses": RESPONSES,
+        "/v1/messages": MESSAGES,
+        "/api/chat": ollama.CHAT,
+        "/api/generate": ollama.GENERATE,
+    }
