@@ -19,9 +19,7 @@ from .engine.machine import Machine
 from .engine.scanner import TokenScanner
 from .policy import Policy
 from .protocol import (
-    DeltaFunctionCall,
     DeltaMessage,
-    DeltaToolCall,
     Diagnostic,
     FunctionCall,
     Item,
@@ -331,33 +329,3 @@ def _spans(marked: Iterable[tuple[int, int, int]]) -> list[Span]:
         else:
             spans.append(Span(kind=_KINDS[kind], start=start, end=end))
     return spans
-
-
-def merge_deltas(deltas: Sequence[DeltaMessage]) -> DeltaMessage | None:
-    """Several deltas as one, which keeps all texts but not the order between reasoning, content and calls."""
-    if len(deltas) < 2:
-        return deltas[0] if deltas else None
-    calls: dict[int, DeltaToolCall] = {}
-    for delta in deltas:
-        for piece in delta.tool_calls or ():
-            call = calls.setdefault(piece.index, DeltaToolCall(index=piece.index, function=DeltaFunctionCall()))
-            call.id = piece.id or call.id
-            call.type = piece.type or call.type
-            if piece.function is not None and call.function is not None:
-                call.function.name = piece.function.name or call.function.name
-                if piece.function.arguments:
-                    call.function.arguments = (call.function.arguments or "") + piece.function.arguments
-    return DeltaMessage(
-        content="".join(d.content or "" for d in deltas) or None,
-        reasoning="".join(d.reasoning or "" for d in deltas) or None,
-        tool_calls=list(calls.values()) or None,
-    )
-
-
-def count_calls(messages: Iterable[Any] | None) -> int:
-    """How many calls the history holds; Kimi K2 numbers its calls on from them."""
-    count = 0
-    for message in messages or ():
-        calls = message.get("tool_calls") if isinstance(message, dict) else getattr(message, "tool_calls", None)
-        count += len(calls or ())
-    return count

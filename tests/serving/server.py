@@ -31,7 +31,8 @@ class Running:
 @contextlib.contextmanager
 def running(models: Sequence[Model], **settings: Any) -> Iterator[Running]:
     """Serves these models from a thread until the block ends."""
-    app = create_app(Manager(models), Settings(shutdown_grace=1.0, **settings))
+    any_name = settings.get("any_model_name", False)
+    app = create_app(Manager(models, any_name=any_name), Settings(shutdown_grace=1.0, **settings))
     config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=2, lifespan="on")
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))

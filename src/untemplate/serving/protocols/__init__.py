@@ -10,6 +10,7 @@ __all__ = ["Dialect", "Writer", "dialects"]
 
 def dialects() -> dict[str, Dialect]:
     """Path → the dialect that is spoken there."""
+    from . import ollama
     from .anthropic import MESSAGES
     from .chat import CHAT
     from .completions import COMPLETIONS
@@ -20,4 +21,6 @@ def dialects() -> dict[str, Dialect]:
         "/v1/completions": COMPLETIONS,
         "/v1/responses": RESPONSES,
         "/v1/messages": MESSAGES,
+        "/api/chat": ollama.CHAT,
+        "/api/generate": ollama.GENERATE,
     }
