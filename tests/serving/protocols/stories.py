@@ -64,7 +64,7 @@ STORIES = [
     Story("text after a call", "A." + call("f", "{}") + "\nB."),
     Story("a call that was cut", 'A.<tool_call>\n{"name": "f", "arguments": {"path": "/tm', finish_reason="length"),
     Story("a call that ends early", '<tool_call>\n{"name": "f", "arguments": {"a": 1'),
-    Story("a call in bad JSON", "A." + call("f", '{"a": oops, \'b\': 1,}')),
+    Story("a call in bad JSON", "A." + call("f", "{\"a\": oops, 'b': 1,}")),
     Story("lone surrogates", "a\ud800b" + call("f", '{"t": "\udc80"}')),
     Story("line ends", "a\u2028b\u2029c\x85d\x0be\r\nf" + call("f", '{"t": "\u2028"}')),
     Story("a stop string", "One. STOP" + call("f", "{}"), request={"stop": ("STOP",)}),
