@@ -139,7 +139,7 @@ class ParserEngine(EngineDeltas):
             self._tools = _checked(tools)
         self._refused = not takes_calls(request)
         self._engine.skip_tool_parsing = self.skip_tool_parsing
-        self._stream_state.history_tool_call_cnt = count_calls(request)
+        self._stream_state.history_tool_call_cnt = count_calls(get(request, "messages"))
 
     # -- streamed ------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ...grammar import Grammar
+from ...protocol import DeltaMessage
 from ..errors import EngineError
 from ..generation import Generation, Sampling, TokenLogprob, Usage
 
@@ -68,6 +69,8 @@ class Piece(msgspec.Struct, gc=False):
     finish_reason: str | None = None
     logprobs: list[TokenLogprob] | None = None
     usage: Usage | None = None
+    delta: DeltaMessage | None = None
+    """Instead of text: a part of the message that the upstream has parsed itself. It is passed on as it is."""
 
 
 class Health(msgspec.Struct):

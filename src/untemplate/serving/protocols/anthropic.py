@@ -393,8 +393,8 @@ _REASONS: Final = {"length": "max_tokens", "tool_calls": "tool_use", "content_fi
 
 
 def _stop(ended: Ended) -> tuple[str, str | None]:
-    """``stop_reason`` and ``stop_sequence``."""
-    if ended.stop is not None:
+    """``stop_reason`` and ``stop_sequence``. Calls that were made before a stop string are there to be answered."""
+    if ended.stop is not None and ended.finish_reason != "tool_calls":
         return "stop_sequence", ended.stop
     return _REASONS.get(ended.finish_reason, "end_turn"), None
 

@@ -10,6 +10,7 @@ Rules of this module:
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -293,7 +294,7 @@ def arguments_object(arguments: str) -> dict[str, Any]:
     if not arguments.strip():
         return {}
     try:
-        value = json.loads(arguments, parse_constant=_no_constant)
+        value = json.loads(arguments, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         return {INVALID_JSON: arguments}
     return value if isinstance(value, dict) else {INVALID_JSON: arguments}
@@ -301,6 +302,13 @@ def arguments_object(arguments: str) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):  # written as null otherwise
+        raise ValueError(f"{number} is too large")
+    return value
 
 
 def arguments_text(value: dict[str, Any], path: str) -> str:
