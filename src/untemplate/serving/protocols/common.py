@@ -282,6 +282,7 @@ def function_tool(
 # -- Arguments ---------------------------------------------------------------------------------------------------
 
 INVALID_JSON: Final = "INVALID_JSON"
+"""The member that holds arguments which are no object."""
 
 
 def arguments_object(arguments: str) -> dict[str, Any]:
