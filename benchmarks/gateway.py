@@ -1,7 +1,7 @@
 """CPU time per streamed chunk: the gateway beside the frameworks that it could have been written in.
 
-    python benchmarks/gateway.py                       # frameworks, then the gateway on the replay engine
-    python benchmarks/gateway.py --streams 256         # gaps between chunks with many streams at a fixed speed
+    python benchmarks/gateway.py                       # frameworks, then the gateway
+    python benchmarks/gateway.py --streams 256         # gaps between chunks, 5000 tokens a second in all
 
 Rules of this module:
 
@@ -86,13 +86,41 @@ def litestar(count: int) -> Any:
     return Litestar([stream], openapi_config=None)
 
 
-def gateway(count: int) -> Any:
-    """The replay engine at full speed: engine, parser, dialect and server."""
+def gateway(count: int, *, output: str = "content") -> Any:
+    """Ours: dialect, prompt, parser, writer and all, on an engine that yields as the others do."""
+    from untemplate import OutputParser
     from untemplate.serving.app import create_app
-    from untemplate.serving.benchmark import bench_manager
+    from untemplate.serving.engines.base import Engine, Health, Job, Piece, Takes
+    from untemplate.serving.generation import Usage
+    from untemplate.serving.manager import Manager, Model
     from untemplate.serving.settings import Settings
+    from untemplate.templates import ChatTemplate
 
-    return create_app(bench_manager(count), Settings())
+    words = ["word"] * count
+    if output == "reasoning":
+        words = ["<think>", "\n", *words]
+    if output == "call":
+        words = ["<tool_call>", "\n", '{"name": ', '"f", ', '"arguments": ', '{"x": "', *words]
+
+    class Endless(Engine):
+        kind = "bench"
+        takes = Takes()
+
+        async def start(self) -> None: ...
+        async def close(self) -> None: ...
+        async def health(self) -> Health:
+            return Health(True)
+
+        async def generate(self, job: Job) -> Any:
+            for word in words:
+                await asyncio.sleep(0)
+                yield Piece(word)
+            yield Piece(finish_reason="length", usage=Usage(1, count))
+
+    template = ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    parser = OutputParser.named("hermes", reasoning="qwen3")
+    model = Model(name="bench", engine=Endless(), parser=parser, template=template)
+    return create_app(Manager([model]), Settings(log_level="error"))
 
 
 SERVERS: dict[str, Callable[[int], Any]] = {
@@ -101,6 +129,8 @@ SERVERS: dict[str, Callable[[int], Any]] = {
     "FastAPI": fastapi,
     "Litestar": litestar,
     "gateway": gateway,
+    "  reasoning": lambda count: gateway(count, output="reasoning"),
+    "  arguments": lambda count: gateway(count, output="call"),
 }
 
 
@@ -123,13 +153,15 @@ class Timed:
 def serve(name: str, count: int, port: int) -> None:
     import uvicorn
 
-    app = Timed(SERVERS[name](count))
+    app = Timed({**SERVERS, "paced": paced}[name](count))
     uvicorn.run(app, port=port, log_level="error", loop="uvloop", http="httptools", access_log=False)
 
 
 # -- The client ---------------------------------------------------------------------------------------------------
 
-BODY = json.dumps({"model": "bench", "stream": True, "messages": [{"role": "user", "content": "hi"}]}).encode()
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+ASK = {"model": "bench", "stream": True, "messages": [{"role": "user", "content": "hi"}], "tools": [TOOL]}
+BODY = json.dumps(ASK).encode()
 
 
 def post(port: int, path: str = "/v1/chat/completions", body: bytes = BODY) -> bytes:
@@ -178,12 +210,80 @@ def per_chunk(name: str, count: int, rounds: int) -> list[float]:
         process.join()
 
 
+# -- Many streams -------------------------------------------------------------------------------------------------
+
+
+def paced(count: int) -> Any:
+    """The replay engine at ``RATE`` tokens a second for each of ``count`` streams."""
+    from untemplate import OutputParser
+    from untemplate.serving.app import create_app
+    from untemplate.serving.engines.replay import Recording, ReplayEngine
+    from untemplate.serving.manager import Manager, Model
+    from untemplate.serving.settings import Settings
+
+    output = "<think>\n" + "thinking about it " * 40 + "\n</think>\n\n" + "and the answer is this " * 40
+    engine = ReplayEngine("hermes", [Recording(output=output)], speed=RATE / count)
+    parser = OutputParser.named("hermes", reasoning="qwen3", tokenizer=engine.vocabulary())
+    model = Model(name="bench", engine=engine, parser=parser, template=engine.template())
+    return create_app(Manager([model]), Settings(log_level="error"))
+
+
+RATE = 5000.0
+
+
+async def gaps(port: int, streams: int, seconds: float) -> list[float]:
+    """Seconds between the chunks of each stream, all together."""
+    found: list[float] = []
+
+    async def one(delay: float) -> None:
+        await asyncio.sleep(delay)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(BODY)}\r\n\r\n"
+        writer.write(head.encode() + BODY)
+        last = 0.0
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until and (data := await reader.read(1 << 16)):
+            now = time.perf_counter()
+            if last and b"data: {" in data:
+                found.append(now - last)
+            last = now
+        writer.close()
+
+    await asyncio.gather(*(one(i / streams) for i in range(streams)))
+    return found
+
+
+def many(streams: int, seconds: float) -> None:
+    process, port = started("paced", streams)
+    try:
+        before = cpu(port)
+        found = sorted(gap * 1e3 for gap in asyncio.run(gaps(port, streams, seconds)))
+        used = cpu(port) - before
+    finally:
+        process.terminate()
+        process.join()
+    pace = streams / RATE * 1e3
+    late = [max(gap - pace, 0.0) for gap in found]
+    print(f"{streams} streams, {len(found) / seconds:.0f} chunks a second, one every {pace:.0f} ms each")
+    print(
+        f"gap: median {found[len(found) // 2]:.1f} ms, p99 {found[len(found) * 99 // 100]:.1f} ms, max {found[-1]:.1f} ms"
+    )
+    print(
+        f"over the engine's own pace: p99 {sorted(late)[len(late) * 99 // 100]:.1f} ms; CPU {used / seconds:.0%} of a core"
+    )
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--chunks", type=int, default=20_000)
     arguments.add_argument("--rounds", type=int, default=7)
     arguments.add_argument("--only", action="append", choices=sorted(SERVERS))
+    arguments.add_argument("--streams", type=int, help="measure the gaps between chunks of so many streams")
+    arguments.add_argument("--seconds", type=float, default=10.0)
     asked = arguments.parse_args()
+    if asked.streams:
+        many(asked.streams, asked.seconds)
+        return
     floor = 0.0
     print(f"{'server':12} {'µs per chunk (CPU)':>20} {'min':>7} {'over raw':>9}")
     for name in asked.only or SERVERS:

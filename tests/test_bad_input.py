@@ -128,7 +128,8 @@ class TestSizes:
         assert (call.function.name, call.function.arguments) == ("f", f'{{"a": {deep}}}')
 
     def test_deep_brackets_in_tagged_values(self) -> None:
-        deep = "[" * 20_000 + "]" * 20_000
+        """Deeper than Python's own JSON reader goes: not a list, but the text, whole."""
+        deep = "[" * 100_000 + "]" * 100_000
         tools = [
             {
                 "type": "function",
@@ -137,23 +138,24 @@ class TestSizes:
         ]
         raw = f"<function=f>\n<parameter=a>\n{deep}\n</parameter>\n</function>"
         (call,) = parse("qwen3_coder", raw, tools=tools).tool_calls
-        assert call.function.name == "f"
-        assert call.function.arguments in (f'{{"a": {deep}}}', f'{{"a": "{deep}"}}')
+        assert (call.function.name, call.function.arguments) == ("f", f'{{"a": "{deep}"}}')
+
+    def test_a_huge_name_in_json_is_a_name(self) -> None:
+        huge = "n" * 200_000
+        result = parse("hermes", f'<tool_call>{{"name": "{huge}", "arguments": {{}}}}</tool_call>')
+        assert result.content is None
+        assert [(c.function.name, c.function.arguments) for c in result.tool_calls] == [(huge, "{}")]
 
     @pytest.mark.parametrize(
         ("name", "raw"),
         [
-            ("hermes", '<tool_call>{"name": "%s", "arguments": {}}</tool_call>'),
             ("qwen3_coder", "<tool_call>\n<function=%s>\n</function>\n</tool_call>"),
             ("kimi_k2", "<|tool_call_begin|>functions.%s:0<|tool_call_argument_begin|>{}<|tool_call_end|>"),
         ],
     )
-    def test_a_huge_name(self, name: str, raw: str) -> None:
-        """No tool has such a name: it is text, whole, or a name, whole."""
-        huge = "n" * 200_000
-        result = parse(name, raw % huge)
-        said = (result.content or "", [(c.function.name, c.function.arguments) for c in result.tool_calls])
-        assert said in ((raw % huge, []), ("", [(huge, "{}")]))
+    def test_a_huge_name_between_markers_is_text(self, name: str, raw: str) -> None:
+        text = raw % ("n" * 200_000)
+        assert parse(name, text).message() == {"role": "assistant", "content": text}
 
     def test_a_huge_key(self) -> None:
         key = "k" * 200_000
@@ -238,12 +240,15 @@ HOSTILE = [
 
 
 class TestLinearWork:
-    @pytest.mark.parametrize("reasoning", [False, True], ids=["content", "reasoning"])
-    @pytest.mark.parametrize(("name", "head", "unit"), HOSTILE)
+    @pytest.mark.parametrize(
+        ("name", "head", "unit", "reasoning"),
+        [
+            *((*case, False) for case in HOSTILE),
+            *((*case, True) for case in HOSTILE if case[0] != "gpt-oss"),  # channels are their own reasoning
+        ],
+    )
     def test_of_one_character_at_a_time(self, name: str, head: str, unit: str, reasoning: bool) -> None:
         """Four times the text is about four times the work; a square would be sixteen times."""
-        if reasoning and name == "gpt-oss":
-            pytest.skip("channels are their own reasoning")
         parser = OutputParser.named(name, reasoning="qwen3" if reasoning else None)
 
         def work(size: int) -> int:
@@ -262,18 +267,22 @@ class TestLinearWork:
         assert large / small < 6, (small, large)
 
 
-def kept(parser: OutputParser, pieces: Iterable[str], **context: Any) -> int:
-    """Bytes that a stream without ``collect`` holds on to while pieces go through it."""
+def kept(parser: OutputParser, pieces: Iterable[str], **context: Any) -> tuple[int, int]:
+    """Bytes that a stream without ``collect`` holds on to while pieces go through it, and characters that came out."""
     stream = parser.stream(**context)
     steps = iter(pieces)
     for _ in range(4):
         stream.feed(next(steps))
+    said = 0
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
         for piece in steps:
-            stream.feed(piece)
-        return tracemalloc.get_traced_memory()[0] - before
+            for delta in stream.feed(piece):
+                said += len(delta.reasoning or "") + len(delta.content or "")
+                for call in delta.tool_calls or ():
+                    said += len((call.function and call.function.arguments) or "")
+        return tracemalloc.get_traced_memory()[0] - before, said
     finally:
         tracemalloc.stop()
 
@@ -282,7 +291,7 @@ class TestMemory:
     """A megabyte in pieces of 4 KB; a few kilobytes may stay."""
 
     BOUND = 16 * 1024
-    TEXT = ("A line of text, neither short nor long. " * 103)[:4096]
+    TEXT = "A line of text, neither short nor long. " * 102
 
     @pytest.mark.parametrize(
         ("name", "reasoning", "head"),
@@ -308,8 +317,11 @@ class TestMemory:
                 "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}},
             }
         ]
-        pieces = (head if i == 0 else self.TEXT for i in range(257))
-        assert kept(OutputParser.named(name, reasoning=reasoning), pieces, tools=tools) < self.BOUND
+        # Every piece is a string of its own: one that is kept is counted.
+        pieces = (head if i == 0 else f"{i:04} {self.TEXT}" for i in range(261))
+        size, said = kept(OutputParser.named(name, reasoning=reasoning), pieces, tools=tools)
+        assert size < self.BOUND
+        assert abs(said - 257 * (len(self.TEXT) + 5)) < 100  # white space and partial markers may wait
 
 
 MARKER = Marker("<a>")

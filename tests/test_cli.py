@@ -20,7 +20,7 @@ from untemplate.cli import common
 from untemplate.cli.formats import evidence_word
 from untemplate.format import Format, Marker, Reasoning
 from untemplate.formats import entries, lookup, named, names
-from untemplate.stream import merge_deltas
+from untemplate.parser._requests import joined
 
 OUTPUT = """\
 <think>
@@ -618,7 +618,7 @@ def test_from_end_to_end_streamed():
     assert (done.returncode, done.stderr) == (0, b"")
     deltas = [json.loads(line) for line in done.stdout.splitlines()]
     stream = OutputParser.named("hermes", reasoning="qwen3").stream(seed="untemplate")
-    expected = merge_deltas([*stream.feed(ODD), *stream.finish()])
+    expected = joined([*stream.feed(ODD), *stream.finish()])
     assert expected is not None
     assert "".join(d.get("reasoning", "") for d in deltas) == expected.reasoning
     assert "".join(d.get("content", "") for d in deltas) == expected.content
@@ -649,7 +649,8 @@ def test_help_loads_no_parser():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == (
-        "['untemplate', 'untemplate.cli', 'untemplate.cli.common', 'untemplate.terminal']"
+        "['untemplate', 'untemplate.cli', 'untemplate.cli.arguments', 'untemplate.cli.common', "
+        "'untemplate.cli.models', 'untemplate.terminal']"
     )
 
 

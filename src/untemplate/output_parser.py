@@ -10,25 +10,24 @@ Rules of this module:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from .engine.coercion import ToolSet
 from .engine.compiler import compile_format
 from .engine.events import DeltaSink, EventSink, SemanticEvent, Sink
-from .engine.ids import IdFactory, alphanumeric_ids, pattern_ids, random_ids
+from .engine.ids import IdFactory, make_ids
 from .engine.machine import IMMEDIATELY, NEVER, RECOVER, Machine
-from .engine.program import Program
 from .engine.scanner import TokenScanner
 from .engine.start import start
 from .format import Format
 from .formats import lookup, named
-from .parser._requests import adjusted
+from .parser._requests import adjusted, count_calls, get, joined
 from .parser.format_parsers import reasoning_class, tool_class
 from .policy import Policy
-from .protocol import DeltaMessage, ParsedOutput
-from .stream import Stream, count_calls, merge_deltas
+from .protocol import ChatCompletionRequest, DeltaMessage, ParsedOutput
+from .stream import Stream
 from .tokens import TokenTable
 
 if TYPE_CHECKING:
@@ -65,7 +64,8 @@ class OutputParser:
 
     Args:
         tokenizer: anything with ``get_vocab()``; with it token ids tell markers from text that merely spells them.
-        reasoning_parser_name, tool_parser_name: catalogue names; with neither, text passes through as content.
+        reasoning_parser_name, tool_parser_name: names of the catalogue, or registered with the managers of
+            ``untemplate.parser``; with neither, text passes through as content.
         format: a Format instead of names.
         policy: how unclean output is treated.
         special_text: whether the engine's text holds special tokens (``"kept"``) or not (``"stripped"``: markers come
@@ -92,8 +92,13 @@ class OutputParser:
             raise ValueError(f"special_text: {special_text!r} is not one of: 'kept', 'stripped'")
         if tokenizer is not None and not callable(getattr(tokenizer, "get_vocab", None)):
             raise TypeError(f"tokenizer: {type(tokenizer).__name__} has no get_vocab()")
+        self._foreign: type[Any] | None = None
         if format is None:
-            format = _named(reasoning_parser_name, tool_parser_name)
+            self._foreign = _registered(reasoning_parser_name, tool_parser_name)
+            if self._foreign is None:
+                format = _named(reasoning_parser_name, tool_parser_name)
+            else:
+                format = _half_named(reasoning_parser_name, tool_parser_name)
         self._format = format
         self._policy = (policy or Policy()).resolved()
         self._lenient = self._policy.is_default
@@ -188,21 +193,28 @@ class OutputParser:
 
     @property
     def has_reasoning(self) -> bool:
-        return self._program.reasoning >= 0
+        return self._program.reasoning >= 0 or self._foreign_half("reasoning_parser") is not None
 
     @property
     def has_tools(self) -> bool:
-        return bool(self._program.grammars)
+        return bool(self._program.grammars) or self._foreign_half("tool_parser") is not None
+
+    def _foreign_half(self, name: str) -> Any:
+        return None if self._foreign is None else getattr(self._foreign(self._tokenizer), name, None)
 
     @property
     def reasoning_parser(self) -> ReasoningParser | None:
         """Spec 2's reasoning parser for this Format; ``None`` if it has no reasoning. A new one at each access: its
         streaming state belongs to one request."""
+        if self._foreign is not None:
+            return self._foreign_half("reasoning_parser")  # type: ignore[no-any-return]
         return reasoning_class(self._format)(self._tokenizer) if self.has_reasoning else None
 
     @property
     def tool_parser(self) -> ToolParser | None:
         """Spec 2's tool parser for this Format, likewise; ``None`` if it has no calls."""
+        if self._foreign is not None:
+            return self._foreign_half("tool_parser")  # type: ignore[no-any-return]
         return tool_class(self._format)(self._tokenizer) if self.has_tools else None
 
     @property
@@ -217,6 +229,8 @@ class OutputParser:
 
     def adjust_request(self, request: Any) -> Any:
         """A copy of the request, of the same type, that asks the engine to keep special tokens in the text."""
+        if self._foreign is not None:
+            return self._foreign(self._tokenizer).adjust_request(request)
         return adjusted(request, skip_special_tokens=False)
 
     def render(self, message: Any) -> str:
@@ -296,6 +310,8 @@ class OutputParser:
         """
         if not isinstance(model_output, str):
             raise TypeError(f"parse() takes text, got {type(model_output).__name__}")
+        if self._foreign is not None:
+            return self._foreign_parse(model_output, request, finish_reason, token_ids, **context)
         stream = self.stream(request=request, collect=True, **context)
         stream.feed(model_output, token_ids)
         stream.finish(finish_reason)
@@ -344,13 +360,23 @@ class OutputParser:
             seed: makes the ids of calls repeatable.
             on_event: is told everything as :class:`SemanticEvent`, in order, as it is found.
 
+        Parsers that are registered by name say what they say: for them the result is a
+        :class:`~untemplate.parser.delegating_stream.DelegatingStream`, used in the same way, and ``on_event``,
+        ``spans``, ``seed`` and policies do not reach them.
+
         Raises:
-            ValueError: a tool without a name, or with parameters that are no schema; names the field.
+            ValueError: a tool without a name, or with parameters that are no schema; names the field. ``on_event`` with
+                a registered parser.
         """
+        if self._foreign is not None:
+            if on_event is not None:
+                raise ValueError("on_event: a registered parser tells no events")
+            request = _request(request, tools, tool_choice, messages)
+            return self._delegating(request, prompt, prompt_token_ids, prefill, collect)
         if request is not None:
-            tools = _field(request, "tools") if tools is None else tools
-            tool_choice = _field(request, "tool_choice") if tool_choice is None else tool_choice
-            messages = _field(request, "messages") if messages is None else messages
+            tools = get(request, "tools") if tools is None else tools
+            tool_choice = get(request, "tool_choice") if tool_choice is None else tool_choice
+            messages = get(request, "messages") if messages is None else messages
         sink = DeltaSink()
         chosen = self._policy if policy is None else policy.resolved()
         machine = self._machine(sink, tools, tool_choice, messages, chosen, seed, spans)
@@ -375,6 +401,43 @@ class OutputParser:
             stream.begin(prefill)
         return stream
 
+    def _delegating(
+        self, request: Any, prompt: str | None, ids: Sequence[int] | None, prefill: str, collect: bool
+    ) -> Stream:
+        """A stream over a registered parser. It wants the prompt as ids."""
+        from .parser.delegating_stream import DelegatingStream
+
+        assert self._foreign is not None
+        encode = getattr(self._tokenizer, "encode", None)
+        if ids is None and prompt is not None and encode is not None:
+            encoded = encode(prompt, add_special_tokens=False)
+            ids = list(getattr(encoded, "ids", encoded))
+        stream = DelegatingStream(self._foreign(self._tokenizer), request, ids, collect=collect)
+        if prefill:
+            stream.begin(prefill)
+        return cast("Stream", stream)
+
+    def _foreign_parse(
+        self,
+        text: str,
+        request: Any,
+        finish_reason: str | None,
+        ids: Sequence[int],
+        *,
+        tools: Sequence[Any] | None = None,
+        tool_choice: Any = None,
+        messages: Sequence[Any] | None = None,
+        prefill: str = "",
+        **_: Any,
+    ) -> ParsedOutput:
+        """What a registered parser makes of a whole output, which may be more than it makes of a stream without ids."""
+        from .parser.delegating_stream import parsed_of
+
+        assert self._foreign is not None
+        request = _request(request, tools, tool_choice, messages)
+        found = self._foreign(self._tokenizer).parse(prefill + text, request, True, list(ids))
+        return parsed_of(found, finish_reason)
+
     def _machine(
         self,
         sink: Sink,
@@ -392,7 +455,7 @@ class OutputParser:
             program,
             tool_set,
             sink,
-            self._make_id or _ids(program, seed),
+            self._make_id or make_ids(program.ids, _seed(seed)),
             count_calls(messages) if messages else 0,
             policy.max_held,
             _DRAFTS[policy.drafts],
@@ -447,13 +510,13 @@ class OutputParser:
         if current_text != previous_text + delta_text:
             raise ValueError("current_text is not previous_text + delta_text")
         self._implicit_length = len(current_text)
-        return merge_deltas(self._implicit.feed(delta_text, delta_token_ids))
+        return joined(self._implicit.feed(delta_text, delta_token_ids))
 
     def finish_streaming(self, finish_reason: str | None = "stop") -> DeltaMessage | None:
         """Ends the implicit stream: what was still open."""
         if self._implicit is None:
             return None
-        return merge_deltas(self._implicit.finish(finish_reason))
+        return joined(self._implicit.finish(finish_reason))
 
 
 def _named(reasoning: str | None, tools: str | None) -> Format:
@@ -464,12 +527,34 @@ def _named(reasoning: str | None, tools: str | None) -> Format:
     return named("passthrough")
 
 
-def _field(request: Any, name: str) -> Any:
-    return request.get(name) if isinstance(request, Mapping) else getattr(request, name, None)
+def _registered(reasoning: str | None, tools: str | None) -> type[Any] | None:
+    """The parser of these names, if one of them has been registered and is not the catalogue's."""
+    if reasoning is None and tools is None:
+        return None
+    from .parser.managers import ParserManager
+
+    return ParserManager.get_parser(tools, reasoning) if ParserManager.is_foreign(tools, reasoning) else None
 
 
-def _ids(program: Program, seed: int | str | bytes | None) -> IdFactory:
-    if program.ids not in ("random", "alphanumeric9"):
-        return pattern_ids(program.ids)
-    key = os.urandom(16) if seed is None else seed if isinstance(seed, bytes) else str(seed).encode()
-    return random_ids(key) if program.ids == "random" else alphanumeric_ids(key)
+def _half_named(reasoning: str | None, tools: str | None) -> Format:
+    """The Format of what is the catalogue's among these names."""
+    from .parser.managers import ParserManager, ReasoningParserManager, ToolParserManager
+
+    foreign = ToolParserManager.registered(tools) or ParserManager.registered(tools)
+    return _named(None if ReasoningParserManager.registered(reasoning) else reasoning, None if foreign else tools)
+
+
+def _request(request: Any, tools: Sequence[Any] | None, tool_choice: Any, messages: Sequence[Any] | None) -> Any:
+    """The request with what was given beside it, as a registered parser is told of it."""
+    if request is None:
+        return ChatCompletionRequest(
+            messages=list(messages or ()),
+            tools=None if tools is None else list(tools),
+            tool_choice=tool_choice or "auto",
+        )
+    given = {"tools": tools, "tool_choice": tool_choice, "messages": messages}
+    return adjusted(request, **{name: value for name, value in given.items() if value is not None})
+
+
+def _seed(seed: int | str | bytes | None) -> bytes | None:
+    return seed if seed is None or isinstance(seed, bytes) else str(seed).encode()

@@ -8,20 +8,18 @@ Rules of this module:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from .engine.events import DeltaSink
+from .engine.json_text import is_json
 from .engine.judge import Call
 from .engine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .engine.machine import Machine
 from .engine.scanner import TokenScanner
 from .policy import Policy
 from .protocol import (
-    DeltaFunctionCall,
     DeltaMessage,
-    DeltaToolCall,
     Diagnostic,
     FunctionCall,
     Item,
@@ -73,6 +71,7 @@ class Stream:
     """Parses one output as it comes. Made by :meth:`OutputParser.stream`."""
 
     __slots__ = (
+        "_accepted",
         "_collected",
         "_finish_reason",
         "_machine",
@@ -83,6 +82,7 @@ class Stream:
         "_sink",
         "_tools",
         "_validator",
+        "_waiting",
     )
 
     def __init__(
@@ -105,6 +105,8 @@ class Stream:
         self._raw: list[str] | None = [] if collect else None
         self._validator: Validator | None = None
         self._pending: list[DeltaMessage] = []
+        self._waiting: list[DeltaMessage] = []
+        self._accepted: dict[int, int] = {}
         self._finish_reason: str | None = None
 
     def feed(self, text: str, token_ids: Sequence[int] = ()) -> list[DeltaMessage]:
@@ -131,6 +133,35 @@ class Stream:
                 self._raw.append(text)
         return self._take()
 
+    def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
+        """A part of the message that somebody else has parsed, such as a server with a parser of its own: it is part of
+        the message as it is, its calls numbered on. Returns what can be said now; a call that is being read ends first.
+
+        Raises:
+            RuntimeError: after ``finish``.
+        """
+        if self._machine.finished:
+            raise RuntimeError("accept() after finish(): a stream parses one output; open a new one")
+        self._waiting.append(delta)
+        return self._take()
+
+    def _take_in(self) -> list[DeltaMessage]:
+        """What was accepted, numbered."""
+        machine = self._machine
+        if not machine.finished and machine.calls and not machine.calls[-1].whole:
+            return []
+        deltas, self._waiting = self._waiting, []
+        for delta in deltas:
+            for part in delta.tool_calls or ():
+                if part.index not in self._accepted:
+                    name = part.function.name if part.function is not None else None
+                    call = Call(len(machine.calls), part.id or "", name or "")
+                    call.whole = True
+                    self._accepted[part.index] = call.index
+                    machine.calls.append(call)
+                part.index = self._accepted[part.index]
+        return deltas
+
     def finish(self, finish_reason: str | None = "stop") -> list[DeltaMessage]:
         """The output has ended: says what was still open. Later calls do nothing and return nothing.
 
@@ -150,6 +181,8 @@ class Stream:
         if self._pending:
             deltas = self._pending + deltas
             self._pending = []
+        if self._waiting:
+            deltas = deltas + self._take_in()
         if deltas and self._collected is not None:
             self._collected += deltas
         return deltas
@@ -225,7 +258,7 @@ class Stream:
         """What can be said of a call that nobody has judged."""
         if not call.whole:
             return "incomplete"
-        if not (call.valid or _is_json(arguments)):
+        if not (call.valid or is_json(arguments)):
             return "invalid_json"
         tools = self._machine.tools
         if not tools.known:
@@ -296,41 +329,3 @@ def _spans(marked: Iterable[tuple[int, int, int]]) -> list[Span]:
         else:
             spans.append(Span(kind=_KINDS[kind], start=start, end=end))
     return spans
-
-
-def merge_deltas(deltas: Sequence[DeltaMessage]) -> DeltaMessage | None:
-    """Several deltas as one, which keeps all texts but not the order between reasoning, content and calls."""
-    if len(deltas) < 2:
-        return deltas[0] if deltas else None
-    calls: dict[int, DeltaToolCall] = {}
-    for delta in deltas:
-        for piece in delta.tool_calls or ():
-            call = calls.setdefault(piece.index, DeltaToolCall(index=piece.index, function=DeltaFunctionCall()))
-            call.id = piece.id or call.id
-            call.type = piece.type or call.type
-            if piece.function is not None and call.function is not None:
-                call.function.name = piece.function.name or call.function.name
-                if piece.function.arguments:
-                    call.function.arguments = (call.function.arguments or "") + piece.function.arguments
-    return DeltaMessage(
-        content="".join(d.content or "" for d in deltas) or None,
-        reasoning="".join(d.reasoning or "" for d in deltas) or None,
-        tool_calls=list(calls.values()) or None,
-    )
-
-
-def _is_json(arguments: str) -> bool:
-    try:
-        json.loads(arguments)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def count_calls(messages: Iterable[Any] | None) -> int:
-    """How many calls the history holds; Kimi K2 numbers its calls on from them."""
-    count = 0
-    for message in messages or ():
-        calls = message.get("tool_calls") if isinstance(message, dict) else getattr(message, "tool_calls", None)
-        count += len(calls or ())
-    return count

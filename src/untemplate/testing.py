@@ -421,7 +421,7 @@ def _ledger(subject: _Subject, raw: str, result: ParsedOutput, where: str) -> No
     for i, piece in enumerate(found["markup"]):
         rest = words.pattern.sub(" ", piece)
         if i == len(found["markup"]) - 1 and result.spans[-1].kind == "markup":
-            rest = words.without_part(rest)
+            rest = words.without_part(rest.rstrip())
         if re.search(r"\w", rest):
             raise subject.fail(law, f"{where}: {piece!r} is called markup and holds {rest.strip()!r}")
     if len(result.diagnostics) < _MAX_DIAGNOSTICS:
@@ -491,7 +491,7 @@ def _markup_words(fmt: Format) -> _Words:
         words |= set(pieces)
         closes = [s for m in _markers(body) for s in m.spellings]
         ends = "|".join(map(re.escape, closes)) or "$"
-        attributes += [rf"{re.escape(piece)}[^\n]{{0,40}}?(?={ends}|$)" for piece in pieces]
+        attributes += [rf"{re.escape(piece)}[^\n]{{0,40}}?[ \t\r\n]{{0,40}}(?={ends}|$)" for piece in pieces]
     if fmt.channels is not None:
         # A header, from its first marker to its last: roles and channels are words.
         heads = [m for m in (fmt.channels.open, fmt.channels.channel, fmt.channels.recipient) if m is not None]

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-__all__ = ["TokenTable"]
+__all__ = ["BYTE_LEVEL", "TokenTable"]
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -25,7 +25,8 @@ def _byte_alphabet() -> dict[str, int]:
     return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
 
 
-_ALPHABET = _byte_alphabet()
+BYTE_LEVEL = _byte_alphabet()
+"""Byte-level BPE's character for each byte → the byte."""
 
 
 class TokenTable:
@@ -65,7 +66,7 @@ class TokenTable:
             return text.encode()
         if self._byte_level:
             try:
-                return bytes(_ALPHABET[c] for c in text)
+                return bytes(BYTE_LEVEL[c] for c in text)
             except KeyError:
                 return text.encode()
         byte = _BYTE.fullmatch(text)

@@ -24,6 +24,7 @@ from decimal import Decimal
 from typing import Any, Final, final
 
 from .engine.coercion import ToolSet, _canonical, _function, _get, _resolve, _schema, json_escape
+from .engine.json_text import is_deep, is_json
 
 __all__ = ["Problem", "Validator", "check_strict", "needs_full", "validate"]
 
@@ -137,6 +138,8 @@ class Validator:
 
 
 def _check(arguments: str, schema: Any, compiled: Any) -> list[Problem]:
+    if is_deep(arguments) and is_json(arguments, strict=True):
+        return [Problem("$", "schema", "too large or too deep to be checked")]
     try:
         value = read_json(arguments)
     except ValueError as error:
@@ -158,6 +161,8 @@ def read_json(text: str) -> Any:
     Raises:
         ValueError: it is not JSON, or nested too deeply to read.
     """
+    if is_deep(text):
+        raise ValueError("nested too deeply to read")
     try:
         try:
             return json.loads(text, parse_constant=_refuse)

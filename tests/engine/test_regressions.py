@@ -55,3 +55,25 @@ def test_nullable_strings(written: str, value: str | None) -> None:
     raw = f"<tool_call>\n<function=f>\n<parameter=s>\n{written}\n</parameter>\n</function>\n</tool_call>"
     parsed = check("qwen3_coder", raw, tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
     assert json.loads(parsed.tool_calls[0].function.arguments) == {"s": value}
+
+
+SHELL = {
+    "type": "function",
+    "function": {"name": "send_command_to_shell", "parameters": {"properties": {"command": {"type": "string"}}}},
+}
+MERGED = "send_command_to_shellcommand</arg_key><arg_value>echo test</arg_value>"
+
+
+@pytest.mark.parametrize("name", ["glm45", "glm47"])
+def test_a_name_and_its_first_key_in_one_word(name: str) -> None:
+    """GLM leaves ``<arg_key>`` out (FAILURE_MODES 7)."""
+    raw = f"<tool_call>{MERGED}</tool_call>"
+    expected = {"tool_calls": [("send_command_to_shell", '{"command": "echo test"}')]}
+    check(name, raw, expected, tools=[SHELL], exhaustive=True)
+    # With nothing to go by, or with two ways to go, it is text.
+    assert check(name, raw, roundtrip=False).content == raw
+    short = {"type": "function", "function": {"name": "send", "parameters": {"properties": {MERGED[4:28]: {}}}}}
+    assert check(name, raw, tools=[SHELL, short], roundtrip=False).content == raw
+    more = f"<tool_call>{MERGED}<arg_key>n</arg_key><arg_value>1</arg_value></tool_call>"
+    expected = {"tool_calls": [("send_command_to_shell", '{"command": "echo test", "n": "1"}')]}
+    check(name, more, expected, tools=[SHELL], exhaustive=True)

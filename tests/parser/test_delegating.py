@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from untemplate import OutputParser
 from untemplate.parser import (
     DelegatingParser,
     Parser,
+    ParserManager,
     ReasoningParser,
     ReasoningParserManager,
     ToolParser,
@@ -436,3 +438,67 @@ def test_a_delegating_stream():
 def test_tools_of_a_request_reach_the_catalogue():
     request = make_parser_request("m", [], [tool("other")])
     assert Catalogue(TOKENIZER).parse(CALL, request)[2][0].name == "f"
+
+
+# -- OutputParser, by registered names -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _registered(monkeypatch):
+    for manager in (ReasoningParserManager, ToolParserManager, ParserManager):
+        monkeypatch.setattr(manager, "_registered", {})
+    ReasoningParserManager.register_module("theirs", module=TheirReasoning)
+    ToolParserManager.register_module("their_tools", module=TheirTools)
+
+
+@pytest.mark.usefixtures("_registered")
+def test_output_parser_of_registered_names():
+    parser = OutputParser(TOKENIZER, reasoning_parser_name="theirs", tool_parser_name="their_tools")
+    assert (parser.has_reasoning, parser.has_tools, parser.format.name) == (True, True, "passthrough")
+    assert isinstance(parser.reasoning_parser, TheirReasoning)
+    assert isinstance(parser.tool_parser, TheirTools)
+    assert parser.reasoning_parser is not parser.reasoning_parser
+    assert parser.adjust_request({"a": 1}) == {"a": 1, "skip_special_tokens": False}
+    for size in range(1, 9):
+        opened = parser.stream(collect=True)
+        deltas = [delta for text, ids in by_tokens(RAW, size) for delta in opened.feed(text, ids)]
+        assert message([*deltas, *opened.finish("stop")]) == MESSAGE
+        streamed = opened.result()
+        assert (streamed.reasoning, streamed.content, streamed.finish_reason) == ("why ", "Sure. and ", "tool_calls")
+    parsed = parser.parse(RAW)
+    assert parsed.message() == streamed.message()
+    assert (parsed.finish_reason, parsed.tools_called) == ("tool_calls", True)
+    # No tools, no calls.
+    raw = RAW.partition(END)[2]
+    assert (parser.parse(RAW, tools=[]).content, parser.parse(RAW, tool_choice="none").content) == (raw, raw)
+    assert parser.parse(RAW, make_parser_request("m", [], [])).content == raw
+    # Two requests do not know of each other, nor does the one stream of spec 1.
+    one, two = parser.stream(), parser.stream()
+    assert one.feed("a", TOKENIZER.ids("a")) == two.feed("a", TOKENIZER.ids("a")) == [DeltaMessage(reasoning="a")]
+    assert parser.parse_streaming("", "a", "a", [], [0], TOKENIZER.ids("a")) == DeltaMessage(reasoning="a")
+
+
+@pytest.mark.usefixtures("_registered")
+def test_output_parser_of_one_registered_and_one_catalogue_name():
+    parser = OutputParser(TOKENIZER, reasoning_parser_name="theirs", tool_parser_name="hermes")
+    raw = 'why</think>Sure.<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    parsed = parser.parse(raw)
+    assert (parsed.reasoning, parsed.content) == ("why", "Sure.")
+    assert [(c.function.name, c.function.arguments) for c in parsed.tool_calls] == [("f", "{}")]
+    assert parser.format.name == "hermes"
+    opened = parser.stream(collect=True, prefill="wh")
+    opened.feed(raw[2:], TOKENIZER.ids(raw[2:]))
+    opened.finish()
+    assert opened.result().message()["reasoning"] == "why"
+    with pytest.raises(ValueError, match=r"^on_event: a registered parser tells no events$"):
+        parser.stream(on_event=print)
+    with pytest.raises(ValueError, match=r"^unknown tool parser 'hermse'; did you mean 'hermes'"):
+        OutputParser(TOKENIZER, reasoning_parser_name="theirs", tool_parser_name="hermse")
+
+
+@pytest.mark.usefixtures("_registered")
+def test_output_parser_of_a_registered_parser():
+    ParserManager.register_module("whole", module=Theirs)
+    parser = OutputParser(TOKENIZER, tool_parser_name="whole")
+    assert parser.parse(RAW).content == "Sure. and "
+    assert isinstance(parser.tool_parser, TheirTools)

@@ -12,7 +12,6 @@ Rules of this module:
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Final, final
 
@@ -20,7 +19,7 @@ from .arguments.base import BROKEN, DONE
 from .arguments.envelope import Caller, Envelope
 from .arguments.json_value import JsonText, JsonValue
 from .arguments.literal import LiteralArguments
-from .arguments.tagged import TaggedArguments
+from .arguments.tagged import TaggedArguments, unescape_xml
 from .coercion import ToolSet
 from .ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from .lexer import MORE as LITERAL_MORE
@@ -34,6 +33,7 @@ from .program import (
     IS_CALL_CLOSE,
     IS_CALL_OPEN,
     IS_ID_OPEN,
+    IS_KEY_CLOSE,
     IS_KEY_OPEN,
     IS_LIST_CLOSE,
     IS_LIST_OPEN,
@@ -73,7 +73,7 @@ MAX_NAME: Final = 512
 """Longest name, header or id. What is longer is text."""
 _CLOSERS: Final = (IS_CALL_CLOSE, IS_ARGUMENTS_CLOSE, IS_SECTION_CLOSE)
 _STRAY: Final = re.compile(r"[\]})\"'`,;]{1,8}[ \t\r\n]{0,64}")
-_NAME_START: Final = re.compile(r"[^\s<>{}()\[\]\"'`,;=]")
+_NAME_START: Final = re.compile(r"[^\x00-\x20<>{}()\[\]\"'`,;=]")
 _ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?=[^=]))")
 _ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
 
@@ -152,6 +152,11 @@ class CallReader(Caller):
         """Whether the call being read has committed."""
         self.any: bool = False
         """Whether any call has committed since the calls were entered."""
+        self.section_is_text: bool = False
+        """Whether the opener of the section has become text, and so will its close."""
+        self._list_is_text: bool = False
+        self._list_is_new: bool = False
+        """Whether no call of the list has been kept yet."""
         self._candidates: list[tuple[CallGrammar, int]] = []
         self._weak: bool = False
         self._phase: int = BETWEEN
@@ -195,6 +200,15 @@ class CallReader(Caller):
         self._phase = BEFORE_ARGUMENTS
         if raw:
             self._commit()
+
+    def given_back(self, section: bool) -> None:
+        """The call has become text, all that was read since the last one with it. ``section``: the section's opener as
+        well. Calls that follow are still calls."""
+        if section:
+            self.in_section = True
+            self.section_is_text = True
+        self._list_is_text = self._list_is_text or self._list_is_new
+        self._list_is_new = False
 
     def _chosen(self, grammar: CallGrammar, entry: int) -> None:
         self.grammar = grammar
@@ -277,7 +291,7 @@ class CallReader(Caller):
         if self._tagged is not None and not self._whole:
             self._tagged.cut(self.host.cur, self)
         if self._literal is not None and not self._whole:
-            self._literal.cut(self)
+            self._literal.cut(self.host.cur, self)
         if self._envelope is not None and self._envelope.whole:
             self._whole = True
             self._valid = self._envelope.valid
@@ -374,16 +388,22 @@ class CallReader(Caller):
                 return AGAIN
             if tag == IS_LIST_OPEN and not self._in_list and not self.any:
                 self._in_list = True
+                self._list_is_text = False
+                self._list_is_new = True
                 self._consume(end)
                 return AGAIN
             if tag == IS_LIST_CLOSE and self._in_list:
-                self._settle(end)
                 self._in_list = False
+                if self._list_is_text:
+                    return self._leave()
+                self._settle(end)
                 if grammar.section_closes and self.in_section:
                     return AGAIN
                 self.in_section = False
                 return self._leave()
             if tag == IS_SECTION_CLOSE and self.in_section:
+                if self.section_is_text:
+                    return self._leave()
                 self._settle(end)
                 self.in_section = False
                 return self._leave()
@@ -470,12 +490,11 @@ class CallReader(Caller):
         grammar = self.grammar
         cur = self.host.cur
         text = cur.text
-        # White space may precede and follow the name.
-        found = grammar.name_ends.near(text, cur.pos, cur.pos + 2 * MAX_NAME)
+        found = grammar.name_ends.near(text, cur.pos, cur.pos + MAX_NAME)
         if found is not None and not cur.final and grammar.name_ends.held(text, cur.pos, found.start()) >= 0:
             found = None
         end = found.start() if found is not None else len(text) if cur.final else grammar.name_ends.tail(text, cur.pos)
-        raw = text[cur.pos : end]
+        raw = text[cur.pos : min(end, cur.pos + MAX_NAME + 1)]
         name = raw.strip(WS)
         illegal = grammar.name_illegal.search(name)
         if illegal is not None or len(raw) > MAX_NAME:
@@ -485,19 +504,21 @@ class CallReader(Caller):
             return MORE
         if not name:
             return FAILED
+        tag = grammar.name_ends.tags[found.group()]
+        if tag == IS_KEY_CLOSE:
+            return self._begin_merged(name, cur.pos + raw.index(name))
         variables = grammar.name.split(name)
         self._name = self._known_name(variables.get("name", name).strip(WS))
         self._id = variables.get("id", "")
         if not grammar.name.plain and "index" in variables and "name" in variables and "." in grammar.name.pattern:
             self._id = name
         if grammar.unescape:
-            self._name = html.unescape(self._name)
+            self._name = unescape_xml(self._name)
         if not self._name or not self._allowed():
             cur.pos = end
             return FAILED
         self.host.mark(MARKUP, cur.pos)
         self.host.mark(NAME_TEXT, end)
-        tag = grammar.name_ends.tags[found.group()]
         cur.pos = end
         self._phase = BEFORE_ARGUMENTS
         if tag == IS_NAME_CLOSE:
@@ -505,6 +526,24 @@ class CallReader(Caller):
         elif tag == IS_ID_OPEN:
             cur.pos = found.end()
             self._phase = ID
+        return AGAIN
+
+    def _begin_merged(self, word: str, start: int) -> int:
+        """The word ends as a key does: it is the name of an offered tool and that of one of its parameters, and nothing
+        between them (``send_command_to_shellcommand</arg_key>``), or no call."""
+        tools = self.host.tools
+        ways = [i for i in range(1, len(word)) if tools.has(word[:i], word[i:])]
+        if len(ways) != 1:
+            self.host.cur.pos = start + len(word)
+            return FAILED
+        self._name = word[: ways[0]]
+        self.host.mark(MARKUP, start)
+        self.host.cur.pos = start + ways[0]
+        self.host.mark(NAME_TEXT, start + ways[0])
+        self._commit()
+        self._tagged = TaggedArguments(self.grammar, tools, self._name)
+        self._tagged.begin_key()
+        self._phase = ARGUMENTS
         return AGAIN
 
     def _known_name(self, name: str) -> str:
@@ -622,7 +661,7 @@ class CallReader(Caller):
             undecided = not cur.final and _ARGUMENT_PREFIX.match(cur.text, cur.pos + 1) is not None
             return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else FAILED
         self._commit()
-        self._literal = LiteralArguments(grammar, self.host.tools, self._name, grammar.resync)
+        self._literal = LiteralArguments(grammar, self.host.tools, self._name, "]" if self._in_list else "")
         self._phase = ARGUMENTS
         return AGAIN
 
@@ -687,6 +726,9 @@ class CallReader(Caller):
             if literal is not None:
                 self._phase = AFTER
                 self._whole = self._closes_here()
+                if self._whole:
+                    literal.close(self)
+                    self._valid = True
             return AGAIN
         if self._tagged is None:
             self.host.mark(ARGUMENT_TEXT, cur.pos)
@@ -724,6 +766,8 @@ class CallReader(Caller):
     def _closes_here(self) -> bool:
         """Whether what stands at the cursor, behind arguments that broke, closes the call."""
         cur = self.host.cur
+        if self._in_list and self._literal is not None and cur.text[cur.pos] == "]":
+            return True
         end = self.grammar.resync.at(cur.text, cur.pos, True)
         return end >= 0 and self.grammar.resync.tags[cur.text[cur.pos : end]] in _CLOSERS
 
@@ -777,6 +821,7 @@ class CallReader(Caller):
     def _over(self) -> int:
         """The call is closed: what comes next?"""
         self.host.call_over()
+        self._list_is_new = False
         if self._in_list or self.in_section or self.grammar.separated:
             self._phase = BETWEEN
             return AGAIN

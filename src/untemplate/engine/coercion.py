@@ -24,6 +24,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any, Final, final
 
+from .json_text import is_deep, is_json
+
 __all__ = [
     "Param",
     "ToolSet",
@@ -81,6 +83,8 @@ _SLOPPY_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-
 
 _MAX_LITERAL: Final = 65_536
 """Characters. A Python-style object longer than this stays text."""
+_MAX_LITERAL_DEPTH: Final = 32
+"""Levels of a Python-style object. Python reads them recursively, so this is far from any caller's limit."""
 # Only escapes that Python knows: others make its parser warn on stderr.
 _LITERAL_ESCAPES: Final = re.compile(r"""[^\\]*(?:\\[\\'"abfnrtvxuUN0\n][^\\]*)*""")
 _MAX_INTEGER_BITS: Final = 8_192
@@ -106,12 +110,16 @@ def coerce_to_schema_type(value: str, types: str | Iterable[str]) -> object:
     boolean, object, array, string; the same string object if it fits none.
 
     null: ``null`` ``Null`` ``NULL`` ``None``. boolean: ``true`` ``True`` ``TRUE``, and ``1`` ``0`` where no string is
-    allowed. integer: also ``3.0``, where neither number nor string is allowed. object, array: JSON, else a Python
-    literal up to 65536 characters (read, never evaluated). NaN and Infinity are text: JSON cannot say them.
+    allowed. integer: also ``3.0``, where neither number nor string is allowed. object, array: JSON of up to 256 levels,
+    else a Python literal of up to 32 levels and 65536 characters (read, never evaluated). NaN and Infinity are text:
+    JSON cannot say them.
     """
     words = [types] if isinstance(types, str) else types
     text = _to_json(value, frozenset(_canonical(t) for t in words))
-    return value if text is None else json.loads(text)
+    try:
+        return value if text is None else json.loads(text)
+    except RecursionError:  # the caller has left next to no stack
+        return value
 
 
 def _to_json(value: str, types: frozenset[str]) -> str | None:
@@ -165,12 +173,11 @@ def _number(text: str, exact: bool, number: bool) -> str | None:
 def _container(text: str) -> str | None:
     """``text``, which begins with a brace or a bracket, as JSON: as written where it is JSON, else a Python literal
     written anew, else ``None``."""
-    try:
-        json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    if is_deep(text):
+        return None
+    if is_json(text, strict=True):
         return _without_surrogates(text)
-    except (ValueError, RecursionError):
-        pass
-    if len(text) > _MAX_LITERAL or not _LITERAL_ESCAPES.fullmatch(text):
+    if len(text) > _MAX_LITERAL or is_deep(text, _MAX_LITERAL_DEPTH) or not _LITERAL_ESCAPES.fullmatch(text):
         return None
     try:
         literal = ast.literal_eval(text)
@@ -179,17 +186,6 @@ def _container(text: str) -> str | None:
         return _without_surrogates(json.dumps(_plain(literal), ensure_ascii=False))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-
-
-def _refuse(constant: str) -> object:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is beyond a float")
-    return value
 
 
 def _plain(value: object) -> object:
@@ -530,6 +526,11 @@ class ToolSet:
         if key in tool.properties():  # keys that the model makes up are not kept
             tool.params[key] = param
         return param
+
+    def has(self, name: str, key: str) -> bool:
+        """Whether the tool ``name`` is offered and lists the parameter ``key``."""
+        tool = self._tools.get(name)
+        return tool is not None and key in tool.properties()
 
     def positional(self, name: str, i: int) -> str | None:
         """The name of the tool's parameter at index ``i``, in the order of its properties."""

@@ -75,7 +75,7 @@ from .program import (
     TextState,
 )
 
-_ILLEGAL_IN_NAMES: Final = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f <>{}()[]\"'`,;="
+_ILLEGAL_IN_NAMES: Final = "".join(map(chr, range(33))) + "<>{}()[]\"'`,;="
 
 
 def compile_format(fmt: Format, *, tools: bool = True) -> Program:
@@ -266,6 +266,9 @@ def _compile_named_body(grammar: CallGrammar, tools: Tools, body: NamedBody, tur
         ends.append(("{", IS_KEY_OPEN))
     elif isinstance(arguments, TaggedArguments):
         ends.append((arguments.key_open, IS_KEY_OPEN))
+        if arguments.value_open is not None:
+            # Where key_open was left out, and the name and the first key are one word.
+            ends.append((arguments.key_close, IS_KEY_CLOSE))
         grammar.tags = Literals(
             _tags(
                 (arguments.key_open, IS_KEY_OPEN),

@@ -7,6 +7,8 @@ same stream always gives the same ids, however it was cut.
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -37,8 +39,19 @@ def alphanumeric_ids(seed: bytes) -> IdFactory:
 
 def pattern_ids(pattern: str) -> IdFactory:
     """``functions.{name}:{index}``: what the model itself would write."""
+    pieces = re.split(r"(\{name\}|\{index\})", pattern)
 
     def make(name: str, index: int) -> str:
-        return pattern.replace("{name}", name).replace("{index}", str(index))
+        values = {"{name}": name, "{index}": str(index)}
+        return "".join(values.get(piece, piece) for piece in pieces)
 
     return make
+
+
+def make_ids(kind: str, seed: bytes | None = None) -> IdFactory:
+    """The factory that a Format's ``ids`` names: ``random``, ``alphanumeric9`` or a pattern. Without a seed no two
+    streams have the same ids."""
+    if kind not in ("random", "alphanumeric9"):
+        return pattern_ids(kind)
+    key = os.urandom(16) if seed is None else seed
+    return random_ids(key) if kind == "random" else alphanumeric_ids(key)

@@ -138,6 +138,8 @@ class Machine(Host):
         self._spaces_before: list[str] = []
         self._arguments: list[str] = []
         self._judged: list[str] = []
+        self._last_is_text: bool = False
+        """Whether the last call has become text again by the judge's word."""
         # Drafts.
         self.drafting: bool = False
         self._recorder: Recorder = Recorder()
@@ -177,9 +179,9 @@ class Machine(Host):
         self._read(text)
 
     def _room(self) -> int:
-        """How many characters may be read before it has to be seen whether too much is held. What is given back must
-        not depend on how the output was cut."""
-        return max(self.max_held - self._held_size, 1) if self.speculating else self.max_held
+        """How many characters may be read before it has to be seen whether too much is held, counted from where
+        speculation began, or may begin. What is given back must not depend on how the output was cut."""
+        return max(self.max_held - self._held_size - len(self.cur.text), 1)
 
     def _read(self, text: str) -> None:
         cur = self.cur
@@ -298,9 +300,9 @@ class Machine(Host):
             self._base += pos
             cur.text = cur.text[pos:]
             cur.pos = 0
-        if self.speculating and self._held_size >= self.max_held:
+        if self.speculating and self._held_size + len(cur.text) >= self.max_held:
             self.ledger.report("held_too_long", self.ledger.saved, self.ledger.saved)
-            self._release()
+            self._release(too_long=True)
             self._run()
             self._compact()
 
@@ -412,7 +414,12 @@ class Machine(Host):
         if kind == CLOSE_WRAP:
             return self._wrapped
         if kind == CLOSE_SECTION:
-            return self._reader.in_section or self._right_after_call(start)
+            reader = self._reader
+            if reader.section_is_text:
+                reader.section_is_text = False
+                reader.in_section = False
+                return False
+            return reader.in_section or self._right_after_call(start)
         if kind == CLOSE_CALL:
             return self._right_after_call(start)
         if kind == BARE:
@@ -617,7 +624,7 @@ class Machine(Host):
         """All that has been read since speculation began."""
         return "".join(self._held) + self.cur.text[self._from : self.cur.pos]
 
-    def _release(self) -> None:
+    def _release(self, too_long: bool = False) -> None:
         """What was read is no call: it is text, whole, and at least the character that begins it."""
         cur = self.cur
         if not self._held and cur.pos == self._from and cur.pos < len(cur.text):
@@ -645,7 +652,7 @@ class Machine(Host):
         start = self._base + cur.pos - len(raw)
         # Behind the opener other markers may stand. They are looked for once: what has been given back before is text.
         size = len(raw)
-        if not had_calls and size < self.max_held:
+        if not had_calls and not too_long:
             size = min(max(self._opener, self._given_back - start, 1), size)
         self._given_back = max(self._given_back, start + len(raw))
         if held:
@@ -697,7 +704,7 @@ class Machine(Host):
         self._enter_text(self.program.content)
         self._at_start = False
         self._fresh = False
-        self._after_call = True
+        self._after_call = not self._last_is_text
         if self.program.header_first:
             self._mode = HEADER_START
         return True
@@ -752,9 +759,13 @@ class Machine(Host):
         verdict = judge.judge(call, "".join(self._arguments), call.index)
         self._arguments = []
         behind = sum(map(len, self._spaces))
+        self._last_is_text = verdict == AS_CONTENT
         if verdict == AS_CONTENT:
             raw = self._raw()
+            reader = self._reader
+            opened = reader.in_section and not self._origin_section
             self._forget()
+            reader.given_back(opened)
             self._spaces = self._spaces_before
             self._leave_reasoning()
             self._say(raw, self._base + self.cur.pos)

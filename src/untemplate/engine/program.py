@@ -243,7 +243,7 @@ class HeaderGrammar:
 
 _PEOPLE: Final = ("assistant", "user", "all")
 """Recipients that are no tools."""
-_WORD: Final = re.compile(r"[ \t]*(\S*)")
+_WORD: Final = re.compile(r"[ \t]*([^ \t\r\n]*)")
 
 
 def _word_after(markers: tuple[str, ...], text: str, marks: re.Pattern[str]) -> tuple[str, int]:

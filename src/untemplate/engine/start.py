@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from .events import Sink
+from .lexer import WS
 from .machine import Machine
 from .program import Program
 
@@ -27,7 +28,7 @@ def start(machine: Machine, prompt: str) -> None:
             machine.feed(tail)
             machine.start_output()
         return
-    end = prompt.rstrip()
+    end = prompt.rstrip(WS)
     if end.endswith(program.opened):
         machine.open_reasoning()
     elif end.endswith(program.closed):

@@ -52,9 +52,9 @@ def takes_calls(request: Any) -> bool:
     return get(request, "tool_choice") != "none" and (tools is None or len(tools) > 0)
 
 
-def count_calls(request: Any) -> int:
-    """How many calls the history of a request holds."""
-    return sum(len(get(message, "tool_calls") or ()) for message in get(request, "messages") or ())
+def count_calls(messages: Iterable[Any] | None) -> int:
+    """How many calls the history holds; Kimi K2 numbers its calls on from them."""
+    return sum(len(get(message, "tool_calls") or ()) for message in messages or ())
 
 
 def make_parser_request(

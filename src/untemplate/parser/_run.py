@@ -8,8 +8,6 @@ Rules of this module:
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -17,7 +15,8 @@ from typing import Any
 from ..engine.coercion import ToolSet
 from ..engine.compiler import compile_format
 from ..engine.events import DeltaSink
-from ..engine.ids import IdFactory, alphanumeric_ids, pattern_ids, random_ids
+from ..engine.ids import make_ids
+from ..engine.json_text import is_json
 from ..engine.machine import RECOVER, Machine
 from ..engine.program import Program
 from ..engine.scanner import TokenScanner
@@ -68,8 +67,8 @@ class Run:
         program = program_of(fmt, tools=calls and takes_calls(request) and (tools is None or len(tools) > 0))
         self._sink = DeltaSink()
         tool_set = _NO_TOOLS if tools is None else ToolSet(tools)
-        history = 0 if request is None else count_calls(request)
-        machine = Machine(program, tool_set, self._sink, _ids(program), history, _MAX_HELD, RECOVER)
+        history = 0 if request is None else count_calls(get(request, "messages"))
+        machine = Machine(program, tool_set, self._sink, make_ids(program.ids), history, _MAX_HELD, RECOVER)
         if spans:
             machine.ledger.spans = []
         if prompt is not None:
@@ -112,21 +111,7 @@ class Run:
         for piece, call in zip(whole.tool_calls or (), self.machine.calls, strict=True):
             function = piece.function
             arguments = "" if function is None else function.arguments or ""
-            status = "incomplete" if not call.whole else "ok" if call.valid or _is_json(arguments) else "invalid_json"
+            status = "incomplete" if not call.whole else "ok" if call.valid or is_json(arguments) else "invalid_json"
             made = FunctionCall(name=call.name, arguments=arguments)
             calls.append(ToolCall(id=call.id, function=made, status=status, model_id=call.model_id or None))
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=whole.content)
-
-
-def _ids(program: Program) -> IdFactory:
-    if program.ids == "random":
-        return random_ids(os.urandom(16))
-    return alphanumeric_ids(os.urandom(16)) if program.ids == "alphanumeric9" else pattern_ids(program.ids)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

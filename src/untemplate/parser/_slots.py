@@ -5,10 +5,8 @@ Rule of this module: a slot belongs to a call from its opener on, whether or not
 
 from __future__ import annotations
 
-import os
-
 from ..engine.config_arguments import ArgumentReader
-from ..engine.ids import alphanumeric_ids, pattern_ids, random_ids
+from ..engine.ids import make_ids
 
 __all__ = ["ToolCallSlot", "make_tool_call_id"]
 
@@ -28,12 +26,8 @@ def make_tool_call_id(id_type: str = "random", func_name: str | None = None, idx
     """
     index = 0 if idx is None else idx
     pattern = _PATTERNS.get(id_type, id_type)
-    if "{name}" in pattern or "{index}" in pattern:
-        return pattern_ids(pattern)(func_name or "", index)
-    if id_type == "random":
-        return random_ids(os.urandom(16))("", index)
-    if id_type == "alphanumeric9":
-        return alphanumeric_ids(os.urandom(16))("", index)
+    if id_type in ("random", "alphanumeric9") or "{name}" in pattern or "{index}" in pattern:
+        return make_ids(pattern)(func_name or "", index)
     raise ValueError(
         f"id_type: {id_type!r} is not one of: 'random', 'alphanumeric9', 'kimi_k2', or a pattern with {{name}} or "
         "{index}"

@@ -14,7 +14,7 @@ from typing import Any
 from ..protocol import DeltaMessage, FunctionCall, Item, ParsedOutput, ToolCall
 from .abstract import Parser
 
-__all__ = ["DelegatingStream"]
+__all__ = ["DelegatingStream", "parsed_of"]
 
 
 class DelegatingStream:
@@ -43,6 +43,12 @@ class DelegatingStream:
         self._reason: str | None = None
         self._called = False
         self._reasons = False
+        self._pending: list[DeltaMessage] = []
+
+    def begin(self, prefill: str) -> None:
+        """Text of the message that stands in the prompt: parsed as the beginning of the output, told with the first
+        delta."""
+        self._pending = self._take(prefill, (), finished=False)
 
     def feed(self, text: str, token_ids: Sequence[int] = ()) -> list[DeltaMessage]:
         """The next piece of the output, and the token ids that have come with it.
@@ -52,7 +58,8 @@ class DelegatingStream:
         """
         if self._finished:
             raise RuntimeError("feed() after finish(): a stream parses one output; open a new one with parser.stream()")
-        return self._take(text, token_ids, finished=False)
+        pending, self._pending = self._pending, []
+        return pending + self._take(text, token_ids, finished=False)
 
     def finish(self, finish_reason: str | None = "stop") -> list[DeltaMessage]:
         """The output has ended: says what was still open. Later calls do nothing and return nothing."""
@@ -60,7 +67,8 @@ class DelegatingStream:
             return []
         self._finished = True
         self._reason = finish_reason
-        return self._take("", (), finished=True)
+        pending, self._pending = self._pending, []
+        return pending + self._take("", (), finished=True)
 
     def _take(self, text: str, ids: Sequence[int], *, finished: bool) -> list[DeltaMessage]:
         delta = self._parser.parse_delta(text, list(ids), self._request, self._prompt, finished=finished)
@@ -119,6 +127,30 @@ class DelegatingStream:
             finish_reason=self.finish_reason,
             items=items,
         )
+
+
+def parsed_of(
+    found: tuple[str | None, str | None, list[FunctionCall] | None], finish_reason: str | None
+) -> ParsedOutput:
+    """What :meth:`Parser.parse` says, as OutputParser says it."""
+    reasoning, content, calls = found
+    items: list[Item] = []
+    _add(items, "reasoning", reasoning)
+    _add(items, "content", content)
+    made = [
+        ToolCall(id=getattr(call, "id", None) or "", function=FunctionCall(name=call.name, arguments=call.arguments))
+        for call in calls or ()
+    ]
+    items += [Item(type="tool_call", call=call) for call in made]
+    reason = finish_reason or "stop"
+    return ParsedOutput(
+        reasoning_content=reasoning or None,
+        content=content or None,
+        tool_calls=made,
+        tools_called=bool(made),
+        finish_reason="tool_calls" if reason == "stop" and made else reason,
+        items=items,
+    )
 
 
 def _add(items: list[Item], kind: str, text: str | None) -> None:

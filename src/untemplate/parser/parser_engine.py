@@ -11,13 +11,13 @@ Rules of this module:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..engine.coercion import ToolSet
 from ..engine.config import ParserEngineConfig, ParserState
 from ..engine.events import SemanticEvent
+from ..engine.json_text import is_json
 from ..protocol import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
 from ._engine_deltas import EngineDeltas
 from ._marks import Marks
@@ -139,7 +139,7 @@ class ParserEngine(EngineDeltas):
             self._tools = _checked(tools)
         self._refused = not takes_calls(request)
         self._engine.skip_tool_parsing = self.skip_tool_parsing
-        self._stream_state.history_tool_call_cnt = count_calls(request)
+        self._stream_state.history_tool_call_cnt = count_calls(get(request, "messages"))
 
     # -- streamed ------------------------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class ParserEngine(EngineDeltas):
             assert function is not None
             call = FunctionCall(name=function.name or "", arguments=function.arguments or "")
             status = (
-                "incomplete" if not closed.get(piece.index) else "ok" if _is_json(call.arguments) else "invalid_json"
+                "incomplete" if not closed.get(piece.index) else "ok" if is_json(call.arguments) else "invalid_json"
             )
             calls.append(ToolCall(id=piece.id or "", function=call, status=status))
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=content or None)
@@ -299,11 +299,3 @@ class _Skipping:
 def _checked(tools: Sequence[Any] | None) -> Sequence[Any] | None:
     ToolSet(tools)
     return tools
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

@@ -24,13 +24,13 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Route, Router
 
 from .asgi import Receive, Scope, Send, encode, header, read_json, send_bytes, send_json, send_stream, while_connected
-from .endpoints import Call, dialect_of, endpoints
+from .endpoints import Call, dialect_of, endpoints, ollama_load
 from .errors import ApiError
 from .generation import Generation, Meta
 from .manager import Manager
 from .observe import Metrics, RawLog, Record, log_request
-from .protocols import dialects
-from .protocols.base import Dialect, Writer
+from .protocols import dialects, ollama
+from .protocols.base import Dialect
 from .session import Session
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Gateway:
         self._raw_log = RawLog(settings.log_raw) if settings.log_raw else None
         self._running = 0
         routes: list[BaseRoute] = [
-            Route(path, _Endpoint(self, dialect.name, _generate(dialect)), methods=["POST"])
+            Route(path, _Endpoint(self, dialect.name, _generate(dialect, path)), methods=["POST"])
             for path, dialect in dialects().items()
         ]
         routes += [
@@ -160,9 +160,10 @@ class Gateway:
         headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
         await send_json(send, error.status, _error_body(dialect, error), headers)
 
-    async def generate(self, scope: Scope, receive: Receive, send: _Sent, record: Record, dialect: Dialect) -> None:
+    async def generate(
+        self, scope: Scope, receive: Receive, send: _Sent, record: Record, dialect: Dialect, body: dict[str, Any]
+    ) -> None:
         """Answers a request for output."""
-        body = await read_json(scope, receive, self.settings.max_body_bytes)
         request = dialect.read(body)
         _look_inside(scope, request)
         self._limit(request)
@@ -198,7 +199,13 @@ class Gateway:
         async with aclosing(session.frames(writer)) as frames:
             first = await anext(frames)
             record.status = 200
-            await send_stream(send, first, _guarded(frames, writer, record), writer.media_type, [])
+            try:
+                await send_stream(send, first, frames, writer.media_type, [])
+            except Exception:
+                _log.exception("request %s", record.id)
+                error = _inside(record)
+                record.error = error.message
+                await send({"type": "http.response.body", "body": writer.error(error)})
 
     def _limit(self, request: Generation) -> None:
         most = self.settings.max_messages
@@ -211,9 +218,11 @@ class Gateway:
 Handler = Callable[[Gateway, Scope, Receive, "_Sent", Record], Awaitable[None]]
 
 
-def _generate(dialect: Dialect) -> Handler:
+def _generate(dialect: Dialect, path: str) -> Handler:
     async def handle(gateway: Gateway, scope: Scope, receive: Receive, send: _Sent, record: Record) -> None:
-        await gateway.generate(scope, receive, send, record, dialect)
+        body = await read_json(scope, receive, gateway.settings.max_body_bytes)
+        if dialect.name != ollama.CHAT.name or not await ollama_load(gateway, send, record, path, body):
+            await gateway.generate(scope, receive, send, record, dialect, body)
 
     return handle
 
@@ -254,18 +263,6 @@ class _Sent:
             self.begun = True
             message["headers"] += self.headers
         return self._send(message)
-
-
-async def _guarded(frames: AsyncGenerator[bytes, None], writer: Writer, record: Record) -> AsyncGenerator[bytes, None]:
-    """The frames; an error of ours in the middle of them is one more."""
-    try:
-        async for frame in frames:
-            yield frame
-    except Exception:
-        _log.exception("request %s", record.id)
-        error = _inside(record)
-        record.error = error.message
-        yield writer.error(error)
 
 
 def _inside(record: Record) -> ApiError:

@@ -46,27 +46,36 @@ class Choice:
         self.tokens = 0
         """Written so far."""
         self._before = 0
-        plain = self._stops is None and self._aligned is None and request.include_reasoning
+        plain = self._stops is None and self._aligned is None and self._budget is None and request.include_reasoning
         self.feed: Callable[[Piece], list[Step]] = self._feed_plain if plain else self._feed_all
+        self.left = False
+        """The engine is to be left: a stop string was found, or the model has thought enough."""
 
     def _feed_plain(self, piece: Piece) -> list[Step]:
-        self._count(piece)
-        deltas = self.stream.feed(piece.text, piece.token_ids)
-        if len(deltas) == 1 and not _mixed(deltas[0]):
-            return [(deltas[0], None)]
+        deltas = self._parsed(piece)
+        if len(deltas) == 1:
+            delta = deltas[0]
+            if (delta.reasoning is None) + (delta.content is None) + (delta.tool_calls is None) == 2:
+                return [(delta, None)]
         return [(part, None) for delta in deltas for part in _parts(delta)]
 
     def _feed_all(self, piece: Piece) -> list[Step]:
         if self.stopped is not None:
             return []
-        self._count(piece)
         if self._aligned is not None:
             self._aligned.tokens(piece)
-        return self._through(self.stream.feed(piece.text, piece.token_ids))
+        steps = self._through(self._parsed(piece))
+        self.left = self.stopped is not None or self.over_budget
+        return steps
 
-    def _count(self, piece: Piece) -> None:
-        text = piece.text
+    def _parsed(self, piece: Piece) -> list[DeltaMessage]:
+        text, ids, stream = piece.text, piece.token_ids, self.stream
         self.raw.append(text)
+        delta = piece.delta
+        count = len(ids) or (1 if text or delta is not None else 0)
+        self.tokens += count
+        if stream.in_reasoning if delta is None else delta.reasoning is not None:
+            self.usage.reasoning_tokens += count
         if piece.finish_reason is not None:
             self.finish_reason = piece.finish_reason
         if piece.usage is not None:
@@ -74,13 +83,9 @@ class Choice:
             usage = self.usage
             usage.prompt_tokens = usage.prompt_tokens or piece.usage.prompt_tokens
             usage.cached_tokens = usage.cached_tokens or piece.usage.cached_tokens
-        count = len(piece.token_ids) or (1 if text else 0)
-        if count:
-            self.tokens += count
-            if self.stream.in_reasoning:
-                self.usage.reasoning_tokens += count
-        if piece.usage is not None and piece.usage.completion_tokens:
-            self.tokens = self._before + piece.usage.completion_tokens
+            if piece.usage.completion_tokens:
+                self.tokens = self._before + piece.usage.completion_tokens
+        return stream.feed(text, ids) if delta is None else stream.accept(delta)
 
     @property
     def over_budget(self) -> bool:
@@ -95,6 +100,7 @@ class Choice:
     def force(self, text: str, token_ids: Sequence[int]) -> list[Step]:
         """Text that the gateway writes in the model's place: the close of reasoning. What comes then is another job."""
         self._before = self.tokens
+        self.left = False
         self.raw.append(text)
         deltas = []
         if token_ids and text.strip() != text:
@@ -162,14 +168,8 @@ class Choice:
         return steps
 
 
-def _mixed(delta: DeltaMessage) -> bool:
-    return (delta.reasoning is not None) + (delta.content is not None) + (delta.tool_calls is not None) > 1
-
-
 def _parts(delta: DeltaMessage) -> list[DeltaMessage]:
     """A delta of one kind each, in the order of the output."""
-    if not _mixed(delta):
-        return [delta]
     parts = []
     if delta.reasoning is not None:
         parts.append(DeltaMessage(reasoning=delta.reasoning))

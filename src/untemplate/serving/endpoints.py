@@ -5,6 +5,7 @@ The rule: small, and without state of its own.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,30 +17,25 @@ from ..output_parser import OutputParser
 from ..policy import Policy
 from .asgi import Receive, Scope, Send, header, read_json, send_bytes, send_json
 from .errors import ApiError, bad_request, not_found, unsupported
-from .generation import Generation
+from .generation import Generation, Meta
 from .manager.model import Model
 from .observe import Record
 from .prompt import make_prompt
-from .protocols import chat
-
-try:
-    from .protocols import anthropic, ollama
-except ImportError:
-    pass
+from .protocols import anthropic, chat, ollama
 
 if TYPE_CHECKING:
     from .app import Gateway
 
-__all__ = ["Call", "dialect_of", "endpoints"]
+__all__ = ["Call", "dialect_of", "endpoints", "ollama_load"]
 
 Call = Callable[["Gateway", Scope, Receive, Send, Record], Awaitable[None]]
 
 
 def dialect_of(path: str) -> str:
     """The name of the dialect whose errors clients of this path expect."""
-    if 0 and path.startswith("/api/"):
+    if path.startswith("/api/"):
         return ollama.CHAT.name
-    if 0 and path.startswith("/v1/messages"):
+    if path.startswith("/v1/messages"):
         return anthropic.MESSAGES.name
     return chat.CHAT.name
 
@@ -156,7 +152,7 @@ async def _count_tokens(gateway: Gateway, scope: Scope, receive: Receive, send: 
     async with gateway.manager.use(request.model) as model:
         tokens = await _count(model, request)
     record.status = 200
-    await send_json(send, 200, {"input_tokens": len(tokens)}, [])
+    await send_json(send, 200, anthropic.COUNT_TOKENS.respond(len(tokens)), [])
 
 
 async def _tokenize(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
@@ -280,6 +276,25 @@ def _parser(gateway: Gateway, body: dict[str, Any]) -> OutputParser:
 # -- Ollama's ----------------------------------------------------------------------------------------------------
 
 
+async def ollama_load(gateway: Gateway, send: Send, record: Record, path: str, body: dict[str, Any]) -> bool:
+    """Answers a request without a prompt, which asks for a model to be loaded or let go. Returns whether it was one.
+
+    Raises:
+        ApiError: 404: no such model; 403: it is to be let go.
+    """
+    load = ollama.load_of(body, chat=path == "/api/chat")
+    if load is None:
+        return False
+    model = gateway.manager.get(load.model)
+    if load.unload:
+        problem = "models are loaded and let go by who runs this gateway, not by its clients"
+        raise ApiError(403, problem, type="permission_error", param="keep_alive")
+    record.model, record.status = model, 200
+    meta = Meta(id=record.id, created=int(time.time()), model=load.model or model.name)
+    await send_json(send, 200, ollama.loaded(load, meta), [])
+    return True
+
+
 async def _tags(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
     record.status = 200
     await send_json(send, 200, ollama.tags(gateway.manager.list()), [])
@@ -302,4 +317,4 @@ async def _show(gateway: Gateway, scope: Scope, receive: Receive, send: Send, re
 
 async def _version(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
     record.status = 200
-    await send_json(send, 200, {"version": __version__}, [])
+    await send_json(send, 200, ollama.version(__version__), [])

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ..gguf_file import GgufError, read_gguf
 from .errors import TemplateError, TemplateLimitError
 
 __all__ = ["Source", "read"]
@@ -174,30 +175,24 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _gguf(path: Path) -> Source:
     try:
-        from gguf import GGUFReader
-    except ImportError:
-        problem = "reading GGUF files needs the package gguf: pip install 'untemplate[hub]'"
-        raise TemplateError(problem, name=str(path)) from None
-    try:
-        fields = GGUFReader(path, "r").fields
-    except Exception as error:
-        raise TemplateError(f"not a GGUF file that can be read: {error}", name=str(path)) from None
-    templates: dict[str, str] = {}
-    for key in fields:
-        if key == "tokenizer.chat_template":
-            templates["default"] = str(fields[key].contents())
-        elif key.startswith("tokenizer.chat_template."):
-            templates[key.removeprefix("tokenizer.chat_template.")] = str(fields[key].contents())
-    if not templates:
-        raise TemplateError("has no chat template", name=str(path))
-    tokens: dict[str, str] = {}
-    vocabulary = fields.get("tokenizer.ggml.tokens")
-    for key in ("bos", "eos", "unk", "sep", "pad"):
-        number = fields.get(f"tokenizer.ggml.{key}_token_id") or fields.get(f"tokenizer.ggml.{key}_token")
-        if number is not None and vocabulary is not None:
-            index = int(number.contents())
-            if 0 <= index < len(vocabulary.data):
-                tokens[f"{key}_token"] = str(vocabulary.contents(index))
+        fields = read_gguf(path)
+        templates: dict[str, str] = {}
+        for key in fields:
+            if key == "tokenizer.chat_template":
+                templates["default"] = str(fields[key])
+            elif key.startswith("tokenizer.chat_template."):
+                templates[key.removeprefix("tokenizer.chat_template.")] = str(fields[key])
+        if not templates:
+            raise TemplateError("has no chat template", name=str(path))
+        tokens: dict[str, str] = {}
+        vocabulary = fields.get("tokenizer.ggml.tokens", [])
+        for key in ("bos", "eos", "unk", "sep", "pad"):
+            number = fields.get(f"tokenizer.ggml.{key}_token_id", fields.get(f"tokenizer.ggml.{key}_token"))
+            if isinstance(number, int) and isinstance(vocabulary, list) and 0 <= number < len(vocabulary):
+                tokens[f"{key}_token"] = str(vocabulary[number])
+    except GgufError as error:
+        problem = str(error).removeprefix(f"{path}: ")
+        raise TemplateError(f"not a GGUF file that can be read: {problem}", name=str(path)) from None
     return _source(templates, str(path), tokens)
 
 

@@ -74,7 +74,7 @@ class ChatTemplate:
 
         Args:
             source: the template itself, a ``.jinja`` file, a ``tokenizer_config.json`` or ``chat_template.json``, a
-                model's folder, a GGUF file (needs the package ``gguf``), or a hub id (needs ``huggingface_hub``).
+                model's folder, a GGUF file, or a hub id (needs ``huggingface_hub``).
             now: as in the constructor.
 
         Raises:

@@ -287,7 +287,6 @@ class Envelope:
     def _value_done(self, cur: Cursor, caller: Caller) -> bool:
         """A key or value has ended. False: this is no call."""
         value = self._value
-        text = self._text
         self._value = None
         self._text = None
         out = self._out
@@ -307,8 +306,6 @@ class Envelope:
                 caller.mark(MARKUP if word == "null" else ARGUMENT_TEXT, cur.pos)
             elif value is not None:
                 self.valid = value.valid
-            elif text is not None and text.empty:
-                self.whole = True
             return True
         assert isinstance(out, Capture)
         size = out.size

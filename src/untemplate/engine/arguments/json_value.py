@@ -20,6 +20,9 @@ from .base import BROKEN, DONE, MORE, Out
 _STRING_STOP: Final = re.compile(r'["\\]')
 _RUN: Final = re.compile(r'[^\s"{}\[\],:]+')
 _DECODER: Final = json.JSONDecoder()
+_WINDOW: Final = 4096
+"""Characters in which an object that has arrived whole must show a closing brace to be tried as one. Looking further
+for each of many beginnings would look at the same text again and again."""
 _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -67,7 +70,7 @@ class JsonValue:
 
     def _whole(self, text: str, start: int) -> int:
         """Where an object that has arrived whole ends, found in C; ``start`` if it has not, or is not valid."""
-        if text[start : start + 1] != "{" or text.find("}", start) < 0:
+        if text[start : start + 1] != "{" or text.find("}", start, start + _WINDOW) < 0:
             return start
         try:
             _, end = _DECODER.raw_decode(text, start)
@@ -168,7 +171,6 @@ class JsonText:
 
     def __init__(self) -> None:
         self._opened: bool = False
-        self.empty: bool = True
 
     def step(self, cur: Cursor, out: Out) -> int:
         text = cur.text
@@ -205,7 +207,6 @@ class JsonText:
         cur.pos = i
         decoded = "".join(parts)
         if decoded:
-            self.empty = False
             out.put(decoded)
         return answer
 

@@ -5,25 +5,26 @@ Rules of this module:
 * Strings stream. Words (numbers, True, null, expressions) are converted when they end; what is no literal is a string.
 * A quote of one character takes backslash escapes; a longer one (``<|"|>``) ends only at itself.
 * Text that breaks a value stays in it; text between values is dropped and reported.
+* A key is what stands before an assignment, words with spaces between them too. Only between parentheses a value may
+  have none: there it is the schema's next parameter.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final, final
 
 from ..coercion import ToolSet, json_escape
 from ..ledger import ARGUMENT_TEXT, DROPPED
 from ..lexer import MORE as LITERAL_MORE
-from ..lexer import SPACES, Cursor, Literals
+from ..lexer import NO, SPACES, WS, Cursor, Literals
 from ..program import CallGrammar
 from .base import BROKEN, DONE, MORE, Out
 from .envelope import Caller
+from .words import closing_quote, cut_word, escape_end, unescape, unescaped, word_json
 
 _OPEN: Final = 0
 _KEY: Final = 1
-_ASSIGN: Final = 2
 _VALUE: Final = 3
 _NEXT: Final = 4
 _STRING: Final = 5
@@ -31,15 +32,10 @@ _WORD: Final = 6
 _DROP: Final = 7
 _ITEM: Final = 8
 
-_KEY_TEXT: Final = re.compile(r"[^\s=:,()\[\]{}\"'<]+")
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_NUMBER_PREFIX: Final = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d*)?)?")
-_WORDS: Final = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
-_SIMPLE: Final = {
-    "n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v",
-    "0": "\0", "\n": "",
-}  # fmt: skip
-_HEX: Final = {"x": 2, "u": 4, "U": 8}
+_MAX_KEY: Final = 1024
+_MAX_WORD: Final = 4096
+_KEY_TEXT: Final = re.compile(r"[^ \t\r\n=:,()\[\]{}\"'<]+")
+_FURTHER_WORDS: Final = re.compile(r"[ \t][\w.\- \t]*")
 _WORD_STOP: Final = re.compile(r"[,()\[\]{}\"']")
 _BETWEEN_STOP: Final = re.compile(r"[,)\]}]")
 _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
@@ -49,28 +45,31 @@ _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
 class LiteralArguments:
     """Reads ``(a='x', b=[1])`` from its opening to its closing character and puts ``{"a": "x", "b": [1]}``."""
 
-    def __init__(self, grammar: CallGrammar, tools: ToolSet, name: str, stops: Literals) -> None:
-        self.empty: bool = True
-        """Whether no argument has been put."""
+    def __init__(self, grammar: CallGrammar, tools: ToolSet, name: str, outer: str) -> None:
+        """``outer``: the character that closes what the call stands in, and so the call; empty if there is none."""
         self._grammar: CallGrammar = grammar
         self._tools: ToolSet = tools
         self._name: str = name
-        self._stops: Literals = stops
+        self._stops: Literals = grammar.resync
+        self._outer: str = outer
         self._quotes: Literals = Literals({q: i for i, q in enumerate(grammar.quotes)})
         self._phase: int = _OPEN
         # Closers of what is open, the arguments' own first; the JSON closer of each.
         self._closers: list[str] = []
         self._json: list[str] = []
+        self._any: bool = False
+        """Whether an argument has been put."""
         self._comma: bool = False
-        self._key: str = ""
+        self._by_place: bool = False
+        """Whether values need no key."""
         self._keys: int = 0
         self._top_key: str = ""
         self._quote: Literals = self._quotes
         self._quote_head: str = ""
         self._escapes: bool = False
-        self._as_key: bool = False
-        self._string: list[str] = []
         self._word: list[str] = []
+        self._word_size: int = 0
+        self._word_streams: bool = False
         self._word_depth: int = 0
         self._word_quote: str = ""
 
@@ -96,19 +95,19 @@ class LiteralArguments:
                 end = self._stops.at(cur.text, cur.pos, cur.final)
                 if end == LITERAL_MORE:
                     return MORE
-                if end >= 0:
+                if end >= 0 and out.authorised(cur.pos, end):
                     return BROKEN
             c = cur.text[cur.pos]
             if self._phase == _OPEN:
                 cur.pos += 1
                 self._closers.append(self._grammar.close if c == self._grammar.open else _CLOSER.get(c, c))
                 self._json.append("}")
+                self._by_place = c == "("
                 self._phase = _KEY
             elif self._phase == _VALUE:
                 if c in ")]}" or c == ",":
-                    self._value_start(out)
-                    out.put("null")
-                    self._phase = _NEXT
+                    out.report("argument_without_value", cur.pos, cur.pos)
+                    self._put_null(out)
                 elif not self._begin_value(cur, c, out):
                     return MORE
             elif c in ")]}":
@@ -121,26 +120,17 @@ class LiteralArguments:
                     self._phase = _KEY if self._json[-1] == "}" else _ITEM
                 else:
                     self._begin_drop(cur, out)
-            elif c == "," and self._phase != _ASSIGN:
+            elif c == ",":
                 cur.pos += 1
             elif self._phase == _KEY:
                 if not self._read_key(cur, out):
                     return MORE
-            elif self._phase == _ITEM:
-                if not self._begin_value(cur, c, out):
-                    return MORE
-            elif self._phase == _ASSIGN:
-                if c == ":" or (c == self._grammar.assign and len(self._closers) == 1) or c == "=":
-                    cur.pos += 1
-                    self._as_key = False
-                    self._begin_member(out)
-                    self._phase = _VALUE
-                else:
-                    self._positional(out)
+            elif not self._begin_value(cur, c, out):
+                return MORE
 
     def passes(self, text: str, out: Out) -> bool:
         """Text in the middle of a string value."""
-        if self._phase != _STRING or self._as_key or self._quote_head in text or (self._escapes and "\\" in text):
+        if self._phase != _STRING or self._quote_head in text or (self._escapes and "\\" in text):
             return False
         out.put(json_escape(text))
         return True
@@ -148,96 +138,160 @@ class LiteralArguments:
     # -- members ------------------------------------------------------------------------------------------------
 
     def _read_key(self, cur: Cursor, out: Caller) -> bool:
-        """A key, or at the top a value with no key. False: more text is needed."""
+        """A key and its assignment, or a value with no key. False: more text is needed. Nothing is read of a key before
+        it is known to be one, so its length is bounded."""
         text = cur.text
-        end = self._quotes.at(text, cur.pos, cur.final)
+        start = cur.pos
+        end = self._quotes.at(text, start, cur.final)
         if end == LITERAL_MORE:
             return False
         if end >= 0:
-            self._open_string(text[cur.pos : end])
-            self._as_key = True
-            cur.pos = end
-            return True
-        found = _KEY_TEXT.match(text, cur.pos)
+            return self._read_quoted_key(cur, end, out)
+        found = _KEY_TEXT.match(text, start)
         if found is None:
-            if len(self._closers) == 1 and text[cur.pos] in "([{":
-                self._key = ""
-                self._positional(out)
-                return True
+            if text[start] not in "([{":
+                self._begin_drop(cur, out)
+            elif self._takes_values():
+                self._begin_member(self._next_name(), out)
+            else:
+                self._drop_to(cur, start + 1, out)
+            return True
+        end = found.end()
+        if end - start > _MAX_KEY:
             self._begin_drop(cur, out)
             return True
-        follows = SPACES.match(text, found.end())
-        after = found.end() if follows is None else follows.end()
-        if after >= len(text):
-            if not cur.final:
-                return False
-            if found.group().isidentifier():
-                # Cut inside a name: what there is of it.
-                self._value_start(out)
-                out.put(f'"{json_escape(found.group())}')
-                cur.pos = after
-                return False
-        if after + 1 == len(text) and text[after] == "=" and not cur.final:
-            return False  # perhaps ``==``
-        if after < len(text) and text[after] in "=:" and text[after : after + 2] != "==":
-            self._key = found.group()
-            cur.pos = after
-            self._phase = _ASSIGN
+        further = _FURTHER_WORDS.match(text, end)
+        last = end if further is None else further.end()
+        key = text[start:last].strip(WS)
+        if len(key) == end - start:
+            after = self._assigned(cur, end)
+        elif last - start > _MAX_KEY:
+            after = NO
         else:
-            self._key = ""
-            self._positional(out)
+            after = self._assigned(cur, last)
+            if after >= 0 and text[after - 1] != (self._grammar.assign if len(self._closers) == 1 else ":"):
+                after = NO
+        if after == LITERAL_MORE:
+            return False
+        if after >= 0:
+            cur.pos = after
+            self._begin_member(key, out)
+        elif cur.final and not text[last:].strip(WS) and (key.isidentifier() or not self._takes_values()):
+            return False  # cut() says what there is of it
+        elif self._takes_values():
+            self._begin_member(self._next_name(), out)
+        else:
+            self._begin_drop(cur, out)
         return True
 
-    def _begin_member(self, out: Out) -> None:
+    def _read_quoted_key(self, cur: Cursor, end: int, out: Caller) -> bool:
+        """A string where a key may stand; its quote ends at ``end``."""
+        text = cur.text
+        start = cur.pos
+        quote = text[start:end]
+        escapes = quote[0] in "'\""
+        if len(quote) == 1 and not cur.final and len(text) - end < 2 and (quote * 2).startswith(text[end:]):
+            return False  # perhaps three quotes, which no key has
+        limit = end + _MAX_KEY
+        close = NO if len(quote) == 1 and text[end : end + 2] == quote * 2 else limit
+        if close == limit:
+            close = closing_quote(text, end, quote, escapes, limit)
+            if close < 0 and len(text) < limit and not cur.final:
+                return False
+        after = NO
+        if close >= 0:
+            after = self._assigned(cur, close + len(quote))
+            if after == LITERAL_MORE:
+                return False
+        if after >= 0:
+            cur.pos = after
+            self._begin_member(unescaped(text[end:close]) if escapes else text[end:close], out)
+        elif self._takes_values():
+            self._begin_member(self._next_name(), out)
+        elif cur.final and (close < 0 or not text[close + len(quote) :].strip(WS)):
+            return False
+        elif close < 0:
+            self._begin_drop(cur, out)
+        else:
+            self._drop_to(cur, close + len(quote), out)
+            self._phase = _DROP
+        return True
+
+    def _assigned(self, cur: Cursor, pos: int) -> int:
+        """Where the assignment ends that stands at ``pos``, white space aside; NO or MORE."""
+        text = cur.text
+        found = SPACES.match(text, pos)
+        at = pos if found is None else found.end()
+        if at - cur.pos > 2 * _MAX_KEY:
+            return NO
+        if at >= len(text):
+            return NO if cur.final else LITERAL_MORE
+        if text[at] == ":":
+            return at + 1
+        if text[at] != "=" or text[at + 1 : at + 2] == "=":
+            return NO
+        return at + 1 if at + 1 < len(text) or cur.final else LITERAL_MORE
+
+    def _takes_values(self) -> bool:
+        """Whether a value may stand here with no key."""
+        return self._by_place and len(self._closers) == 1
+
+    def _begin_member(self, key: str, out: Out) -> None:
         """``{"key": `` or ``, "key": ``."""
         self._value_start(out)
         if len(self._closers) == 1:
-            self._top_key = self._key
+            self._top_key = key
             self._keys += 1
-        out.put(f'"{json_escape(self._key)}": ')
+        out.put(f'"{json_escape(key)}": ')
         self._comma = False
+        self._phase = _VALUE
 
     def _value_start(self, out: Out) -> None:
-        if self.empty:
-            self.empty = False
+        if not self._any:
+            self._any = True
             out.put("{")
             self._comma = False
         elif self._comma:
             out.put(", ")
             self._comma = False
 
-    def _positional(self, out: Out) -> None:
-        """A value with no key: the schema's next parameter, else its number. A string read as a key is the value."""
-        value = self._key if self._as_key else None
-        self._key = self._next_name()
-        self._begin_member(out)
-        self._phase = _VALUE
-        if value is not None:
-            self._as_key = False
-            out.put(f'"{json_escape(value)}"')
-            self._phase = _NEXT
-            self._comma = True
+    def _put_null(self, out: Out) -> None:
+        out.put("null")
+        self._comma = True
+        self._phase = _NEXT
 
     def _next_name(self) -> str:
-        name = self._tools.positional(self._name, self._keys) if len(self._closers) == 1 else None
+        """For a value with no key: the schema's next parameter, else its number."""
+        name = self._tools.positional(self._name, self._keys)
         return name if name is not None else str(self._keys)
 
     def _close(self, cur: Cursor, c: str, out: Caller) -> int:
         """A closing character: ends what it fits, and what is open inside that. MORE: reading goes on."""
         if c not in self._closers:
-            if len(self._closers) == 1:
+            if c == self._outer:
                 return BROKEN
             self._begin_drop(cur, out)
             return MORE
+        if self._closers[-1] != c:
+            out.report("broken_arguments", cur.pos, cur.pos)
         cur.pos += 1
         while self._closers[-1] != c:
             self._pop(out)
         if len(self._closers) > 1:
             self._pop(out)
             return MORE
-        if not self.empty:
+        if self._any:
             out.put("}")
         return DONE
+
+    def close(self, out: Out) -> None:
+        """The call is closed where the arguments are not: what is open in them ends."""
+        if self._phase == _VALUE:
+            self._put_null(out)
+        while self._json:
+            closer = self._json.pop()
+            if self._json or self._any:
+                out.put(closer)
 
     def _pop(self, out: Out) -> None:
         self._closers.pop()
@@ -248,11 +302,14 @@ class LiteralArguments:
 
     def _begin_drop(self, cur: Cursor, out: Caller) -> None:
         """The character at the cursor fits nowhere."""
-        out.mark(ARGUMENT_TEXT, cur.pos)
-        cur.pos += 1
-        out.report("text_between_arguments", cur.pos - 1, cur.pos)
-        out.mark(DROPPED, cur.pos)
+        self._drop_to(cur, cur.pos + 1, out)
         self._phase = _DROP
+
+    def _drop_to(self, cur: Cursor, end: int, out: Caller) -> None:
+        out.mark(ARGUMENT_TEXT, cur.pos)
+        out.report("text_between_arguments", cur.pos, end)
+        cur.pos = end
+        out.mark(DROPPED, end)
 
     def _drop(self, cur: Cursor, out: Caller) -> bool:
         """Text between values, up to what separates or closes them. False: more text is needed."""
@@ -260,19 +317,24 @@ class LiteralArguments:
         start = cur.pos
         found = _BETWEEN_STOP.search(text, start)
         end = len(text) if found is None else found.start()
-        stop = self._stops.find(text, start)
-        if stop is not None and stop.start() < end:
-            end = stop.start()
+        stop = self._next_stop(cur, end, out)
+        if stop >= 0:
+            end = stop
         elif found is None and not cur.final:
             end = self._stops.tail(text, start)
         if end > start:
-            cur.pos = end
-            out.report("text_between_arguments", start, end)
-            out.mark(DROPPED, end)
-        if found is None and stop is None:
+            self._drop_to(cur, end, out)
+        if found is None and stop < 0:
             return False
         self._phase = _NEXT
         return True
+
+    def _next_stop(self, cur: Cursor, end: int, out: Caller) -> int:
+        """Where something begins between the cursor and ``end`` that ends the call; -1 if nothing does."""
+        found = self._stops.near(cur.text, cur.pos, end)
+        while found is not None and not out.authorised(found.start(), found.end()):
+            found = self._stops.near(cur.text, found.start() + 1, end)
+        return -1 if found is None or found.start() >= end else found.start()
 
     # -- values -------------------------------------------------------------------------------------------------
 
@@ -313,7 +375,6 @@ class LiteralArguments:
         self._quote_head = quote[0]
         self._escapes = quote[0] in "'\""
         self._phase = _STRING
-        self._string = []
 
     def _read_string(self, cur: Cursor, out: Out) -> bool:
         """False: more text is needed."""
@@ -333,10 +394,10 @@ class LiteralArguments:
                 if slash >= 0:
                     self._put_string(text[cur.pos : slash], out)
                     cur.pos = slash
-                    stop = _escape_end(text, slash)
+                    stop = escape_end(text, slash)
                     if stop > len(text) and not cur.final:
                         return False
-                    self._put_string(_unescape(text[slash:stop]), out)
+                    self._put_string(unescape(text[slash:stop]), out)
                     cur.pos = min(stop, len(text))
                     continue
             self._put_string(text[cur.pos : end], out)
@@ -344,154 +405,117 @@ class LiteralArguments:
             if found is None:
                 return False
             cur.pos = found.end()
-            if self._as_key:
-                self._key = "".join(self._string)
-                self._phase = _ASSIGN
-                if self._json[-1] == "}" and len(self._closers) > 1:
-                    self._as_key = False
-            else:
-                out.put('"')
-                self._comma = True
-                self._phase = _NEXT
+            out.put('"')
+            self._comma = True
+            self._phase = _NEXT
             return True
 
     def _put_string(self, piece: str, out: Out) -> None:
-        if not piece:
-            return
-        if self._as_key:
-            self._string.append(piece)
-        else:
+        if piece:
             out.put(json_escape(piece))
 
-    def _read_word(self, cur: Cursor, out: Out) -> int:
+    def _read_word(self, cur: Cursor, out: Caller) -> int:
         """A number, a constant, or whatever else stands up to the next separator."""
         text = cur.text
         size = len(text)
-        stop = self._stops.find(text, cur.pos)
         while True:
             if self._word_quote:
                 end = text.find(self._word_quote, cur.pos)
-                if end < 0:
-                    self._word.append(text[cur.pos :])
-                    cur.pos = size
-                    return MORE
-                self._word.append(text[cur.pos : end + 1])
-                cur.pos = end + 1
-                self._word_quote = ""
-                continue
-            found = _WORD_STOP.search(text, cur.pos)
-            end = size if found is None else found.start()
-            if stop is not None and stop.start() < cur.pos:
-                stop = self._stops.find(text, cur.pos)
-            if stop is not None and stop.start() < end:
-                self._word.append(text[cur.pos : stop.start()])
-                cur.pos = stop.start()
+            else:
+                found = _WORD_STOP.search(text, cur.pos)
+                end = -1 if found is None else found.start()
+            stop = self._next_stop(cur, size if end < 0 else end, out)
+            if stop >= 0:
+                self._add_word(text[cur.pos : stop], out)
+                cur.pos = stop
                 self._end_word(out)
                 return BROKEN
-            if found is None:
-                if not cur.final:
-                    end = self._stops.tail(text, cur.pos)
-                self._word.append(text[cur.pos : end])
+            if end < 0:
+                end = size if cur.final else self._stops.tail(text, cur.pos)
+                self._add_word(text[cur.pos : end], out)
                 cur.pos = end
                 return MORE
-            self._word.append(text[cur.pos : end])
-            cur.pos = end
             c = text[end]
-            if c in "\"'":
+            if self._word_quote:
+                self._word_quote = ""
+            elif c in "\"'":
                 if self._word_depth:
                     self._word_quote = c
-                self._word.append(c)
-                cur.pos += 1
             elif c in "([{":
                 self._word_depth += 1
-                self._word.append(c)
-                cur.pos += 1
             elif self._word_depth:
                 if c in ")]}":
                     self._word_depth -= 1
-                self._word.append(c)
-                cur.pos += 1
             else:
+                self._add_word(text[cur.pos : end], out)
+                cur.pos = end
                 self._end_word(out)
                 self._phase = _NEXT
                 return DONE
+            self._add_word(text[cur.pos : end + 1], out)
+            cur.pos = end + 1
 
-    def cut(self, out: Out) -> None:
+    def _add_word(self, piece: str, out: Out) -> None:
+        """More of the word. One that is too long for a number or a constant streams, as a string."""
+        if self._word_streams:
+            kept = piece.rstrip(WS)
+            if kept:
+                # Of what has come before only white space is still here.
+                out.put(json_escape("".join(self._word) + kept))
+                self._word = []
+            if len(kept) < len(piece):
+                self._word.append(piece[len(kept) :])
+            return
+        self._word.append(piece)
+        self._word_size += len(piece)
+        if self._word_size > _MAX_WORD:
+            text = "".join(self._word).lstrip(WS)
+            self._word = []
+            self._word_streams = True
+            self._value_start(out)
+            out.put('"')
+            self._add_word(text, out)
+
+    def cut(self, cur: Cursor, out: Caller) -> None:
         """The output ends inside the arguments: what has come of a key or of a word is put, so far as it goes."""
         if self._phase == _WORD:
-            word = "".join(self._word).strip()
-            if word:
+            word = "".join(self._word).strip(WS)
+            if word and not self._word_streams:
                 self._value_start(out)
-                out.put(_cut_word(word, self._wants_string()))
+                out.put(cut_word(word, self._wants_string()))
             return
-        key = "".join(self._string) if self._phase == _STRING else self._key
-        if self._phase != _ASSIGN and not (self._phase == _STRING and self._as_key):
+        text = cur.text
+        key = text[cur.pos :].strip(WS)
+        if self._phase != _KEY or not key:
             return
-        # Between parentheses a string with no key is a value, anywhere else it is a key.
-        if len(self._closers) == 1 and self._grammar.open == "(":
-            self._key = self._next_name()
-            self._begin_member(out)
-        else:
-            self._value_start(out)
-        closing = '"' if self._phase == _ASSIGN else ""
+        closing = ""
+        end = self._quotes.at(key, 0, True)
+        if end >= 0:
+            quote = key[:end]
+            escapes = quote[0] in "'\""
+            close = closing_quote(key, end, quote, escapes, len(key))
+            closing = '"' if close >= 0 else ""
+            key = key[end : close if close >= 0 else len(key)]
+            key = unescaped(key) if escapes else key
+        self._value_start(out)
         out.put(f'"{json_escape(key)}{closing}')
+        cur.pos = len(text)
+        out.mark(ARGUMENT_TEXT, cur.pos)
 
     def _end_word(self, out: Out) -> None:
-        word = "".join(self._word).strip()
+        word = "".join(self._word).strip(WS)
         self._word = []
+        self._word_size = 0
+        if self._word_streams:
+            self._word_streams = False
+            self._comma = True
+            out.put('"')
+            return
         self._value_start(out)
-        out.put(_word_json(word, self._wants_string()))
+        out.put(word_json(word, self._wants_string()))
         self._comma = True
 
     def _wants_string(self) -> bool:
         """Whether the schema wants a string here."""
         param = self._tools.param(self._name, self._top_key) if len(self._closers) == 1 else None
         return param is not None and param.streams
-
-
-def _cut_word(word: str, as_string: bool) -> str:
-    """The JSON of a word that was cut, so far as it goes."""
-    for constant, json_word in _WORDS.items():
-        if constant.startswith(word):
-            return json_word[: len(word)]
-    number = not as_string and _NUMBER_PREFIX.fullmatch(word) is not None
-    return word if number else f'"{json_escape(word)}'
-
-
-def _word_json(word: str, as_string: bool) -> str:
-    """The JSON of a word: a constant, a number, else a string. A number for a string parameter is a string."""
-    constant = _WORDS.get(word)
-    if constant is not None:
-        return constant
-    if not as_string:
-        if _NUMBER.fullmatch(word):
-            return word
-        try:
-            if word[:1] in "0123456789+-." and len(word) <= 64:
-                number = float(word) if "." in word or ("e" in word.lower() and "x" not in word) else int(word, 0)
-                if number == number and number not in (float("inf"), float("-inf")):
-                    return json.dumps(number)
-        except ValueError:
-            pass
-    return f'"{json_escape(word)}"'
-
-
-def _escape_end(text: str, start: int) -> int:
-    """Where the escape at ``start`` ends; past the end of the text if it is not all there."""
-    kind = text[start + 1 : start + 2]
-    return start + 2 + _HEX.get(kind, 0)
-
-
-def _unescape(escape: str) -> str:
-    """The text of one escape; an escape that Python does not have stands for itself."""
-    kind = escape[1:2]
-    simple = _SIMPLE.get(kind)
-    if simple is not None:
-        return simple
-    if kind in _HEX:
-        try:
-            code = int(escape[2:], 16)
-            return chr(code) if code <= 0x10FFFF else escape
-        except ValueError:
-            return escape
-    return escape

@@ -10,11 +10,11 @@ Rules of this module:
 
 from __future__ import annotations
 
-import html
-import json
+import re
 from typing import Final, final
 
 from ..coercion import Param, ToolSet, json_escape
+from ..json_text import is_deep, is_json
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import MORE as LITERAL_MORE
 from ..lexer import NO, SPACES, WS, Cursor
@@ -74,6 +74,10 @@ class TaggedArguments:
             if answer != AGAIN:
                 return answer
 
+    def begin_key(self) -> None:
+        """The cursor stands at the first key; nothing opens it."""
+        self._phase = _KEY
+
     def passes(self, text: str, caller: Caller) -> bool:
         """Text in the middle of a value that streams."""
         if self._phase != _VALUE or self._mode != _STREAM or self._trim or not self._opened or self._newlines:
@@ -128,12 +132,12 @@ class TaggedArguments:
     def _read_key(self, cur: Cursor, caller: Caller) -> int:
         grammar = self._grammar
         text = cur.text
-        found = grammar.key_ends.near(text, cur.pos, cur.pos + 2 * _MAX_KEY)
+        found = grammar.key_ends.near(text, cur.pos, cur.pos + _MAX_KEY)
         if found is not None and not cur.final and grammar.key_ends.held(text, cur.pos, found.start()) >= 0:
             found = None
         # What may still become the close is not the key's: it may hold a newline.
         held = len(text) if cur.final else grammar.key_ends.tail(text, cur.pos)
-        end = found.start() if found is not None else held
+        end = found.start() if found is not None else min(held, cur.pos + _MAX_KEY + 1)
         broken = self._key_breaks(text, cur.pos, end)
         if broken >= 0:
             caller.report("broken_key", cur.pos, broken)
@@ -146,7 +150,7 @@ class TaggedArguments:
         raw = text[cur.pos : end]
         variables = grammar.key.split(raw.strip(WS))
         key = variables.get("key", raw).strip(WS)
-        self._key = html.unescape(key) if grammar.unescape_values else key
+        self._key = unescape_xml(key) if grammar.unescape_values else key
         self._mark_key(cur.pos, raw, key, caller)
         cur.pos = found.end()
         caller.mark(MARKUP, cur.pos)
@@ -355,10 +359,11 @@ class TaggedArguments:
                 caller.put('"' + json_escape(text))
         elif self._mode == _STREAM:
             text = "".join(self._parts)
-            entity = text.rfind("&")
-            keep = len(text) - entity if entity >= 0 and ";" not in text[entity:] and len(text) - entity < 8 else 0
-            self._parts = [text[len(text) - keep :]] if keep else []
-            caller.put(json_escape(html.unescape(text[: len(text) - keep])))
+            cut = _ENTITY_BEGUN.search(text)
+            end = len(text) if cut is None else cut.start()
+            self._parts = [text[end:]] if end < len(text) else []
+            if end:
+                caller.put(json_escape(unescape_xml(text[:end])))
 
     def _may_be_null(self, piece: str) -> bool:
         """Whether the value, this piece of it added, may still be null; what came before is not looked at again."""
@@ -377,7 +382,7 @@ class TaggedArguments:
         self._newlines = ""
         text = "".join(self._parts)
         if self._grammar.unescape_values:
-            text = html.unescape(text)
+            text = unescape_xml(text)
         self._parts = []
         if self._mode == _STREAM:
             caller.put(json_escape(text) + '"')
@@ -412,10 +417,24 @@ class TaggedArguments:
         self._newlines = ""
 
 
+_ENTITY: Final = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
+_ENTITY_BEGUN: Final = re.compile(r"&[#\w]{0,8}\Z")
+_CHARACTERS: Final = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
+
+
+def unescape_xml(text: str) -> str:
+    """Text with XML's five entities, and numbered ones, as what they stand for. HTML's are text."""
+    return _ENTITY.sub(_entity, text) if "&" in text else text
+
+
+def _entity(found: re.Match[str]) -> str:
+    word = found.group()
+    if word[1] != "#":
+        return _CHARACTERS[word]
+    code = int(word[3:-1], 16) if word[2] in "xX" else int(word[2:-1])
+    return chr(code) if 0 < code < 0xD800 or 0xDFFF < code <= 0x10FFFF else word
+
+
 def _as_json(text: str) -> str:
     """Text that the model says is JSON: as written if it is, else a string."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return f'"{json_escape(text)}"'
-    return text.strip(WS)
+    return text.strip(WS) if not is_deep(text) and is_json(text) else f'"{json_escape(text)}"'

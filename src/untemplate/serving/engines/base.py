@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ...grammar import Grammar
+from ...protocol import DeltaMessage
 from ..errors import EngineError
 from ..generation import Generation, Sampling, TokenLogprob, Usage
 
@@ -48,6 +49,10 @@ class Job(msgspec.Struct, kw_only=True):
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     logprobs: int | None = None
     grammar: Grammar | None = None
+    in_reasoning: bool = False
+    """Whether the prompt has opened reasoning."""
+    raw: bool = False
+    """Whether the prompt is a text that no template has rendered: the tokenizer adds what it adds to texts (BOS)."""
     request: Generation | None = None
     """The request, for an engine that takes messages, or sees to ``tool_choice`` by itself."""
 
@@ -64,6 +69,8 @@ class Piece(msgspec.Struct, gc=False):
     finish_reason: str | None = None
     logprobs: list[TokenLogprob] | None = None
     usage: Usage | None = None
+    delta: DeltaMessage | None = None
+    """Instead of text: a part of the message that the upstream has parsed itself. It is passed on as it is."""
 
 
 class Health(msgspec.Struct):

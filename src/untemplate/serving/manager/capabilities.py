@@ -1,10 +1,29 @@
-"""What a model can do, and how that is known."""
+"""What a model can do, and how that is known.
+
+Rules of this module:
+
+* What the chat template does counts, then what certifies against it, then what the catalogue and ``config.json`` say.
+* Every answer has its evidence: one sentence for each thing that was looked at. Nothing here raises because of a model.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
-__all__ = ["ModelCapabilities"]
+from ...format import Format
+from ...output_parser import OutputParser
+from ...selection import Selection, select
+from ...templates import ChatTemplate, TemplateError
+from ..history import wants
+from .checkpoint import Checkpoint, CheckpointError, open_checkpoint
+
+__all__ = ["ModelCapabilities", "detect_capabilities", "model_type_of"]
+
+_ASKED: Final = [{"role": "user", "content": "Hi"}]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,9 +37,191 @@ class ModelCapabilities:
     default_enable_thinking: bool = True
     """Whether it thinks when a request does not say."""
     reasoning_parser: str | None = None
-    """The catalogue's name, or that of what was inferred."""
+    """The catalogue's name, or that of what was inferred; ``None``: it has no reasoning."""
     tool_call_parser: str | None = None
     chat_template: str | None = None
     """The source of the template that prompts are rendered with."""
     evidence: tuple[str, ...] = ()
     """One sentence for each thing that was looked at."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values, without the template."""
+        return {
+            "family": self.family,
+            "supports_thinking": self.supports_thinking,
+            "supports_tools": self.supports_tools,
+            "default_enable_thinking": self.default_enable_thinking,
+            "reasoning_parser": self.reasoning_parser,
+            "tool_call_parser": self.tool_call_parser,
+            "evidence": list(self.evidence),
+        }
+
+
+def detect_capabilities(
+    model: str | Checkpoint | None = None,
+    config_json: Mapping[str, Any] | None = None,
+    template: ChatTemplate | str | None = None,
+    *,
+    selection: Selection | None = None,
+) -> ModelCapabilities:
+    """What a model can do.
+
+    Args:
+        model: hub id, folder, GGUF file, or a `Checkpoint`.
+        config_json: its ``config.json``, where it is not in the folder.
+        template: its chat template, or whatever ``ChatTemplate.load`` takes, where it is not the model's own.
+        selection: what `select` has chosen for it, where that has been done.
+    """
+    evidence: list[str] = []
+    checkpoint = _checkpoint(model)
+    config = dict(config_json) if config_json is not None else {} if checkpoint is None else checkpoint.config
+    identifier = (checkpoint.repo or checkpoint.name) if checkpoint is not None else model
+    kind = model_type_of(checkpoint, config)
+    if kind:
+        where = "the GGUF file" if checkpoint is not None and checkpoint.kind == "gguf" else "config.json"
+        evidence.append(f"{where} says that it is of type {kind}")
+    found = _template(template if template is not None else model if checkpoint is None else checkpoint.path, evidence)
+    if selection is None:
+        selection = _selected(identifier if isinstance(identifier, str) else None, found, kind)
+    chosen, fmt = selection.chosen, selection.format
+    evidence.append(f"format {chosen.name}: {chosen.remark or chosen.source}")
+    parser = OutputParser.from_format(fmt)
+    thinks = parser.has_reasoning and _thinks(selection, found, fmt, evidence)
+    calls = parser.has_tools and _calls(selection, evidence)
+    default = thinks and _thinks_by_default(found, parser, evidence)
+    reasoning, tools = _names(selection)
+    return ModelCapabilities(
+        family=kind or (chosen.name if chosen.source in ("catalogue", "enforced") else "unknown"),
+        supports_thinking=thinks,
+        supports_tools=calls,
+        default_enable_thinking=default,
+        reasoning_parser=reasoning if parser.has_reasoning else None,
+        tool_call_parser=tools if parser.has_tools else None,
+        chat_template=None if found is None else found.source,
+        evidence=tuple(evidence),
+    )
+
+
+_HF_TYPES: Final = {
+    "qwen2moe": "qwen2_moe",
+    "qwen3moe": "qwen3_moe",
+    "qwen3next": "qwen3_next",
+    "glm4moe": "glm4_moe",
+    "gpt-oss": "gpt_oss",
+    "gemma3": "gemma3_text",
+    "minimax-m2": "minimax_m2",
+    "mistral3": "mistral3",
+}
+"""GGUF's architecture → the type in ``config.json``, where the two differ and the catalogue knows the latter."""
+
+
+def model_type_of(checkpoint: Checkpoint | None, config: Mapping[str, Any] | None = None) -> str:
+    """The model type, in the words of ``config.json``; ``""``: unknown."""
+    kind = (config or {}).get("model_type")
+    if not isinstance(kind, str):
+        kind = "" if checkpoint is None else checkpoint.family
+    return _HF_TYPES.get(kind, kind)
+
+
+def _checkpoint(model: str | Checkpoint | None) -> Checkpoint | None:
+    if model is None or isinstance(model, Checkpoint):
+        return model
+    try:
+        return open_checkpoint(model)
+    except CheckpointError:
+        return _bare(Path(model))
+
+
+def _bare(path: Path) -> Checkpoint | None:
+    """A folder with a configuration and no weights."""
+    try:
+        found = json.loads((path / "config.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    return Checkpoint(name=path.name, path=path, kind="safetensors", files=()) if isinstance(found, dict) else None
+
+
+def _template(source: Any, evidence: list[str]) -> ChatTemplate | None:
+    if source is None or isinstance(source, ChatTemplate):
+        return source
+    try:
+        return ChatTemplate.load(source)
+    except TemplateError as error:
+        evidence.append(f"no chat template: {error}")
+        return None
+
+
+def _selected(identifier: str | None, template: ChatTemplate | None, kind: str) -> Selection:
+    if identifier is None and template is None:
+        return select(enforce="passthrough")
+    if template is None:  # an id alone would be asked of the hub once more
+        return select(identifier, template="{{ '' }}", model_type=kind or None)
+    return select(identifier, template=template, model_type=kind or None)
+
+
+def _thinks(selection: Selection, template: ChatTemplate | None, fmt: Format, evidence: list[str]) -> bool:
+    certificate = selection.certificate
+    if certificate is not None and certificate.capabilities.get("reasoning") == "yes":
+        evidence.append("its template writes reasoning, and it is read back")
+        return True
+    if template is None:
+        evidence.append("there is no template to say whether it thinks: the format has markers for it")
+        return True
+    if fmt.reasoning is None:
+        evidence.append("its template writes no reasoning")
+        return False
+    markers = [m.text.strip() for m in (fmt.reasoning.open, fmt.reasoning.close) if m is not None]
+    text = "\n".join(template.literals)
+    shown = [marker for marker in markers if marker in text]
+    if shown:
+        evidence.append(f"its template knows {shown[0]}, though it writes no reasoning of earlier turns")
+        return True
+    evidence.append("its template knows no reasoning: the markers of its format stand in none of its texts")
+    return False
+
+
+def _calls(selection: Selection, evidence: list[str]) -> bool:
+    certificate = selection.certificate
+    found = None if certificate is None else certificate.capabilities.get("calls")
+    if found == "no":
+        evidence.append("its template renders no tool calls: --chat-template can give it one that does")
+        return False
+    evidence.append(
+        {
+            "yes": "its template writes tool calls, and they are read back",
+            "failed": "its template writes tool calls that are not all read back",
+        }.get(found or "", "no template says whether it calls tools: the format has calls")
+    )
+    return True
+
+
+def _thinks_by_default(template: ChatTemplate | None, parser: OutputParser, evidence: list[str]) -> bool:
+    """Whether a prompt with nothing said about thinking asks for it."""
+    if template is None:
+        return True
+    try:
+        plain = template.render(_ASKED, add_generation_prompt=True)
+        if parser.stream(prompt=plain).in_reasoning:
+            evidence.append("its prompt opens reasoning")
+            return True
+        for switch in wants(template).switches:
+            settings: list[dict[str, Any]] = [{switch: True}, {switch: False}]
+            on, off = (template.render(_ASKED, add_generation_prompt=True, **setting) for setting in settings)
+            if on != off and plain in (on, off):
+                state = "on" if plain == on else "off"
+                evidence.append(f"{switch} turns thinking on and off; it is {state} by default")
+                return plain == on
+    except TemplateError as error:
+        evidence.append(f"its template does not render one question: {error}")
+    return True
+
+
+def _names(selection: Selection) -> tuple[str | None, str | None]:
+    """The names of reasoning and tool parser in what was chosen (``hermes+qwen3`` is calls and reasoning)."""
+    name = selection.chosen.name
+    if selection.source == "enforced" and " with " in name:
+        tools, _, reasoning = name.partition(" with ")
+    else:
+        tools, plus, reasoning = name.partition("+")
+        reasoning = reasoning if plus else tools
+    return reasoning, tools

@@ -149,6 +149,7 @@ def logprob_object(token: TokenLogprob) -> dict[str, Any]:
     }
 
 
+_REASONING: Final = {"reasoning": b'{"reasoning":', "reasoning_content": b'{"reasoning_content":'}
 _END: Final = b"data: [DONE]\n\n"
 
 
@@ -170,7 +171,8 @@ class ChatWriter:
         # With include_usage every chunk but the last says that it has none.
         self._tail = b'],"usage":null}\n\n' if request.include_usage else b"]}\n\n"
         self._after = b',"logprobs":null,"finish_reason":null}' + self._tail
-        self._reasoning_field = request.reasoning_field
+        self._reasoning_field = field = request.reasoning_field
+        self._reasoning = _REASONING.get(field)
 
     def begin(self, usage: Usage) -> bytes:
         return b"".join(
@@ -178,12 +180,16 @@ class ChatWriter:
         )
 
     def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
-        if logprobs is None:
-            if delta.content is not None and delta.reasoning is None and delta.tool_calls is None:
-                return self._before[choice] + b'{"content":' + encode_text(delta.content) + b"}" + self._after
-            after = self._after
-        else:
-            after = self._with(logprobs_object(logprobs), None)
+        after = self._after if logprobs is None else self._with(logprobs_object(logprobs), None)
+        if delta.content is not None:
+            return self._before[choice] + b'{"content":' + encode_text(delta.content) + b"}" + after
+        if delta.reasoning is not None and self._reasoning is not None:
+            return self._before[choice] + self._reasoning + encode_text(delta.reasoning) + b"}" + after
+        calls = delta.tool_calls
+        if calls is not None and len(calls) == 1 and calls[0].id is None and calls[0].function is not None:
+            head = self._before[choice] + b'{"tool_calls":[{"index":' + str(calls[0].index).encode()
+            text = calls[0].function.arguments or ""
+            return head + b',"function":{"arguments":' + encode_text(text) + b"}}]}" + after
         shown = name_reasoning(delta.model_dump(exclude_none=True), self._reasoning_field)
         return self._before[choice] + encode(shown) + after
 

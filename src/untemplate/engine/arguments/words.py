@@ -1,0 +1,94 @@
+"""Words and escapes of Python's literals, and of those that resemble them, as JSON and as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from ..coercion import json_escape
+
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NUMBER_PREFIX: Final = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d*)?)?")
+_WORDS: Final = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+_SIMPLE: Final = {
+    "n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v",
+    "0": "\0", "\n": "",
+}  # fmt: skip
+_HEX: Final = {"x": 2, "u": 4, "U": 8}
+
+
+def cut_word(word: str, as_string: bool) -> str:
+    """The JSON of a word that was cut, so far as it goes."""
+    for constant, json_word in _WORDS.items():
+        if constant.startswith(word):
+            return json_word[: len(word)]
+    number = not as_string and _NUMBER_PREFIX.fullmatch(word) is not None
+    return word if number else f'"{json_escape(word)}'
+
+
+def word_json(word: str, as_string: bool) -> str:
+    """The JSON of a word: a constant, a number, else a string. A number for a string parameter is a string."""
+    constant = _WORDS.get(word)
+    if constant is not None:
+        return constant
+    if not as_string:
+        if _NUMBER.fullmatch(word):
+            return word
+        try:
+            if word[:1] in "0123456789+-." and len(word) <= 64:
+                number = float(word) if "." in word or ("e" in word.lower() and "x" not in word) else int(word, 0)
+                if number == number and number not in (float("inf"), float("-inf")):
+                    return json.dumps(number)
+        except ValueError:
+            pass
+    return f'"{json_escape(word)}"'
+
+
+def escape_end(text: str, start: int) -> int:
+    """Where the escape at ``start`` ends; past the end of the text if it is not all there."""
+    kind = text[start + 1 : start + 2]
+    return start + 2 + _HEX.get(kind, 0)
+
+
+def unescape(escape: str) -> str:
+    """The text of one escape; an escape that Python does not have stands for itself."""
+    kind = escape[1:2]
+    simple = _SIMPLE.get(kind)
+    if simple is not None:
+        return simple
+    if kind in _HEX:
+        try:
+            code = int(escape[2:], 16)
+            return chr(code) if code <= 0x10FFFF else escape
+        except ValueError:
+            return escape
+    return escape
+
+
+def unescaped(text: str) -> str:
+    """Text with its escapes undone."""
+    parts: list[str] = []
+    pos = 0
+    while True:
+        slash = text.find("\\", pos)
+        if slash < 0:
+            parts.append(text[pos:])
+            return "".join(parts)
+        end = escape_end(text, slash)
+        parts.append(text[pos:slash])
+        parts.append(unescape(text[slash:end]))
+        pos = end
+
+
+def closing_quote(text: str, start: int, quote: str, escapes: bool, end: int) -> int:
+    """Where the quote stands that ends a string; -1 if it is not in ``text[start:end]``."""
+    pos = start
+    while True:
+        found = text.find(quote, pos, end)
+        if found < 0:
+            return -1
+        slash = text.find("\\", pos, found) if escapes else -1
+        if slash < 0:
+            return found
+        pos = escape_end(text, slash)

@@ -1,0 +1,390 @@
+"""GGUF models in process: llama.cpp's own server inside the wheel ``xllamacpp``, spoken to over loopback.
+
+Rules of this module:
+
+* Prompts are text with special tokens, or ids; templates are never llama.cpp's. Special tokens keep their text.
+* To leave an output is to close its connection: llama.cpp frees the slot before it decodes the next token.
+* llama.cpp says nothing on the terminal; what it has to say when a model does not load goes into the error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ...grammar import Grammar
+from ...templates import ChatTemplate, TemplateError
+from ..errors import ApiError
+from ..generation import Sampling, TokenLogprob, Usage
+from .base import Engine, EngineError, Health, Job, Piece, Takes
+from .wire import Client, Events, WireError
+
+__all__ = ["LlamaCppEngine", "completion", "grammar_fields", "piece_of", "refused", "sampling_fields"]
+
+_TRIGGERS: Final = {"token": 0, "word": 1, "pattern": 3}
+"""llama.cpp's numbers for kinds of triggers: its 2 is a pattern anywhere, its 3 one from the beginning on."""
+
+
+class LlamaCppEngine(Engine):
+    """A GGUF model.
+
+    Args:
+        model: the file; of a split model its first part.
+        n_ctx: tokens of context, which the requests that run share; 0: as the model was trained.
+        n_parallel: requests that are decoded together; further ones wait.
+        threads: 0: as many as there are cores.
+        gpu_layers: layers that go to the GPU; -1: all.
+        extra: any other parameter of llama.cpp, by the name that xllamacpp has for it (``flash_attn_type``,
+            ``cache_type_k``, ``sampling.temp`` …).
+    """
+
+    kind = "llamacpp"
+    takes = Takes(grammar="gbnf", logprobs=True, token_ids=True)
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        n_ctx: int = 0,
+        n_parallel: int = 4,
+        threads: int = 0,
+        gpu_layers: int = -1,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = Path(model)
+        self.context_length = 0
+        """Tokens of context of each request; known once it has started."""
+        self._n_ctx = n_ctx
+        self._n_parallel = n_parallel
+        self._threads = threads
+        self._gpu_layers = gpu_layers
+        self._extra = dict(extra or {})
+        self._server: Any = None
+        self._client: Client | None = None
+        self._bos = ""
+        self._vocabulary: _Vocabulary | None = None
+        self._template: ChatTemplate | None = None
+
+    async def start(self) -> None:
+        if self._server is not None:
+            return
+        self._server = await asyncio.to_thread(self._load)
+        # A server that is silent works on the prompt: that takes what it takes.
+        self._client = Client(self._server.listening_address, read_timeout=0)
+        properties = await self._json("GET", "/props")
+        self.context_length = properties["default_generation_settings"]["n_ctx"]
+        # It puts a BOS token before prompts that are text; templates write their own.
+        if await self._tokens("", add_special=True):
+            self._bos = properties.get("bos_token") or ""
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+        held = [self._server]
+        self._server = self._client = None
+        # Its destructor waits for what it is decoding.
+        await asyncio.to_thread(held.clear)
+
+    def _load(self) -> Any:
+        try:
+            import xllamacpp
+        except ImportError:
+            problem = "GGUF models need the package xllamacpp: pip install 'untemplate[serve,llamacpp]'"
+            raise EngineError(problem, status=500, code="engine_missing") from None
+        if not self.path.is_file():
+            raise EngineError(f"{self.path}: no such file", status=500, code="model_not_loaded")
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self.path)
+        params.n_parallel = self._n_parallel
+        params.n_gpu_layers = self._gpu_layers
+        params.special = True
+        params.verbosity = -1
+        params.endpoint_slots = True
+        params.endpoint_metrics = False
+        params.ui = False
+        if self._threads:
+            params.cpuparams.n_threads = self._threads
+            params.cpuparams_batch.n_threads = self._threads
+        self._vocabulary, self._template = _look_into(self.path)
+        # One cache for all slots: a request may fill it as long as the others leave it room.
+        params.n_ctx = self._n_ctx
+        params.kv_unified = True
+        for name, value in self._extra.items():
+            _set(params, name, value)
+        try:
+            return xllamacpp.Server(params)
+        except Exception as error:
+            problem = (
+                f"{self.path}: llama.cpp cannot load it: {str(error) or type(error).__name__}. Is the file whole, its "
+                "architecture one that this version of xllamacpp knows, and is there memory for its context (n_ctx)?"
+            )
+            raise EngineError(problem, status=500, code="model_not_loaded") from None
+
+    async def health(self) -> Health:
+        if self._client is None:
+            return Health(ok=False, detail="not started")
+        try:
+            async with self._client.request("GET", "/health", read_timeout=5) as response:
+                body = await response.body()
+                return Health(ok=response.status == 200, detail="" if response.status == 200 else _problem(body))
+        except WireError as error:
+            return Health(ok=False, detail=str(error))
+
+    async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        return await self._tokens(text, parse_special=special)
+
+    async def detokenize(self, token_ids: Sequence[int]) -> str:
+        text: str = (await self._json("POST", "/detokenize", {"tokens": list(token_ids)}))["content"]
+        return text
+
+    def vocabulary(self) -> Any:
+        return self._vocabulary
+
+    def template(self) -> ChatTemplate | None:
+        return self._template
+
+    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+        body = msgspec.json.encode(completion(job, self._bos))
+        try:
+            async with self._reached().request("POST", "/completion", body) as response:
+                if response.status != 200:
+                    raise refused(response.status, await response.body())
+                events = Events()
+                while chunk := await response.read():
+                    for event in events.feed(chunk):
+                        piece = piece_of(event, job.logprobs)
+                        if piece.finish_reason is not None:
+                            # The connection can be used again once its response has been read to the end.
+                            await response.body()
+                            yield piece
+                            return
+                        yield piece
+        except WireError as error:
+            raise EngineError(f"llama.cpp broke off: {error}") from None
+        raise EngineError("llama.cpp broke off in the middle of the output")
+
+    def _reached(self) -> Client:
+        if self._client is None:
+            raise EngineError("the engine is not started", status=503)
+        return self._client
+
+    async def _tokens(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
+        body = {"content": text, "add_special": add_special, "parse_special": parse_special}
+        ids: list[int] = (await self._json("POST", "/tokenize", body))["tokens"]
+        return ids
+
+    async def _json(self, method: str, path: str, body: Any = None) -> Any:
+        data = None if body is None else msgspec.json.encode(body)
+        try:
+            async with self._reached().request(method, path, data) as response:
+                answer = await response.body()
+                if response.status != 200:
+                    raise refused(response.status, answer)
+                return msgspec.json.decode(_utf8(answer))
+        except WireError as error:
+            raise EngineError(f"llama.cpp does not answer: {error}") from None
+
+
+def completion(job: Job, bos: str = "") -> dict[str, Any]:
+    """A job as the body of ``/completion``. ``bos``: what llama.cpp puts before a prompt by itself."""
+    prompt = job.prompt
+    if isinstance(prompt, str) and bos:
+        prompt = prompt.removeprefix(bos)
+    return {
+        "prompt": prompt,
+        "n_predict": -1 if job.max_tokens is None else job.max_tokens,
+        "stream": True,
+        "return_tokens": True,
+        "cache_prompt": True,
+        **sampling_fields(job.sampling),
+        **({} if job.logprobs is None else {"n_probs": max(1, job.logprobs)}),
+        **({} if job.grammar is None else grammar_fields(job.grammar)),
+    }
+
+
+def sampling_fields(sampling: Sampling) -> dict[str, Any]:
+    """The sampling of a request in llama.cpp's words."""
+    fields = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        "min_p": sampling.min_p,
+        "presence_penalty": sampling.presence_penalty,
+        "frequency_penalty": sampling.frequency_penalty,
+        "repeat_penalty": sampling.repetition_penalty,
+        "seed": sampling.seed,
+    }
+    if sampling.logit_bias:
+        fields["logit_bias"] = [[int(token), bias] for token, bias in sampling.logit_bias.items()]  # type: ignore[assignment]
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def grammar_fields(grammar: Grammar) -> dict[str, Any]:
+    """A GBNF grammar in llama.cpp's words."""
+    fields: dict[str, Any] = {"grammar": grammar.text, "preserved_tokens": list(grammar.preserved_tokens)}
+    if grammar.lazy:
+        fields["grammar_lazy"] = True
+        fields["grammar_triggers"] = [
+            {"type": _TRIGGERS[t.type], "value": t.value, **({} if t.id is None else {"token": t.id})}
+            for t in grammar.triggers
+        ]
+    return fields
+
+
+# -- What llama.cpp answers ------------------------------------------------------------------------------------------
+
+
+class _Likely(msgspec.Struct, gc=False):
+    id: int
+    token: str
+    logprob: float
+    top_logprobs: list[_Likely] = []
+
+
+class _Timings(msgspec.Struct, gc=False):
+    cache_n: int = 0
+
+
+class _Error(msgspec.Struct, gc=False):
+    code: int = 500
+    message: str = ""
+    type: str = ""
+
+
+class _Answer(msgspec.Struct, gc=False):
+    content: str = ""
+    tokens: list[int] = []
+    stop: bool = False
+    stop_type: str = ""
+    tokens_predicted: int = 0
+    tokens_evaluated: int = 0
+    timings: _Timings | None = None
+    completion_probabilities: list[_Likely] | None = None
+    error: _Error | None = None
+
+
+class _Refusal(msgspec.Struct):
+    error: _Error
+
+
+_ANSWER: Final = msgspec.json.Decoder(_Answer)
+_REFUSAL: Final = msgspec.json.Decoder(_Refusal)
+
+
+def _utf8(data: bytes) -> bytes:
+    """Models write bytes that are no text, and llama.cpp passes on some of them."""
+    return data.decode("utf-8", "replace").encode()
+
+
+def _decoded(event: bytes) -> _Answer:
+    try:
+        try:
+            return _ANSWER.decode(event)
+        except msgspec.DecodeError:
+            return _ANSWER.decode(_utf8(event))
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        raise EngineError("llama.cpp sent something that is not understood") from None
+
+
+def piece_of(event: bytes, logprobs: int | None) -> Piece:
+    """An event of ``/completion``.
+
+    Raises:
+        ApiError: it says that something is wrong.
+    """
+    answer = _decoded(event)
+    if answer.error is not None:
+        raise refused(answer.error.code, event)
+    likely = None
+    if logprobs is not None and answer.completion_probabilities is not None:
+        likely = [
+            TokenLogprob(
+                one.token,
+                one.logprob,
+                [(other.token, other.logprob) for other in one.top_logprobs[:logprobs]],
+                one.id,
+            )
+            for one in answer.completion_probabilities
+        ]
+    if not answer.stop:
+        return Piece(answer.content, answer.tokens, None, likely)
+    usage = Usage(
+        prompt_tokens=answer.tokens_evaluated,
+        completion_tokens=answer.tokens_predicted,
+        cached_tokens=answer.timings.cache_n if answer.timings is not None else 0,
+    )
+    reason = "length" if answer.stop_type == "limit" else "stop"
+    return Piece(answer.content, answer.tokens, reason, likely, usage)
+
+
+def _problem(body: bytes) -> str:
+    try:
+        return _REFUSAL.decode(_utf8(body)).error.message
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return body[:200].decode("utf-8", "replace")
+
+
+def refused(status: int, body: bytes) -> ApiError:
+    """What llama.cpp says against a request."""
+    message = _problem(body)
+    if 400 <= status < 500 and status != 404:
+        too_long = "context" in message and "exceed" in message
+        code = "context_length_exceeded" if too_long else "invalid_request"
+        return ApiError(400, f"llama.cpp: {message}", param="messages" if too_long else None, code=code)
+    return EngineError(f"llama.cpp: {message}", status=503 if status == 503 else 502)
+
+
+# -- What the file says ----------------------------------------------------------------------------------------------
+
+
+class _Vocabulary:
+    """The tokens of a GGUF file."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._vocab = {token: i for i, token in enumerate(tokens)}
+
+    def get_vocab(self) -> dict[str, int]:
+        return self._vocab
+
+
+def _look_into(path: Path) -> tuple[_Vocabulary | None, ChatTemplate | None]:
+    """Vocabulary and template. Without the package ``gguf`` markers are found by text alone."""
+    try:
+        template = ChatTemplate.load(path)
+    except TemplateError:
+        template = None
+    try:
+        from gguf import GGUFReader
+
+        tokens = GGUFReader(path, "r").fields.get("tokenizer.ggml.tokens")
+    except Exception:
+        # Whatever is wrong with the file, llama.cpp says so.
+        return None, template
+    return (None if tokens is None else _Vocabulary(tokens.contents())), template
+
+
+def _set(params: Any, name: str, value: Any) -> None:
+    """Sets a parameter; ``name`` may have dots.
+
+    Raises:
+        EngineError: there is none of that name, or the value has another type.
+    """
+    *outer, last = name.split(".")
+    at = params
+    for part in outer:
+        at = getattr(at, part, None)
+    if at is None or not hasattr(at, last):
+        near = difflib.get_close_matches(last, [n for n in dir(at or params) if not n.startswith("_")], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise EngineError(f"llamacpp.extra: xllamacpp has no parameter {name!r}{hint}", status=500, code="bad_setting")
+    try:
+        setattr(at, last, value)
+    except (TypeError, ValueError) as error:
+        problem = f"llamacpp.extra: {name}={value!r} cannot be: {error}"
+        raise EngineError(problem, status=500, code="bad_setting") from None

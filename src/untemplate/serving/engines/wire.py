@@ -1,0 +1,401 @@
+"""A small HTTP/1.1 client for streams of many small chunks.
+
+Rules of this module:
+
+* One connection carries one request at a time; one that was read to its end is used again. Whoever leaves a response
+  before its end has closed the connection, and so told the server to stop.
+* What has been received and not been read is bounded: beyond that the socket is not read, and the server has to wait.
+* A chunk costs a call of httptools' parser and an append: httpx takes 6 µs more for each (docs/gateway.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+import httptools
+
+__all__ = ["Client", "Events", "Response", "WireError"]
+
+_HIGH: Final = 256 * 1024
+"""Bytes of a body that may wait to be read."""
+_HEAD: Final = 64 * 1024
+"""Bytes of a response's head, at most."""
+_IDLE: Final = 15.0
+"""Seconds after which a connection that nobody uses is not used again: shorter than servers keep them."""
+
+
+class WireError(Exception):
+    """The server cannot be reached, or broke off.
+
+    ``kind``: ``connect`` (nothing was sent), ``closed`` (the connection broke), ``timeout``, ``protocol``.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class _Connection(asyncio.Protocol):
+    """One connection. The parser's callbacks are its methods."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.last = 0.0
+        """When data came last, or the request was sent: the loop's clock."""
+        self.idle_since = 0.0
+        self.closed = False
+        self._loop = asyncio.get_running_loop()
+        self._waiter: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._paused = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self.parts: deque[bytes] = deque()
+        self.size = 0
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.complete = False
+        self.reusable = False
+        self.error: WireError | None = None
+        self._head = 0
+        self.has_head = False
+
+    # -- asyncio's callbacks -----------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is none by its class
+
+    def data_received(self, data: bytes) -> None:
+        self.last = self._loop.time()
+        if not self.has_head:
+            self._head += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(WireError("protocol", f"not HTTP: {error}"))
+        if not self.has_head and self._head > _HEAD:
+            self._fail(WireError("protocol", f"the head of the response is longer than {_HEAD} bytes"))
+        if self.size > _HIGH and not self._paused and self.transport is not None:
+            self._paused = True
+            self.transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> None:
+        # A body of no stated length ends with the connection.
+        framed = "content-length" in self.headers or "chunked" in self.headers.get("transfer-encoding", "")
+        if self.has_head and not self.complete and not framed:
+            self.complete = True
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.closed = True
+        if not self.complete:
+            self._fail(WireError("closed", str(error) if error else "the connection was closed"))
+        self._wake()
+
+    # -- httptools' callbacks ----------------------------------------------------------------------------------------
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+        # 1xx is followed by the response itself.
+        self.has_head = self.status >= 200
+
+    def on_body(self, data: bytes) -> None:
+        self.parts.append(data)
+        self.size += len(data)
+
+    def on_message_complete(self) -> None:
+        if self.has_head:
+            self.complete = True
+            self.reusable = self._parser.should_keep_alive()
+
+    # -- For the client ----------------------------------------------------------------------------------------------
+
+    def send(self, data: bytes, silence: float) -> None:
+        """Sends a request. ``silence``: seconds without data after which it fails; 0: any time."""
+        assert self.transport is not None
+        self._begin()
+        self.last = self._loop.time()
+        if silence:
+            self._timer = self._loop.call_later(silence, self._tick, silence)
+        self.transport.write(data)
+
+    async def head(self) -> None:
+        while not self.has_head and not self.complete:
+            if self.error is not None:
+                raise self.error
+            await self._wait()
+
+    async def read(self) -> bytes:
+        """What has come of the body; waits for something. Empty at its end."""
+        while not self.parts:
+            if self.complete:
+                return b""
+            if self.error is not None:
+                raise self.error
+            await self._wait()
+        data = self.parts.popleft() if len(self.parts) == 1 else b"".join(self.parts)
+        self.parts.clear()
+        self.size = 0
+        if self._paused and self.transport is not None:
+            self._paused = False
+            self.transport.resume_reading()
+        return data
+
+    def end(self) -> bool:
+        """The request is over. True: the connection can be used again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.complete and self.reusable and not self.parts and not self.closed and self.error is None:
+            self.idle_since = self._loop.time()
+            return True
+        self.abort()
+        return False
+
+    def abort(self) -> None:
+        self.closed = True
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _wait(self) -> asyncio.Future[None]:
+        self._waiter = self._loop.create_future()
+        return self._waiter
+
+    def _wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def _fail(self, error: WireError) -> None:
+        if self.error is None:
+            self.error = error
+        self._wake()
+
+    def _tick(self, silence: float) -> None:
+        left = self.last + silence - self._loop.time()
+        if self._paused:
+            left = silence  # it is our reader that is slow
+        if left <= 0:
+            self._fail(WireError("timeout", f"nothing came for {silence:g} s"))
+            self.abort()
+        else:
+            self._timer = self._loop.call_later(max(left, 0.001), self._tick, silence)
+
+
+class Response:
+    """A response whose head has come."""
+
+    __slots__ = ("_connection", "headers", "read", "status")
+
+    def __init__(self, connection: _Connection) -> None:
+        self._connection = connection
+        self.status = connection.status
+        self.headers = connection.headers
+        self.read = connection.read
+        """Awaited, gives what has come of the body; empty at its end. Raises `WireError`."""
+
+    async def body(self, limit: int = 16 * 1024 * 1024) -> bytes:
+        """The whole body.
+
+        Raises:
+            WireError: it broke off, or is longer than ``limit`` bytes.
+        """
+        parts: list[bytes] = []
+        size = 0
+        while data := await self.read():
+            parts.append(data)
+            size += len(data)
+            if size > limit:
+                raise WireError("protocol", f"the response is longer than {limit} bytes")
+        return b"".join(parts)
+
+
+class Client:
+    """Requests to one server.
+
+    Args:
+        url: ``http://host:port/prefix`` or ``https://…``; paths of requests are appended to it.
+        headers: sent with every request.
+        connect_timeout: seconds until a connection must be made.
+        read_timeout: seconds that the server may be silent; 0: any time.
+        max_connections: requests at a time; further ones wait.
+
+    Raises:
+        ValueError: not such a URL.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 300.0,
+        max_connections: int = 1024,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is not an http:// or https:// URL")
+        self.url = url.rstrip("/")
+        self._host = parts.hostname
+        self._tls = parts.scheme == "https"
+        self._port = parts.port or (443 if self._tls else 80)
+        self._path = parts.path.rstrip("/")
+        lines = [f"host: {parts.netloc.rpartition('@')[2]}", "accept: */*", "accept-encoding: identity"]
+        lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+        if any("\r" in line or "\n" in line for line in lines):
+            raise ValueError("a header must not contain a line break")
+        self._headers = "\r\n".join(lines)
+        self._connect_timeout = connect_timeout
+        self._read_timeout = read_timeout
+        self._idle: list[_Connection] = []
+        self._all: set[_Connection] = set()
+        self._slots = asyncio.Semaphore(max_connections)
+        self._context: ssl.SSLContext | None = None
+
+    @asynccontextmanager
+    async def request(
+        self, method: str, path: str, body: bytes | None = None, *, read_timeout: float | None = None
+    ) -> AsyncIterator[Response]:
+        """Sends a request and waits for the head of its response. To leave before the body has ended is to abort.
+
+        Args:
+            path: behind the client's URL; begins with ``/``.
+            body: JSON.
+            read_timeout: instead of the client's.
+
+        Raises:
+            WireError: it cannot be reached, or broke off.
+        """
+        head = f"{method} {self._path}{path} HTTP/1.1\r\n{self._headers}\r\n"
+        if body is not None:
+            head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        data = (head + "\r\n").encode("latin-1") + (body or b"")
+        silence = self._read_timeout if read_timeout is None else read_timeout
+        async with self._slots:
+            connection = await self._sent(data, silence)
+            try:
+                yield Response(connection)
+            finally:
+                if connection.end():
+                    self._idle.append(connection)
+                else:
+                    self._all.discard(connection)
+
+    async def _sent(self, data: bytes, silence: float) -> _Connection:
+        """A connection on which the request was sent and the head of the response has come."""
+        while True:
+            connection, fresh = await self._connection()
+            try:
+                connection.send(data, silence)
+                await connection.head()
+            except BaseException as error:
+                connection.end()
+                self._all.discard(connection)
+                # The server closed it while it was idle, and has not seen the request.
+                if isinstance(error, WireError) and error.kind == "closed" and not fresh:
+                    continue
+                raise
+            return connection
+
+    async def _connection(self) -> tuple[_Connection, bool]:
+        now = asyncio.get_running_loop().time()
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.closed and now - connection.idle_since < _IDLE:
+                return connection, False
+            connection.abort()
+            self._all.discard(connection)
+        if self._tls and self._context is None:
+            self._context = ssl.create_default_context()
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                _, connection = await loop.create_connection(
+                    _Connection, self._host, self._port, ssl=self._context if self._tls else None
+                )
+        except TimeoutError:
+            raise WireError("connect", f"no connection within {self._connect_timeout:g} s") from None
+        except OSError as error:  # ssl.SSLError is one
+            raise WireError("connect", error.strerror or str(error)) from None
+        self._all.add(connection)
+        return connection, True
+
+    async def close(self) -> None:
+        """Closes every connection, those in use too."""
+        for connection in self._all:
+            connection.abort()
+        self._all.clear()
+        self._idle.clear()
+        await asyncio.sleep(0)  # transports close in the loop's next turn
+
+
+class Events:
+    """Cuts a stream of bytes into the data of its server-sent events. Other fields and comments are passed over.
+
+    Args:
+        limit: bytes of one event, at most.
+    """
+
+    def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
+        self._limit = limit
+        self._held: list[bytes] = []
+        self._data: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The events that this completes.
+
+        Raises:
+            WireError: one is too long.
+        """
+        if b"\n" not in chunk:
+            self._hold(chunk)
+            return []
+        if self._held:
+            self._held.append(chunk)
+            chunk = b"".join(self._held)
+            self._held.clear()
+        found: list[bytes] = []
+        data = self._data
+        rows = chunk.split(b"\n")
+        rest = rows.pop()
+        for row in rows:
+            if row[:6] == b"data: ":
+                data.append(row[6:])
+            elif row[:5] == b"data:":
+                data.append(row[5:])
+            elif data and row in (b"", b"\r"):
+                found.append(self._event())
+        self._size = sum(map(len, data))
+        if rest:
+            self._hold(rest)
+        return found
+
+    def end(self) -> list[bytes]:
+        """What came of an event that was not ended: some servers forget the last empty line."""
+        found = self.feed(b"\n\n") if self._held or self._data else []
+        return [event for event in found if event]
+
+    def _event(self) -> bytes:
+        data = self._data
+        event = data[0] if len(data) == 1 else b"\n".join([row.removesuffix(b"\r") for row in data])
+        data.clear()
+        return event.removesuffix(b"\r")
+
+    def _hold(self, rest: bytes) -> None:
+        self._held.append(rest)
+        self._size += len(rest)
+        if self._size > self._limit:
+            raise WireError("protocol", f"an event is longer than {self._limit} bytes")

@@ -1,0 +1,228 @@
+"""A model as it lies on disk: which files it has, and what they say about it.
+
+Rules of this module:
+
+* Only disk is looked at: what is on the hub is `hub`'s. Metadata is read when it is asked for.
+* What cannot be used is a `CheckpointError` that says what would help.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from ...gguf_file import Gguf, GgufError, read_gguf
+
+__all__ = ["Checkpoint", "CheckpointError", "ggufs", "open_checkpoint", "quantization_of", "read_json", "size_text"]
+
+_PART: Final = re.compile(r"-(\d{5})-of-(\d{5})(?=\.gguf$)", re.IGNORECASE)
+_QUANTIZATION: Final = re.compile(
+    r"(?:^|[-._/])((?:UD-)?I?Q\d+[A-Z0-9_]*|TQ\d_\d|BF16|F16|F32|FP16|FP8|MXFP4\w*)(?=[-.]|$)", re.IGNORECASE
+)
+
+
+class CheckpointError(ValueError):
+    """No model that can be loaded; the message says what would help."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """One model on disk."""
+
+    name: str
+    """What to call it: the hub id with its quantization, the folder's name, or the file's without ``.gguf``."""
+    path: Path
+    """The GGUF file (the first part of it), or the folder."""
+    kind: str
+    """``gguf`` or ``safetensors`` (PyTorch's older files count as such)."""
+    files: tuple[Path, ...]
+    """The weights."""
+    repo: str = ""
+    """The hub id; ``""``: it is not from there."""
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent if self.kind == "gguf" else self.path
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of weights."""
+        return sum(path.stat().st_size for path in self.files)
+
+    @cached_property
+    def gguf(self) -> Gguf | None:
+        """What a GGUF file says.
+
+        Raises:
+            CheckpointError: it is broken.
+        """
+        if self.kind != "gguf":
+            return None
+        try:
+            return read_gguf(self.path)
+        except (GgufError, OSError) as error:
+            raise CheckpointError(str(error)) from None
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """``config.json``; empty where there is none that can be read."""
+        return read_json(self.path / "config.json") if self.kind != "gguf" else {}
+
+    @property
+    def text_config(self) -> dict[str, Any]:
+        """The part of the configuration that is the language model's."""
+        found = self.config.get("text_config")
+        return found if isinstance(found, dict) else self.config
+
+    @cached_property
+    def family(self) -> str:
+        """The model type of ``config.json``, or GGUF's architecture; ``""``: unknown."""
+        if self.gguf is not None:
+            return self.gguf.architecture
+        kind = self.config.get("model_type")
+        return kind if isinstance(kind, str) else ""
+
+    @property
+    def quantization(self) -> str:
+        """As the file's name has it (``Q4_K_M``), or the configuration (``fp8``, ``bfloat16``); ``""``: unknown."""
+        if self.kind == "gguf":
+            return quantization_of(self.path.name)
+        quantized = self.config.get("quantization_config")
+        if isinstance(quantized, dict) and isinstance(quantized.get("quant_method"), str):
+            return str(quantized["quant_method"])
+        for key in ("dtype", "torch_dtype"):
+            if isinstance(self.text_config.get(key), str):
+                return str(self.text_config[key])
+        return ""
+
+    @cached_property
+    def context_length(self) -> int | None:
+        """Tokens that it was trained for."""
+        if self.gguf is not None:
+            found = self.gguf.of_architecture("context_length")
+        else:
+            found = self.text_config.get("max_position_embeddings")
+        return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+
+    @cached_property
+    def parameters(self) -> int | None:
+        """How many weights it has; ``None``: that is not known without reading them."""
+        if self.gguf is None:
+            return None
+        try:
+            return sum(t.elements for path in self.files for t in read_gguf(path).tensors)
+        except (GgufError, OSError) as error:
+            raise CheckpointError(str(error)) from None
+
+    def details(self) -> dict[str, Any]:
+        """What ``show`` and Ollama's ``/api/show`` tell."""
+        return {
+            "family": self.family,
+            "format": self.kind,
+            "quantization": self.quantization,
+            "parameters": self.parameters,
+            "context_length": self.context_length,
+            "size": self.size,
+            "path": str(self.path),
+            "repo": self.repo,
+        }
+
+
+def open_checkpoint(path: str | os.PathLike[str], *, repo: str = "", name: str = "") -> Checkpoint:
+    """The model of a GGUF file or a folder.
+
+    Args:
+        repo: the hub id that it came from.
+        name: what to call it, if not after its file or folder.
+
+    Raises:
+        CheckpointError: there is none, or several.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            return _folder(path, repo, name)
+        if path.is_file():
+            return _file(path, repo, name)
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror or error}") from None
+    raise CheckpointError(f"{path}: no such file or folder")
+
+
+def _file(path: Path, repo: str, name: str) -> Checkpoint:
+    with path.open("rb") as file:
+        magic = file.read(4)
+    if magic != b"GGUF":
+        hint = "give the folder that it is in" if path.suffix in (".safetensors", ".bin") else "not a GGUF file"
+        raise CheckpointError(f"{path}: {hint}")
+    files: tuple[Path, ...] = (path,)
+    part = _PART.search(path.name)
+    if part is not None:
+        count = int(part[2])
+        files = tuple(
+            path.with_name(_PART.sub(f"-{number:05}-of-{count:05}", path.name)) for number in range(1, count + 1)
+        )
+        missing = [file.name for file in files if not file.is_file()]
+        if missing:
+            raise CheckpointError(f"{path}: parts are missing: {', '.join(missing)}")
+    stem = _PART.sub("", path.name)
+    stem = stem[: -len(".gguf")] if stem.lower().endswith(".gguf") else stem
+    return Checkpoint(name=name or stem, path=files[0], kind="gguf", files=files, repo=repo)
+
+
+def _folder(path: Path, repo: str, name: str) -> Checkpoint:
+    for pattern in ("*.safetensors", "pytorch_model*.bin", "consolidated*.pth"):
+        weights = tuple(sorted(path.glob(pattern)))
+        if weights:
+            called = name or repo or path.resolve().name
+            return Checkpoint(name=called, path=path, kind="safetensors", files=weights, repo=repo)
+    found = ggufs([str(file.relative_to(path)) for file in path.rglob("*.gguf")])
+    if len(found) == 1:
+        return _file(path / next(iter(found)), repo, name)
+    if found:
+        raise CheckpointError(f"{path}: several models; name one of them: {', '.join(found)}")
+    raise CheckpointError(f"{path}: no weights in it (*.safetensors, *.gguf)")
+
+
+def ggufs(names: list[str]) -> dict[str, list[str]]:
+    """Of these file names, the GGUF models: first part → all its parts. Projectors of images, importance matrices and
+    draft heads are no models."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(names):
+        base = name.rpartition("/")[2].lower()
+        if not base.endswith(".gguf") or base.startswith(("mmproj", "imatrix")) or ".imatrix" in base:
+            continue
+        part = _PART.search(name)
+        first = _PART.sub(f"-00001-of-{part[2]}", name) if part else name
+        found.setdefault(first, []).append(name)
+    return found
+
+
+def quantization_of(name: str) -> str:
+    """The quantization in a file's name (``Q4_K_M``), in capitals; ``""``: there is none."""
+    name = _PART.sub("", name)
+    found = _QUANTIZATION.findall(name)
+    return str(found[-1]).upper() if found else ""
+
+
+def size_text(size: float) -> str:
+    """Bytes for people: ``4.7 GB``."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1000
+    raise AssertionError
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object of a JSON file; empty where there is none that can be read."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

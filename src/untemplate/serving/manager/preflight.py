@@ -1,0 +1,312 @@
+"""Looks at a model before it is loaded: is everything there, does the engine know it, does it fit.
+
+Rules of this module:
+
+* Nothing is loaded and nothing is changed. Every check says what it found, with numbers; one that fails says what to
+  do.
+* Memory is an estimate, and says so: weights as they lie on disk, and the KV cache as metadata has it. That a model may
+  not fit is a warning; that it cannot be loaded at all is an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ...templates import ChatTemplate, TemplateError
+from .checkpoint import Checkpoint, CheckpointError, size_text
+
+__all__ = ["Check", "Memory", "Preflight", "available_memory", "cache_bytes_per_token", "estimate", "preflight"]
+
+_OVERHEAD: Final = 300_000_000
+"""Bytes that an engine needs besides: buffers of the computation, the program itself."""
+_LEAST_CONTEXT: Final = 2048
+_TOKENIZERS: Final = (
+    *("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "tiktoken.model", "qwen.tiktoken"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    """``weights`` · ``config`` · ``tokenizer`` · ``architecture`` · ``chat template`` · ``memory``."""
+    verdict: str
+    """``ok`` · ``warning`` · ``error`` · ``skipped``."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a model needs, in bytes, and what there is."""
+
+    weights: int
+    cache: int | None
+    """The KV cache for ``context`` tokens; ``None``: metadata does not say."""
+    context: int
+    available: int | None
+    """``None``: not known on this system."""
+
+    @property
+    def needed(self) -> int:
+        return self.weights + (self.cache or 0) + _OVERHEAD
+
+    @property
+    def fits(self) -> bool | None:
+        return None if self.available is None else self.needed <= self.available
+
+    @property
+    def fitting_context(self) -> int | None:
+        """The longest context that fits, a power of two; ``None``: none does, or nothing is known."""
+        if self.available is None or not self.cache or not self.context:
+            return None
+        left = (self.available - self.weights - _OVERHEAD) * self.context // self.cache
+        return 1 << (left.bit_length() - 1) if left >= _LEAST_CONTEXT else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "weights": self.weights,
+            "cache": self.cache,
+            "context": self.context,
+            "needed": self.needed,
+            "available": self.available,
+            "fits": self.fits,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """What was found."""
+
+    model: str
+    checks: tuple[Check, ...]
+    memory: Memory | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The worst of all: ``error``, ``warning`` or ``ok``."""
+        found = {check.verdict for check in self.checks}
+        return next((v for v in ("error", "warning") if v in found), "ok")
+
+    def problems(self, *, strict: bool = False) -> tuple[str, ...]:
+        """What keeps it from being loaded; ``strict``: warnings, too."""
+        bad = ("error", "warning") if strict else ("error",)
+        return tuple(f"{check.name}: {check.detail}" for check in self.checks if check.verdict in bad)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "model": self.model,
+            "verdict": self.verdict,
+            "checks": [{"name": c.name, "verdict": c.verdict, "detail": c.detail} for c in self.checks],
+            "memory": None if self.memory is None else self.memory.to_dict(),
+        }
+
+
+def preflight(
+    checkpoint: Checkpoint,
+    *,
+    engine: str = "",
+    context: int = 0,
+    template: ChatTemplate | None = None,
+    available: int | None = None,
+) -> Preflight:
+    """Looks at a model.
+
+    Args:
+        engine: that is to run it: ``llamacpp``, ``vllm``; ``""``: the one that can.
+        context: tokens of context that are wanted; 0: what it was trained for.
+        template: the operator's; ``None``: its own is looked for.
+        available: bytes of memory; ``None``: as the system says.
+    """
+    engine = engine or ("llamacpp" if checkpoint.kind == "gguf" else "vllm")
+    try:
+        memory = estimate(checkpoint, context=context, available=available)
+        checks = [_weights(checkpoint), *_files(checkpoint), _architecture(checkpoint, engine)]
+        checks += [_template(checkpoint, template), _memory(memory, engine)]
+    except CheckpointError as error:
+        return Preflight(checkpoint.name, (Check("weights", "error", str(error)),))
+    return Preflight(checkpoint.name, tuple(checks), memory)
+
+
+def _weights(checkpoint: Checkpoint) -> Check:
+    missing = [path.name for path in checkpoint.files if not path.is_file()]
+    if missing:
+        return Check("weights", "error", f"missing: {', '.join(missing)}; `untemplate pull` fetches them")
+    empty = [path.name for path in checkpoint.files if not path.stat().st_size]
+    if empty:
+        return Check("weights", "error", f"empty: {', '.join(empty)}; `untemplate pull` fetches them anew")
+    count = len(checkpoint.files)
+    files = f"{count} file{'s' if count != 1 else ''}"
+    quantization = f", {checkpoint.quantization}" if checkpoint.quantization else ""
+    parameters = checkpoint.parameters
+    counted = f", {parameters / 1e9:.2f} billion parameters" if parameters else ""
+    return Check("weights", "ok", f"{files}, {size_text(checkpoint.size)}{quantization}{counted}")
+
+
+def _files(checkpoint: Checkpoint) -> Iterator[Check]:
+    if checkpoint.gguf is not None:
+        count = checkpoint.gguf.count("tokenizer.ggml.tokens")
+        if count:
+            yield Check("tokenizer", "ok", f"in the file, {count} tokens")
+        else:
+            yield Check("tokenizer", "error", "the GGUF file has no vocabulary; it is no language model")
+        return
+    if checkpoint.config:
+        yield Check("config", "ok", "config.json")
+    else:
+        yield Check("config", "error", f"{checkpoint.path} has no config.json that can be read")
+    found = next((name for name in _TOKENIZERS if (checkpoint.path / name).is_file()), None)
+    if found:
+        yield Check("tokenizer", "ok", found)
+    else:
+        problem = "none in the folder; that of its base model is looked for"
+        yield Check("tokenizer", "warning", problem)
+
+
+def _architecture(checkpoint: Checkpoint, engine: str) -> Check:
+    if engine == "llamacpp":
+        if checkpoint.gguf is None:
+            problem = "llama.cpp needs a GGUF file, and this is none; --engine vllm runs it"
+            return Check("architecture", "error", problem)
+        return _known(checkpoint.family, "general.architecture", _llamacpp_architectures(), "llama.cpp", "gguf")
+    wanted = checkpoint.config.get("architectures")
+    name = str(wanted[0]) if isinstance(wanted, list) and wanted else checkpoint.family
+    return _known(name, "architectures", _vllm_architectures(), "vLLM", "vllm")
+
+
+def _known(name: str, key: str, known: Sequence[str] | None, engine: str, package: str) -> Check:
+    if not name:
+        return Check("architecture", "error", f"the model does not say what it is ({key} is missing)")
+    if known is None:
+        return Check("architecture", "skipped", f"{name}; whether {engine} knows it needs the package {package}")
+    if name not in known:
+        problem = f"{name} is none that this version of the package {package} lists; a newer {engine} may know it"
+        return Check("architecture", "warning", problem)
+    return Check("architecture", "ok", f"{name}, known to {engine}")
+
+
+def _llamacpp_architectures() -> Sequence[str] | None:
+    try:
+        from gguf import MODEL_ARCH_NAMES
+    except ImportError:
+        return None
+    return [str(name) for name in MODEL_ARCH_NAMES.values()]
+
+
+def _vllm_architectures() -> Sequence[str] | None:
+    try:
+        from vllm import ModelRegistry  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        return None
+    return list(ModelRegistry.get_supported_archs())
+
+
+def _template(checkpoint: Checkpoint, template: ChatTemplate | None) -> Check:
+    try:
+        found = template or ChatTemplate.load(checkpoint.path)
+        found.compile()
+    except TemplateError as error:
+        hint = "--chat-template gives it one; without, only raw prompts can be answered"
+        return Check("chat template", "warning", f"{error}; {hint}")
+    whose = "the model's own" if template is None else str(found.name)
+    return Check("chat template", "ok", f"{whose}, {len(found.source)} characters")
+
+
+# -- Memory -------------------------------------------------------------------------------------------------------
+
+
+def _memory(memory: Memory, engine: str) -> Check:
+    cache = f"KV cache {size_text(memory.cache)} for {memory.context} tokens" if memory.cache else "KV cache unknown"
+    needs = f"about {size_text(memory.needed)} (weights {size_text(memory.weights)}, {cache})"
+    if memory.available is None:
+        return Check("memory", "skipped", f"{needs}; how much is free is not known here")
+    there = f"{size_text(memory.available)} free"
+    if memory.fits:
+        return Check("memory", "ok", f"{needs}, {there}")
+    if engine == "vllm":
+        return Check("memory", "warning", f"{needs}, {there}: this is the GPU's to say, and vLLM will")
+    fitting = memory.fitting_context
+    hint = f"--llamacpp-n-ctx {fitting} fits" if fitting else "a smaller quantization may fit"
+    return Check("memory", "warning", f"{needs}, {there}: too large; {hint}")
+
+
+def estimate(checkpoint: Checkpoint, *, context: int = 0, available: int | None = None) -> Memory:
+    """What a model will need.
+
+    Raises:
+        CheckpointError: a GGUF file that is broken.
+    """
+    tokens = context or checkpoint.context_length or 0
+    per_token = cache_bytes_per_token(checkpoint)
+    weights = sum(path.stat().st_size for path in checkpoint.files if path.is_file())
+    there = available_memory() if available is None else available
+    return Memory(weights, None if per_token is None else per_token * tokens, tokens, there)
+
+
+def cache_bytes_per_token(checkpoint: Checkpoint) -> int | None:
+    """Bytes of the KV cache for one token, at 16 bits a number; ``None``: metadata does not say. Layers with a window
+    of their own are counted whole, so it is an upper bound."""
+    if checkpoint.gguf is not None:
+        get: Callable[..., Any] = checkpoint.gguf.of_architecture
+        layers, width, heads = get("block_count"), get("embedding_length"), get("attention.head_count")
+        kv_heads = get("attention.head_count_kv", heads)
+        latent, rope = get("attention.kv_lora_rank"), get("rope.dimension_count")
+        key, value = get("attention.key_length"), get("attention.value_length")
+    else:
+        get = checkpoint.text_config.get
+        layers, width, heads = get("num_hidden_layers"), get("hidden_size"), get("num_attention_heads")
+        kv_heads = get("num_key_value_heads", heads)
+        latent, rope = get("kv_lora_rank"), get("qk_rope_head_dim")
+        key = value = get("head_dim")
+    if not _count(layers):
+        return None
+    if _count(latent):  # DeepSeek's latent attention: one vector for all heads
+        return int(layers * (latent + (rope if _count(rope) else 0)) * 2)
+    if isinstance(heads, list):
+        heads = max(heads, default=0)
+    if not (_count(width) and _count(heads)):
+        return None
+    key, value = key if _count(key) else width // heads, value if _count(value) else width // heads
+    each = kv_heads if isinstance(kv_heads, list) else [kv_heads if _count(kv_heads) else heads] * layers
+    if not all(isinstance(n, int) for n in each):
+        return None
+    return int(sum(each) * (key + value) * 2)
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def available_memory() -> int | None:
+    """Bytes that a new process can have, a container's limit considered; ``None``: not known on this system."""
+    found = [value for value in (_from_meminfo(), _from_cgroup()) if value is not None]
+    if found:
+        return min(found)
+    try:  # all that macOS tells without help: how much there is
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _from_meminfo() -> int | None:
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _from_cgroup() -> int | None:
+    limit, used = ("".join(_lines(f"/sys/fs/cgroup/memory.{name}")) for name in ("max", "current"))
+    return max(int(limit) - int(used), 0) if limit.isdecimal() and used.isdecimal() else None
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text("ascii").split("\n")
+    except (OSError, ValueError):
+        return []

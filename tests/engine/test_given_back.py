@@ -1,0 +1,63 @@
+"""Calls that become text again, by a policy or because too much is held: whole, and the same under every cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from untemplate import Policy
+from untemplate.testing import check
+
+TOOLS = [{"type": "function", "function": {"name": "f"}}]
+AS_CONTENT = Policy(malformed_arguments="content", unknown_tools="content")
+OPEN, CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+KEPT = "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+OTHER = "<|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}<|tool_call_end|>"
+
+
+@pytest.mark.parametrize(
+    ("raw", "content", "calls"),
+    [
+        (f"Hi{OPEN}{OTHER}{CLOSE}bye", f"Hi{OPEN}{OTHER}{CLOSE}bye", 0),
+        (f"Hi\n{OPEN}\n{OTHER}\n{CLOSE}\nbye", f"Hi\n{OPEN}\n{OTHER}\n{CLOSE}\nbye", 0),
+        (f"Hi{OPEN}{OTHER}{KEPT}{CLOSE}bye", f"Hi{OPEN}{OTHER}{CLOSE}bye", 1),
+        (f"Hi{OPEN}{KEPT}{OTHER}{CLOSE}bye", f"Hi{OTHER}bye", 1),
+        (f"Hi{OPEN}{OTHER}{CLOSE}{OPEN}{KEPT}{CLOSE}bye", f"Hi{OPEN}{OTHER}{CLOSE}bye", 1),
+        (f"Hi{OPEN}{OTHER}", f"Hi{OPEN}{OTHER}", 0),
+    ],
+)
+def test_a_section_whose_opener_is_text_closes_as_text(raw: str, content: str, calls: int) -> None:
+    expected = {"content": content, "tool_calls": [("f", "{}")] * calls}
+    check("kimi_k2", raw, expected, tools=TOOLS, policy=AS_CONTENT, exhaustive=True, roundtrip=False)
+
+
+@pytest.mark.parametrize(
+    ("calls", "content", "kept"),
+    [
+        ("[g(b=2)]", "<|tool_call_start|>[g(b=2)]<|tool_call_end|>", 0),
+        ("[f(), g(b=2)]", ", g(b=2)", 1),
+        ("[g(b=2), f()]", "<|tool_call_start|>[g(b=2)]<|tool_call_end|>", 1),
+    ],
+)
+def test_a_list_whose_opener_is_text_closes_as_text(calls: str, content: str, kept: int) -> None:
+    raw = f"Hi<|tool_call_start|>{calls}<|tool_call_end|>bye"
+    expected = {"content": f"Hi{content}bye", "tool_calls": [("f", "{}")] * kept}
+    check("lfm2", raw, expected, tools=TOOLS, policy=AS_CONTENT, exhaustive=True, roundtrip=False)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 20, 33, 40])
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("hermes", 'A call: <tool_call>{"arguments": {"x": "12345678"}, "name": "f"}</tool_call> and on.'),
+        ("hermes", 'Hm <tool_call> {"na <tool_call>\n{"name": "f", "arguments": {}}\n</tool_call> <tool_call> x'),
+        ("qwen3_coder", "Hm <tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"),
+        ("pythonic", "[f(a='x', b=[1, 2, 3]), f(a='a longer one')]"),
+        ("kimi_k2", f"Hi{OPEN}{KEPT} {KEPT}{CLOSE}"),
+        ("gpt-oss", "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>"),
+        ("llama3_json", '{"name": "f", "parameters": {"a": 1}}'),
+    ],
+)
+def test_what_is_too_much_to_hold_does_not_depend_on_the_cut(name: str, raw: str, most: int) -> None:
+    check(name, raw, policy=Policy(max_held=most), exhaustive=True, roundtrip=False)
+    if name == "hermes":
+        check(name, f"<think>Hm {raw}</think>", reasoning="qwen3", policy=Policy(max_held=most), roundtrip=False)

@@ -1,0 +1,152 @@
+"""Python-style arguments that are nearly right: what is read of them, what is dropped and reported, under every law."""
+
+from __future__ import annotations
+
+import pytest
+
+from untemplate.testing import check
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "f",
+            "parameters": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}},
+        },
+    }
+]
+DROPPED = "text_between_arguments"
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments", "diagnostics"),
+    [
+        ("a b='x'", '{"a b": "x"}', []),
+        ("x-y='x', ключ=1", '{"x-y": "x", "ключ": 1}', []),
+        ("a\u00a0b='x'", '{"a\u00a0b": "x"}', []),
+        ("'a b'=1", '{"a b": 1}', []),
+        ("'it\\'s': 1", '{"it\'s": 1}', []),
+        ("'Paris', 3", '{"0": "Paris", "1": 3}', []),
+        ("'a, b=1'", '{"0": "a, b=1"}', []),
+        ("New York", '{"0": "New York"}', []),
+        ("not x, y == 1", '{"0": "not x", "1": "y == 1"}', []),
+        ("date(2024, 1)", '{"0": "date(2024, 1)"}', []),
+        ("[1, 2], {'k': 3}", '{"0": [1, 2], "1": {"k": 3}}', []),
+        ("a=, b=2", '{"a": null, "b": 2}', ["argument_without_value"]),
+        ("a={1, 'x}'}, b=2", '{"a": {}, "b": 2}', [DROPPED, DROPPED]),
+        ("a={{'k': 1}, b=2", '{"a": {"k": 1}, "b": 2}', [DROPPED]),
+        ("a={k l: 1, m: 2}", '{"a": {"k l": 1, "m": 2}}', []),
+        ("a=[1, b=2", '{"a": [1, "b=2"]}', ["broken_arguments"]),
+        ("a=1}, b=2", '{"a": 1, "b": 2}', [DROPPED]),
+        ("a=1 ; drop, b=2", '{"a": "1 ; drop", "b": 2}', []),
+        ("a='1'; drop, b=2", '{"a": "1", "b": 2}', [DROPPED]),
+    ],
+)
+def test_python(written: str, arguments: str, diagnostics: list[str]) -> None:
+    check(
+        "lfm2",
+        f"<|tool_call_start|>[f({written})]<|tool_call_end|>",
+        {"tool_calls": [("f", arguments)], "diagnostics": diagnostics},
+        exhaustive=True,
+        roundtrip=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments", "diagnostics"),
+    [
+        ("f((()]", '{"0": [[]]}', ["broken_arguments"]),
+        ("f(a=[1, {'k': 2]", '{"a": [1, {"k": 2}]}', ["broken_arguments"]),
+        ("f(a=]", '{"a": null}', ["argument_without_value"]),
+        ("f(]", "{}", ["broken_arguments"]),
+        ("f(a=[1, 2", '{"a": [1, 2]}', ["broken_arguments"]),
+        ("f(a=1", '{"a": 1}', ["broken_arguments"]),
+        ("f(a=g(it's 1)", '{"a": "g(it\'s 1)"}', ["broken_arguments"]),
+    ],
+)
+def test_a_closed_call_closes_its_arguments(written: str, arguments: str, diagnostics: list[str]) -> None:
+    parsed = check("lfm2", f"<|tool_call_start|>[{written}<|tool_call_end|>", exhaustive=True, roundtrip=False)
+    assert [(c.function.arguments, c.status) for c in parsed.tool_calls] == [(arguments, "ok")]
+    assert {d.code for d in parsed.diagnostics} >= set(diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments", "diagnostics"),
+    [
+        ("{", "{}", [DROPPED]),
+        ("{a:1}", '{"a": 1}', [DROPPED, "stray_text"]),
+        ("with space:1,b:2", '{"with space": 1, "b": 2}', []),
+        ("a,b:2", '{"b": 2}', [DROPPED]),
+        ('"a}",b:2', '{"b": 2}', [DROPPED]),
+        ('<|"|>a}<|"|>,b:2', '{"b": 2}', [DROPPED]),
+        ("a:,b:2", '{"a": null, "b": 2}', ["argument_without_value"]),
+        ("a:[1", '{"a": [1]}', ["broken_arguments"]),
+    ],
+)
+def test_braces_hold_keys(written: str, arguments: str, diagnostics: list[str]) -> None:
+    check(
+        "gemma4",
+        f"<|tool_call>call:f{{{written}}}<tool_call|>",
+        {"tool_calls": [("f", arguments)], "diagnostics": diagnostics},
+        exhaustive=True,
+        roundtrip=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "arguments"),
+    [
+        ("lfm2", "<|tool_call_start|>[f(a b", '{"0": "a b'),
+        ("lfm2", "<|tool_call_start|>[f(ab", '{"ab'),
+        ("lfm2", "<|tool_call_start|>[f('ab", '{"0": "ab'),
+        ("lfm2", "<|tool_call_start|>[f('ab'", '{"0": "ab"'),
+        ("lfm2", "<|tool_call_start|>[f(x=1, 'ab'", '{"x": 1, "1": "ab"'),
+        ("lfm2", "<|tool_call_start|>[f(x={'a b", '{"x": {"a b'),
+        ("functiongemma", "<start_function_call>call:f{<escape>a b", '{"a b'),
+        ("functiongemma", "<start_function_call>call:f{a b", '{"a b'),
+        ("functiongemma", "<start_function_call>call:f{x:1,<escape>a b<escape>", '{"x": 1, "a b"'),
+    ],
+)
+def test_a_cut_key_is_as_far_as_it_has_come(name: str, written: str, arguments: str) -> None:
+    parsed = check(name, written, finish_reason="length", exhaustive=True, roundtrip=False)
+    assert [(c.function.arguments, c.status) for c in parsed.tool_calls] == [(arguments, "incomplete")]
+
+
+def test_what_stands_before_the_first_key_is_the_schemas_first_parameter() -> None:
+    check(
+        "lfm2",
+        "<|tool_call_start|>[f('x', 2)]",
+        {"tool_calls": [("f", {"a": "x", "b": 2})]},
+        tools=TOOLS,
+        roundtrip=False,
+    )
+
+
+@pytest.mark.parametrize("size", [1000, 1023, 1024, 1025, 5000])
+def test_long_keys(size: int) -> None:
+    """The same under every cut: a key of up to 1024 characters, or none."""
+    for key in ("k" * size, "k " * (size // 2) + "k", f"'{'k' * size}'"):
+        check("lfm2", f"<|tool_call_start|>[f({key}=1, b=2)]<|tool_call_end|>", cuts=40, roundtrip=False)
+        check("gemma4", f"<|tool_call>call:f{{{key}:1,b:2}}<tool_call|>", cuts=40, roundtrip=False)
+
+
+def test_a_marker_that_is_only_spelled_ends_no_arguments() -> None:
+    from untemplate import OutputParser
+    from untemplate.formats import named
+    from untemplate.testing import PieceTokenizer
+
+    fmt = named("lfm2")
+    tokenizer, spelling = PieceTokenizer(fmt.special_tokens), PieceTokenizer(fmt.special_tokens, spell=True)
+    spelling._ids = tokenizer._ids  # one vocabulary
+    parts = [
+        (tokenizer, "<|tool_call_start|>"),
+        (spelling, "[f(a=say <|tool_call_end|> now, b=2)]"),
+        (tokenizer, "<|tool_call_end|>"),
+    ]
+    stream = OutputParser.from_format(fmt, tokenizer=tokenizer).stream(collect=True)
+    for by, text in parts:
+        for piece, token in zip(by.pieces(text), by.encode(text), strict=True):
+            stream.feed(piece, [token])
+    stream.finish()
+    (call,) = stream.result().tool_calls
+    assert (call.function.arguments, call.status) == ('{"a": "say <|tool_call_end|> now", "b": 2}', "ok")

@@ -1,0 +1,73 @@
+"""Every law on any output whatever, for every Format of the catalogue: noise, and calls that are nearly right.
+
+`make test` holds a sample of fixed outputs against the laws, `make laws` a large number of new ones.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from untemplate.format import Format
+from untemplate.testing import check
+
+from .strategies import FORMATS, TOOLS, noise, sketches
+
+EVERY = pytest.mark.parametrize("fmt", FORMATS.values(), ids=list(FORMATS))
+SAMPLE = 5
+CUTS = 40
+
+
+@EVERY
+def test_noise(fmt: Format) -> None:
+    @settings(max_examples=SAMPLE)
+    @given(noise(fmt))
+    def holds(raw: str) -> None:
+        check(fmt, raw, cuts=CUTS, roundtrip=False)
+
+    holds()
+
+
+@EVERY
+def test_noise_with_tools(fmt: Format) -> None:
+    @settings(max_examples=SAMPLE)
+    @given(noise(fmt))
+    def holds(raw: str) -> None:
+        check(fmt, raw, tools=TOOLS, cuts=CUTS, roundtrip=False)
+
+    holds()
+
+
+@EVERY
+def test_nearly_right(fmt: Format) -> None:
+    @settings(max_examples=SAMPLE)
+    @given(sketches(fmt))
+    def holds(raw: str) -> None:
+        check(fmt, raw, cuts=CUTS)
+
+    holds()
+
+
+@EVERY
+def test_nearly_right_with_tools(fmt: Format) -> None:
+    @settings(max_examples=SAMPLE)
+    @given(sketches(fmt))
+    def holds(raw: str) -> None:
+        check(fmt, raw, tools=TOOLS, cuts=CUTS)
+
+    holds()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("tools", [None, TOOLS], ids=["unknown-tools", "tools"])
+@pytest.mark.parametrize("outputs", [noise, sketches])
+@EVERY
+def test_many_outputs(fmt: Format, outputs: object, tools: list[object] | None) -> None:
+    assert callable(outputs)
+
+    @settings(settings.get_profile("exhaustive"))
+    @given(outputs(fmt))
+    def holds(raw: str) -> None:
+        check(fmt, raw, tools=tools)
+
+    holds()

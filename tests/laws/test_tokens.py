@@ -1,0 +1,101 @@
+"""Token ids (DESIGN section 5): they authorise markers and never place them wrongly; what was only spelled is text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from untemplate import OutputParser, Policy
+from untemplate.format import Format
+from untemplate.testing import PieceTokenizer, check
+
+from .strategies import FORMATS, sketches
+
+SPECIAL = {name: fmt for name, fmt in FORMATS.items() if fmt.special_tokens}
+EVERY = pytest.mark.parametrize("fmt", SPECIAL.values(), ids=list(SPECIAL))
+
+
+def spelled(fmt: Format, raw: str, policy: Policy | None = None) -> tuple[OutputParser, list[str], list[list[int]]]:
+    """A parser, and the output in pieces with ids none of which is a special token's."""
+    tokenizer = PieceTokenizer(fmt.special_tokens, spell=True)
+    pieces, ids = tokenizer.pieces(raw), [[i] for i in tokenizer.encode(raw)]
+    return OutputParser.from_format(fmt, tokenizer=tokenizer, policy=policy), pieces, ids
+
+
+@EVERY
+def test_spelled_markers_are_text(fmt: Format) -> None:
+    """No id, no marker: an output in which every special token was spelled is read as if it had none."""
+
+    @settings(max_examples=5)
+    @given(sketches(fmt))
+    def law(raw: str) -> None:
+        parser, pieces, ids = spelled(fmt, raw)
+        stream = parser.stream(collect=True, spans=True, seed=1)
+        for text, new in zip(pieces, ids, strict=True):
+            stream.feed(text, new)
+        stream.finish()
+        for span in stream.result().spans:
+            if span.kind == "markup":
+                held = [t for t in fmt.special_tokens if t in raw[span.start : span.end]]
+                assert not held, f"{raw!r}: {held} counts as markup in {span!r}"
+
+    law()
+
+
+@EVERY
+def test_spelled_markers_are_markers_by_policy(fmt: Format) -> None:
+    @settings(max_examples=5)
+    @given(sketches(fmt))
+    def law(raw: str) -> None:
+        parser, pieces, ids = spelled(fmt, raw, Policy(spelled_markers="marker"))
+        stream = parser.stream(collect=True, seed=1)
+        for text, new in zip(pieces, ids, strict=True):
+            stream.feed(text, new)
+        stream.finish()
+        assert stream.result() == OutputParser.from_format(fmt).parse(raw, seed=1)
+
+    law()
+
+
+def test_a_quoted_marker_beside_a_real_one() -> None:
+    """With ids the model may talk about its own markers, even beside a call (FAILURE_MODES 43)."""
+    fmt = FORMATS["hermes"]
+    quoted, real = "<tool_call>{}</tool_call> is how: ", '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    tokenizer = PieceTokenizer(fmt.special_tokens)
+    spelling = PieceTokenizer(fmt.special_tokens, spell=True)
+    spelling._ids = tokenizer._ids  # one vocabulary
+    pieces = spelling.pieces(quoted) + tokenizer.pieces(real)
+    ids = spelling.encode(quoted) + tokenizer.encode(real)
+    parser = OutputParser.from_format(fmt, tokenizer=tokenizer)
+    for lag in range(21):
+        stream = parser.stream(collect=True)
+        text, said = "", 0
+        for piece, token in zip(pieces, ids, strict=True):
+            text += piece
+            end = max(len(text) - lag, said)
+            stream.feed(text[said:end], [token])
+            said = end
+        stream.feed(text[said:])
+        stream.finish()
+        result = stream.result()
+        assert (result.content, len(result.tool_calls)) == (quoted.rstrip(), 1), lag
+
+
+@pytest.mark.parametrize("fmt", [FORMATS["hermes"], FORMATS["gpt-oss"], FORMATS["deepseek_v3"]], ids=lambda f: f.name)
+def test_a_real_tokenizer(fmt: Format) -> None:
+    """Byte-level BPE by the tokenizers package, its special tokens added: text that comes in halves of characters."""
+    tokenizers = pytest.importorskip("tokenizers")
+    from untemplate.render import render
+
+    text = "Привет 😀, e\u0301! def f(x): return x < 1\n"
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=400, initial_alphabet=alphabet, special_tokens=list(fmt.special_tokens), show_progress=False
+    )
+    tokenizer.train_from_iterator([text], trainer)
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": "Привет 😀"}'}}
+    raw = render(fmt, {"content": text.strip(), "tool_calls": [call]})
+    check(fmt, raw, {"content": text.strip(), "tool_calls": [("f", {"x": "Привет 😀"})]}, tokenizer=tokenizer)
