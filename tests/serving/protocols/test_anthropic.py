@@ -297,6 +297,8 @@ def test_a_whole_request():
         "stream": True,
         "untemplate": {"raw": True},
         "mcp_servers": [],
+        "context_management": {"edits": []},
+        "mood": "glad",
     }
     assert MESSAGES.read(body) == Generation(
         model="acme-1",
@@ -338,7 +340,7 @@ def test_a_whole_request():
         continue_final_message=True,
         stream=True,
         raw=True,
-        extra={"mcp_servers": []},
+        extra={"mood": "glad"},
     )
 
 
@@ -435,6 +437,7 @@ WRONG = [
         "output_config.effort: must be one of low, medium, high, xhigh, max, got 'huge'",
     ),
     ({**HELLO, "container": "c1"}, "container: is not supported"),
+    ({**HELLO, "mcp_servers": [{"url": "x"}]}, "mcp_servers: is not supported"),
     ({**HELLO, "untemplate": True}, "untemplate: must be an object, got a boolean"),
 ]
 

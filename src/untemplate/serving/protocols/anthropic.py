@@ -38,7 +38,10 @@ from .guard import ArgumentsGuard
 
 __all__ = ["COUNT_TOKENS", "MESSAGES", "CountTokens", "Messages", "MessagesWriter", "models"]
 
-_HARMLESS: Final = ("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "betas")
+_HARMLESS: Final = (
+    *("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "betas"),
+    "context_management",  # what it lets the server leave out is kept
+)
 """Fields that change nothing here, and harm nobody."""
 _EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 
@@ -82,8 +85,7 @@ class CountTokens:
         fields = Fields(body)
         request = _read(fields)
         request.max_tokens = fields.integer("max_tokens", 1)
-        for name in fields.rest():
-            raise fields.refused(name)
+        fields.done()
         return request
 
     def respond(self, tokens: int) -> dict[str, Any]:
@@ -125,8 +127,9 @@ def _read(fields: Fields) -> Generation:
     choice, parallel = _tool_choice(fields, tools)
     thinking, shown = _thinking(fields)
     response_format = _output(fields, thinking)
-    if fields.take("container") is not None:
-        raise fields.refused("container")
+    for name in ("container", "mcp_servers"):
+        if fields.take(name):
+            raise fields.refused(name)
     fields.skip(_HARMLESS)
     return Generation(
         model=fields.text("model") or "",
@@ -383,7 +386,7 @@ def _message(
 def _usage(usage: Usage) -> dict[str, Any]:
     """Tokens. ``input_tokens`` are those that were not in the cache."""
     return {
-        "input_tokens": usage.prompt_tokens - usage.cached_tokens,
+        "input_tokens": max(usage.prompt_tokens - usage.cached_tokens, 0),
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": usage.cached_tokens,
         "output_tokens": usage.completion_tokens,
