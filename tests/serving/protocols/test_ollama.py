@@ -26,7 +26,7 @@ from untemplate.serving.protocols.ollama import (
     version,
 )
 
-from .stories import ERROR, META, USAGE, Story, call, every_cut, every_story, lines, play, request
+from .stories import ERROR, META, USAGE, Story, call, every_cut, every_story, letter, lines, play, request
 
 WHEN = "2023-11-14T22:13:20Z"
 
@@ -134,10 +134,7 @@ def test_arguments_that_are_no_object_are_kept():
 def test_log_probabilities(dialect: Any, cut: int):
     story = Story("", "<think>\nHm.\n</think>\n\nYes", request={"logprobs": 1}, tools=[])
     data, ended = play(story, cut, dialect)
-    letters = [
-        {"token": c, "logprob": -0.5, "bytes": [ord(c)], "top_logprobs": [{"token": c, "logprob": -0.5, "bytes": [ord(c)]}]}
-        for c in "Yes"
-    ]  # fmt: skip
+    letters = [letter(c) for c in "Yes"]
     assert [token for one in lines(data) for token in one.get("logprobs", ())] == letters
     assert whole(dialect, story, ended)["logprobs"] == letters
 

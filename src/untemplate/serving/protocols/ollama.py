@@ -311,7 +311,7 @@ class _Turns:
         """The id of the call that this is the result of: the one that is named, else the first of the tool, else the
         first."""
         for match in self._open:
-            if id == match[1] if id else name in (None, "", match[0]):
+            if match[1] == id or (not id and name in (None, "", match[0])):
                 self._open.remove(match)
                 return match[1]
         return id or (self._open.pop(0)[1] if self._open else "")
