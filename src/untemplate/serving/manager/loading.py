@@ -25,17 +25,17 @@ from typing import Any, Final
 from ...formats import UnknownFormatError
 from ...formats.registry import IncompatibleFormatsError
 from ...output_parser import OutputParser
-from ...selection import Selection, Tried, select
+from ...selection import Selection, select
 from ...templates import ChatTemplate, TemplateError
 from ..engines.base import Engine
 from ..settings import Settings, SettingsError
 from ..templates import OURS, our_template
 from . import hub
-from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
-from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text
+from .capabilities import ModelCapabilities, detect_capabilities, model_type_of, select_by_name
+from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, read_json, size_text
 from .manager import Event, Loader, Manager, Report
 from .model import Model
-from .preflight import preflight
+from .preflight import estimate, preflight
 from .tokenizers import TokenizerError, resolve_tokenizer
 
 __all__ = ["choose_engine", "choose_format", "load_models", "load_template", "loader", "locate", "open_manager"]
@@ -183,26 +183,13 @@ def choose_format(
         chosen = select(enforce=OURS[settings.chat_template])
         return _measured(chosen, template, f"what our template {settings.chat_template} asks for")
     if template is None:
-        # Without a template the catalogue's suggestion is all there is; `select` would look for one on the hub.
-        known = detect_known(identifier, model_type)
-        return known if known is not None else select(enforce="passthrough")
+        return select_by_name(identifier, model_type)
     return select(
         identifier,
         template=template,
         model_type=model_type or None,
         response_template=_shipped(folder),
     )
-
-
-def detect_known(identifier: str | None, model_type: str) -> Selection | None:
-    """The catalogue's suggestion by name and type alone; ``None``: it has none."""
-    from ...selection import suggested
-
-    for name, fmt, why in suggested(identifier, model_type or None):
-        remark = f"{why}; there is no template to certify it against"
-        warning = f"no chat template: catalogue {name!r} is used, uncertified: {why}"
-        return Selection(Tried("catalogue", name, fmt, None, remark), (), warning)
-    return None
 
 
 def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
@@ -224,8 +211,6 @@ def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = ""
 
 
 def _shipped(folder: Path | None) -> dict[str, Any] | None:
-    from .checkpoint import read_json
-
     found = read_json(folder / "tokenizer_config.json").get("response_template") if folder is not None else None
     return found if isinstance(found, dict) else None
 
@@ -302,8 +287,6 @@ def _context(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
 
 def _fitting(settings: Settings, checkpoint: Checkpoint) -> int:
     """The context of each request that fits, where the one that the model was trained for does not; 0: it does."""
-    from .preflight import estimate
-
     parallel = settings.llamacpp.n_parallel
     trained = checkpoint.context_length
     if not trained:
