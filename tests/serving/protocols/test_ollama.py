@@ -10,7 +10,7 @@ import pytest
 from tests.serving.scripted import Scripted
 from untemplate.output_parser import OutputParser
 from untemplate.serving.errors import ApiError
-from untemplate.serving.generation import Generation, Sampling, Thinking
+from untemplate.serving.generation import Generation, Sampling, Thinking, Usage
 from untemplate.serving.manager.capabilities import ModelCapabilities
 from untemplate.serving.manager.model import Model
 from untemplate.serving.protocols.common import encode
@@ -121,6 +121,23 @@ def test_every_line_of_a_generated_story():
             "eval_count": 12,
         },
     ]
+
+
+def test_times():
+    _, ended = play(Story("", "Yes."), 1, CHAT)
+    usage = Usage(prompt_tokens=3, completion_tokens=2, prompt_ns=40, completion_ns=60)
+    assert CHAT.respond(request(Story("", "")), [ended], usage, META) == {
+        "model": "acme-1",
+        "created_at": WHEN,
+        "message": {"role": "assistant", "content": "Yes."},
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": 3,
+        "eval_count": 2,
+        "total_duration": 100,
+        "prompt_eval_duration": 40,
+        "eval_duration": 60,
+    }
 
 
 def test_arguments_that_are_no_object_are_kept():
