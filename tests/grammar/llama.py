@@ -11,6 +11,7 @@ Rules of this module:
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Sequence
@@ -142,30 +143,36 @@ def _serve(path: str) -> Any:
 class Llama:
     """A server whose model writes at random."""
 
-    def __init__(self) -> None:
-        self.vocabulary = Vocabulary()
-        pieces = [
+    def __init__(self, vocabulary: Vocabulary | None = None) -> None:
+        self.vocabulary = vocabulary or Vocabulary()
+        self.pieces = [
             p if p.decode("utf-8", "replace") not in ENDS else f"<unused {i}>".encode()
             for i, p in enumerate(self.vocabulary.pieces)
         ]
-        self._unused = [i for i, p in enumerate(pieces) if p.startswith(b"<unused")]
+        unused = [i for i, p in enumerate(self.pieces) if p.startswith(b"<unused")]
         random = np.random.default_rng(7)
-        shape = (len(pieces), 64)
+        shape = (len(self.pieces), 64)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "random.gguf")
             write_model(
                 path,
-                pieces,
+                self.pieces,
                 self.vocabulary.end,
                 random.standard_normal(shape) * 0.05,
                 random.standard_normal(shape) * 0.02,
                 True,
             )
             self._server = _serve(path)
-        self.bias = [[i, -100.0] for i in (*self._unused, *range(128, 256))]
+        unused += self.vocabulary.stops()
+        self.bias = [[i, -100.0] for i in (*unused, *range(128, 256))]
         self.bias += [[i, -3.0] for i in range(32)]
         self.bias += [[ord(c), 2.5] for c in CLOSERS] + [[ord(c), -1.5] for c in "\t \\-eE\n"]
+        self.bias += [[i, math.log(w)] for i, w in self.vocabulary.wanted.items() if i not in unused]
         self.bias.append([self.vocabulary.end, 4.0])
+
+    def tokens(self) -> dict[str, int]:
+        """Special tokens of the vocabulary that the model has."""
+        return {t: i for t, i in self.vocabulary.tokens().items() if t not in ENDS}
 
     def complete(self, grammar: str, seed: int, most: int = 400, **settings: Any) -> tuple[str, list[int]] | None:
         """What the model writes under the grammar; ``None`` if it does not end within ``most`` tokens."""
@@ -191,8 +198,13 @@ class Llama:
         chosen = answer["choices"][0]
         if chosen["finish_reason"] != "stop":
             return None
+        text = chosen["text"].removesuffix("<END>")
+        ids = [t["id"] for t in chosen["logprobs"]["content"]]
+        if ids and ids[-1] == self.vocabulary.end:
+            ids.pop()
         # The ids of a character that came as several tokens are not reported; its text is.
-        return chosen["text"].removesuffix("<END>"), []
+        whole = b"".join(self.pieces[i] for i in ids).decode("utf-8", errors="replace")
+        return text, ids if whole == text else []
 
 
 def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:

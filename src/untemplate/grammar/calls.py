@@ -13,7 +13,7 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..engine.program import CallGrammar
@@ -39,7 +39,7 @@ from .rules import (
     star,
 )
 from .schema import frozen
-from .values import DIGIT, Syntax, Values, members, word_except
+from .values import DIGIT, Syntax, Values, hidden, members, word_except
 from .variants import variants
 
 __all__ = ["ANY_OBJECT", "Calls", "Spelling", "spaces"]
@@ -62,10 +62,6 @@ class Spelling:
     """How text is written: literals, and special tokens by id where the vocabulary is known."""
 
     tokens: Mapping[str, int]
-    whole_stops: bool = True
-    """Whether a literal may match the text of special tokens, so that a stop of several pieces stays one literal."""
-    in_values: bool = True
-    """Whether special tokens inside values (Gemma's quotes) are named by id."""
     _pattern: re.Pattern[str] = field(init=False)
     _nodes: dict[str, Node] = field(init=False, default_factory=dict)
 
@@ -98,10 +94,13 @@ class Spelling:
         core = marker_text.strip(WS) or marker_text
         lead = marker_text[: marker_text.index(core)]
         tail = marker_text[marker_text.index(core) + len(core) :]
+        lead = lead if keep_lead else ""
         first, *rest = self.pieces(core)
-        if self.whole_stops and rest:
-            first, rest = core, []
-        if isinstance(first, str) and keep_lead:
+        if isinstance(first, Token):
+            first = replace(first, lead=lead)
+        elif rest and isinstance(rest[0], Token):
+            first = replace(rest.pop(0), lead=lead + first)
+        else:
             first = lead + first
         return first, seq(*rest, tail, then)
 
@@ -301,8 +300,6 @@ class Calls:
             text = self._texts.get(begins_not)
             if text is None:
                 stop = self.spelling.stop(close.text, keep_lead=True)
-                if isinstance(stop[0], str) and not stop[0].endswith(close.spellings[0]):
-                    self.rules.notes.append(f"text in tags cannot hold {stop[0]!r}")
                 text = self._texts[begins_not] = Scan(close.spellings, (stop,), begins_not=begins_not)
             return text
         return seq(value, self.spelling.node(close.text))
@@ -331,7 +328,7 @@ class Calls:
                     if isinstance(value, str):
                         words.append(value)
                     else:
-                        others.append((_kind(value), Lit(json.dumps(value, ensure_ascii=False))))
+                        others.append((_kind(value), Lit(hidden(json.dumps(value, ensure_ascii=False), closes))))
                 continue
             kind = part.get("type")
             if kind == "string":
@@ -389,7 +386,7 @@ class Calls:
             # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may stand.
             markers = [t[:-1] for t in self.grammar.resync.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
             syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, tuple(markers), True)
-            self._literals = Values(syntax, self.rules, self.spelling.node if self.spelling.in_values else Lit)
+            self._literals = Values(syntax, self.rules, self.spelling.node)
         return self._literals
 
 

@@ -61,7 +61,9 @@ class _Build:
         channels = self.channels
         choice_ = self.options.choice
         response = self.options.response
-        text: Node = Scan(self.excludes, ends=True) if response is None else seq(SPACES, Json(response))
+        text: Node = (
+            Scan(self.excludes, ends=True) if response is None else seq(SPACES, Json(response, excludes=self.excludes))
+        )
         content = seq(self._header(channels.content[0]), text)
         if choice_.mode == "none":
             return content

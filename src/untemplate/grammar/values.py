@@ -17,9 +17,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .rules import EMPTY, Chars, GrammarError, Lit, Node, Ref, Repeat, Rules, Scan, Token, choice, maybe, seq, star
+from .rules import (
+    EMPTY,
+    Chars,
+    GrammarError,
+    Lit,
+    Node,
+    Ref,
+    Repeat,
+    Rules,
+    Scan,
+    Token,
+    choice,
+    maybe,
+    seq,
+    star,
+    whose,
+)
 
-__all__ = ["JSON", "Syntax", "Values", "members", "merged", "resolve", "word_except"]
+__all__ = ["JSON", "Syntax", "Values", "hidden", "members", "merged", "resolve", "within", "word_except"]
 
 DIGIT: Final = Chars((("0", "9"),))
 HEX: Final = Chars((("0", "9"), ("a", "f"), ("A", "F")))
@@ -59,9 +75,25 @@ class Syntax:
     """Words that cannot be bare keys."""
     hexadecimal: bool = False
     r"""Whether ``\x0b`` is an escape."""
+    excludes: tuple[str, ...] = ()
+    """What strings may not hold as it stands."""
 
 
 JSON: Final = Syntax("json")
+_CONTROLS: Final = tuple(map(chr, (*range(32), 127)))
+
+
+def within(excludes: tuple[str, ...], number: int = 0) -> Syntax:
+    """JSON inside tags, whose strings cannot hold what closes the tag."""
+    return Syntax(f"json-within-{number}", excludes=excludes)
+
+
+def hidden(text: str, excludes: tuple[str, ...]) -> str:
+    """A JSON string's inside, written so that it holds none of ``excludes``."""
+    for literal in excludes:
+        if literal in text:
+            text = text.replace(literal, f"\\u{ord(literal[0]):04x}{literal[1:]}")
+    return text
 
 
 class Values:
@@ -102,16 +134,19 @@ class Values:
             self.rules.rules[name] = self._array(self.any(), 0, None)
         return Ref(name)
 
-    def string(self, least: int = 0, most: int | None = None) -> Node:
-        """Any string, between its quotes."""
+    def string(self, least: int = 0, most: int | None = None, tool: str = "") -> Node:
+        """Any string, between its quotes. ``tool``: for the note, if its length is not enforced."""
         syntax = self.syntax
         if not syntax.escapes:
-            if least or most is not None:
-                self._note("", "minLength/maxLength")
+            self._unbounded(least, most, tool)
             quote = self.write(syntax.quote)
             stop = quote if isinstance(quote, Token) else syntax.quote
             return seq(quote, Scan((syntax.quote,) if isinstance(stop, Token) else (), ((stop, EMPTY),)))
         name = f"{syntax.name}-char"
+        if syntax.excludes:
+            self._unbounded(least, most, tool)
+            escape = choice(Chars(tuple((c, c) for c in syntax.escapes)), seq("u", _unicode()))
+            return seq(syntax.quote, Scan((*syntax.excludes, *_CONTROLS), ((syntax.quote, EMPTY),), escape=escape))
         if name not in self.rules.rules:
             forbidden = ((syntax.quote, syntax.quote), ("\\", "\\"), ("\x00", "\x1f"), ("\x7f", "\x7f"))
             simple = Chars(tuple((c, c) for c in syntax.escapes))
@@ -165,9 +200,9 @@ class Values:
         if schema is True or schema == {} or schema is None:
             return self.any()
         if schema is False:
-            raise GrammarError(f"tool {tool!r}{_at(path)}: the schema 'false' allows nothing")
+            raise GrammarError(f"{whose(tool)}{_at(path)}: the schema 'false' allows nothing")
         if not isinstance(schema, Mapping):
-            raise GrammarError(f"tool {tool!r}{_at(path)}: {type(schema).__name__} is not a schema")
+            raise GrammarError(f"{whose(tool)}{_at(path)}: {type(schema).__name__} is not a schema")
         for word in _WEAK_ANY:
             if word in schema:
                 self._note(tool, word)
@@ -178,7 +213,7 @@ class Values:
         if "enum" in schema:
             values = schema["enum"]
             if not isinstance(values, Sequence) or not values:
-                raise GrammarError(f"tool {tool!r}{_at(path)}: 'enum' is not a list of values")
+                raise GrammarError(f"{whose(tool)}{_at(path)}: 'enum' is not a list of values")
             return choice(*(self.constant(v) for v in values if _fits(v, schema.get("type"))))
         for word in ("anyOf", "oneOf"):
             if word in schema:
@@ -202,7 +237,7 @@ class Values:
         if kind == "string":
             self._weaken(tool, schema, _WEAK_STRING)
             least, most = self._bounds(schema, "minLength", "maxLength", tool)
-            return self.string(least, most)
+            return self.string(least, most, tool)
         if kind == "integer":
             if "minimum" in schema and schema["minimum"] in (0, 1) and "exclusiveMinimum" not in schema:
                 self._weaken(tool, schema, tuple(w for w in _WEAK_NUMBER if w != "minimum"))
@@ -221,7 +256,7 @@ class Values:
             return self._typed_array(schema, root, tool, path)
         if kind == "object":
             return self._typed_object(schema, root, tool, path)
-        raise GrammarError(f"tool {tool!r}{_at(path)}: 'type' {kind!r} is not a JSON type")
+        raise GrammarError(f"{whose(tool)}{_at(path)}: 'type' {kind!r} is not a JSON type")
 
     def _typed_array(self, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
         self._weaken(tool, schema, _WEAK_ARRAY)
@@ -274,7 +309,7 @@ class Values:
     def _alternatives(self, schema: Mapping[str, Any], word: str, root: Any, tool: str, path: str) -> Node:
         parts = schema[word]
         if not isinstance(parts, Sequence) or not parts:
-            raise GrammarError(f"tool {tool!r}{_at(path)}: {word!r} is not a list of schemas")
+            raise GrammarError(f"{whose(tool)}{_at(path)}: {word!r} is not a list of schemas")
         if word == "oneOf" and len(parts) > 1:
             self._note(tool, "oneOf", "more than one of its schemas may fit")
         base = {k: v for k, v in schema.items() if k != word and k not in _ANNOTATIONS}
@@ -313,6 +348,7 @@ class Values:
             if not syntax.escapes:
                 return f"{syntax.quote}{value}{syntax.quote}"
             body = json.dumps(value, ensure_ascii=False)[1:-1]
+            body = hidden(body, syntax.excludes)
             if syntax.quote != '"':
                 body = body.replace('\\"', '"').replace(syntax.quote, "\\" + syntax.quote)
             return f"{syntax.quote}{body}{syntax.quote}"
@@ -333,6 +369,12 @@ class Values:
             most = None
         return least, None if most is None else int(most)
 
+    def _unbounded(self, least: int, most: int | None, tool: str) -> None:
+        if least:
+            self._note(tool, "minLength")
+        if most is not None:
+            self._note(tool, "maxLength")
+
     def _weaken(self, tool: str, schema: Mapping[str, Any], words: tuple[str, ...]) -> None:
         for word in words:
             if word in schema:
@@ -341,8 +383,7 @@ class Values:
     def _note(self, tool: str, word: str, why: str = "") -> None:
         if (tool, word) not in self._weak:
             self._weak[tool, word] = None
-            where = f"tool {tool!r}: " if tool else ""
-            self.rules.notes.append(f"{where}'{word}' is not enforced{f' ({why})' if why else ''}")
+            self.rules.notes.append(f"{whose(tool)}: '{word}' is not enforced{f' ({why})' if why else ''}")
 
 
 def _unicode() -> Node:
@@ -394,14 +435,14 @@ def members(schema: Mapping[str, Any], tool: str, path: str = "") -> tuple[dict[
     are no others."""
     properties = schema.get("properties") or {}
     if not isinstance(properties, Mapping):
-        raise GrammarError(f"tool {tool!r}{_at(path)}: 'properties' is not an object")
+        raise GrammarError(f"{whose(tool)}{_at(path)}: 'properties' is not an object")
     required = [r for r in schema.get("required") or () if isinstance(r, str)]
     more = schema.get("additionalProperties", not properties)
     found = dict(properties)
     for key in required:
         if key not in found:
             if more is False:
-                raise GrammarError(f"tool {tool!r}{_at(path)}: 'required' names {key!r}, which is not in 'properties'")
+                raise GrammarError(f"{whose(tool)}{_at(path)}: 'required' names {key!r}, which is not in 'properties'")
             found[key] = more
     return found, frozenset(required), more
 
@@ -427,7 +468,7 @@ def resolve(ref: Any, root: Any, tool: str, path: str) -> Any:
                 break
         if isinstance(part, Mapping | bool):
             return part
-    raise GrammarError(f"tool {tool!r}{_at(path)}: '$ref' {ref!r} points at nothing in the tool's parameters")
+    raise GrammarError(f"{whose(tool)}{_at(path)}: '$ref' {ref!r} points at nothing in the tool's parameters")
 
 
 def merged(schema: Mapping[str, Any], root: Any, tool: str, path: str) -> dict[str, Any]:
@@ -441,11 +482,11 @@ def merged(schema: Mapping[str, Any], root: Any, tool: str, path: str) -> dict[s
             part = {"allOf": [target], **rest} if rest and isinstance(target, Mapping) else target
             seen += 1
             if seen > 32:
-                raise GrammarError(f"tool {tool!r}{_at(path)}: '$ref' points at itself")
+                raise GrammarError(f"{whose(tool)}{_at(path)}: '$ref' points at itself")
         if part is True:
             continue
         if not isinstance(part, Mapping):
-            raise GrammarError(f"tool {tool!r}{_at(path)}: 'allOf' holds something that is not a schema")
+            raise GrammarError(f"{whose(tool)}{_at(path)}: 'allOf' holds something that is not a schema")
         part = merged(part, root, tool, path) if "allOf" in part else part
         for key, value in part.items():
             if key in _ANNOTATIONS or key not in result or result[key] == value:
@@ -469,11 +510,11 @@ def merged(schema: Mapping[str, Any], root: Any, tool: str, path: str) -> dict[s
                 both_types += [t for t in theirs if t == "integer" and "number" in mine and t not in both_types]
                 result[key] = both_types
                 if not both_types:
-                    raise GrammarError(f"tool {tool!r}{_at(path)}: 'allOf' allows no type")
+                    raise GrammarError(f"{whose(tool)}{_at(path)}: 'allOf' allows no type")
             elif key == "additionalProperties" and isinstance(value, bool) and isinstance(result[key], bool):
                 result[key] = result[key] and value
             else:
-                raise GrammarError(f"tool {tool!r}{_at(path)}: 'allOf' says {key!r} twice")
+                raise GrammarError(f"{whose(tool)}{_at(path)}: 'allOf' says {key!r} twice")
     return result
 
 
