@@ -84,9 +84,11 @@ class Vocabulary:
             self.weights[i] = 0
         for c in CLOSERS:
             self.weights[ord(c)] = 6
-        for c in "\t \\-eE":
+        for c in "\\-eE":
             self.weights[ord(c)] = 0.3
-        self.weights[ord("\n")] = 1
+        # White space between the parts of JSON tells nothing and costs most of the time.
+        for text in ("\n", "\t", " ", "\n\n"):
+            self.weights[ord(text) if len(text) == 1 else self.ids[text]] = 0.1
         # Towards the end of what is allowed: what closes things, and markers rather than letters.
         self.hasty = list(self.weights)
         for c in '"}])':
@@ -99,7 +101,8 @@ class Vocabulary:
         if self.format is None or self.format.turn.end is None:
             return []
         others = _spellings(self.format.extend(turn=Turn(), special_tokens=()))
-        return [self.ids[t] for t in self.format.turn.end.spellings if t in self.special and t not in others]
+        ends = [t for t in self.format.turn.end.spellings if t in self.special]
+        return [self.ids[t] for t in ends if not any(t in other for other in others)]
 
     def get_vocab(self) -> dict[str, int]:
         """As a tokenizer gives it: every token."""

@@ -166,7 +166,8 @@ class Llama:
         unused += self.vocabulary.stops()
         self.bias = [[i, -100.0] for i in (*unused, *range(128, 256))]
         self.bias += [[i, -3.0] for i in range(32)]
-        self.bias += [[ord(c), 2.5] for c in CLOSERS] + [[ord(c), -1.5] for c in "\t \\-eE\n"]
+        self.bias += [[ord(c), 2.5] for c in CLOSERS] + [[ord(c), -1.5] for c in "\\-eE"]
+        self.bias += [[ord(c), -3.0] for c in "\t \n"] + [[self.vocabulary.ids["\n\n"], -4.0]]
         self.bias += [[i, math.log(w)] for i, w in self.vocabulary.wanted.items() if i not in unused]
         self.bias.append([self.vocabulary.end, 4.0])
 
@@ -207,8 +208,8 @@ class Llama:
         return text, ids if whole == text else []
 
 
-def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
-    """For each text whether the grammar accepts it, whole."""
+def accepted(grammar: str, texts: Sequence[str], **settings: Any) -> list[bool]:
+    """For each text whether the grammar accepts it, whole. ``settings``: further fields of the request."""
     chunks: list[list[str]] = []
     used: set[str] = set(ENDS)
     for text in texts:
@@ -233,7 +234,9 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
             used.add(text[at:stop])
             at = stop
         chunks.append(parts)
-    pieces: list[bytes] = [b"<unk>", b"<END>"]
+    # Single bytes, which it never writes: llama.cpp tokenises triggers and preserved tokens.
+    pieces: list[bytes] = [bytes([i]) for i in range(BYTES)] + [b"<END>"]
+    end = BYTES
     starts: list[int] = []
     follows: dict[int, int] = {}
     for k, parts in enumerate(chunks):
@@ -242,7 +245,7 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
         for part in parts:
             follows[len(pieces) - 1] = len(pieces)
             pieces.append(part.encode())
-        follows[len(pieces) - 1] = 1
+        follows[len(pieces) - 1] = end
     size = 256
     embedding = np.random.default_rng(1).choice([-1.0, 1.0], (len(pieces), size))
     output = np.zeros((len(pieces), size))
@@ -250,7 +253,7 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
         output[after] += embedding[before]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "texts.gguf")
-        write_model(path, pieces, 1, embedding, output, False)
+        write_model(path, pieces, end, embedding, output, True)
         server = _serve(path)
     result = []
     for start, text in zip(starts, texts, strict=True):
@@ -262,6 +265,7 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
                 "temperature": 0.0,
                 "logprobs": 1,
                 "cache_prompt": False,
+                **settings,
             }
         )
         answer = json.loads(answer) if isinstance(answer, str | bytes) else answer
@@ -269,6 +273,6 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
             raise ValueError(str(answer.get("error", answer)))
         chosen = answer["choices"][0]
         ids = [t["id"] for t in chosen["logprobs"]["content"]]
-        written = b"".join(pieces[i] for i in ids if i != 1).decode()
+        written = b"".join(pieces[i] for i in ids if i != end).decode()
         result.append(chosen["finish_reason"] == "stop" and written == text)
     return result

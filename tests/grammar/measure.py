@@ -38,7 +38,7 @@ MATRIX = Path(__file__).parents[1] / "data" / "grammar_matrix.json"
 DIALECTS = ("gbnf", "lark", "structural_tag")
 WHAT = ("compiled", "sound", "accepted", "by_id")
 TRIES = 20
-MOST = 400
+MOST = 300
 """Tokens of a sample; longer ones do not count."""
 
 
@@ -142,8 +142,12 @@ def likely(grammar: Grammar, vocabulary: Vocabulary) -> list[int]:
         words += [fmt.reasoning.close.text.strip(), fmt.reasoning.close.text.rstrip()]
     if fmt.channels is not None and fmt.channels.recipient is not None:
         words.append(fmt.channels.recipient.text)
+    # By id a marker may be several tokens, with text between them.
+    words += [t for w in words for t in vocabulary.special if t in w] + [w[0] for w in words if vocabulary.special]
     bare = [t.value.partition("\\s*(\\")[2][:1] for t in grammar.triggers if t.type == "pattern"]
-    return [vocabulary.ids[w] for w in dict.fromkeys(words) if w in vocabulary.ids] + [ord(c) for c in bare if c]
+    found = [vocabulary.ids[w] for w in words if w in vocabulary.ids]
+    found += [ord(c) for c in (*bare, *(w for w in words if len(w) == 1)) if "" < c < "\x80"]
+    return list(dict.fromkeys(found))
 
 
 def samples(

@@ -74,7 +74,7 @@ def test_no_tool_choice_no_calls() -> None:
     installed("lark")
     fmt = named("hermes")
     grammar = make_grammar(fmt, TOOLS, "none", dialect="lark")
-    for sample in samples(grammar, Vocabulary(), 20, 3):
+    for sample in samples(grammar, Vocabulary(format=fmt), 20, 3):
         assert "<tool_call>" not in sample[0]
 
 
@@ -113,26 +113,60 @@ def verdicts(grammar: Any, texts: list[str]) -> list[bool]:
     return [engine.accepts(list(t.encode())) == len(t.encode()) + 1 for t in texts]
 
 
-def test_llama_cpp_switches_a_lazy_grammar_on_at_its_trigger() -> None:
+@pytest.mark.parametrize(
+    ("name", "kind", "call"),
+    [
+        ("hermes", "word", '<tool_call>\n{"name": "%s", "arguments": {}}\n</tool_call>'),
+        (
+            "deepseek_v32",
+            "word",
+            '<｜DSML｜function_calls>\n<｜DSML｜invoke name="%s">\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+        ),
+        ("llama3_json", "pattern", '{"name": "%s", "parameters": {}}'),
+        ("pythonic", "pattern", "[%s()]"),
+    ],
+)
+def test_llama_cpp_waits_for_the_trigger_of_a_lazy_grammar(name: str, kind: str, call: str) -> None:
+    """A model that writes these texts and nothing else: what it cannot write, the grammar forbids."""
+    installed("gbnf")
+    from .llama import accepted
+
+    grammar = make_grammar(named(name), TOOLS, "auto", dialect="gbnf", strict=True)
+    assert [t.type for t in grammar.triggers] == [kind]
+    fields = grammar.request("llama.cpp")
+    texts = ["Hello <b>you</b>, {it} [is] fine.", call % "ping", call % "ping" + " and so on", call % "pong"]
+    if kind == "pattern":
+        # An unknown name in brackets is content; in JSON it would not be.
+        texts += ["So: " + call % "pong"]
+    verdicts = accepted(fields.pop("grammar"), texts, **fields)
+    assert verdicts == [True, True, False, name == "pythonic", *([True] if kind == "pattern" else [])]
+
+
+@pytest.mark.parametrize(("name", "by_id", "kind"), [("hermes", False, "word"), ("hermes", True, "token")])
+def test_llama_cpp_switches_a_lazy_grammar_on_at_its_trigger(name: str, by_id: bool, kind: str) -> None:
     installed("gbnf")
     from untemplate import OutputParser
+    from untemplate.policy import Policy
 
-    from .measure import llama
+    from .measure import likely, llama, vocabulary_of
 
-    fmt = named("hermes")
-    grammar = make_grammar(fmt, TOOLS, "auto", dialect="gbnf", strict=True)
-    server = llama()
-    opener = server.vocabulary.ids["<tool_call>"]
-    triggers = [{"type": 1, "value": t.value} for t in grammar.triggers]
-    parser = OutputParser(format=fmt)
+    fmt = named(name)
+    vocabulary = vocabulary_of(fmt, by_id)
+    server = llama(vocabulary)
+    tokens = server.tokens() if by_id else None
+    grammar = make_grammar(fmt, TOOLS, "auto", dialect="gbnf", strict=True, tokens=tokens)
+    assert [t.type for t in grammar.triggers] == [kind]
+    assert grammar.by_id == by_id
+    fields = grammar.request("llama.cpp")
+    text = fields.pop("grammar")
+    parser = OutputParser(vocabulary if by_id else None, format=fmt, policy=Policy(spelled_markers="marker"))
+    bias = [*server.bias, *([t, 5.0] for t in likely(grammar, vocabulary))]
     found = 0
-    for seed in range(200):
-        answer = server.complete(
-            grammar.text, seed, grammar_lazy=True, grammar_triggers=triggers,
-            preserved_tokens=list(grammar.preserved_tokens), logit_bias=[*server.bias, [opener, 5.0]],
-        )  # fmt: skip
-        if answer is None or "<tool_call>" not in answer[0]:
+    for seed in range(120):
+        answer = server.complete(text, seed, logit_bias=bias, **fields)
+        if answer is None or not parser.parse(answer[0], tools=TOOLS).tool_calls:
             continue
         found += 1
-        assert problem(parser, answer[0], (), strict=True, calls=True) is None, answer[0]
+        ids = answer[1] if by_id else ()
+        assert problem(parser, answer[0], ids, strict=True, calls=True) is None, answer[0]
     assert found >= 5

@@ -13,42 +13,18 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, get_args
 
 from ..format import Format
 from . import gbnf, lark, structural_tag
 from .build import Options, Start, build
 from .choose import read_choice, read_tools
+from .result import Dialect, Grammar
 from .rules import GrammarError, JsonSchema
 from .schema import frozen
 from .triggers import Trigger, triggers
 
 __all__ = ["Dialect", "Grammar", "GrammarError", "Trigger", "make_grammar"]
-
-Dialect = Literal["gbnf", "lark", "structural_tag"]
-
-
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """A grammar for one request."""
-
-    dialect: Dialect
-    text: str
-    """The grammar; a structural tag as JSON text."""
-    lazy: bool = False
-    """Whether it constrains only from the first trigger on. Otherwise it describes the whole output."""
-    triggers: tuple[Trigger, ...] = ()
-    preserved_tokens: tuple[str, ...] = ()
-    """Special tokens that must have text in the output."""
-    by_id: bool = False
-    """Whether special tokens are named by id. Else they are text, which ordinary tokens may spell as well: a parser
-    that is given token ids should then take spelled markers for markers (``Policy(spelled_markers="marker")``)."""
-    notes: tuple[str, ...] = ()
-    """What is weaker here than the request asked for, and what else is worth knowing."""
-    json: Any = field(default=None, compare=False)
-    """The structural tag as a value; ``None`` for the other dialects."""
-
 
 _CACHE: Final[OrderedDict[Any, Grammar]] = OrderedDict()
 _CACHED: Final = 256

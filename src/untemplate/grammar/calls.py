@@ -191,8 +191,9 @@ class Calls:
         name = html.escape(tool.name) if body.escape == "xml" else tool.name
         bad = grammar.name_illegal.search(name)
         found = grammar.name_ends.find(name, 0)
-        if name != name.strip(WS) or bad is not None or found is not None:
-            what = bad.group() if bad is not None else found.group() if found is not None else " "
+        around = _VARIABLE.sub(lambda part: name if part[1] == "name" else "0", body.name)
+        if name != name.strip(WS) or bad is not None or found is not None or grammar.name.split(around)["name"] != name:
+            what = bad.group() if bad is not None else found.group() if found is not None else name
             raise GrammarError(f"tool {tool.name!r}: {what!r} in a name cannot be written in format {self.fmt.name!r}")
         parts: list[Node | str | None] = []
         for i, piece in enumerate(_VARIABLE.split(body.name)):
@@ -254,7 +255,7 @@ class Calls:
         grammar = self.grammar
         written = html.escape(key) if arguments.escape == "xml" else key
         text = arguments.key.replace("{key}", written)
-        ends = grammar.key_ends.find(text, 0)
+        ends = grammar.key_ends.find(text, 0) or grammar.resync.find(text, 0)
         if (
             not key
             or key != key.strip(WS)

@@ -24,9 +24,11 @@ def write(rules: Rules) -> str:
     return _Writer(rules).text(rules.root)
 
 
-def write_sub(node: Node, rules: Rules) -> str:
-    """One node and what it refers to, as a grammar of its own in xgrammar's EBNF."""
-    return _Writer(rules).text(node)
+def write_sub(node: Node, rules: Rules) -> tuple[str, bool]:
+    """One node and what it refers to, as a grammar of its own in xgrammar's EBNF; whether there are tokens in it, which
+    that does not know."""
+    writer = _Writer(rules)
+    return writer.text(node), writer.tokens
 
 
 class _Writer:
@@ -37,6 +39,7 @@ class _Writer:
         self.lines: dict[str, str] = {}
         self.names: dict[Node, str] = {}
         self.wanted: list[str] = []
+        self.tokens = False
 
     def text(self, root: Node) -> str:
         self.lines["root"] = ""
@@ -71,6 +74,7 @@ class _Writer:
             self.wanted.append(node.name)
             return node.name
         if isinstance(node, Token):
+            self.tokens = True
             return token(node)
         if isinstance(node, Json):
             values = self.values if not node.excludes else self.tagged(node.excludes)

@@ -209,7 +209,7 @@ def walk(node: Node) -> Iterator[Node]:
         elif isinstance(here, Repeat):
             todo.append(here.item)
         elif isinstance(here, Scan):
-            todo.extend(then for _, then in here.stops)
+            todo += [part for way in here.stops for part in way if not isinstance(part, str)]
 
 
 def whose(tool: str) -> str:

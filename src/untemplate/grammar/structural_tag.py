@@ -37,6 +37,7 @@ class _Writer:
         self.schemas: dict[Json, Any] = {}
         self.written: dict[str, dict[str, Any]] = {}
         self.kinds: dict[str, tuple[bool, bool, bool]] = {}
+        self.open: set[str] = set()
 
     def node(self, node: Node) -> dict[str, Any]:
         if isinstance(node, Lit):
@@ -57,19 +58,21 @@ class _Writer:
         if isinstance(node, Ref):
             if node.name not in self.written:
                 pure, recursive, plain = self._kind(node.name)
-                if recursive and not pure:
+                if not pure and node.name in self.open:
                     raise NeedsText
+                self.open.add(node.name)
                 if pure and (recursive or plain):
                     # One grammar for all, not one for each place that leads into the recursion.
-                    self.written[node.name] = {"type": "grammar", "grammar": write_sub(node, self.rules)}
+                    self.written[node.name] = self.ebnf(node)
                 else:
                     self.written[node.name] = self.node(self.rules.rules[node.name])
+                self.open.discard(node.name)
             return self.written[node.name]
         pattern = regex(node)
         if pattern is not None:
             return {"type": "regex", "pattern": pattern} if pattern else {"type": "const_string", "value": ""}
         if isinstance(node, Chars):
-            return {"type": "grammar", "grammar": write_sub(node, self.rules)}
+            return self.ebnf(node)
         if isinstance(node, Seq):
             return {"type": "sequence", "elements": [self.node(n) for n in node.items]}
         if isinstance(node, Choice):
@@ -83,12 +86,17 @@ class _Writer:
         most = -1 if node.most is None else node.most
         return {"type": "repeat", "min": node.least, "max": most, "content": inner}
 
+    def ebnf(self, node: Node) -> dict[str, Any]:
+        """What structural tags have no word for."""
+        text, tokens = write_sub(node, self.rules)
+        if tokens:
+            raise NeedsText
+        return {"type": "grammar", "grammar": text}
+
     def scan(self, scan: Scan) -> dict[str, Any]:
         if scan.begins_not:
             # The words of structural tags cannot say how text may not begin.
-            if any(isinstance(part, Token) for part in walk(scan)):
-                raise NeedsText
-            return {"type": "grammar", "grammar": write_sub(scan, self.rules)}
+            return self.ebnf(scan)
         literals = [(stop, then) for stop, then in scan.stops if isinstance(stop, str)]
         tokens = [(stop, then) for stop, then in scan.stops if isinstance(stop, Token)]
         ways: list[dict[str, Any]] = []
