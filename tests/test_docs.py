@@ -45,7 +45,7 @@ generate = load(ROOT / "docs" / "generate.py", "generate")
 # -- examples -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/embedding.md", "docs/architecture.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/embedding.md", "docs/architecture.md", "docs/grammar.md"])
 def test_python_blocks_print_what_follows_them(name: str):
     blocks = [(found[2], found[3]) for found in BLOCK.finditer(page(name))]
     namespace: dict[str, Any] = {}
@@ -101,6 +101,10 @@ def test_every_name_is_on_the_page():
 
 def test_policies_are_in_step():
     assert page("docs/meaning.md") == generate.with_policies(page("docs/meaning.md")), "run `make docs`"
+
+
+def test_tested_grammars_are_in_step():
+    assert page("docs/grammar.md") == generate.with_cells(page("docs/grammar.md")), "run `make docs`"
 
 
 def test_every_diagnostic_has_an_example():

@@ -222,15 +222,13 @@ class LarkEngine(Engine):
         import llguidance
 
         self.vocabulary = vocabulary
-        self._module = llguidance
         self._tokenizer = _lark_tokenizer(vocabulary)
-        self._grammar = llguidance.LLMatcher.grammar_from_lark(grammar.text)
-        matcher = llguidance.LLMatcher(self._tokenizer, self._grammar)
-        if matcher.is_error():
-            raise ValueError(matcher.get_error())
+        self._first = llguidance.LLMatcher(self._tokenizer, llguidance.LLMatcher.grammar_from_lark(grammar.text))
+        if self._first.is_error():
+            raise ValueError(self._first.get_error())
 
     def matcher(self) -> Matcher:
-        return _LarkMatcher(self._module.LLMatcher(self._tokenizer, self._grammar), len(self.vocabulary.pieces))
+        return _LarkMatcher(self._first.deep_copy(), len(self.vocabulary.pieces))
 
 
 _TOKENIZERS: dict[Any, Any] = {}

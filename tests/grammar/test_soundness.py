@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -100,6 +101,63 @@ def test_content_may_be_bound_to_a_schema_behind_reasoning(dialect: str) -> None
     grammar = make_grammar(fmt, None, dialect=dialect, reasoning="open", response_format=schema)
     texts = ['Hm.\n</think>\n\n{"n": 1}', 'Hm.\n</think>\n\n{"n": "x"}', "Hm.\n</think>\n\nOne.", '{"n": 1}']
     assert verdicts(grammar, texts) == [True, False, False, False]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_model_may_call_instead_of_answering_by_schema(dialect: str) -> None:
+    installed(dialect)
+    schema = {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}
+    fmt = named("hermes", reasoning="qwen3")
+    grammar = make_grammar(fmt, TOOLS, dialect=dialect, reasoning="open", response_format=schema)
+    call = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
+    texts = [f"Hm.\n</think>\n\n{text}" for text in ('{"n": "x<y"}', call, "One.", '{"n": "<tool_call>"}')]
+    assert verdicts(grammar, texts) == [True, True, False, False]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_json_inside_tags_cannot_close_them(dialect: str) -> None:
+    installed(dialect)
+    fmt = named("qwen3_coder")
+    parameters = {"type": "object", "properties": {"v": {"type": "array", "items": {"type": "string"}}}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    grammar = make_grammar(fmt, tools, "required", dialect=dialect, strict=True)
+    call = "<tool_call>\n<function=f>\n<parameter=v>\n[%s]\n</parameter>\n</function>\n</tool_call>"
+    values = ('"<p>"', '"a \\"b\\" \\u003c/parameter>"', '"</parameter>"', '"\\n</parameter>\n</function>"')
+    assert verdicts(grammar, [call % value for value in values]) == [True, True, False, False]
+
+
+NAMES = (
+    'a"b', "a\nb", "<b>", "größe", "日本", "a b", "it's", "a\\b", "x</tool_call>", "a.b", "a:1", "{x}", "call", "a&b",
+    " a", "f(", "a=b", "x,y", "null", "1a", "</parameter>", "a>b", "functions.x",
+)  # fmt: skip
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", formats())
+def test_every_name_is_read_as_it_was_written_or_refused(name: str) -> None:
+    installed("lark")
+    from untemplate import OutputParser
+    from untemplate.grammar import GrammarError
+
+    fmt = formats()[name]
+    parser = OutputParser(format=fmt)
+    refused: list[tuple[str, str]] = []
+    for function, key in [(n, "k") for n in NAMES] + [("f", n) for n in NAMES]:
+        parameters = {"type": "object", "properties": {key: {"type": "integer"}}, "required": [key]}
+        tools = [{"type": "function", "function": {"name": function, "parameters": parameters}}]
+        try:
+            grammar = make_grammar(fmt, tools, "required", dialect="lark", strict=True, parallel_tool_calls=False)
+        except GrammarError as error:
+            refused.append((function, str(error)))
+            continue
+        for sample in islice(samples(grammar, Vocabulary(format=fmt), 3, 2), 2):
+            parsed = parser.parse(sample[0], tools=tools)
+            assert not parsed.diagnostics, sample
+            (call,) = parsed.tool_calls
+            assert (call.function.name, list(json.loads(call.function.arguments))) == (function, [key]), sample
+    for function, message in refused:
+        assert message.startswith(f"tool {function!r}: ")
+        assert message.endswith(f" cannot be written in format {fmt.name!r}")
 
 
 def verdicts(grammar: Any, texts: list[str]) -> list[bool]:

@@ -19,12 +19,12 @@ from ..format import Format
 from . import gbnf, lark, structural_tag
 from .build import Options, Start, build
 from .choose import read_choice, read_tools
-from .result import Dialect, Grammar
+from .result import SERVERS, Dialect, Grammar
 from .rules import GrammarError, JsonSchema
 from .schema import frozen
 from .triggers import Trigger, triggers
 
-__all__ = ["Dialect", "Grammar", "GrammarError", "Trigger", "make_grammar"]
+__all__ = ["SERVERS", "Dialect", "Grammar", "GrammarError", "Trigger", "make_grammar"]
 
 _CACHE: Final[OrderedDict[Any, Grammar]] = OrderedDict()
 _CACHED: Final = 256

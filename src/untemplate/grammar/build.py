@@ -72,11 +72,13 @@ def build(fmt: Format, options: Options, tokens: Mapping[str, int]) -> Rules:
     return _Build(fmt, options, Spelling(tokens)).rules
 
 
-def excluded(program: Program, state: int) -> tuple[str, ...]:
-    """The literals that would mean something in the text of a state."""
+def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[str, ...]:
+    """The literals that would mean something in the text of a state. What ends a turn does so anywhere as a token, as
+    text only where the output ends."""
     text = program.states[state]
     harmless = (END_TURN, CLOSE_SECTION, CLOSE_CALL, BARE)
-    return tuple(t for t, i in text.literals.tags.items() if text.edges[i].kind not in harmless)
+    kinds = {t: text.edges[i].kind for t, i in text.literals.tags.items()}
+    return tuple(t for t, kind in kinds.items() if kind not in harmless or (kind == END_TURN and t in tokens))
 
 
 def bare_heads(program: Program) -> str:
@@ -131,7 +133,11 @@ class _Build:
         core = close.strip(WS)
         tail = close[close.index(core) + len(core) :]
         stop, rest = self.spelling.stop(core)
-        inside = seq(Scan(excluded(self.program, self.program.reasoning), ((stop, rest),)), spaces(tail), answer)
+        inside = seq(
+            Scan(excluded(self.program, self.program.reasoning, self.spelling.tokens), ((stop, rest),)),
+            spaces(tail),
+            answer,
+        )
         if start == "open" or (start == "either" and reasoning.open is None):
             return inside
         if reasoning.open is None:
@@ -168,7 +174,7 @@ class _Build:
     def _content(self, calls: tuple[str | Token, Node] | None) -> Node:
         """Content, and behind it the calls if there are any."""
         response = self.options.response
-        excludes = excluded(self.program, self.program.content)
+        excludes = excluded(self.program, self.program.content, self.spelling.tokens)
         heads = bare_heads(self.program)
         stops = () if calls is None else (calls,)
         wrap = self.fmt.content

@@ -19,6 +19,7 @@ from typing import Any, Final
 from ..engine.program import CallGrammar
 from ..format import Format, JsonArguments, JsonBody, LiteralArguments, Marker, NamedBody, TaggedArguments, Tools
 from .choose import Tool
+from .reading import closed, closed_note, members
 from .rules import (
     EMPTY,
     WS,
@@ -39,7 +40,7 @@ from .rules import (
     star,
 )
 from .schema import frozen
-from .values import DIGIT, Syntax, Values, hidden, members, word_except
+from .values import DIGIT, Syntax, Values, hidden, word_except
 from .variants import variants
 
 __all__ = ["ANY_OBJECT", "Calls", "Spelling", "spaces"]
@@ -98,8 +99,8 @@ class Spelling:
         first, *rest = self.pieces(core)
         if isinstance(first, Token):
             first = replace(first, lead=lead)
-        elif rest and isinstance(rest[0], Token):
-            first = replace(rest.pop(0), lead=lead + first)
+        elif rest and isinstance(token := rest[0], Token):
+            first, rest = replace(token, lead=lead + first), rest[1:]
         else:
             first = lead + first
         return first, seq(*rest, tail, then)
@@ -249,6 +250,8 @@ class Calls:
         for word in objects[0]:
             if word in _TOP_WEAK:
                 self.rules.notes.append(f"tool {tool.name!r}: '{word}' is not enforced")
+        if closed(objects[0]):
+            self.rules.notes.append(closed_note(tool.name))
         return members(objects[0], tool.name)
 
     def _tag_key(self, tool: Tool, key: str, arguments: TaggedArguments) -> Node:

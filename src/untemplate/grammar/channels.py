@@ -34,7 +34,7 @@ class _Build:
         self.channels = channels
         self.options = options
         self.spelling = spelling
-        self.excludes = excluded(compile_format(fmt), 0)
+        self.excludes = excluded(compile_format(fmt), 0, spelling.tokens)
         self.rules = Rules(EMPTY)
         self.rules.rules["answer"] = self._answer()
         self.rules.root = self._root()

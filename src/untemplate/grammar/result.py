@@ -11,15 +11,16 @@ from typing import Any, Final, Literal
 from .rules import GrammarError
 from .triggers import Trigger
 
-__all__ = ["Dialect", "Grammar"]
+__all__ = ["SERVERS", "Dialect", "Grammar"]
 
 Dialect = Literal["gbnf", "lark", "structural_tag"]
 
-_SERVERS: Final[dict[str, tuple[Dialect, ...]]] = {
+SERVERS: Final[dict[str, tuple[Dialect, ...]]] = {
     "llama.cpp": ("gbnf", "lark"),
     "vllm": ("structural_tag", "lark"),
     "sglang": ("structural_tag", "lark"),
 }
+"""The dialects that each server takes."""
 _TRIGGERS: Final = {"token": 0, "word": 1, "pattern": 3}
 """llama.cpp's numbers for kinds of triggers: its 2 is a pattern anywhere, its 3 one that the whole output matches."""
 
@@ -51,9 +52,9 @@ class Grammar:
         Raises:
             GrammarError: the server is not known, or does not take this dialect.
         """
-        takes = _SERVERS.get(server)
+        takes = SERVERS.get(server)
         if takes is None:
-            raise GrammarError(f"server {server!r} is not one of: {', '.join(map(repr, _SERVERS))}")
+            raise GrammarError(f"server {server!r} is not one of: {', '.join(map(repr, SERVERS))}")
         if self.dialect not in takes:
             raise GrammarError(f"{server} does not take {self.dialect!r}, but: {', '.join(map(repr, takes))}")
         if server == "llama.cpp":

@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from .reading import at, closed, closed_note, members, merged, resolve
 from .rules import GrammarError, JsonSchema, whose
-from .values import members, merged, resolve
 
 __all__ = ["enforced", "frozen", "holds_text"]
 
@@ -31,6 +31,7 @@ _COMMON: Final = frozenset(
      "const", "minLength", "maxLength", "pattern", "minimum",
      "maximum", "exclusiveMinimum", "exclusiveMaximum")
 )  # fmt: skip
+_TYPES: Final = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
 _FORMATS: Final = frozenset(("date-time", "time", "date", "email", "hostname", "ipv4", "ipv6", "uuid"))
 _ENFORCED: Final[dict[str, frozenset[str]]] = {
     "lark": _COMMON | {"format"},
@@ -61,7 +62,7 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
     Raises:
         GrammarError: names the tool and the keyword.
     """
-    if isinstance(schema.value, Mapping) and len(schema.value) == 1 and "type" in schema.value:
+    if isinstance(schema.value, Mapping) and len(schema.value) == 1 and schema.value.get("type") == "object":
         return schema.value
     known = _ENFORCED[dialect]
     said: dict[str, None] = {}
@@ -70,7 +71,7 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
         said[f"{whose(tool)}: '{word}' is not enforced{f' ({why})' if why else ''}"] = None
 
     def walk(part: Any, path: str, depth: int = 0) -> Any:
-        where = f" at {path}" if path else ""
+        where = at(path)
         if depth > _MAX_DEPTH:
             raise GrammarError(f"{whose(tool)}{where}: '$ref' with keywords beside it leads back to itself")
         if isinstance(part, bool):
@@ -122,6 +123,11 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
                 weaker(word, value)
             elif word not in known:
                 weaker(word)
+            elif word == "type":
+                for kind in (value,) if isinstance(value, str) else value:
+                    if kind not in _TYPES:
+                        raise GrammarError(f"{whose(tool)}{at(path)}: 'type' {kind!r} is not a JSON type")
+                result[word] = value
             elif word == "properties":
                 result[word] = {k: walk(s, f"{path}/{k}", depth + 1) for k, s in value.items()}
             elif word == "prefixItems" or (word == "items" and isinstance(value, list)):
@@ -131,11 +137,12 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
             else:
                 result[word] = value
         if part.get("type") == []:
-            raise GrammarError(f"{whose(tool)}{f' at {path}' if path else ''}: 'type' is empty")
+            raise GrammarError(f"{whose(tool)}{at(path)}: 'type' is empty")
         pattern = result.get("pattern", "^$") if dialect == "structural_tag" else "^$"
         if not pattern.startswith("^") or not pattern.endswith("$"):
             said[f"{whose(tool)}: 'pattern' {pattern!r} is matched from end to end"] = None
-        if part.get("properties") and "additionalProperties" not in part:
+        if closed(part):
+            said[closed_note(tool)] = None
             result["additionalProperties"] = False
         if "properties" in result or "required" in result:
             members(part, tool, path)
@@ -166,5 +173,5 @@ def holds_text(schema: Any) -> bool:
     if "object" not in listed:
         return False
     properties = schema.get("properties") or {}
-    more = schema.get("additionalProperties", not properties)
+    more = not closed(schema) and schema.get("additionalProperties", True)
     return more is not False or any(map(holds_text, properties.values()))

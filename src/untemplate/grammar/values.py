@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .reading import ANNOTATIONS, at, closed, closed_note, fits, members, merged, resolve
 from .rules import (
     EMPTY,
     Chars,
@@ -35,7 +36,7 @@ from .rules import (
     whose,
 )
 
-__all__ = ["JSON", "Syntax", "Values", "hidden", "members", "merged", "resolve", "within", "word_except"]
+__all__ = ["JSON", "Syntax", "Values", "hidden", "within", "word_except"]
 
 DIGIT: Final = Chars((("0", "9"),))
 HEX: Final = Chars((("0", "9"), ("a", "f"), ("A", "F")))
@@ -200,9 +201,9 @@ class Values:
         if schema is True or schema == {} or schema is None:
             return self.any()
         if schema is False:
-            raise GrammarError(f"{whose(tool)}{_at(path)}: the schema 'false' allows nothing")
+            raise GrammarError(f"{whose(tool)}{at(path)}: the schema 'false' allows nothing")
         if not isinstance(schema, Mapping):
-            raise GrammarError(f"{whose(tool)}{_at(path)}: {type(schema).__name__} is not a schema")
+            raise GrammarError(f"{whose(tool)}{at(path)}: {type(schema).__name__} is not a schema")
         for word in _WEAK_ANY:
             if word in schema:
                 self._note(tool, word)
@@ -213,8 +214,8 @@ class Values:
         if "enum" in schema:
             values = schema["enum"]
             if not isinstance(values, Sequence) or not values:
-                raise GrammarError(f"{whose(tool)}{_at(path)}: 'enum' is not a list of values")
-            return choice(*(self.constant(v) for v in values if _fits(v, schema.get("type"))))
+                raise GrammarError(f"{whose(tool)}{at(path)}: 'enum' is not a list of values")
+            return choice(*(self.constant(v) for v in values if fits(v, schema.get("type"))))
         for word in ("anyOf", "oneOf"):
             if word in schema:
                 return self._alternatives(schema, word, root, tool, path)
@@ -256,7 +257,7 @@ class Values:
             return self._typed_array(schema, root, tool, path)
         if kind == "object":
             return self._typed_object(schema, root, tool, path)
-        raise GrammarError(f"{whose(tool)}{_at(path)}: 'type' {kind!r} is not a JSON type")
+        raise GrammarError(f"{whose(tool)}{at(path)}: 'type' {kind!r} is not a JSON type")
 
     def _typed_array(self, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
         self._weaken(tool, schema, _WEAK_ARRAY)
@@ -286,6 +287,8 @@ class Values:
 
     def _typed_object(self, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
         self._weaken(tool, schema, _WEAK_OBJECT)
+        if closed(schema):
+            self.rules.notes.append(closed_note(tool))
         properties, required, more = members(schema, tool, path)
         if not properties and more is True:
             return self.any_object()
@@ -309,10 +312,10 @@ class Values:
     def _alternatives(self, schema: Mapping[str, Any], word: str, root: Any, tool: str, path: str) -> Node:
         parts = schema[word]
         if not isinstance(parts, Sequence) or not parts:
-            raise GrammarError(f"{whose(tool)}{_at(path)}: {word!r} is not a list of schemas")
+            raise GrammarError(f"{whose(tool)}{at(path)}: {word!r} is not a list of schemas")
         if word == "oneOf" and len(parts) > 1:
             self._note(tool, "oneOf", "more than one of its schemas may fit")
-        base = {k: v for k, v in schema.items() if k != word and k not in _ANNOTATIONS}
+        base = {k: v for k, v in schema.items() if k != word and k not in ANNOTATIONS}
         ways = []
         for i, part in enumerate(parts):
             whole = merged({**base, "allOf": [part]}, root, tool, path) if base else part
@@ -320,7 +323,7 @@ class Values:
         return choice(*ways)
 
     def _reference(self, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
-        others = {k: v for k, v in schema.items() if k != "$ref" and k not in _ANNOTATIONS}
+        others = {k: v for k, v in schema.items() if k != "$ref" and k not in ANNOTATIONS}
         target = resolve(schema["$ref"], root, tool, path)
         if others:
             return self.value(merged({**others, "allOf": [target]}, root, tool, path), root, tool, path)
@@ -428,112 +431,3 @@ def _minus(ranges: tuple[tuple[str, str], ...], without: Sequence[str]) -> Chars
         if start <= high:
             kept.append((start, high))
     return Chars(tuple(kept))
-
-
-def members(schema: Mapping[str, Any], tool: str, path: str = "") -> tuple[dict[str, Any], frozenset[str], Any]:
-    """(properties, required, additionalProperties) of an object schema. With properties and no word on others, there
-    are no others."""
-    properties = schema.get("properties") or {}
-    if not isinstance(properties, Mapping):
-        raise GrammarError(f"{whose(tool)}{_at(path)}: 'properties' is not an object")
-    required = [r for r in schema.get("required") or () if isinstance(r, str)]
-    more = schema.get("additionalProperties", not properties)
-    found = dict(properties)
-    for key in required:
-        if key not in found:
-            if more is False:
-                raise GrammarError(f"{whose(tool)}{_at(path)}: 'required' names {key!r}, which is not in 'properties'")
-            found[key] = more
-    return found, frozenset(required), more
-
-
-_ANNOTATIONS: Final = frozenset(
-    ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema",
-     "$id", "$defs", "definitions", "strict")
-)  # fmt: skip
-
-
-def resolve(ref: Any, root: Any, tool: str, path: str) -> Any:
-    """What a local reference points at."""
-    part = root
-    if isinstance(ref, str) and (ref == "#" or ref.startswith("#/")):
-        for key in ref[2:].split("/") if len(ref) > 1 else ():
-            key = key.replace("~1", "/").replace("~0", "~")
-            if isinstance(part, Mapping) and key in part:
-                part = part[key]
-            elif isinstance(part, Sequence) and not isinstance(part, str) and key.isdecimal() and int(key) < len(part):
-                part = part[int(key)]
-            else:
-                part = None
-                break
-        if isinstance(part, Mapping | bool):
-            return part
-    raise GrammarError(f"{whose(tool)}{_at(path)}: '$ref' {ref!r} points at nothing in the tool's parameters")
-
-
-def merged(schema: Mapping[str, Any], root: Any, tool: str, path: str) -> dict[str, Any]:
-    """One schema for a schema with ``allOf``."""
-    result: dict[str, Any] = {k: v for k, v in schema.items() if k != "allOf"}
-    for part in schema.get("allOf") or ():
-        seen = 0
-        while isinstance(part, Mapping) and "$ref" in part:
-            target = resolve(part["$ref"], root, tool, path)
-            rest = {k: v for k, v in part.items() if k != "$ref"}
-            part = {"allOf": [target], **rest} if rest and isinstance(target, Mapping) else target
-            seen += 1
-            if seen > 32:
-                raise GrammarError(f"{whose(tool)}{_at(path)}: '$ref' points at itself")
-        if part is True:
-            continue
-        if not isinstance(part, Mapping):
-            raise GrammarError(f"{whose(tool)}{_at(path)}: 'allOf' holds something that is not a schema")
-        part = merged(part, root, tool, path) if "allOf" in part else part
-        for key, value in part.items():
-            if key in _ANNOTATIONS or key not in result or result[key] == value:
-                result.setdefault(key, value)
-            elif key == "properties":
-                both = dict(result[key])
-                for name, inner in value.items():
-                    both[name] = {"allOf": [both[name], inner]} if name in both else inner
-                result[key] = both
-            elif key == "required":
-                result[key] = list(dict.fromkeys((*result[key], *value)))
-            elif key in ("minLength", "minItems", "minimum", "minProperties"):
-                result[key] = max(result[key], value)
-            elif key in ("maxLength", "maxItems", "maximum", "maxProperties"):
-                result[key] = min(result[key], value)
-            elif key == "enum":
-                result[key] = [v for v in result[key] if v in value]
-            elif key == "type":
-                mine, theirs = ([t] if isinstance(t, str) else list(t) for t in (result[key], value))
-                both_types = [t for t in mine if t in theirs or (t == "integer" and "number" in theirs)]
-                both_types += [t for t in theirs if t == "integer" and "number" in mine and t not in both_types]
-                result[key] = both_types
-                if not both_types:
-                    raise GrammarError(f"{whose(tool)}{_at(path)}: 'allOf' allows no type")
-            elif key == "additionalProperties" and isinstance(value, bool) and isinstance(result[key], bool):
-                result[key] = result[key] and value
-            else:
-                raise GrammarError(f"{whose(tool)}{_at(path)}: 'allOf' says {key!r} twice")
-    return result
-
-
-def _fits(value: Any, types: Any) -> bool:
-    """Whether an ``enum`` value is of the types beside it."""
-    if types is None:
-        return True
-    listed = (types,) if isinstance(types, str) else tuple(types)
-    if value is None:
-        return "null" in listed
-    if isinstance(value, bool):
-        return "boolean" in listed
-    if isinstance(value, int):
-        return "integer" in listed or "number" in listed
-    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
-        (float, "number"), (str, "string"), (Mapping, "object"), ((list, tuple), "array")
-    )  # fmt: skip
-    return any(isinstance(value, kind) and word in listed for kind, word in kinds)
-
-
-def _at(path: str) -> str:
-    return f" at {path}" if path else ""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .reading import merged, resolve
 from .rules import GrammarError, whose
-from .values import merged, resolve
 
 __all__ = ["variants"]
 
