@@ -105,8 +105,11 @@ class Vocabulary:
         return [self.ids[t] for t in ends if not any(t in other for other in others)]
 
     def get_vocab(self) -> dict[str, int]:
-        """As a tokenizer gives it: every token."""
-        return {**{f"<0x{i:02X}>": i for i in range(BYTES)}, **self.ids, "<END>": self.end}
+        """As a tokenizer gives it: every token. What the format's models have as a special token, and this one has not,
+        is none."""
+        none = set(() if self.format is None else self.format.special_tokens) - self.special
+        known = {text: i for text, i in self.ids.items() if text not in none}
+        return {**{f"<0x{i:02X}>": i for i in range(BYTES)}, **known, "<END>": self.end}
 
     def tokens(self) -> dict[str, int]:
         return {t: i for t, i in self.ids.items() if t in self.special}

@@ -171,10 +171,6 @@ class Llama:
         self.bias += [[i, math.log(w)] for i, w in self.vocabulary.wanted.items() if i not in unused]
         self.bias.append([self.vocabulary.end, 4.0])
 
-    def tokens(self) -> dict[str, int]:
-        """Special tokens of the vocabulary that the model has."""
-        return {t: i for t, i in self.vocabulary.tokens().items() if t not in ENDS}
-
     def complete(self, grammar: str, seed: int, most: int = 400, **settings: Any) -> tuple[str, list[int]] | None:
         """What the model writes under the grammar; ``None`` if it does not end within ``most`` tokens."""
         answer = self._server.handle_completions(

@@ -103,8 +103,15 @@ class Cell:
 
 
 @cache
-def vocabulary_of(fmt: Format | None, by_id: bool) -> Vocabulary:
-    return Vocabulary(frozenset(fmt.special_tokens) if fmt is not None and by_id else frozenset(), fmt)
+def vocabulary_of(fmt: Format | None, by_id: bool, dialect: str = "") -> Vocabulary:
+    if fmt is None or not by_id:
+        return Vocabulary(frozenset(), fmt)
+    special = frozenset(fmt.special_tokens)
+    if dialect == "gbnf":
+        from .llama import ENDS
+
+        special -= ENDS
+    return Vocabulary(special, fmt)
 
 
 _LLAMA: dict[str, Any] = {}
@@ -198,11 +205,8 @@ def measure(fmt: Format, dialect: str, count: int, *, by_id: int = 0, accept: bo
 
 
 def _sample(fmt: Format, dialect: str, scene: Scene, count: int, cell: Cell, *, by_id: bool = False) -> None:
-    vocabulary = vocabulary_of(fmt, by_id)
-    tokens: dict[str, int] | None = None
-    if by_id:
-        tokens = llama(vocabulary).tokens() if dialect == "gbnf" else vocabulary.tokens()
-    grammar = grammar_of(fmt, scene, dialect, tokens)
+    vocabulary = vocabulary_of(fmt, by_id, dialect)
+    grammar = grammar_of(fmt, scene, dialect, vocabulary.tokens() if by_id else None)
     policy = Policy() if grammar.by_id else Policy(spelled_markers="marker")
     parser = OutputParser(vocabulary if by_id else None, format=fmt, policy=policy)
     prompt = opened(fmt) if scene.reasoning == "open" else None

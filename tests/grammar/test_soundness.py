@@ -209,9 +209,9 @@ def test_llama_cpp_switches_a_lazy_grammar_on_at_its_trigger(name: str, by_id: b
     from .measure import likely, llama, vocabulary_of
 
     fmt = named(name)
-    vocabulary = vocabulary_of(fmt, by_id)
+    vocabulary = vocabulary_of(fmt, by_id, "gbnf")
     server = llama(vocabulary)
-    tokens = server.tokens() if by_id else None
+    tokens = vocabulary.tokens() if by_id else None
     grammar = make_grammar(fmt, TOOLS, "auto", dialect="gbnf", strict=True, tokens=tokens)
     assert [t.type for t in grammar.triggers] == [kind]
     assert grammar.by_id == by_id

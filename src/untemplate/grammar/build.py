@@ -133,11 +133,8 @@ class _Build:
         core = close.strip(WS)
         tail = close[close.index(core) + len(core) :]
         stop, rest = self.spelling.stop(core)
-        inside = seq(
-            Scan(excluded(self.program, self.program.reasoning, self.spelling.tokens), ((stop, rest),)),
-            spaces(tail),
-            answer,
-        )
+        excludes = excluded(self.program, self.program.reasoning, self.spelling.tokens)
+        inside = seq(Scan(excludes, ((stop, rest),)), spaces(tail), answer)
         if start == "open" or (start == "either" and reasoning.open is None):
             return inside
         if reasoning.open is None:
