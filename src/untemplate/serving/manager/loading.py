@@ -354,8 +354,8 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
     found = detect_capabilities(checkpoint, template=template, selection=selection)
     name = settings.name or source.name
-    if getattr(engine, "format", selection.format) is None:  # an upstream that wants to know its special tokens
-        engine.format = selection.format  # type: ignore[attr-defined]
+    if engine.format is None:
+        engine.format = selection.format
     log_choice(name, selection, found)
     parser = OutputParser.from_format(
         selection.format,
@@ -363,7 +363,6 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         policy=settings.output_policy(),
         special_text=engine.takes.special_text,
     )
-    engine.format = parser.format
     details = {} if checkpoint is None else {**checkpoint.details(), "digest": _digest(checkpoint)}
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
     return Model(
