@@ -71,6 +71,7 @@ class Stream:
     """Parses one output as it comes. Made by :meth:`OutputParser.stream`."""
 
     __slots__ = (
+        "_accepted",
         "_collected",
         "_finish_reason",
         "_machine",
@@ -81,6 +82,7 @@ class Stream:
         "_sink",
         "_tools",
         "_validator",
+        "_waiting",
     )
 
     def __init__(
@@ -103,6 +105,8 @@ class Stream:
         self._raw: list[str] | None = [] if collect else None
         self._validator: Validator | None = None
         self._pending: list[DeltaMessage] = []
+        self._waiting: list[DeltaMessage] = []
+        self._accepted: dict[int, int] = {}
         self._finish_reason: str | None = None
 
     def feed(self, text: str, token_ids: Sequence[int] = ()) -> list[DeltaMessage]:
@@ -129,6 +133,35 @@ class Stream:
                 self._raw.append(text)
         return self._take()
 
+    def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
+        """A part of the message that somebody else has parsed, such as a server with a parser of its own: it is part of
+        the message as it is, its calls numbered on. Returns what can be said now; a call that is being read ends first.
+
+        Raises:
+            RuntimeError: after ``finish``.
+        """
+        if self._machine.finished:
+            raise RuntimeError("accept() after finish(): a stream parses one output; open a new one")
+        self._waiting.append(delta)
+        return self._take()
+
+    def _take_in(self) -> list[DeltaMessage]:
+        """What was accepted, numbered."""
+        machine = self._machine
+        if not machine.finished and machine.calls and not machine.calls[-1].whole:
+            return []
+        deltas, self._waiting = self._waiting, []
+        for delta in deltas:
+            for part in delta.tool_calls or ():
+                if part.index not in self._accepted:
+                    name = part.function.name if part.function is not None else None
+                    call = Call(len(machine.calls), part.id or "", name or "")
+                    call.whole = True
+                    self._accepted[part.index] = call.index
+                    machine.calls.append(call)
+                part.index = self._accepted[part.index]
+        return deltas
+
     def finish(self, finish_reason: str | None = "stop") -> list[DeltaMessage]:
         """The output has ended: says what was still open. Later calls do nothing and return nothing.
 
@@ -148,6 +181,8 @@ class Stream:
         if self._pending:
             deltas = self._pending + deltas
             self._pending = []
+        if self._waiting:
+            deltas = deltas + self._take_in()
         if deltas and self._collected is not None:
             self._collected += deltas
         return deltas

@@ -7,7 +7,7 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import uvicorn
@@ -29,13 +29,22 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(models: Sequence[Model], **settings: Any) -> Iterator[Running]:
-    """Serves these models from a thread until the block ends."""
-    app = create_app(Manager(models), Settings(shutdown_grace=1.0, **settings))
+def running(
+    models: Sequence[Model] = (), *, load: Callable[[], Awaitable[Model]] | None = None, **settings: Any
+) -> Iterator[Running]:
+    """Serves these models from a thread until the block ends; ``load``: one that is made in the server's loop."""
+    manager = Manager(models, any_name=settings.get("any_model_name", False))
+    app = create_app(manager, Settings(shutdown_grace=1.0, **settings))
     config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=2, lifespan="on")
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
+
+    async def serve() -> None:
+        if load is not None:
+            manager.add(await load())
+        await server.serve([listening])
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
     until = time.monotonic() + 30
     while not server.started:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import anthropic
+import ollama
 import openai
 import pytest
 
@@ -47,6 +48,12 @@ def client(gateway: Running) -> Iterator[openai.OpenAI]:
 @pytest.fixture(scope="module")
 def claude(gateway: Running) -> Iterator[anthropic.Anthropic]:
     with anthropic.Anthropic(base_url=gateway.url, api_key="none", max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def llama(gateway: Running) -> Iterator[ollama.Client]:
+    with ollama.Client(host=gateway.url) as client:
         yield client
 
 
@@ -119,6 +126,18 @@ class TestEveryFormat:
         assert (whole.stop_reason, streamed.stop_reason) == ("tool_use", "tool_use")
         assert whole.usage.output_tokens == streamed.usage.output_tokens
 
+    def test_ollama(self, llama: ollama.Client, name: str) -> None:
+        ask: Any = {"model": name, "messages": [{"role": "user", "content": ASKED}], "tools": [TOOL]}
+        whole = llama.chat(**ask)
+        assert whole.message.tool_calls
+        assert {call.function.name for call in whole.message.tool_calls} == {"get_forecast"}
+        parts = list(llama.chat(**ask, stream=True))
+        assert "".join(part.message.content or "" for part in parts) == (whole.message.content or "")
+        assert "".join(part.message.thinking or "" for part in parts) == (whole.message.thinking or "")
+        calls = [call for part in parts for call in part.message.tool_calls or ()]
+        assert [call.function for call in calls] == [call.function for call in whole.message.tool_calls]
+        assert (parts[-1].done, parts[-1].done_reason, parts[-1].eval_count) == (True, "stop", whole.eval_count)
+
 
 def shown(item: Any) -> dict[str, Any]:
     """Without what differs from response to response."""
@@ -184,6 +203,29 @@ class TestChat:
         whole = client.completions.create(**ask).choices[0].text
         assert "<think>" in whole
         assert "".join(c.choices[0].text for c in client.completions.create(**ask, stream=True) if c.choices) == whole
+
+
+class TestOllama:
+    def test_generate(self, llama: ollama.Client) -> None:
+        whole = llama.generate(model="hermes", prompt="Hi")
+        assert "".join(part.response for part in llama.generate(model="hermes", prompt="Hi", stream=True)) == (
+            whole.response
+        )
+        assert whole.done_reason == "stop"
+
+    def test_models(self, llama: ollama.Client) -> None:
+        assert [model.model for model in llama.list().models] == NAMES
+        assert [model.model for model in llama.ps().models] == NAMES
+        assert "tools" in (llama.show("hermes").capabilities or [])
+
+    def test_loading_is_nothing(self, llama: ollama.Client) -> None:
+        assert llama.generate(model="hermes").done_reason == "load"
+        with pytest.raises(ollama.ResponseError, match="by who runs this gateway"):
+            llama.generate(model="hermes", keep_alive=0)
+
+    def test_errors_are_the_clients_own(self, llama: ollama.Client) -> None:
+        with pytest.raises(ollama.ResponseError, match="the model 'nope' does not exist"):
+            llama.chat(model="nope", messages=[{"role": "user", "content": "Hi"}])
 
 
 class TestAnthropic:

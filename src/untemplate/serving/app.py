@@ -24,12 +24,12 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Route, Router
 
 from .asgi import Receive, Scope, Send, encode, header, read_json, send_bytes, send_json, send_stream, while_connected
-from .endpoints import Call, dialect_of, endpoints
+from .endpoints import Call, dialect_of, endpoints, ollama_load
 from .errors import ApiError
 from .generation import Generation, Meta
 from .manager import Manager
 from .observe import Metrics, RawLog, Record, log_request
-from .protocols import dialects
+from .protocols import dialects, ollama
 from .protocols.base import Dialect
 from .session import Session
 
@@ -65,7 +65,7 @@ class Gateway:
         self._raw_log = RawLog(settings.log_raw) if settings.log_raw else None
         self._running = 0
         routes: list[BaseRoute] = [
-            Route(path, _Endpoint(self, dialect.name, _generate(dialect)), methods=["POST"])
+            Route(path, _Endpoint(self, dialect.name, _generate(dialect, path)), methods=["POST"])
             for path, dialect in dialects().items()
         ]
         routes += [
@@ -160,9 +160,10 @@ class Gateway:
         headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
         await send_json(send, error.status, _error_body(dialect, error), headers)
 
-    async def generate(self, scope: Scope, receive: Receive, send: _Sent, record: Record, dialect: Dialect) -> None:
+    async def generate(
+        self, scope: Scope, receive: Receive, send: _Sent, record: Record, dialect: Dialect, body: dict[str, Any]
+    ) -> None:
         """Answers a request for output."""
-        body = await read_json(scope, receive, self.settings.max_body_bytes)
         request = dialect.read(body)
         _look_inside(scope, request)
         self._limit(request)
@@ -217,9 +218,11 @@ class Gateway:
 Handler = Callable[[Gateway, Scope, Receive, "_Sent", Record], Awaitable[None]]
 
 
-def _generate(dialect: Dialect) -> Handler:
+def _generate(dialect: Dialect, path: str) -> Handler:
     async def handle(gateway: Gateway, scope: Scope, receive: Receive, send: _Sent, record: Record) -> None:
-        await gateway.generate(scope, receive, send, record, dialect)
+        body = await read_json(scope, receive, gateway.settings.max_body_bytes)
+        if dialect.name != ollama.CHAT.name or not await ollama_load(gateway, send, record, path, body):
+            await gateway.generate(scope, receive, send, record, dialect, body)
 
     return handle
 

@@ -71,9 +71,10 @@ class Choice:
     def _parsed(self, piece: Piece) -> list[DeltaMessage]:
         text, ids, stream = piece.text, piece.token_ids, self.stream
         self.raw.append(text)
-        count = len(ids) or (1 if text else 0)
+        delta = piece.delta
+        count = len(ids) or (1 if text or delta is not None else 0)
         self.tokens += count
-        if stream.in_reasoning:
+        if stream.in_reasoning if delta is None else delta.reasoning is not None:
             self.usage.reasoning_tokens += count
         if piece.finish_reason is not None:
             self.finish_reason = piece.finish_reason
@@ -84,7 +85,7 @@ class Choice:
             usage.cached_tokens = usage.cached_tokens or piece.usage.cached_tokens
             if piece.usage.completion_tokens:
                 self.tokens = self._before + piece.usage.completion_tokens
-        return stream.feed(text, ids)
+        return stream.feed(text, ids) if delta is None else stream.accept(delta)
 
     @property
     def over_budget(self) -> bool:

@@ -5,6 +5,7 @@ The rule: small, and without state of its own.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from ..output_parser import OutputParser
 from ..policy import Policy
 from .asgi import Receive, Scope, Send, header, read_json, send_bytes, send_json
 from .errors import ApiError, bad_request, not_found, unsupported
-from .generation import Generation
+from .generation import Generation, Meta
 from .manager.model import Model
 from .observe import Record
 from .prompt import make_prompt
@@ -25,7 +26,7 @@ from .protocols import anthropic, chat, ollama
 if TYPE_CHECKING:
     from .app import Gateway
 
-__all__ = ["Call", "dialect_of", "endpoints"]
+__all__ = ["Call", "dialect_of", "endpoints", "ollama_load"]
 
 Call = Callable[["Gateway", Scope, Receive, Send, Record], Awaitable[None]]
 
@@ -273,6 +274,25 @@ def _parser(gateway: Gateway, body: dict[str, Any]) -> OutputParser:
 
 
 # -- Ollama's ----------------------------------------------------------------------------------------------------
+
+
+async def ollama_load(gateway: Gateway, send: Send, record: Record, path: str, body: dict[str, Any]) -> bool:
+    """Answers a request without a prompt, which asks for a model to be loaded or let go. Returns whether it was one.
+
+    Raises:
+        ApiError: 404: no such model; 403: it is to be let go.
+    """
+    load = ollama.load_of(body, chat=path == "/api/chat")
+    if load is None:
+        return False
+    model = gateway.manager.get(load.model)
+    if load.unload:
+        problem = "models are loaded and let go by who runs this gateway, not by its clients"
+        raise ApiError(403, problem, type="permission_error", param="keep_alive")
+    record.model, record.status = model, 200
+    meta = Meta(id=record.id, created=int(time.time()), model=load.model or model.name)
+    await send_json(send, 200, ollama.loaded(load, meta), [])
+    return True
 
 
 async def _tags(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:

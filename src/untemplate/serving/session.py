@@ -109,6 +109,8 @@ class Session:
             max_tokens=request.max_tokens,
             sampling=sampling,
             logprobs=request.logprobs,
+            in_reasoning=choice.stream.in_reasoning,
+            raw=request.prompt is not None,
             grammar=self._grammar(choice, "open" if choice.stream.in_reasoning else None),
             request=request if self.model.engine.takes.messages or self.model.engine.takes.tool_choice else None,
         )

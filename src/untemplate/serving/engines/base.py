@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from ...format import Format
 from ...grammar import Grammar
+from ...protocol import DeltaMessage
 from ..errors import EngineError
 from ..generation import Generation, Sampling, TokenLogprob, Usage
 
@@ -68,6 +70,8 @@ class Piece(msgspec.Struct, gc=False):
     finish_reason: str | None = None
     logprobs: list[TokenLogprob] | None = None
     usage: Usage | None = None
+    delta: DeltaMessage | None = None
+    """Instead of text: a part of the message that the upstream has parsed itself. It is passed on as it is."""
 
 
 class Health(msgspec.Struct):
@@ -80,6 +84,8 @@ class Engine(ABC):
 
     kind: ClassVar[str]
     takes: Takes
+    format: Format | None = None
+    """What the model writes, once that is known; an engine may ask for special tokens by it."""
 
     @abstractmethod
     async def start(self) -> None:

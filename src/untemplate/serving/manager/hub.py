@@ -32,14 +32,9 @@ _BESIDE: Final = (
     "additional_chat_templates/*.jinja",
 )
 """What belongs to safetensors."""
-_TOKENIZER: Final = (
-    "tokenizer*.json",
-    "tekken.json",
-    "*.tiktoken",
-    "*.model",
-    "vocab.json",
-    "merges.txt",
-    "added_*.json",
+_SMALL: Final = (
+    *("tokenizer*.json", "added_tokens.json", "tekken.json", "*.tiktoken", "*.model", "vocab.json", "merges.txt"),
+    *("config.json", "special_tokens_map.json", "chat_template.*", "additional_chat_templates/*.jinja"),
 )
 
 
@@ -144,7 +139,7 @@ def remove(models: Sequence[Cached]) -> int:
         repo = cache_folder() / f"models--{model.checkpoint.repo.replace('/', '--')}"
         try:
             for file in model.checkpoint.files:
-                freed += _delete(file)
+                freed += _delete(file, repo / "snapshots")
             if not any(c.checkpoint.repo == model.checkpoint.repo for c in cached()):
                 freed += sum(f.stat().st_size for f in repo.rglob("*") if f.is_file() and not f.is_symlink())
                 shutil.rmtree(repo)
@@ -153,14 +148,13 @@ def remove(models: Sequence[Cached]) -> int:
     return freed
 
 
-def _delete(file: Path) -> int:
-    """A file of a snapshot, and what it links to, if nothing else does."""
+def _delete(file: Path, snapshots: Path) -> int:
+    """A file of a snapshot, and what it links to, if no other snapshot does."""
     blob = file.resolve()
     size = blob.stat().st_size
     file.unlink()
     if blob == file:
         return size
-    snapshots = file.parents[len(file.parts) - 1 - file.parts.index("snapshots")].parent / "snapshots"
     if any(other.is_symlink() and other.resolve() == blob for other in snapshots.rglob("*")):
         return 0
     blob.unlink()
@@ -304,7 +298,7 @@ def _point(plan: Plan) -> None:
 
 
 def fetch_tokenizer(repo: str) -> Path:
-    """A folder with the tokenizer of a repository, from disk where it is there.
+    """A folder with the tokenizer, the configuration and the chat template of a repository.
 
     Raises:
         HubError: it cannot be had.
@@ -312,9 +306,7 @@ def fetch_tokenizer(repo: str) -> Path:
     package = _package()
     with _explained(repo):
         return Path(
-            package.snapshot_download(
-                repo, allow_patterns=list(_TOKENIZER), cache_dir=cache_folder(), endpoint=_endpoint()
-            )
+            package.snapshot_download(repo, allow_patterns=list(_SMALL), cache_dir=cache_folder(), endpoint=_endpoint())
         )
 
 
@@ -354,7 +346,7 @@ def _explained(repo: str) -> Iterator[None]:
         (errors.RepositoryNotFoundError, lambda e: f"{repo}: no such repository, or a private one: then {log_in}"),
         (
             errors.RevisionNotFoundError,
-            lambda e: f"{repo}: there is no such revision; --revision takes a branch or commit",
+            lambda e: f"{repo}: there is no such revision",
         ),
         (errors.EntryNotFoundError, lambda e: _unreachable(repo, e) if _is_local(e) else f"{repo}: {_line(e)}"),
         (errors.HfHubHTTPError, lambda e: f"{repo}: the hub answers: {_line(e)}"),

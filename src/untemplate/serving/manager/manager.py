@@ -129,7 +129,7 @@ class Manager:
     ) -> None:
         self._aliases = dict(aliases or {})
         self._any_name = any_name
-        self._on_event = on_event or _logged
+        self.tell = on_event or _logged
         self._clock = clock
         self._slots: dict[str, _Slot] = {}
         self._names: dict[str, str] = {}
@@ -375,7 +375,7 @@ class Manager:
         return ended
 
     def _tell(self, kind: str, model: str, detail: str = "", seconds: float | None = None) -> None:
-        self._on_event(Event(kind, model, detail, seconds))
+        self.tell(Event(kind, model, detail, seconds))
 
 
 def _shutting_down() -> ApiError:

@@ -10,6 +10,7 @@ Rules of this module:
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -236,9 +237,8 @@ class Fields:
 
     def done(self) -> None:
         """Refuses the first field that nobody has read."""
-        if len(self.value) > len(self._read) or not self._read.issuperset(self.value):
-            for name in self.rest():
-                raise self.refused(name)
+        for name in self.rest():
+            raise self.refused(name)
 
 
 def _kind(value: Any) -> str:
@@ -281,6 +281,7 @@ def function_tool(
 # -- Arguments ---------------------------------------------------------------------------------------------------
 
 INVALID_JSON: Final = "INVALID_JSON"
+"""The member that holds arguments which are no object."""
 
 
 def arguments_object(arguments: str) -> dict[str, Any]:
@@ -293,7 +294,7 @@ def arguments_object(arguments: str) -> dict[str, Any]:
     if not arguments.strip():
         return {}
     try:
-        value = json.loads(arguments, parse_constant=_no_constant)
+        value = json.loads(arguments, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         return {INVALID_JSON: arguments}
     return value if isinstance(value, dict) else {INVALID_JSON: arguments}
@@ -301,6 +302,13 @@ def arguments_object(arguments: str) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):  # written as null otherwise
+        raise ValueError(f"{number} is too large")
+    return value
 
 
 def arguments_text(value: dict[str, Any], path: str) -> str:

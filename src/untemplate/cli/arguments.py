@@ -1,0 +1,236 @@
+"""What the commands take: arguments, and what ``--help`` says.
+
+The rule: nothing is imported to say it. A command whose options are made from elsewhere (``serve``: from its settings)
+gets them when it is the one that is run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Final
+
+from .. import __version__
+from . import models
+
+__all__ = ["parser_for"]
+
+
+def _parse(arguments: argparse.Namespace) -> None:
+    from .parse import run
+
+    run(arguments)
+
+
+def _explain(arguments: argparse.Namespace) -> None:
+    from .explain import run
+
+    run(arguments)
+
+
+def _formats(arguments: argparse.Namespace) -> None:
+    from .formats import run
+
+    run(arguments)
+
+
+_DESCRIPTION: Final = """\
+A chat template turns messages into text. untemplate turns the text back into messages:
+the raw output of a language model into reasoning, content and tool calls.
+"""
+
+_EPILOG: Final = """\
+examples:
+  untemplate formats                                  what it can read
+  untemplate formats hermes                           one format, and a call as its models write it
+  untemplate explain chat_template.jinja              what a template's models write, and the proof
+  untemplate parse --format hermes output.txt         the message, as JSON
+  curl ... | untemplate parse --format qwen3_coder --stream
+  untemplate parse --model ./my-model --explain output.txt
+
+NO_COLOR switches colours off, FORCE_COLOR switches them on in a pipe.
+exit codes: 0 done, whatever the model wrote; 1 the result could not be written; 2 a wrong name, file or option.
+"""
+
+_PARSE_DESCRIPTION: Final = """\
+Parses one raw model output and prints the assistant message as JSON. The output is read as it stands, to the byte,
+special tokens included; bytes that are not UTF-8 are kept and come out as \\udcXX. The ids of calls are the same in
+every run. The format is named (--format, --enforce-parser), inferred from a chat template (--template), or chosen for
+a model: what certifies against its own template, in the order of `untemplate explain` (--model).
+"""
+
+_PARSE_EPILOG: Final = """\
+examples:
+  untemplate parse --format hermes --reasoning qwen3 output.txt
+  untemplate parse --format qwen3_coder --tools tools.json --prompt prompt.txt output.txt
+  untemplate parse --template chat_template.jinja --split 1 --stream output.txt
+  untemplate parse --model ./my-model --policy unknown_tools=drop --policy repair=syntax output.txt
+  untemplate parse --format kimi_k2 --json output.txt | jq .diagnostics
+"""
+
+_EXPLAIN_DESCRIPTION: Final = """\
+Says what a model writes and how that is known: what its chat template shows, what came back when messages were
+rendered with it and parsed, which format was chosen and which came second, an example turn with its regions marked,
+and the policies that hold. MODEL is a name of `untemplate formats`, a folder, a GGUF file or a hub id; TEMPLATE is a
+template, a tokenizer_config.json or a chat_template.json (-: stdin).
+"""
+
+_EXPLAIN_EPILOG: Final = """\
+examples:
+  untemplate explain chat_template.jinja
+  untemplate explain ./my-model -v                    each comparison of the analysis (as UNTEMPLATE_LOG=debug does)
+  untemplate explain Qwen/Qwen3-8B --json | jq .selection.chosen
+  untemplate explain hermes --parser                  the compiled program
+  untemplate explain hermes --grammar lark --tools tools.json
+"""
+
+_FORMATS_DESCRIPTION: Final = """\
+Lists the catalogue of formats, or shows one of them: what it rests on, its markers, and a turn as its models write
+it. With --json a NAME prints the Format itself, which `untemplate parse --format FILE.json` reads.
+"""
+
+
+_SERVE_DESCRIPTION: Final = """\
+Serves a model with correct reasoning and tool calls: OpenAI's APIs (chat completions, completions, responses),
+Anthropic's messages and Ollama's, streamed or whole. The format that the model writes is found by its chat template.
+
+MODEL is a GGUF file (llama.cpp, in this process), a folder or a hub id (vLLM; org/repo:Q4_K_M is one quantization of
+a GGUF repository), or replay: recorded outputs in many formats, with no model at all. --upstream puts the gateway in
+front of another server.
+"""
+
+_SERVE_EPILOG: Final = """\
+examples:
+  untemplate serve replay                                    try it: no model needed
+  untemplate serve model.gguf --alias gpt-4o-mini
+  untemplate serve unsloth/Qwen3-8B-GGUF:Q4_K_M --api-key secret
+  untemplate serve Qwen/Qwen3-8B --upstream http://localhost:8001/v1
+  untemplate serve --upstream-chat http://localhost:11434/v1 --upstream-model qwen3
+  untemplate serve model.gguf --chat-template llama3_json    a template of ours, for a model whose own lacks tools
+  untemplate serve --config untemplate.toml --show-settings
+
+Every option is a key of the file and a variable, too: --max-body-bytes, max_body_bytes and UNTEMPLATE_MAX_BODY_BYTES.
+Flags go before the environment, the environment before the file.
+"""
+
+
+def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of a command line."""
+    raw = argparse.RawDescriptionHelpFormatter
+    top = argparse.ArgumentParser(
+        prog="untemplate", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=raw, allow_abbrev=False
+    )
+    top.add_argument("--version", action="version", version=f"untemplate {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, text: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name, help=text, description=description, epilog=epilog, formatter_class=raw, allow_abbrev=False
+        )
+
+    _add_parse(command("parse", "raw model output -> message", _PARSE_DESCRIPTION, _PARSE_EPILOG))
+    what = "what a model or template writes, and how that is known"
+    _add_explain(command("explain", what, _EXPLAIN_DESCRIPTION, _EXPLAIN_EPILOG))
+    _add_formats(command("formats", "the catalogue of formats", _FORMATS_DESCRIPTION))
+    what = "a server with OpenAI's, Anthropic's and Ollama's APIs"
+    serve = command("serve", what, _SERVE_DESCRIPTION, _SERVE_EPILOG)
+    if argv[:1] == ["serve"]:
+        from .serve import add_arguments
+
+        add_arguments(serve)
+    models.add_commands(command)
+    return top
+
+
+def _add_parse(parse: argparse.ArgumentParser) -> None:
+    parse.set_defaults(run=_parse)
+    parse.add_argument("file", nargs="?", default="-", metavar="FILE", help="the raw output (default: -, stdin)")
+    which = parse.add_argument_group("which format (one of these)")
+    which.add_argument("--format", metavar="NAME|FILE.json", help="a name of `untemplate formats`, or a Format as JSON")
+    which.add_argument("--template", metavar="FILE", help="a chat template: what its models write is inferred")
+    which.add_argument("--model", metavar="ID|FOLDER", help="a hub id, folder or GGUF file: what fits it is chosen")
+    which.add_argument("--enforce-parser", metavar="NAME", help="this name, whatever the model or template says")
+    which.add_argument("--reasoning", metavar="NAME", help="with a name: the reasoning markers of another format")
+    what = parse.add_argument_group("what the model was given")
+    _add_tools(what)
+    what.add_argument(
+        "--prompt", metavar="FILE", help="the rendered prompt; its end says whether the output begins in reasoning"
+    )
+    what.add_argument(
+        "--finish-reason", default="stop", metavar="R", help="why the engine stopped: stop, length, ... (default: stop)"
+    )
+    how = parse.add_argument_group("what is done about unclean output, and what is printed")
+    _add_policy(how)
+    shown = how.add_mutually_exclusive_group()
+    shown.add_argument("--stream", action="store_true", help="deltas as they come, one JSON object a line")
+    shown.add_argument(
+        "--explain", action="store_true", help="the raw text with its regions marked, and what was odd about it"
+    )
+    how.add_argument(
+        "--split", type=_positive, metavar="N", help="feed pieces of N characters (the message must be the same)"
+    )
+    how.add_argument(
+        "--json",
+        action="store_true",
+        help="one line: message, finish_reason, statuses and repairs of calls, diagnostics; with --explain spans",
+    )
+
+
+def _add_explain(explain: argparse.ArgumentParser) -> None:
+    explain.set_defaults(run=_explain)
+    explain.add_argument("source", metavar="MODEL|TEMPLATE", help="what to explain")
+    explain.add_argument("-v", "--verbose", action="store_true", help="each comparison of the analysis as well")
+    explain.add_argument("--enforce-parser", metavar="NAME", help="measure this format instead of choosing one")
+    _add_policy(explain)
+    _add_tools(explain, "the tools that --grammar is for: a JSON list, or a request that holds one (default: samples)")
+    shown = explain.add_mutually_exclusive_group()
+    shown.add_argument("--parser", action="store_true", help="the compiled program: states, edges, call grammars")
+    shown.add_argument(
+        "--grammar",
+        nargs="?",
+        const="gbnf",
+        type=_dialect,
+        metavar="DIALECT",
+        help="the grammar for constrained decoding: gbnf (default), lark, structural_tag",
+    )
+    shown.add_argument("--json", action="store_true", help="everything as one JSON object")
+
+
+def _add_formats(formats: argparse.ArgumentParser) -> None:
+    formats.set_defaults(run=_formats)
+    formats.add_argument("name", nargs="?", metavar="NAME", help="show this one")
+    formats.add_argument("--kind", choices=["reasoning", "tool"], help="only this kind")
+    formats.add_argument("--json", action="store_true", help="the list, or the Format of NAME, as JSON")
+
+
+_TOOLS: Final = "the tools that were offered: a JSON list, or a request that holds one (default: any name is a tool)"
+
+
+def _add_tools(group: argparse._ActionsContainer, text: str = _TOOLS) -> None:
+    group.add_argument("--tools", metavar="FILE", help=text)
+
+
+def _add_policy(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--policy",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a policy, such as unknown_tools=drop (may be repeated; `untemplate explain` lists them)",
+    )
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of characters")
+    return number
+
+
+def _dialect(text: str) -> str:
+    if text not in ("gbnf", "lark", "structural_tag"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of: gbnf, lark, structural_tag")
+    return text

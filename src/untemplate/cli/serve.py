@@ -1,0 +1,279 @@
+"""``untemplate serve``: the gateway, from settings to requests.
+
+The rule: whatever can be wrong is found, and said on one line, before the port is opened.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import errno
+import json
+import logging
+import math
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from ..terminal import coloured, painted
+from .common import UsageError, print_json, print_text, table
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from ..serving.manager import Manager, Model
+    from ..serving.settings import Resolved, Settings
+
+__all__ = ["add_arguments", "run"]
+
+_log: Final = logging.getLogger("untemplate.serving")
+_NEEDS: Final = ("starlette", "uvicorn", "httptools", "prometheus_client")
+
+
+# -- Arguments ----------------------------------------------------------------------------------------------------
+
+
+def add_arguments(serve: argparse.ArgumentParser) -> None:
+    """The options, each made from the declaration of its setting."""
+    from ..serving.settings import GROUPS, fields
+
+    serve.set_defaults(run=run)
+    serve.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help="what to serve (see above)")
+    serve.add_argument("--config", metavar="FILE", help="settings as TOML (also UNTEMPLATE_CONFIG)")
+    serve.add_argument(
+        "--show-settings", action="store_true", help="print the settings and where each came from, and exit"
+    )
+    serve.add_argument("--json", action="store_true", help="with --show-settings: as JSON")
+    serve.add_argument("--tour", action="store_true", help="ask the first model a few things, and show what comes")
+    by_group = {title: serve.add_argument_group(title) for title in GROUPS}
+    titles = {name: title for title, names in GROUPS.items() for name in names}
+    for one in fields():
+        if one.path == "model":
+            continue
+        group = by_group[titles[one.group or one.name]]
+        text = one.description.replace("%", "%%")
+        shown = one.default if not (one.is_list or one.is_dict) else None
+        if shown not in (None, ""):
+            text += f" (default: {str(shown).lower() if isinstance(shown, bool) else shown})"
+        options: dict[str, Any] = {"dest": f"setting {one.path}", "default": argparse.SUPPRESS, "help": text}
+        if one.type is bool:
+            # Text, like every other value: `settings` reads it.
+            no = f"--no-{one.flag[2:]}"
+            group.add_argument(one.flag, action="store_const", const="true", **options)
+            group.add_argument(no, action="store_const", const="false", **{**options, "help": argparse.SUPPRESS})
+        elif one.is_list or one.is_dict:
+            group.add_argument(one.flag, action="append", metavar=one.metavar, **options)
+        else:
+            group.add_argument(one.flag, metavar=one.metavar, **options)
+
+
+def _resolved(arguments: argparse.Namespace) -> Resolved:
+    from ..serving.settings import SettingsError, resolve
+
+    given = vars(arguments)
+    flags = {name.removeprefix("setting "): value for name, value in given.items() if name.startswith("setting ")}
+    if "model" in given:
+        flags["model"] = given["model"]
+    try:
+        return resolve(file=arguments.config, flags=flags)
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
+
+
+# -- Serving ------------------------------------------------------------------------------------------------------
+
+
+def run(arguments: argparse.Namespace) -> None:
+    resolved = _resolved(arguments)
+    if arguments.show_settings:
+        if arguments.json:
+            print_json(resolved.to_dict(), indent=2)
+        else:
+            print_text(resolved.to_toml())
+        return
+    missing = [name.replace("_", "-") for name in _NEEDS if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"serving needs {', '.join(missing)}: pip install 'untemplate[serve]'")
+    settings = resolved.settings
+    _log_to_stderr(settings)
+    # The port before the model: that it is taken should not be found out after minutes of loading.
+    with _bound(settings) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(settings, bound, arguments.tour))
+
+
+async def _serve(settings: Settings, bound: socket.socket | None, show: bool) -> None:
+    from ..serving.app import create_app
+    from ..serving.errors import ApiError
+    from ..serving.manager.checkpoint import CheckpointError
+    from ..serving.manager.hub import HubError
+    from ..serving.manager.loading import open_manager
+    from ..serving.settings import SettingsError
+
+    try:
+        manager = await open_manager(settings)
+    except (SettingsError, CheckpointError, HubError) as error:
+        raise UsageError(str(error)) from None
+    except ApiError as error:
+        raise UsageError(error.message) from None
+    except ModuleNotFoundError as error:
+        raise UsageError(f"this engine needs the package {error.name}, which is not installed") from None
+    try:
+        try:
+            app = create_app(manager, settings)
+        except OSError as error:
+            raise UsageError(f"log_raw {settings.log_raw}: {error.strerror or error}") from None
+        await _listen(app, manager, settings, bound, show and bound is not None)
+    finally:
+        await manager.close(timeout=0)
+
+
+async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.socket | None, show: bool) -> None:
+    """Runs the server until a signal ends it; running requests may end within the grace."""
+    import uvicorn
+
+    tours: list[asyncio.Task[None]] = []
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                url = _url(settings, bound)
+                _greet(url, manager.list(), settings)
+                if show:
+                    tours.append(asyncio.create_task(_tour(url, manager.list()[0].name, settings)))
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            # uvicorn's own raises the signal once more when all is done: the exit code should be 0 then.
+            if self.should_exit:
+                self.force_exit = True
+                return
+            self.should_exit = True
+            _log.info("shutting down: running requests may take %g s more", settings.shutdown_grace)
+
+    config = uvicorn.Config(
+        app,
+        uds=settings.uds or None,
+        root_path=settings.root_path,
+        http="httptools",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
+    )
+    await Server(config).serve(sockets=None if bound is None else [bound])
+
+
+async def _tour(url: str, model: str, settings: Settings) -> None:
+    from ..serving.engines.wire import WireError
+    from ..serving.tour import tour
+
+    with contextlib.suppress(WireError):  # the server is going down
+        await tour(url, model, key=settings.api_keys[0] if settings.api_keys else "")
+        print_text(f"It goes on serving at {url}; Ctrl-C ends it.")
+        sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _bound(settings: Settings) -> Iterator[socket.socket | None]:
+    """The socket to listen on; ``None``: a Unix socket, which is uvicorn's to make."""
+    if settings.uds:
+        yield None
+        return
+    host, port = settings.host, settings.port
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        hint = "; --port 0 takes one that is free" if error.errno == errno.EADDRINUSE else ""
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}{hint}") from None
+    with bound:
+        yield bound
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop, where it is installed (there is none for Windows)."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _url(settings: Settings, bound: socket.socket | None) -> str:
+    """Where the server can be reached from this machine."""
+    if bound is None:
+        return "http://localhost" + settings.root_path
+    host, port = bound.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}{settings.root_path}"
+
+
+# -- What it says -------------------------------------------------------------------------------------------------
+
+
+def _log_to_stderr(settings: Settings) -> None:
+    """One handler for everything that the gateway and its server log."""
+    from ..serving.observe import JsonFormatter, TextFormatter
+
+    text = TextFormatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if settings.log_format == "json" else text)
+    for name, level in (("untemplate", settings.log_level.upper()), ("uvicorn", "WARNING")):
+        log = logging.getLogger(name)
+        log.handlers = [handler]
+        log.propagate = False
+        log.setLevel(level)
+
+
+def _greet(url: str, models: Sequence[Model], settings: Settings) -> None:
+    """Where it listens, what it serves, and a request to try: on stdout for people, in the log for programs."""
+    if settings.log_format == "json":
+        fields = {"url": url, "models": [model.name for model in models]}
+        _log.info("listening", extra={"fields": fields})
+        return
+    colour = coloured(sys.stdout)
+    heads = ("MODEL", "FORMAT", "THINKING", "TOOLS", "CONTEXT")
+    where = f"{url} ({settings.uds})" if settings.uds else url
+    lines = [
+        "",
+        painted([("untemplate serves on ", ""), (where, "title")], colour=colour),
+        "",
+        *(f"  {line}" for line in table(heads, [_row(model) for model in models]).split("\n")),
+        "",
+        *(f"  {line}" for line in _example(url, models, settings)),
+        "",
+    ]
+    print_text("\n".join(lines))
+    sys.stdout.flush()
+
+
+def _row(model: Model) -> tuple[str, ...]:
+    found = model.capabilities
+    thinks = found is not None and found.supports_thinking
+    calls = found is not None and found.supports_tools
+    context = str(model.context_length or "")
+    parser = str(model.details.get("parser") or model.parser.format.name)
+    return model.name, parser, "yes" if thinks else "no", "yes" if calls else "no", context
+
+
+def _example(url: str, models: Sequence[Model], settings: Settings) -> list[str]:
+    name = models[0].name
+    body = {"model": name, "messages": [{"role": "user", "content": "What is 6 times 7?"}], "stream": True}
+    options = f"--unix-socket {settings.uds} " if settings.uds else ""
+    key = ' -H "Authorization: Bearer $API_KEY"' if settings.api_keys else ""
+    return [
+        f"curl -N {options}{url}/v1/chat/completions{key} \\",
+        f"  -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
+    ]

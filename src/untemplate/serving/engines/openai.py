@@ -1,0 +1,720 @@
+"""An OpenAI-compatible server as the engine: its ``/v1/completions``, or, as the fixing proxy, its chat completions.
+
+Rules of this module:
+
+* What the server is (vLLM, SGLang, llama.cpp, anything) is found out once, at the start; what it cannot do is done
+  without. Fields of ours that it refuses are left out from then on.
+* A request is repeated only as long as nothing of its response has come.
+* A server that parses by itself loses nothing: what it has parsed is passed on as it is (`Piece.delta`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from ...format import Format
+from ...protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from ..errors import ApiError
+from ..generation import Generation, Sampling, TokenLogprob, Usage
+from . import llamacpp
+from .base import Engine, EngineError, Health, Job, Piece, Takes
+from .wire import Client, Events, Response, WireError
+
+__all__ = ["OpenAIChatEngine", "OpenAIEngine"]
+
+_log: Final = logging.getLogger("untemplate.serving.engines")
+_AGAIN: Final = frozenset((429, 502, 503))
+"""Statuses after which a request is repeated."""
+_LONGEST_WAIT: Final = 10.0
+"""Seconds: a server that wants more between two attempts gets no second one."""
+
+_SOME: Final = 4096
+"""Tokens of an output, at most, where nothing is known about the room for it."""
+
+_OURS: Final = {
+    "vllm": {
+        "skip_special_tokens": False,
+        "spaces_between_special_tokens": False,
+        "return_token_ids": True,
+    },
+    "sglang": {"skip_special_tokens": False, "return_token_ids": True},
+    "llama.cpp": {},
+    "": {"skip_special_tokens": False, "return_token_ids": True},
+}
+"""What is asked of each kind of server beyond OpenAI's API: text with its special tokens, and the ids of tokens."""
+_DIALECTS: Final = {"vllm": "structural_tag", "sglang": "structural_tag", "llama.cpp": "gbnf"}
+
+
+class _Upstream(Engine):
+    """What both modes share: see `OpenAIEngine` for the arguments."""
+
+    kind = "openai"
+    _path: ClassVar[str]
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        model: str = "",
+        api_key: str = "",
+        headers: Mapping[str, str] | None = None,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 300.0,
+        total_timeout: float = 0.0,
+        retries: int = 2,
+        max_connections: int = 1024,
+        format: Format | None = None,
+    ) -> None:
+        self.url = url.rstrip("/").removesuffix("/v1")
+        self.model = model
+        self.server = ""
+        """``vllm``, ``sglang``, ``llama.cpp``; empty: not known. Found out at the start, as is the next."""
+        self.context_length: int | None = None
+        self.format = format
+        """What its model writes; may be set later, but before the first job."""
+        sent = dict(headers or {})
+        if api_key:
+            sent["authorization"] = f"Bearer {api_key}"
+        self._settings: dict[str, Any] = {
+            "headers": sent,
+            "connect_timeout": connect_timeout,
+            "read_timeout": read_timeout,
+            "max_connections": max_connections,
+        }
+        self._total = total_timeout
+        self._retries = retries
+        self._client: Client | None = None
+        self._ours: dict[str, Any] = {}
+        self._accepted = False
+        self._bos = ""
+
+    # -- Start and end -----------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        if self._client is not None:
+            return
+        try:
+            self._client = Client(self.url, **self._settings)
+        except ValueError as error:
+            raise EngineError(f"upstream: {error}", status=500, code="bad_setting") from None
+        try:
+            await self._look()
+        except BaseException:
+            await self.close()
+            raise
+        self._ours = {"stream_options": {"include_usage": True}, **_OURS[self.server]}
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _look(self) -> None:
+        """Finds out what the server is, and which model it has."""
+        status, found, server = await self._get("/v1/models")
+        if status in (401, 403):
+            problem = f"{self.url} refuses the API key (HTTP {status}): set upstream_api_key"
+            raise EngineError(problem, status=500, code="upstream_refused")
+        listed = found.get("data") if isinstance(found, dict) and status == 200 else None
+        models = [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
+        if not self.model and len(models) != 1:
+            names = ", ".join(str(model.get("id")) for model in models)
+            has = f"lists the models {names}" if names else "does not say which model it has"
+            raise EngineError(f"{self.url} {has}: set upstream_model", status=500, code="upstream_model")
+        mine = next((model for model in models if model.get("id") == self.model), models[0] if models else {})
+        self.model = self.model or str(mine.get("id"))
+        length = mine.get("max_model_len")
+        owner = str(mine.get("owned_by", "")).lower()
+        if owner in ("vllm", "sglang"):
+            self.server = owner
+        elif owner == "llamacpp" or server == "llama.cpp":
+            self.server = "llama.cpp"
+        else:
+            self.server = await self._named()
+        if self.server == "llama.cpp":
+            _, properties, _ = await self._get("/props")
+            settings = properties.get("default_generation_settings") if isinstance(properties, dict) else None
+            length = settings.get("n_ctx") if isinstance(settings, dict) else None
+            # It puts a BOS token before prompts that are text; templates write their own.
+            begun = await self._post("/tokenize", {"content": "", "add_special": True})
+            self._bos = str(properties.get("bos_token") or "") if begun["tokens"] else ""
+        self.context_length = length if isinstance(length, int) else None
+
+    async def _named(self) -> str:
+        """What a server says that it is, where its list of models does not."""
+        for path, key, name in (
+            ("/version", "version", "vllm"),
+            ("/get_model_info", "model_path", "sglang"),
+            ("/props", "default_generation_settings", "llama.cpp"),
+        ):
+            status, found, _ = await self._get(path)
+            if status == 200 and isinstance(found, dict) and key in found:
+                return name
+        return ""
+
+    async def health(self) -> Health:
+        try:
+            status, _, _ = await self._get("/health")
+            if status == 404:
+                status, _, _ = await self._get("/v1/models")
+        except EngineError as error:
+            return Health(ok=False, detail=error.message)
+        return Health(ok=status == 200, detail="" if status == 200 else f"{self.url} answers HTTP {status}")
+
+    async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        if self.server == "llama.cpp":
+            body = {"content": text, "add_special": False, "parse_special": special}
+        elif self.server in ("vllm", "sglang"):
+            body = {"model": self.model, "prompt": text, "add_special_tokens": False}
+        else:
+            raise NotImplementedError
+        ids: list[int] = (await self._post("/tokenize", body))["tokens"]
+        return ids
+
+    async def detokenize(self, token_ids: Sequence[int]) -> str:
+        if self.server == "llama.cpp":
+            text: str = (await self._post("/detokenize", {"tokens": list(token_ids)}))["content"]
+            return text
+        if self.server not in ("vllm", "sglang"):
+            raise NotImplementedError
+        found = await self._post("/detokenize", {"model": self.model, "tokens": list(token_ids)})
+        return str(found["prompt" if "prompt" in found else "text"])
+
+    # -- Requests ----------------------------------------------------------------------------------------------------
+
+    def _reached(self) -> Client:
+        if self._client is None:
+            raise EngineError("the engine is not started", status=503)
+        return self._client
+
+    async def _get(self, path: str) -> tuple[int, Any, str]:
+        """Status, JSON value and the name of the server."""
+        try:
+            async with self._reached().request("GET", path, read_timeout=10) as response:
+                body = await response.body()
+                return response.status, _value(body), response.headers.get("server", "")
+        except WireError as error:
+            raise self._unreachable(error) from None
+
+    async def _post(self, path: str, body: dict[str, Any]) -> Any:
+        try:
+            async with self._reached().request("POST", path, msgspec.json.encode(body)) as response:
+                answer = await response.body()
+                if response.status == 404:
+                    raise NotImplementedError
+                if response.status != 200:
+                    raise self._refused(response, answer)
+                return _value(answer)
+        except WireError as error:
+            raise self._unreachable(error) from None
+
+    @asynccontextmanager
+    async def _opened(self, path: str, fields: dict[str, Any], ours: dict[str, Any]) -> AsyncIterator[Response]:
+        """The response to a request, repeated where that helps.
+
+        Args:
+            fields: the body.
+            ours: further fields that the server may do without.
+
+        Raises:
+            ApiError: it answers with an error, or not at all.
+        """
+        client = self._reached()
+        ours = {name: value for name, value in ours.items() if name not in fields}
+        refused: ApiError | None = None
+        attempt = 0
+        while True:
+            body = msgspec.json.encode({**fields, **ours})
+            try:
+                async with client.request("POST", path, body) as response:
+                    if response.status == 200:
+                        self._accepted = True
+                        if refused is not None:
+                            _log.warning("%s takes no fields of ours: %s", self.url, refused.message)
+                            self._ours = {}
+                        yield response
+                        return
+                    error = self._refused(response, await response.body())
+                    wait = _wait(response.headers.get("retry-after"), attempt)
+                    again = response.status in _AGAIN
+            except WireError as broken:
+                if broken.kind != "connect":
+                    raise self._unreachable(broken) from None
+                error, wait, again = self._unreachable(broken), _wait(None, attempt), True
+            if error.status in (400, 422) and ours and not self._accepted:
+                # Perhaps a server that takes no fields it does not know: without them it says whether they were it.
+                refused, ours = error, {}
+                continue
+            if not again or attempt >= self._retries or wait > _LONGEST_WAIT:
+                raise error
+            attempt += 1
+            await asyncio.sleep(wait)
+
+    async def _events(self, response: Response) -> AsyncGenerator[bytes, None]:
+        """The data of the response's events, up to ``[DONE]``."""
+        if "text/event-stream" not in response.headers.get("content-type", "text/event-stream"):
+            yield await response.body()  # it does not stream
+            return
+        clock = asyncio.get_running_loop().time
+        latest = clock() + self._total if self._total else 0.0
+        events = Events()
+        read = response.read
+        while chunk := await read():
+            for event in events.feed(chunk):
+                if event == b"[DONE]":
+                    await response.body()
+                    return
+                yield event
+            if latest and clock() > latest:
+                raise EngineError(f"the upstream was not done after {self._total:g} s", status=504, code="timeout")
+        for event in events.end():
+            if event != b"[DONE]":
+                yield event
+
+    def _unreachable(self, error: WireError) -> EngineError:
+        if error.kind == "timeout":
+            return EngineError(f"the upstream is silent: {error}", status=504, code="upstream_timeout")
+        if error.kind == "connect":
+            problem = f"the upstream {self.url} cannot be reached: {error}. Is it running?"
+            return EngineError(problem, code="upstream_unreachable")
+        return EngineError(f"the upstream broke off: {error}", code="upstream_broke_off")
+
+    def _refused(self, response: Response, body: bytes) -> ApiError:
+        """What the upstream says against a request, as OpenAI would: 4xx are the request's own."""
+        status = response.status
+        found = _value(body)
+        inner = found.get("error", found) if isinstance(found, dict) else None
+        message = ""
+        about: dict[str, Any] = {}
+        if isinstance(inner, dict):
+            about = inner
+            message = str(inner.get("message") or inner.get("detail") or "")
+        elif isinstance(inner, str):
+            message = inner
+        message = message or body[:200].decode("utf-8", "replace").strip() or f"HTTP {status}"
+        headers = {"Retry-After": response.headers["retry-after"]} if "retry-after" in response.headers else {}
+        if status in (401, 403):
+            return EngineError(f"the upstream refuses the gateway's API key: {message}", code="upstream_refused")
+        if 400 <= status < 500:
+            kind, param, code = about.get("type"), about.get("param"), about.get("code")
+            return ApiError(
+                status,
+                message,
+                type=kind if isinstance(kind, str) else "invalid_request_error",
+                param=param if isinstance(param, str) else None,
+                code=code if isinstance(code, str) else None,
+                headers=headers,
+            )
+        status = status if status in (503, 504) else 502
+        return EngineError(f"the upstream: {message}", status=status, code="upstream_error", headers=headers)
+
+
+class OpenAIEngine(_Upstream):
+    """A server's ``/v1/completions``; llama.cpp's own ``/completion``, which has token ids and grammars.
+
+    llama.cpp shows the text of special tokens only where it is told their names: from ``format``, or all of them with
+    its option ``--special``.
+
+    Args:
+        url: of the server, with or without ``/v1``.
+        model: its name there; may be empty if the server has only one.
+        api_key: sent as ``Authorization: Bearer``.
+        headers: sent with every request.
+        connect_timeout: seconds until it must have answered the connection.
+        read_timeout: seconds that it may be silent; 0: any time.
+        total_timeout: seconds of a whole response; 0: any time.
+        retries: further attempts after a connection that failed, 429, 502 or 503.
+        max_connections: requests at a time; further ones wait.
+        format: what the model writes, where it is known.
+    """
+
+    takes = Takes(logprobs=True)
+
+    async def start(self) -> None:
+        await super().start()
+        self.takes = Takes(grammar=_DIALECTS.get(self.server), logprobs=True, token_ids=bool(self.server))
+
+    def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+        return self._native(job) if self.server == "llama.cpp" else self._completions(job)
+
+    async def _completions(self, job: Job) -> AsyncGenerator[Piece, None]:
+        fields = {
+            "model": self.model,
+            "prompt": job.prompt,
+            "stream": True,
+            **_sampling(job.sampling),
+            "max_tokens": await self._room(job) if job.max_tokens is None else job.max_tokens,
+            **({} if job.logprobs is None else {"logprobs": job.logprobs}),
+            **self._constrained(job),
+        }
+        ours = self._ours
+        if self.server == "vllm" and not job.raw:
+            ours = {**ours, "add_special_tokens": False}
+        last: Piece | None = None
+        async with self._opened("/v1/completions", fields, ours) as response:
+            try:
+                async with aclosing(self._events(response)) as events:
+                    async for event in events:
+                        chunk = _chunk(event)
+                        usage = None if chunk.usage is None else _usage(chunk.usage)
+                        for choice in chunk.choices:
+                            ids = choice.token_ids or ()
+                            text = choice.text or ""
+                            likely = None if job.logprobs is None else _likely(choice.logprobs, job.logprobs)
+                            if choice.finish_reason is None:
+                                yield Piece(text, ids, None, likely)
+                            else:
+                                last = Piece(text, ids, _reason(choice.finish_reason), likely)
+                        if last is not None and usage is not None:
+                            last.usage = usage
+            except WireError as error:
+                raise self._unreachable(error) from None
+        yield _ended(last)
+
+    async def _native(self, job: Job) -> AsyncGenerator[Piece, None]:
+        """By llama.cpp's own API."""
+        fields = llamacpp.completion(job, self._bos)
+        if self.format is not None and "preserved_tokens" not in fields:
+            fields["preserved_tokens"] = list(self.format.special_tokens)
+        async with self._opened("/completion", fields, {}) as response:
+            try:
+                async with aclosing(self._events(response)) as events:
+                    async for event in events:
+                        piece = llamacpp.piece_of(event, job.logprobs)
+                        yield piece
+                        if piece.finish_reason is not None:
+                            await response.body()
+                            return
+            except WireError as error:
+                raise self._unreachable(error) from None
+        raise _ended_early()
+
+    async def _room(self, job: Job) -> int | None:
+        """Tokens that fit behind the prompt: completions that do not say end after 16."""
+        if self.server == "vllm":
+            return None  # it reckons by itself
+        if self.context_length is None:
+            return _SOME
+        if isinstance(job.prompt, list):
+            used = len(job.prompt)
+        else:
+            try:
+                used = len(await self.tokenize(job.prompt)) + 1
+            except NotImplementedError:
+                used = len(job.prompt.encode()) // 2
+        return max(1, self.context_length - used)
+
+    def _constrained(self, job: Job) -> dict[str, Any]:
+        if job.grammar is None:
+            return {}
+        if self.server == "vllm":
+            return {"structured_outputs": {job.grammar.dialect: job.grammar.text}}
+        return {"response_format": job.grammar.json}
+
+
+class OpenAIChatEngine(_Upstream):
+    """The fixing proxy: a server's ``/v1/chat/completions``, whose content is parsed again. It renders the messages;
+    images and fields that are not known here pass through.
+
+    Its own parsers should be off: vLLM without ``--tool-call-parser`` and ``--reasoning-parser`` (with them it drops
+    text that looks like a call), SGLang without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing
+    --special``. What a request can do about it is done: vLLM gets ``tool_choice: none``, by which it still shows the
+    tools to the model.
+
+    Args: as `OpenAIEngine`.
+    """
+
+    takes = Takes(logprobs=True, messages=True, tool_choice=True)
+
+    async def start(self) -> None:
+        await super().start()
+        if self.server == "sglang":
+            self._ours["separate_reasoning"] = False
+        elif self.server == "llama.cpp":
+            self._ours |= {"reasoning_format": "none", "parse_tool_calls": False}
+        elif not self.server:
+            del self._ours["return_token_ids"]
+        self.takes = Takes(logprobs=True, messages=True, tool_choice=True, token_ids=self.server in ("vllm", "sglang"))
+
+    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+        request = job.request
+        if request is None:
+            raise EngineError("a chat upstream takes messages, not prompts", status=500)
+        fields = self._body(job, request)
+        last: Piece | None = None
+        parsed = False
+        begun: set[int] = set()
+        closed = not job.in_reasoning
+        async with self._opened("/v1/chat/completions", fields, self._ours) as response:
+            try:
+                async with aclosing(self._events(response)) as events:
+                    async for event in events:
+                        chunk = _chunk(event)
+                        for choice in chunk.choices:
+                            delta = choice.delta or choice.message or _Delta()
+                            likely = None if job.logprobs is None else _likely(choice.logprobs, job.logprobs)
+                            # Ids say which markers are tokens; in what the server has parsed, there are none.
+                            ids = () if parsed else choice.token_ids or ()
+                            for part in _parsed(delta, begun):
+                                parsed = True
+                                ids = ()
+                                yield Piece(delta=part)
+                            if delta.content or ids:
+                                if parsed and not closed:
+                                    closed = True
+                                    yield Piece(self._close())
+                                yield Piece(delta.content or "", ids, None, likely)
+                            if choice.finish_reason is not None:
+                                last = Piece(finish_reason=_reason(choice.finish_reason))
+                        if last is not None and chunk.usage is not None:
+                            last.usage = _usage(chunk.usage)
+            except WireError as error:
+                raise self._unreachable(error) from None
+        yield _ended(last)
+
+    def _close(self) -> str:
+        """The server has closed reasoning that the prompt opened, and taken its marker away."""
+        reasoning = None if self.format is None else self.format.reasoning
+        return "" if reasoning is None else reasoning.close.text
+
+    def _body(self, job: Job, request: Generation) -> dict[str, Any]:
+        fields: dict[str, Any] = {
+            **request.extra,
+            "model": self.model,
+            "messages": request.messages,
+            "stream": True,
+            **_sampling(job.sampling),
+        }
+        if request.tools:
+            fields["tools"] = request.tools
+            choice = request.tool_choice
+            if self.server == "vllm" and choice in (None, "auto"):
+                # "auto" is refused without a parser. The tools are shown to the model by "none", too.
+                fields["tool_choice"] = "none"
+            elif self.server == "vllm" and choice == "none":
+                del fields["tools"]
+            elif choice is not None:
+                fields["tool_choice"] = choice
+            if not request.parallel_tool_calls:
+                fields["parallel_tool_calls"] = False
+        if job.max_tokens is not None:
+            fields["max_tokens"] = job.max_tokens
+        if request.response_format is not None:
+            fields["response_format"] = request.response_format
+        if job.logprobs is not None:
+            fields["logprobs"] = True
+            if job.logprobs:
+                fields["top_logprobs"] = job.logprobs
+        thinking = request.thinking
+        if thinking.effort is not None:
+            fields["reasoning_effort"] = thinking.effort
+        template = dict(request.template_kwargs)
+        if thinking.enabled is not None:
+            template = {"enable_thinking": thinking.enabled, "thinking": thinking.enabled, **template}
+        if template:
+            fields["chat_template_kwargs"] = template
+        if request.continue_final_message:
+            fields |= {"continue_final_message": True, "add_generation_prompt": False}
+        return fields
+
+
+def _sampling(sampling: Sampling) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.structs.asdict(sampling).items() if value is not None}
+
+
+def _wait(header: str | None, attempt: int) -> float:
+    """Seconds until the next attempt: what the server says, or a growing while."""
+    try:
+        return max(0.0, float(header or ""))
+    except ValueError:
+        return min(2.0, 0.1 * 2.0**attempt) * random.uniform(0.5, 1.0)
+
+
+def _value(body: bytes) -> Any:
+    """A JSON value; ``None`` if it is none."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+# -- Chunks ----------------------------------------------------------------------------------------------------------
+
+
+class _Top(msgspec.Struct, gc=False):
+    token: str = ""
+    logprob: float = 0.0
+
+
+class _Token(msgspec.Struct, gc=False):
+    token: str = ""
+    logprob: float | None = None
+    top_logprobs: list[_Top] | None = None
+    id: int | None = None
+
+
+class _Logprobs(msgspec.Struct, gc=False):
+    """Of chat (``content``), or of completions."""
+
+    content: list[_Token] | None = None
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
+    top_logprobs: list[dict[str, float | None] | None] | None = None
+
+
+class _Function(msgspec.Struct, gc=False):
+    name: str | None = None
+    arguments: Any = None
+    """Text; some servers send the object itself."""
+
+
+class _Call(msgspec.Struct, gc=False):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct, gc=False):
+    content: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+_NULL: Final = msgspec.Raw(b"null")
+
+
+class _Choice(msgspec.Struct, gc=False):
+    text: str | None = None
+    token_ids: list[int] | None = None
+    finish_reason: str | None = None
+    logprobs: msgspec.Raw = _NULL
+    delta: _Delta | None = None
+    message: _Delta | None = None
+
+
+class _Cached(msgspec.Struct, gc=False):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct, gc=False):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Cached | None = None
+
+
+class _Chunk(msgspec.Struct, gc=False):
+    choices: list[_Choice] = []
+    usage: _Usage | None = None
+    error: Any = None
+    object: str = ""
+    message: Any = None
+
+
+_CHUNK: Final = msgspec.json.Decoder(_Chunk)
+_LOGPROBS: Final = msgspec.json.Decoder(_Logprobs | None)
+
+
+def _chunk(event: bytes) -> _Chunk:
+    """An event.
+
+    Raises:
+        EngineError: it is an error, or nothing that is understood.
+    """
+    try:
+        try:
+            chunk = _CHUNK.decode(event)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            chunk = _CHUNK.decode(event.decode("utf-8", "replace").encode())
+    except msgspec.DecodeError:
+        shown = event[:200].decode("utf-8", "replace")
+        raise EngineError(f"the upstream sent something that is not understood: {shown}", code="bad_upstream") from None
+    if chunk.error is not None or chunk.object == "error":
+        said = chunk.error.get("message") if isinstance(chunk.error, dict) else chunk.error
+        raise EngineError(f"the upstream: {said or chunk.message}", code="upstream_error")
+    return chunk
+
+
+def _usage(usage: _Usage) -> Usage:
+    details = usage.prompt_tokens_details
+    return Usage(
+        prompt_tokens=usage.prompt_tokens or 0,
+        completion_tokens=usage.completion_tokens or 0,
+        cached_tokens=(details.cached_tokens or 0) if details is not None else 0,
+    )
+
+
+def _reason(reason: str) -> str:
+    if reason in ("length", "content_filter"):
+        return reason
+    if reason in ("abort", "error"):
+        raise EngineError(f"the upstream ended the output: {reason}", code="upstream_error")
+    return "stop"
+
+
+def _ended(last: Piece | None) -> Piece:
+    if last is None:
+        raise _ended_early()
+    return last
+
+
+def _ended_early() -> EngineError:
+    return EngineError("the upstream broke off in the middle of the output", code="upstream_broke_off")
+
+
+def _likely(raw: msgspec.Raw, top: int) -> list[TokenLogprob] | None:
+    """Log probabilities as chat or as completions have them, the ``top`` likeliest of each token."""
+    try:
+        found: _Logprobs | None = _LOGPROBS.decode(raw)
+    except msgspec.DecodeError:
+        return None
+    if found is None:
+        return None
+    if found.content is not None:
+        return [
+            TokenLogprob(
+                one.token,
+                0.0 if one.logprob is None else one.logprob,
+                [(other.token, other.logprob) for other in (one.top_logprobs or ())[:top]],
+                one.id,
+            )
+            for one in found.content
+        ]
+    tokens = found.tokens or []
+    values = found.token_logprobs or []
+    tops = found.top_logprobs or [None] * len(tokens)
+    return [
+        TokenLogprob(token, value or 0.0, [(t, v or 0.0) for t, v in (rivals or {}).items()][:top])
+        for token, value, rivals in zip(tokens, values, tops, strict=False)
+    ]
+
+
+def _parsed(delta: _Delta, begun: set[int]) -> list[DeltaMessage]:
+    """What the server has parsed itself. ``begun``: the calls whose name has come."""
+    found = []
+    reasoning = delta.reasoning or delta.reasoning_content
+    if reasoning:
+        found.append(DeltaMessage(reasoning=reasoning))
+    for position, call in enumerate(delta.tool_calls or ()):
+        function = call.function or _Function()
+        arguments = function.arguments
+        if arguments is not None and not isinstance(arguments, str):
+            arguments = msgspec.json.encode(arguments).decode()
+        part = DeltaToolCall(index=position if call.index is None else call.index)
+        if part.index in begun:
+            part.function = DeltaFunctionCall(arguments=arguments or "")
+        else:
+            begun.add(part.index)
+            part.id, part.type = call.id or f"call_{part.index}", "function"
+            part.function = DeltaFunctionCall(name=function.name or "", arguments=arguments or "")
+        found.append(DeltaMessage(tool_calls=[part]))
+    return found

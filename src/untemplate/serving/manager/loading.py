@@ -1,0 +1,548 @@
+"""From settings to models that answer.
+
+    settings ─▶ source (file, hub, upstream) ─▶ preflight ─▶ engine, started ─▶ template ─▶ format ─▶ Model
+
+Rules of this module:
+
+* What is wrong is found before an engine is started, as far as it can be.
+* Every choice is logged with its evidence, and a choice that nothing certifies is a warning.
+* An engine that has been started is closed when anything after it fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ...formats import UnknownFormatError
+from ...formats.registry import IncompatibleFormatsError
+from ...output_parser import OutputParser
+from ...selection import Selection, select
+from ...templates import ChatTemplate, TemplateError
+from ..engines.base import Engine
+from ..settings import Settings, SettingsError
+from ..templates import OURS, our_template
+from . import hub
+from .capabilities import ModelCapabilities, detect_capabilities, model_type_of, select_by_name
+from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, read_json, size_text
+from .manager import Event, Loader, Manager, Report
+from .model import Model
+from .preflight import estimate, preflight
+from .tokenizers import TokenizerError, resolve_tokenizer
+
+__all__ = ["choose_engine", "choose_format", "load_models", "load_template", "loader", "locate", "open_manager"]
+
+_log: Final = logging.getLogger("untemplate.serving.manager")
+DEMO: Final = "demo"
+"""Stands for the demonstration model, where its package is installed."""
+_REPLAY: Final = re.compile(r"replay(?::(.+))?")
+
+
+async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] | None = None) -> Manager:
+    """A manager with everything in it that the settings name, ready to answer.
+
+    Raises:
+        SettingsError, CheckpointError, HubError: it cannot be what they say; the message says what to do.
+        EngineError: the engine does not start.
+    """
+    aliases = settings.aliases
+    manager = Manager(aliases=aliases, any_name=settings.any_model_name, on_event=on_event)
+    what = settings.name or settings.model or settings.upstream or settings.upstream_chat
+    manager.add(*await load_models(settings, lambda text: manager.tell(Event("progress", what, text))))
+    return manager
+
+
+def loader(settings: Settings) -> Loader:
+    """What `Manager.load` and `Manager.swap` take, for settings that name one model."""
+
+    async def load(report: Report) -> Model:
+        models = await load_models(settings, report)
+        if len(models) != 1:
+            raise SettingsError(f"model: {settings.model} is several models: {', '.join(m.name for m in models)}")
+        return models[0]
+
+    return load
+
+
+async def load_models(settings: Settings, report: Report) -> list[Model]:
+    """The models that settings name, their engines started. Several for ``replay`` only. Raises as `open_manager`."""
+    engine = choose_engine(settings)
+    if engine == "replay":
+        return await _replay(settings)
+    return [await _load(settings, engine, report)]
+
+
+def choose_engine(settings: Settings) -> str:
+    """What runs the model: as set, else what its name suggests.
+
+    Raises:
+        SettingsError: nothing says what is to be served, or two things do.
+    """
+    upstream = settings.upstream or settings.upstream_chat
+    engine = settings.engine
+    if upstream and engine not in ("auto", "openai"):
+        raise SettingsError(f"engine: {engine} and an upstream exclude each other")
+    if engine == "openai" and not upstream:
+        raise SettingsError("engine: openai needs upstream or upstream_chat (--upstream URL, --upstream-chat URL)")
+    if upstream:
+        return "openai"
+    if not settings.model and engine != "replay":
+        raise SettingsError(
+            "model: nothing to serve; give a GGUF file, a folder, a hub id or replay, or --upstream URL for a server"
+        )
+    if _REPLAY.fullmatch(settings.model) and engine in ("auto", "replay"):
+        return "replay"
+    if engine != "auto":
+        return engine
+    name = settings.model
+    if os.path.isdir(name) and not any(Path(name).glob("*.safetensors")) and any(Path(name).rglob("*.gguf")):
+        return "llamacpp"
+    return "llamacpp" if name == DEMO or _is_gguf(name) else "vllm"
+
+
+def _is_gguf(name: str) -> bool:
+    """A GGUF file, or one quantization of a repository; a repository's name often says it, too."""
+    return name.lower().endswith((".gguf", "-gguf")) or ":" in name
+
+
+# -- Where the model is -------------------------------------------------------------------------------------------
+
+
+def locate(name: str, report: Report) -> Checkpoint:
+    """The model of a name: on disk, in the hub's cache, or fetched.
+
+    Raises:
+        CheckpointError: there is no such file or folder, or no model in it.
+        HubError: it cannot be fetched.
+    """
+    if name == DEMO:
+        return open_checkpoint(_demo())
+    if not hub.is_hub_name(name):
+        return open_checkpoint(Path(name).expanduser())
+    found = hub.find(name)
+    if found is not None:
+        return found
+    report(f"asking the hub for {name}")
+    plan = hub.plan(name)
+    if plan.missing:
+        report(f"fetching {len(plan.files)} files, {size_text(plan.missing)}")
+    return hub.pull(plan)
+
+
+def _demo() -> Path:
+    """The demonstration model, which is a package of its own."""
+    try:
+        from untemplate_demo import model_path
+    except ImportError:
+        raise CheckpointError("demo: needs the demonstration model: pip install 'untemplate[demo]'") from None
+    path: Path = model_path()
+    return path
+
+
+def load_template(settings: Settings) -> ChatTemplate | None:
+    """The operator's chat template; ``None``: the model's own is to be used.
+
+    Raises:
+        SettingsError: there is none of that name; lists ours.
+    """
+    wanted = settings.chat_template
+    if not wanted:
+        return None
+    if wanted in OURS:
+        return ChatTemplate(our_template(wanted), name=wanted)
+    try:
+        return ChatTemplate.load(Path(wanted))
+    except TemplateError as error:
+        names = ", ".join(OURS)
+        raise SettingsError(f"chat_template: {error}; give a file, or one of ours: {names}") from None
+
+
+# -- What it writes -----------------------------------------------------------------------------------------------
+
+
+def choose_format(
+    settings: Settings,
+    template: ChatTemplate | None,
+    *,
+    identifier: str | None = None,
+    model_type: str = "",
+    folder: Path | None = None,
+) -> Selection:
+    """What the model writes: what the operator names, what our own template stands for, else `select`'s choice.
+
+    Args:
+        template: that prompts are rendered with.
+        identifier: hub id or name of the model.
+        folder: of the checkpoint: a response template may be shipped in it.
+
+    Raises:
+        SettingsError: names that cannot be together, or none of the catalogue.
+    """
+    if settings.enforce_parser or settings.reasoning_parser or settings.tool_parser:
+        tools = settings.enforce_parser or settings.tool_parser or None
+        try:
+            chosen = select(enforce=tools, reasoning=settings.reasoning_parser or None)
+        except (UnknownFormatError, IncompatibleFormatsError) as error:
+            raise SettingsError(str(error)) from None
+        return _measured(chosen, template)
+    if settings.chat_template in OURS:
+        chosen = select(enforce=OURS[settings.chat_template])
+        return _measured(chosen, template, f"what our template {settings.chat_template} asks for")
+    if template is None:
+        return select_by_name(identifier, model_type)
+    return select(
+        identifier,
+        template=template,
+        model_type=model_type or None,
+        response_template=_shipped(folder),
+    )
+
+
+def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
+    """An enforced choice, with what the template says about it."""
+    from ...analysis import AnalysisError, prepare
+
+    remark = remark or chosen.chosen.remark
+    if template is None:
+        return replace(chosen, chosen=replace(chosen.chosen, remark=remark))
+    try:
+        certificate = prepare(template).certify(chosen.format)
+    except (TemplateError, AnalysisError) as error:
+        return replace(chosen, warning=f"the chat template cannot be measured against: {error}")
+    failed = [name for name, found in certificate.capabilities.items() if found == "failed"]
+    warning = f"{chosen.chosen.name} does not read all that the chat template writes: {', '.join(failed)}"
+    verdict = "certified" if not failed else f"not certified: {', '.join(failed)}"
+    tried = replace(chosen.chosen, certificate=certificate, remark=f"{remark}; {verdict}")
+    return replace(chosen, chosen=tried, tried=(tried,), warning=warning if failed else "")
+
+
+def _shipped(folder: Path | None) -> dict[str, Any] | None:
+    found = read_json(folder / "tokenizer_config.json").get("response_template") if folder is not None else None
+    return found if isinstance(found, dict) else None
+
+
+# -- Models -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is known of a model before its engine runs."""
+
+    name: str
+    identifier: str | None
+    """What the catalogue may know it by."""
+    checkpoint: Checkpoint | None
+    template: ChatTemplate | None
+    """The operator's, else the model's own as far as files have it."""
+
+
+async def _load(settings: Settings, kind: str, report: Report) -> Model:
+    if kind == "openai":  # which may have to be asked what its model is
+        return await _started(_openai(settings), settings, report)
+    source = await asyncio.to_thread(_source, settings, kind, report)
+    return await _started(_engine(settings, kind, source, report), settings, report, source)
+
+
+async def _started(engine: Engine, settings: Settings, report: Report, source: _Source | None = None) -> Model:
+    report(f"starting {engine.kind}")
+    try:
+        await engine.start()
+        return await asyncio.to_thread(_model, settings, engine, source)
+    except BaseException:
+        await engine.close()
+        raise
+
+
+def _source(settings: Settings, kind: str, report: Report) -> _Source:
+    template = load_template(settings)
+    checkpoint = locate(settings.model, report)
+    _look(settings, kind, checkpoint, template, report)
+    return _Source(checkpoint.name, checkpoint.repo or checkpoint.name, checkpoint, template or _own(checkpoint))
+
+
+def _source_of_upstream(settings: Settings, served: str) -> _Source:
+    """``served``: what the upstream calls its model; often the hub id."""
+    template = load_template(settings)
+    name = settings.model or served
+    checkpoint = _beside_upstream(name)
+    if template is None and checkpoint is not None:
+        template = _own(checkpoint)
+    return _Source(served or name, name, checkpoint, template)
+
+
+def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatTemplate | None, report: Report) -> None:
+    """Preflight.
+
+    Raises:
+        CheckpointError: what keeps the model from being loaded.
+    """
+    if settings.preflight == "off":
+        return
+    found = preflight(checkpoint, engine=kind, context=_context(settings, kind, checkpoint), template=template)
+    problems = found.problems(strict=settings.preflight == "strict")
+    if problems:
+        raise CheckpointError(f"{checkpoint.name}: {'; '.join(problems)} (--preflight off tries all the same)")
+    for check in found.checks:
+        report(f"{check.name}: {check.detail}")
+        if check.verdict == "warning":
+            _log.warning("%s: %s: %s", checkpoint.name, check.name, check.detail)
+
+
+def _context(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
+    """Tokens of context that the engine will hold altogether."""
+    if kind == "vllm":
+        return settings.vllm.max_model_len
+    each = settings.llamacpp.n_ctx or _fitting(settings, checkpoint) or checkpoint.context_length or 0
+    return each * settings.llamacpp.n_parallel
+
+
+def _fitting(settings: Settings, checkpoint: Checkpoint) -> int:
+    """The context of each request that fits, where the one that the model was trained for does not; 0: it does."""
+    parallel = settings.llamacpp.n_parallel
+    trained = checkpoint.context_length
+    if not trained:
+        return 0
+    memory = estimate(checkpoint, context=trained * parallel)
+    if memory.fits is not False or memory.fitting_context is None:
+        return 0
+    return max(min(memory.fitting_context // parallel, trained), 2048)
+
+
+def _beside_upstream(name: str) -> Checkpoint | None:
+    """The files of a model that an upstream runs, as far as they can be had: its weights are not needed."""
+    path = Path(name).expanduser()
+    try:
+        if hub.is_hub_name(name):
+            return hub.find(name) or _without_weights(hub.fetch_tokenizer(name), name)
+        return open_checkpoint(path) if path.exists() else None
+    except hub.HubError as error:
+        _log.warning("%s", error)
+        return None
+    except CheckpointError:
+        return _without_weights(path) if path.is_dir() else None
+
+
+def _without_weights(folder: Path, repo: str = "") -> Checkpoint:
+    return Checkpoint(name=repo or folder.name, path=folder, kind="safetensors", files=(), repo=repo)
+
+
+def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
+    try:
+        return ChatTemplate.load(checkpoint.path)
+    except TemplateError as error:
+        _log.warning("%s: %s", checkpoint.name, error)
+        return None
+
+
+def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
+    if source is None:
+        source = _source_of_upstream(settings, str(getattr(engine, "model", "")))
+    template = source.template or engine.template()
+    if settings.chat_template in OURS and template is not None:
+        template = _with_tokens(template, source, engine)
+    checkpoint = source.checkpoint
+    kind = model_type_of(checkpoint, checkpoint.config if checkpoint is not None else None)
+    folder = checkpoint.path if checkpoint is not None and checkpoint.kind != "gguf" else None
+    selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
+    found = detect_capabilities(checkpoint, template=template, selection=selection)
+    name = settings.name or source.name
+    if getattr(engine, "format", selection.format) is None:  # an upstream that wants to know its special tokens
+        engine.format = selection.format  # type: ignore[attr-defined]
+    log_choice(name, selection, found)
+    parser = OutputParser.from_format(
+        selection.format,
+        tokenizer=_vocabulary(engine, source),
+        policy=settings.output_policy(),
+        special_text=engine.takes.special_text,
+    )
+    engine.format = parser.format
+    details = {} if checkpoint is None else {**checkpoint.details(), "digest": _digest(checkpoint)}
+    context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
+    return Model(
+        name=name,
+        engine=engine,
+        parser=parser,
+        template=template,
+        capabilities=found,
+        context_length=context,
+        created=int(time.time() if checkpoint is None or not checkpoint.files else _written(checkpoint)),
+        details={"format": "", **details, "parser": selection.chosen.name, "engine": engine.kind},
+        template_kwargs=settings.chat_template_kwargs,
+    )
+
+
+def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> ChatTemplate:
+    """One of our templates with the tokens that the model itself begins and ends with."""
+    own = engine.template() or (_own(source.checkpoint) if source.checkpoint is not None else None)
+    if own is None:
+        return template
+    return ChatTemplate(template.source, bos_token=own.bos_token, eos_token=own.eos_token, name=template.name)
+
+
+def _vocabulary(engine: Engine, source: _Source) -> Any:
+    """The engine's vocabulary, else that of the model's files; ``None``: markers are found by text alone."""
+    found = engine.vocabulary()
+    if found is not None or source.checkpoint is None:
+        return found
+    if not engine.takes.token_ids:
+        return None
+    try:
+        return resolve_tokenizer(source.checkpoint, fetch=hub.fetch_tokenizer)
+    except TokenizerError as error:
+        _log.warning("%s; markers are told from text that spells them by text alone", error)
+        return None
+
+
+def _digest(checkpoint: Checkpoint) -> str:
+    """What tells two models apart without reading them: the hub's checksum, else one of name, size and time."""
+    blob = checkpoint.files[0].resolve().name if checkpoint.files else ""
+    if re.fullmatch(r"[0-9a-f]{64}", blob):
+        return blob
+    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in checkpoint.files]
+    return hashlib.sha256(repr((checkpoint.name, facts)).encode()).hexdigest()
+
+
+def _written(checkpoint: Checkpoint) -> float:
+    return max(file.stat().st_mtime for file in checkpoint.files)
+
+
+def log_choice(name: str, selection: Selection, found: ModelCapabilities) -> None:
+    """Logs what was chosen for a model, and why."""
+    chosen = selection.chosen
+    abilities = [word for word, has in (("thinking", found.supports_thinking), ("tools", found.supports_tools)) if has]
+    _log.info("%s: format %s (%s)", name, chosen.name, chosen.remark or chosen.source)
+    _log.info("%s: %s", name, " and ".join(abilities) or "neither thinking nor tools")
+    for sentence in found.evidence:
+        _log.debug("%s: %s", name, sentence)
+    if selection.warning:
+        hint = "" if selection.source == "enforced" else " (--enforce-parser names what it writes)"
+        _log.warning("%s: %s%s", name, selection.warning, hint)
+
+
+# -- Engines ------------------------------------------------------------------------------------------------------
+
+
+def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> Engine:
+    """The engine, not started."""
+    assert source.checkpoint is not None
+    if kind == "llamacpp":
+        from ..engines.llamacpp import LlamaCppEngine
+
+        options = settings.llamacpp
+        n_ctx = options.n_ctx
+        if not n_ctx:
+            n_ctx = _fitting(settings, source.checkpoint)
+            if n_ctx:
+                report(
+                    f"a context of {source.checkpoint.context_length} tokens would not fit: "
+                    f"{n_ctx} (--llamacpp-n-ctx sets it)"
+                )
+        return LlamaCppEngine(
+            source.checkpoint.path,
+            n_ctx=n_ctx,
+            n_parallel=options.n_parallel,
+            threads=options.threads,
+            gpu_layers=options.gpu_layers,
+            extra=options.extra,
+        )
+    return _vllm(settings, source)
+
+
+def _openai(settings: Settings) -> Engine:
+    from ..engines.openai import OpenAIChatEngine, OpenAIEngine
+
+    kind = OpenAIChatEngine if settings.upstream_chat else OpenAIEngine
+    try:
+        return kind(
+            settings.upstream or settings.upstream_chat,
+            model=settings.upstream_model,
+            api_key=settings.upstream_api_key,
+            connect_timeout=settings.upstream_connect_timeout,
+            read_timeout=settings.upstream_read_timeout,
+            total_timeout=settings.request_timeout,
+            retries=settings.upstream_retries,
+        )
+    except ValueError as error:
+        raise SettingsError(f"upstream: {error}") from None
+
+
+def _vllm(settings: Settings, source: _Source) -> Engine:
+    from ..engines.vllm import VllmEngine  # type: ignore[import-not-found, unused-ignore]
+
+    assert source.checkpoint is not None
+    options = settings.vllm
+    return VllmEngine(  # type: ignore[no-any-return, unused-ignore]
+        str(source.checkpoint.path),
+        dtype=options.dtype,
+        max_model_len=options.max_model_len or None,
+        gpu_memory_utilization=options.gpu_memory_utilization,
+        enforce_eager=options.enforce_eager,
+        tensor_parallel_size=options.tensor_parallel_size,
+        trust_remote_code=options.trust_remote_code,
+        extra=options.extra,
+    )
+
+
+async def _replay(settings: Settings) -> list[Model]:
+    """The engine replay: a model for each format, or one for recorded outputs of one's own."""
+    from ..engines.replay import ReplayEngine, bundled, load_recordings
+
+    found = _REPLAY.fullmatch(settings.model)
+    only = (found[1] if found else None) or settings.enforce_parser or settings.tool_parser
+    engines: list[tuple[str, ReplayEngine]]
+    try:
+        if settings.replay.file:
+            if not only:
+                raise SettingsError(
+                    "replay.file: what are the outputs written in? Name it: replay:FORMAT (`untemplate formats`)"
+                )
+            fmt = select(enforce=only, reasoning=settings.reasoning_parser or None).format
+            recordings = load_recordings(settings.replay.file, fmt)
+            engines = [(only, ReplayEngine(fmt, recordings, speed=settings.replay.speed))]
+        else:
+            names: Sequence[str] = [only] if only else list(bundled())
+            engines = [(name, ReplayEngine(name, speed=settings.replay.speed)) for name in names]
+    except UnknownFormatError as error:
+        raise SettingsError(f"model: {error}") from None
+    if settings.name and len(engines) == 1:
+        engines = [(settings.name, engines[0][1])]
+    models: list[Model] = []
+    for name, engine in engines:
+        await engine.start()
+        models.append(_replayed(settings, name, engine, first=not models))
+    return models
+
+
+def _replayed(settings: Settings, name: str, engine: Any, *, first: bool) -> Model:
+    parser = OutputParser.from_format(
+        engine.format, tokenizer=engine.vocabulary(), policy=settings.output_policy(), special_text="kept"
+    )
+    template = engine.template()
+    capabilities = ModelCapabilities(
+        family=engine.format.name,
+        supports_thinking=parser.has_reasoning,
+        supports_tools=parser.has_tools,
+        reasoning_parser=engine.format.name if parser.has_reasoning else None,
+        tool_call_parser=engine.format.name if parser.has_tools else None,
+        chat_template=template.source,
+        evidence=("recorded outputs of this format",),
+    )
+    return Model(
+        name=name,
+        engine=engine,
+        parser=parser,
+        template=template,
+        capabilities=capabilities,
+        created=int(time.time()),
+        aliases=("replay",) if first and name != "replay" else (),
+        details={"family": engine.format.name, "format": "replay", "parser": engine.format.name, "engine": "replay"},
+        template_kwargs=settings.chat_template_kwargs,
+    )
