@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from ...format import Format
 from ...grammar import Grammar
 from ...protocol import DeltaMessage
 from ..errors import EngineError
@@ -103,6 +104,9 @@ class Engine(ABC):
     @abstractmethod
     async def health(self) -> Health:
         """Whether it can take a job now."""
+
+    def expect(self, format: Format) -> None:
+        """Told once, before the first job, what its model writes: some servers have to be asked for special tokens."""
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         """Token ids of a text; ``special``: special tokens in it are meant as such.

@@ -360,6 +360,7 @@ def _model(settings: Settings, engine: Engine, source: _Source) -> Model:
         policy=settings.output_policy(),
         special_text=engine.takes.special_text,
     )
+    engine.expect(selection.format)
     details = {} if checkpoint is None else {**checkpoint.details(), "digest": _digest(checkpoint)}
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
     return Model(
@@ -459,11 +460,11 @@ def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> E
 
 
 def _openai(settings: Settings) -> Engine:
-    from ..engines.openai import OpenAIEngine  # type: ignore[import-not-found, unused-ignore]
+    from ..engines.openai import OpenAIChatEngine, OpenAIEngine
 
-    return OpenAIEngine(  # type: ignore[no-any-return, unused-ignore]
+    kind = OpenAIChatEngine if settings.upstream_chat else OpenAIEngine
+    return kind(
         settings.upstream or settings.upstream_chat,
-        chat=bool(settings.upstream_chat),
         model=settings.upstream_model,
         api_key=settings.upstream_api_key,
         connect_timeout=settings.upstream_connect_timeout,
@@ -473,11 +474,11 @@ def _openai(settings: Settings) -> Engine:
 
 
 def _vllm(settings: Settings, source: _Source) -> Engine:
-    from ..engines.vllm import VllmEngine  # type: ignore[import-not-found, unused-ignore]
+    from ..engines.vllm import VllmEngine
 
     assert source.checkpoint is not None
     options = settings.vllm
-    return VllmEngine(  # type: ignore[no-any-return, unused-ignore]
+    return VllmEngine(
         str(source.checkpoint.path),
         dtype=options.dtype,
         max_model_len=options.max_model_len or None,
