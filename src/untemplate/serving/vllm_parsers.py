@@ -63,7 +63,7 @@ class VllmOutputParser(OutputParser):
         self._tool = _class(_TOOLS, "tool", tool_parser_name)
         self._on_failure = on_failure
 
-    def stream(  # type: ignore[override]
+    def stream(
         self,
         *,
         tools: Sequence[Any] | None = None,
@@ -76,7 +76,7 @@ class VllmOutputParser(OutputParser):
     ) -> Stream:
         """As `OutputParser.stream`; what vLLM's parsers do not know (policies, seeds, spans) has no effect."""
         if prompt_token_ids is None and prompt is not None:
-            prompt_token_ids = self._tokenizer.encode(prompt, add_special_tokens=False)
+            prompt_token_ids = self._tokenizer.encode(prompt, add_special_tokens=False)  # type: ignore[attr-defined]
         offered = tools if tools and tool_choice != "none" else None
         parsers = _Parsers(self._reasoning, self._tool, self._tokenizer, offered, prompt_token_ids, self._on_failure)
         parsers.request = _request(messages, offered)
