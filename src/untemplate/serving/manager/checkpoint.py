@@ -18,7 +18,16 @@ from typing import Any, Final
 
 from ...gguf_file import Gguf, GgufError, read_gguf
 
-__all__ = ["Checkpoint", "CheckpointError", "ggufs", "open_checkpoint", "quantization_of", "read_json", "size_text"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "count_text",
+    "ggufs",
+    "open_checkpoint",
+    "quantization_of",
+    "read_json",
+    "size_text",
+]
 
 _PART: Final = re.compile(r"-(\d{5})-of-(\d{5})(?=\.gguf$)", re.IGNORECASE)
 _QUANTIZATION: Final = re.compile(
@@ -208,6 +217,14 @@ def quantization_of(name: str) -> str:
     name = _PART.sub("", name)
     found = _QUANTIZATION.findall(name)
     return str(found[-1]).upper() if found else ""
+
+
+def count_text(count: int) -> str:
+    """A number for people: ``8.19 billion``."""
+    for size, word in ((1_000_000_000, "billion"), (1_000_000, "million")):
+        if count >= size:
+            return f"{count / size:.2f} {word}"
+    return str(count)
 
 
 def size_text(size: float) -> str:
