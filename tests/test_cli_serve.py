@@ -93,14 +93,7 @@ def test_the_settings_that_hold(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         ),
     ],
 )
-def test_what_cannot_be_served(
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    said: str | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.chdir(tmp_path)
+def test_what_cannot_be_served(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str | None):
     found = fails(capsys, *arguments)
     assert found == said if said is not None else "http://127.0.0.1:9" in found
 

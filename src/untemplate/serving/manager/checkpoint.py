@@ -164,9 +164,8 @@ def open_checkpoint(path: str | os.PathLike[str], *, repo: str = "", name: str =
 
 
 def _file(path: Path, repo: str, name: str) -> Checkpoint:
-    with path.open("rb") as file:
-        magic = file.read(4)
-    if magic != b"GGUF":
+    # By its name if that will do: to look inside would count as a use, and `list` shows the last one.
+    if path.suffix.lower() != ".gguf" and not _begins(path, b"GGUF"):
         hint = "give the folder that it is in" if path.suffix in (".safetensors", ".bin") else "not a GGUF file"
         raise CheckpointError(f"{path}: {hint}")
     files: tuple[Path, ...] = (path,)
@@ -182,6 +181,11 @@ def _file(path: Path, repo: str, name: str) -> Checkpoint:
     stem = _PART.sub("", path.name)
     stem = stem[: -len(".gguf")] if stem.lower().endswith(".gguf") else stem
     return Checkpoint(name=name or stem, path=files[0], kind="gguf", files=files, repo=repo)
+
+
+def _begins(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic
 
 
 def _folder(path: Path, repo: str, name: str) -> Checkpoint:
