@@ -56,14 +56,16 @@ ENDS = frozenset(
 )
 
 
-def _write_model(
+def write_model(
     path: str,
     pieces: Sequence[bytes],
     end: int,
     embedding: np.ndarray[Any, Any],
     output: np.ndarray[Any, Any],
     bytes_first: bool,
-    special: frozenset[int] = frozenset(),
+    control: frozenset[int] = frozenset(),
+    template: str = "",
+    bos: bool = False,
 ) -> None:
     import gguf
 
@@ -87,14 +89,16 @@ def _write_model(
             types.append(gguf.TokenType.BYTE)
         else:
             tokens.append(piece)
-            types.append(gguf.TokenType.CONTROL if i == end else gguf.TokenType.USER_DEFINED)
+            types.append(gguf.TokenType.CONTROL if i == end or i in control else gguf.TokenType.USER_DEFINED)
     writer.add_token_list(tokens)
     writer.add_token_types(types)
     writer.add_token_scores([0.0] * len(tokens))
     writer.add_eos_token_id(end)
     writer.add_bos_token_id(end)
-    writer.add_add_bos_token(False)
+    writer.add_add_bos_token(bos)
     writer.add_add_space_prefix(False)
+    if template:
+        writer.add_chat_template(template)
 
     def zeros(*shape: int) -> np.ndarray[Any, Any]:
         return np.zeros(shape, np.float32)
@@ -149,7 +153,7 @@ class Llama:
         shape = (len(pieces), 64)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "random.gguf")
-            _write_model(
+            write_model(
                 path,
                 pieces,
                 self.vocabulary.end,
@@ -234,7 +238,7 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
         output[after] += embedding[before]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "texts.gguf")
-        _write_model(path, pieces, 1, embedding, output, False)
+        write_model(path, pieces, 1, embedding, output, False)
         server = _serve(path)
     result = []
     for start, text in zip(starts, texts, strict=True):

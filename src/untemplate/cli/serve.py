@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 _log: Final = logging.getLogger("untemplate.serving")
-_NEEDS: Final = ("starlette", "uvicorn", "httptools", "httpx", "prometheus_client")
+_NEEDS: Final = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
 
 # -- Arguments ----------------------------------------------------------------------------------------------------
@@ -47,6 +47,7 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
         "--show-settings", action="store_true", help="print the settings and where each came from, and exit"
     )
     serve.add_argument("--json", action="store_true", help="with --show-settings: as JSON")
+    serve.add_argument("--tour", action="store_true", help="ask the first model a few things, and show what comes")
     by_group = {title: serve.add_argument_group(title) for title in GROUPS}
     titles = {name: title for title, names in GROUPS.items() for name in names}
     for one in fields():
@@ -100,10 +101,10 @@ def run(arguments: argparse.Namespace) -> None:
     _log_to_stderr(settings)
     # The port before the model: that it is taken should not be found out after minutes of loading.
     with _bound(settings) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, bound))
+        runner.run(_serve(settings, bound, arguments.tour))
 
 
-async def _serve(settings: Settings, bound: socket.socket | None) -> None:
+async def _serve(settings: Settings, bound: socket.socket | None, show: bool) -> None:
     from ..serving.app import create_app
     from ..serving.errors import ApiError
     from ..serving.manager.checkpoint import CheckpointError
@@ -124,20 +125,25 @@ async def _serve(settings: Settings, bound: socket.socket | None) -> None:
             app = create_app(manager, settings)
         except OSError as error:
             raise UsageError(f"log_raw {settings.log_raw}: {error.strerror or error}") from None
-        await _listen(app, manager, settings, bound)
+        await _listen(app, manager, settings, bound, show and bound is not None)
     finally:
         await manager.close(timeout=0)
 
 
-async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.socket | None) -> None:
+async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.socket | None, show: bool) -> None:
     """Runs the server until a signal ends it; running requests may end within the grace."""
     import uvicorn
+
+    tours: list[asyncio.Task[None]] = []
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             if self.started:
-                _greet(_url(settings, bound), manager.list(), settings)
+                url = _url(settings, bound)
+                _greet(url, manager.list(), settings)
+                if show:
+                    tours.append(asyncio.create_task(_tour(url, manager.list()[0].name, settings)))
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             # uvicorn's own raises the signal once more when all is done: the exit code should be 0 then.
@@ -159,6 +165,16 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
         timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
     )
     await Server(config).serve(sockets=None if bound is None else [bound])
+
+
+async def _tour(url: str, model: str, settings: Settings) -> None:
+    from ..serving.engines.wire import WireError
+    from ..serving.tour import tour
+
+    with contextlib.suppress(WireError):  # the server is going down
+        await tour(url, model, key=settings.api_keys[0] if settings.api_keys else "")
+        print_text(f"It goes on serving at {url}; Ctrl-C ends it.")
+        sys.stdout.flush()
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ...gguf_file import GgufError, read_gguf
 from ...grammar import Grammar
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError
@@ -68,6 +69,8 @@ class LlamaCppEngine(Engine):
         self._server: Any = None
         self._client: Client | None = None
         self._bos = ""
+        self._ends: dict[int, str] = {}
+        """Tokens that end an output: their text is not part of it, whatever the Format knows."""
         self._vocabulary: _Vocabulary | None = None
         self._template: ChatTemplate | None = None
 
@@ -111,7 +114,7 @@ class LlamaCppEngine(Engine):
         if self._threads:
             params.cpuparams.n_threads = self._threads
             params.cpuparams_batch.n_threads = self._threads
-        self._vocabulary, self._template = _look_into(self.path)
+        self._vocabulary, self._ends, self._template = _look_into(self.path)
         # One cache for all slots: a request may fill it as long as the others leave it room.
         params.n_ctx = self._n_ctx
         params.kv_unified = True
@@ -156,6 +159,7 @@ class LlamaCppEngine(Engine):
                 if response.status != 200:
                     raise refused(response.status, await response.body())
                 events = Events()
+                ends = self._ends
                 while chunk := await response.read():
                     for event in events.feed(chunk):
                         piece = piece_of(event, job.logprobs)
@@ -164,6 +168,8 @@ class LlamaCppEngine(Engine):
                             await response.body()
                             yield piece
                             return
+                        if ends and piece.token_ids and (text := ends.get(piece.token_ids[-1])):
+                            piece.text = piece.text.removesuffix(text)
                         yield piece
         except WireError as error:
             raise EngineError(f"llama.cpp broke off: {error}") from None
@@ -353,20 +359,22 @@ class _Vocabulary:
         return self._vocab
 
 
-def _look_into(path: Path) -> tuple[_Vocabulary | None, ChatTemplate | None]:
-    """Vocabulary and template. Without the package ``gguf`` markers are found by text alone."""
+def _look_into(path: Path) -> tuple[_Vocabulary | None, dict[int, str], ChatTemplate | None]:
+    """Vocabulary, the tokens that end an output, and template. Whatever is wrong with the file, llama.cpp has the last
+    word on it."""
+    try:
+        fields = read_gguf(path)
+        tokens = fields.get("tokenizer.ggml.tokens")
+        ids = [fields.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
+    except GgufError:
+        tokens, ids = None, []
     try:
         template = ChatTemplate.load(path)
     except TemplateError:
         template = None
-    try:
-        from gguf import GGUFReader
-
-        tokens = GGUFReader(path, "r").fields.get("tokenizer.ggml.tokens")
-    except Exception:
-        # Whatever is wrong with the file, llama.cpp says so.
-        return None, template
-    return (None if tokens is None else _Vocabulary(tokens.contents())), template
+    if not isinstance(tokens, list):
+        return None, {}, template
+    return _Vocabulary(tokens), {i: tokens[i] for i in ids if isinstance(i, int) and i < len(tokens)}, template
 
 
 def _set(params: Any, name: str, value: Any) -> None:

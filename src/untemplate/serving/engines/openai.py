@@ -424,8 +424,9 @@ class OpenAIChatEngine(_Upstream):
     images and fields that are not known here pass through.
 
     Its own parsers should be off: vLLM without ``--tool-call-parser`` and ``--reasoning-parser`` (with them it drops
-    text that looks like a call), SGLang without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing``. What a
-    request can do about it is done: vLLM gets ``tool_choice: none``, by which it still shows the tools to the model.
+    text that looks like a call), SGLang without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing
+    --special``. What a request can do about it is done: vLLM gets ``tool_choice: none``, by which it still shows the
+    tools to the model.
 
     Args: as `OpenAIEngine`.
     """
@@ -447,14 +448,11 @@ class OpenAIChatEngine(_Upstream):
         if request is None:
             raise EngineError("a chat upstream takes messages, not prompts", status=500)
         fields = self._body(job, request)
-        ours = self._ours
-        if self.server == "llama.cpp" and self.format is not None:
-            ours = {**ours, "preserved_tokens": list(self.format.special_tokens)}
         last: Piece | None = None
         parsed = False
         begun: set[int] = set()
         closed = not job.in_reasoning
-        async with self._opened("/v1/chat/completions", fields, ours) as response:
+        async with self._opened("/v1/chat/completions", fields, self._ours) as response:
             try:
                 async with aclosing(self._events(response)) as events:
                     async for event in events:

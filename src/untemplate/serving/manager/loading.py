@@ -41,6 +41,8 @@ from .tokenizers import TokenizerError, resolve_tokenizer
 __all__ = ["choose_engine", "choose_format", "load_models", "load_template", "loader", "locate", "open_manager"]
 
 _log: Final = logging.getLogger("untemplate.serving.manager")
+DEMO: Final = "demo"
+"""Stands for the demonstration model, where its package is installed."""
 _REPLAY: Final = re.compile(r"replay(?::(.+))?")
 
 
@@ -103,7 +105,7 @@ def choose_engine(settings: Settings) -> str:
     name = settings.model
     if os.path.isdir(name) and not any(Path(name).glob("*.safetensors")) and any(Path(name).rglob("*.gguf")):
         return "llamacpp"
-    return "llamacpp" if _is_gguf(name) else "vllm"
+    return "llamacpp" if name == DEMO or _is_gguf(name) else "vllm"
 
 
 def _is_gguf(name: str) -> bool:
@@ -121,6 +123,8 @@ def locate(name: str, report: Report) -> Checkpoint:
         CheckpointError: there is no such file or folder, or no model in it.
         HubError: it cannot be fetched.
     """
+    if name == DEMO:
+        return open_checkpoint(_demo())
     if not hub.is_hub_name(name):
         return open_checkpoint(Path(name).expanduser())
     found = hub.find(name)
@@ -131,6 +135,16 @@ def locate(name: str, report: Report) -> Checkpoint:
     if plan.missing:
         report(f"fetching {len(plan.files)} files, {size_text(plan.missing)}")
     return hub.pull(plan)
+
+
+def _demo() -> Path:
+    """The demonstration model, which is a package of its own."""
+    try:
+        from untemplate_demo import model_path
+    except ImportError:
+        raise CheckpointError("demo: needs the demonstration model: pip install 'untemplate[demo]'") from None
+    path: Path = model_path()
+    return path
 
 
 def load_template(settings: Settings) -> ChatTemplate | None:
@@ -349,6 +363,7 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         policy=settings.output_policy(),
         special_text=engine.takes.special_text,
     )
+    engine.format = parser.format
     details = {} if checkpoint is None else {**checkpoint.details(), "digest": _digest(checkpoint)}
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
     return Model(
@@ -445,15 +460,18 @@ def _openai(settings: Settings) -> Engine:
     from ..engines.openai import OpenAIChatEngine, OpenAIEngine
 
     kind = OpenAIChatEngine if settings.upstream_chat else OpenAIEngine
-    return kind(
-        settings.upstream or settings.upstream_chat,
-        model=settings.upstream_model,
-        api_key=settings.upstream_api_key,
-        connect_timeout=settings.upstream_connect_timeout,
-        read_timeout=settings.upstream_read_timeout,
-        total_timeout=settings.request_timeout,
-        retries=settings.upstream_retries,
-    )
+    try:
+        return kind(
+            settings.upstream or settings.upstream_chat,
+            model=settings.upstream_model,
+            api_key=settings.upstream_api_key,
+            connect_timeout=settings.upstream_connect_timeout,
+            read_timeout=settings.upstream_read_timeout,
+            total_timeout=settings.request_timeout,
+            retries=settings.upstream_retries,
+        )
+    except ValueError as error:
+        raise SettingsError(f"upstream: {error}") from None
 
 
 def _vllm(settings: Settings, source: _Source) -> Engine:

@@ -1,0 +1,177 @@
+"""A short conversation with a model that has just been served, shown as it streams (``untemplate serve --tour``).
+
+Rules of this module:
+
+* It is a client like any other: over HTTP, by Chat Completions.
+* What is shown is what came. A model that answers otherwise is shown answering otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, TextIO
+
+import msgspec
+
+from ..terminal import coloured, paint, visible
+from .engines.wire import Client, Events
+
+__all__ = ["STORIES", "Story", "tour"]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A question, the tools that may be called, and what they say."""
+
+    question: str
+    tools: tuple[dict[str, Any], ...] = ()
+    results: dict[str, Any] = field(default_factory=dict)
+    """By the tool's name."""
+
+
+def _tool(name: str, description: str, **properties: str) -> dict[str, Any]:
+    parameters = {
+        "type": "object",
+        "properties": {key: {"type": kind} for key, kind in properties.items()},
+        "required": list(properties),
+    }
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+_WEATHER: Final = _tool("get_weather", "Get the weather in a city", city="string")
+STORIES: Final = (
+    Story("What is the weather in Rosenheim?", (_WEATHER,), {"get_weather": {"temperature": 17, "sky": "cloudy"}}),
+    Story(
+        "Set the volume to 40 in the kitchen.",
+        (_tool("set_volume", "Set the volume in a room", room="string", level="integer"), _WEATHER),
+        {"set_volume": {"ok": True}},
+    ),
+    Story("Hello! Who are you?"),
+)
+
+
+async def tour(
+    url: str, model: str, *, key: str = "", stories: Iterable[Story] = STORIES, out: TextIO | None = None
+) -> None:
+    """Asks the model, and shows what comes.
+
+    Args:
+        url: the gateway's.
+        model: as the gateway knows it.
+        key: an API key, where the gateway wants one.
+        out: where to; stdout by default.
+
+    Raises:
+        WireError: the gateway cannot be reached.
+    """
+    shown = _Shown(out or sys.stdout)
+    client = Client(url, headers={"authorization": f"Bearer {key}"} if key else None)
+    try:
+        for story in stories:
+            await _tell(client, model, story, shown)
+    finally:
+        await client.close()
+
+
+async def _tell(client: Client, model: str, story: Story, shown: _Shown) -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": story.question}]
+    shown.line("user", story.question, "title")
+    for _ in range(2):  # the question, and the tool's results
+        message = await _ask(client, model, messages, story.tools, shown)
+        calls = message.get("tool_calls") or ()
+        if not calls:
+            break
+        messages.append(message)
+        for call in calls:
+            result = json.dumps(story.results.get(call["function"]["name"], {"error": "there is no such tool"}))
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+            shown.line("tool", result, "markup")
+    shown.gap()
+
+
+async def _ask(
+    client: Client, model: str, messages: list[dict[str, Any]], tools: tuple[dict[str, Any], ...], shown: _Shown
+) -> dict[str, Any]:
+    """Streams one answer; returns it as a message."""
+    body: dict[str, Any] = {
+        "model": model, "messages": messages, "stream": True, "max_tokens": 400, "temperature": 0
+    }  # fmt: skip
+    if tools:
+        body["tools"] = list(tools)
+    said: dict[str, str] = {"reasoning": "", "content": ""}
+    calls: list[dict[str, Any]] = []
+    events = Events()
+    async with client.request("POST", "/v1/chat/completions", msgspec.json.encode(body)) as response:
+        if response.status != 200:
+            shown.line("error", (await response.body()).decode("utf-8", "replace"), "error")
+            return {"role": "assistant", "content": ""}
+        while data := await response.read():
+            for event in events.feed(data):
+                if event == b"[DONE]":
+                    continue
+                chunk = json.loads(event)
+                if "error" in chunk:
+                    shown.line("error", chunk["error"]["message"], "error")
+                for choice in chunk.get("choices", ()):
+                    _show(choice["delta"], said, calls, shown)
+    shown.end()
+    message: dict[str, Any] = {"role": "assistant", "content": said["content"], "reasoning": said["reasoning"]}
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+def _show(delta: dict[str, Any], said: dict[str, str], calls: list[dict[str, Any]], shown: _Shown) -> None:
+    for kind, name in (("reasoning", "reasoning"), ("reasoning", "reasoning_content"), ("content", "content")):
+        text = delta.get(name)
+        if text:
+            said[kind] += text
+            shown.piece("thinks" if kind == "reasoning" else "says", text, kind)
+    for part in delta.get("tool_calls") or ():
+        function = part["function"]
+        if part["index"] == len(calls):
+            calls.append(
+                {"id": part["id"], "type": "function", "function": {"name": function["name"], "arguments": ""}}
+            )
+            shown.end()
+            shown.piece("calls", f"{function['name']} ", "name")
+        arguments = function.get("arguments")
+        if arguments:
+            calls[part["index"]]["function"]["arguments"] += arguments
+            shown.piece("calls", arguments, "arguments")
+
+
+class _Shown:
+    """Labelled lines that grow piece by piece."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._colour = coloured(out)
+        self._label = ""
+
+    def piece(self, label: str, text: str, style: str) -> None:
+        if label != self._label:
+            self.end()
+            self._label = label
+            self._out.write(f"{label:>8}  ")
+        text = visible(text).replace("\n", "\n" + " " * 10)
+        self._out.write(paint(text, style) if self._colour else text)
+        self._out.flush()
+
+    def line(self, label: str, text: str, style: str) -> None:
+        self.end()
+        self.piece(label, text, style)
+        self.end()
+
+    def gap(self) -> None:
+        self.end()
+        self._out.write("\n")
+
+    def end(self) -> None:
+        if self._label:
+            self._label = ""
+            self._out.write("\n")
+            self._out.flush()
