@@ -20,7 +20,7 @@ import pytest
 from untemplate import cli
 from untemplate.serving.settings import fields
 
-for package in ("starlette", "uvicorn", "httptools", "httpx", "prometheus_client"):
+for package in ("starlette", "uvicorn", "httptools", "prometheus_client"):
     pytest.importorskip(package)
 
 
@@ -117,8 +117,8 @@ def test_a_raw_log_that_cannot_be_written(capsys: pytest.CaptureFixture[str], tm
 def test_packages_that_are_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     from untemplate.cli import serve
 
-    monkeypatch.setattr(serve, "find_spec", lambda name: None if name in ("httpx", "prometheus_client") else True)
-    assert fails(capsys, "replay") == "serving needs httpx, prometheus-client: pip install 'untemplate[serve]'"
+    monkeypatch.setattr(serve, "find_spec", lambda name: None if name in ("uvicorn", "prometheus_client") else True)
+    assert fails(capsys, "replay") == "serving needs uvicorn, prometheus-client: pip install 'untemplate[serve]'"
 
 
 # -- A server -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
@@ -216,6 +218,18 @@ def test_a_model_of_the_hub(tmp_path: Path, llama: list[FakeLlama], monkeypatch:
     assert said == "org/tiny-GGUF has no 'Q2_K'; there are: Q4_K_M (1.6 kB)"
 
 
+def test_the_demonstration_model(tmp_path: Path, llama: list[FakeLlama], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "untemplate_demo", None)
+    assert problem(Settings(model="demo"), CheckpointError) == (
+        "demo: needs the demonstration model: pip install 'untemplate[demo]'"
+    )
+    module = ModuleType("untemplate_demo")
+    module.model_path = lambda: gguf_model(tmp_path / "untemplate-demo.gguf")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "untemplate_demo", module)
+    (model,) = served(Settings(model="demo"))
+    assert (model.name, llama[0].model) == ("untemplate-demo", str(tmp_path / "untemplate-demo.gguf"))
+
+
 def test_what_cannot_be_loaded(tmp_path: Path, llama: list[FakeLlama]):
     assert problem(Settings(model="missing.gguf"), CheckpointError) == "missing.gguf: no such file or folder"
     path = gguf_model(tmp_path / "m.gguf", {"tokenizer.ggml.tokens": None})
@@ -356,6 +370,8 @@ class FakeUpstream(FakeEngine):
 
     def __init__(self, url: str, **options: Any) -> None:
         super().__init__()
+        if options["model"] == "wrong":
+            raise ValueError("wrong")
         self.url = url
         self.options = options
         self.model = options["model"]
@@ -399,6 +415,7 @@ def test_an_upstream_with_the_model_beside_it(tmp_path: Path, upstream: list[Fak
     assert model.parser.format.name == "hermes"
     assert model.parser.token_id("<|im_end|>") == 5
     assert engine.format is model.parser.format
+    assert problem(Settings(upstream="http://h/v1", upstream_model="wrong")) == "upstream: wrong"
 
 
 def test_an_upstream_that_says_which_model_it_has(

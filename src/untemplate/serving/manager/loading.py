@@ -354,8 +354,6 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
     found = detect_capabilities(checkpoint, template=template, selection=selection)
     name = settings.name or source.name
-    if getattr(engine, "format", selection.format) is None:  # an upstream that wants to know its special tokens
-        engine.format = selection.format  # type: ignore[attr-defined]
     log_choice(name, selection, found)
     parser = OutputParser.from_format(
         selection.format,
