@@ -344,3 +344,83 @@ def test_a_choice_that_nothing_certifies_is_a_warning(
     served(Settings(model=str(path), enforce_parser="mistral"))
     said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
     assert said[0].startswith("m: mistral does not read all that the chat template writes: calls")
+
+
+# -- Upstreams ----------------------------------------------------------------------------------------------------
+
+
+class FakeUpstream(FakeEngine):
+    kind = "openai"
+    takes = Takes(token_ids=True)
+    made: ClassVar[list[FakeUpstream]] = []
+
+    def __init__(self, url: str, **options: Any) -> None:
+        super().__init__()
+        self.url = url
+        self.options = options
+        self.model = options["model"]
+        self.format: Any = None
+        self.made.append(self)
+
+    async def start(self) -> None:
+        await super().start()
+        self.model = self.model or "org/st"
+
+
+@pytest.fixture
+def upstream(monkeypatch: pytest.MonkeyPatch) -> list[FakeUpstream]:
+    import untemplate.serving.engines.openai as module
+
+    monkeypatch.setattr(module, "OpenAIEngine", FakeUpstream)
+    monkeypatch.setattr(FakeUpstream, "made", [])
+    return FakeUpstream.made
+
+
+def test_an_upstream_with_the_model_beside_it(tmp_path: Path, upstream: list[FakeUpstream]):
+    folder = safetensors_model(tmp_path / "mine")
+    (folder / "model.safetensors").unlink()
+    settings = Settings(
+        model=str(folder), upstream="http://h/v1", upstream_model="served", upstream_api_key="k", request_timeout=9
+    )
+    (model,) = served(settings)
+    (engine,) = upstream
+    assert (engine.url, engine.options) == (
+        "http://h/v1",
+        {
+            "model": "served",
+            "api_key": "k",
+            "connect_timeout": 5.0,
+            "read_timeout": 300.0,
+            "total_timeout": 9,
+            "retries": 2,
+        },
+    )
+    assert (model.name, model.template and model.template.source) == ("served", TEMPLATE)
+    assert model.parser.format.name == "hermes"
+    assert model.parser.token_id("<|im_end|>") == 5
+    assert engine.format is model.parser.format
+
+
+def test_an_upstream_that_says_which_model_it_has(
+    tmp_path: Path, upstream: list[FakeUpstream], monkeypatch: pytest.MonkeyPatch
+):
+    pytest.importorskip("huggingface_hub")
+    from .models import safetensors_files
+
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    with fake_hub({"org/st": dict(safetensors_files())}) as (url, asked):
+        monkeypatch.setenv("HF_ENDPOINT", url)
+        (model,) = served(Settings(upstream="http://h/v1"))
+    assert not [path for path in asked if "safetensors" in path]
+    assert (model.name, model.template and model.template.source) == ("org/st", TEMPLATE)
+    assert model.parser.token_id("<|im_end|>") == 5
+
+
+def test_an_upstream_of_which_nothing_is_known(upstream: list[FakeUpstream], caplog: pytest.LogCaptureFixture):
+    (model,) = served(Settings(upstream="http://h/v1", upstream_model="mine"))
+    assert (model.name, model.template, model.parser.format.name) == ("mine", None, "passthrough")
+    assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == [
+        "mine: no chat template, and no known type or name: everything is content "
+        "(--enforce-parser names what it writes)"
+    ]

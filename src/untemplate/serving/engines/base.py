@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from ...format import Format
 from ...grammar import Grammar
 from ...protocol import DeltaMessage
 from ..errors import EngineError
@@ -83,6 +84,8 @@ class Engine(ABC):
 
     kind: ClassVar[str]
     takes: Takes
+    format: Format | None = None
+    """What the model writes, once that is known; an engine may ask for special tokens by it."""
 
     @abstractmethod
     async def start(self) -> None:

@@ -424,8 +424,9 @@ class OpenAIChatEngine(_Upstream):
     images and fields that are not known here pass through.
 
     Its own parsers should be off: vLLM without ``--tool-call-parser`` and ``--reasoning-parser`` (with them it drops
-    text that looks like a call), SGLang without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing --special``.
-    What a request can do about it is done: vLLM gets ``tool_choice: none``, by which it still shows the tools to the model.
+    text that looks like a call), SGLang without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing
+    --special``. What a request can do about it is done: vLLM gets ``tool_choice: none``, by which it still shows the
+    tools to the model.
 
     Args: as `OpenAIEngine`.
     """
