@@ -33,7 +33,7 @@ _SCALAR_BEGUN: Final = re.compile(
     r"t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?"
     r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?[eE][-+]?[0-9]*)?|-"
 )
-_LONGEST_HELD: Final = 400
+_LONGEST_HELD: Final = 4096
 
 # What may come next.
 _OBJECT: Final = "object"
