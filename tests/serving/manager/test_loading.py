@@ -412,6 +412,9 @@ class FakeUpstream(FakeEngine):
         await super().start()
         self.model = self.model or "org/st"
 
+    def expect(self, format: Any) -> None:
+        self.format = format
+
 
 @pytest.fixture
 def upstream(monkeypatch: pytest.MonkeyPatch) -> list[FakeUpstream]:
