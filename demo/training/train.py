@@ -1,0 +1,176 @@
+"""Training: conversations as they are invented, for as long as it is given.
+
+Rules of this module:
+
+* Time is the budget. The learning rates follow the share of ``--minutes`` that has passed (up, level, down to nothing),
+  so a run on a busy machine ends as well annealed as one on an idle machine, only with fewer steps.
+* A checkpoint has everything: weights, optimiser, minutes spent, how far the conversations are. It is written beside
+  its name and renamed, and a run that finds one goes on from there.
+* Conversations of about one length make one batch, so padding costs little and every batch has one of a few shapes,
+  each compiled once. Position i of conversation n depends on the seed and n alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from chat import encode
+from conversations import Side, Writer
+from model import Llama, Shape
+from muon import Muon
+from tokenizers import Tokenizer
+from torch import Tensor
+
+LENGTHS = (96, 160, 224, 288, 352, 416, 512, 640, 768)
+PROMPT_WEIGHT = 0.05  # what is not learned counts a little: it teaches copying early
+LEVEL_UNTIL = 0.45
+
+
+class Batches:
+    """An endless stream of (ids, targets, weights), from conversation number ``start`` on."""
+
+    def __init__(self, tokenizer: Tokenizer, seed: str, tokens: int, start: int = 0, side: Side | None = None) -> None:
+        self.tokenizer, self.seed, self.tokens, self.number = tokenizer, seed, tokens, start
+        self.side = side or Side()
+        self.waiting: dict[int, list[tuple[list[int], list[bool]]]] = {n: [] for n in LENGTHS}
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        while True:
+            conversation = Writer(random.Random(f"{self.seed}:{self.number}"), self.side).conversation()
+            self.number += 1
+            ids, learned = encode(self.tokenizer, conversation)
+            length = next((n for n in LENGTHS if len(ids) <= n + 1), None)
+            if length is None:
+                continue
+            waiting = self.waiting[length]
+            waiting.append((ids, learned))
+            if len(waiting) >= self.tokens // length:
+                yield batch(waiting, length)
+                waiting.clear()
+
+
+def batch(samples: list[tuple[list[int], list[bool]]], length: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Samples as tensors: padded on the right, where causal attention never looks."""
+    ids = torch.zeros(len(samples), length + 1, dtype=torch.long)
+    weights = torch.zeros(len(samples), length)
+    for row, (sample, learned) in enumerate(samples):
+        ids[row, : len(sample)] = torch.tensor(sample)
+        weights[row, : len(sample) - 1] = torch.tensor([1.0 if x else PROMPT_WEIGHT for x in learned[1:]])
+    return ids[:, :-1].contiguous(), ids[:, 1:].contiguous(), weights
+
+
+def rate(share: float) -> float:
+    """The learning rate's factor when this share of the time has passed."""
+    return 1.0 if share < LEVEL_UNTIL else max(0.0, (1 - share) / (1 - LEVEL_UNTIL))
+
+
+def groups(model: Llama, muon: float, adam: float) -> list[dict]:
+    """Who is trained by what."""
+    matrices: dict[int, list[Tensor]] = {1: [], 2: [], 3: []}
+    rest = []
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 1 or name.startswith("embedding"):
+            rest.append(parameter)
+        else:
+            matrices[3 if "qkv" in name else 2 if "gate_up" in name else 1].append(parameter)
+    out = [{"params": p, "lr": muon, "base": muon, "parts": parts, "decay": 0.02} for parts, p in matrices.items()]
+    return [*out, {"params": rest, "lr": adam, "base": adam}]
+
+
+def save(path: Path, state: dict) -> None:
+    """All of it or nothing."""
+    temporary = path.with_suffix(".tmp")
+    torch.save(state, temporary)
+    os.replace(temporary, path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--checkpoint", type=Path, required=True, help="read if it is there, and written")
+    parser.add_argument("--minutes", type=float, default=95, help="of training altogether")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--tokens", type=int, default=8192, help="in a batch")
+    parser.add_argument("--muon", type=float, default=0.02)
+    parser.add_argument("--adam", type=float, default=0.003)
+    parser.add_argument("--save-minutes", type=float, default=3)
+    options = parser.parse_args()
+
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    torch._dynamo.config.recompile_limit = 64
+    tokenizer = Tokenizer.from_file(str(options.tokenizer))
+    shape = Shape(tokenizer.get_vocab_size())
+    model = Llama(shape)
+    optimiser = Muon(groups(model, options.muon, options.adam))
+    step, spent, start = 0, 0.0, 0
+    if options.checkpoint.exists():
+        state = torch.load(options.checkpoint, weights_only=True)
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        step, spent, start = state["step"], state["spent"], state["conversations"]
+    print(json.dumps({"parameters": sum(p.numel() for p in model.parameters()), **shape.to_dict(), "from_step": step}), flush=True)
+
+    def losses(ids: Tensor, targets: Tensor) -> Tensor:
+        logits = model(ids).float()
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view(targets.shape)
+
+    compiled = torch.compile(losses, dynamic=False)
+    sides = {"values": Side(values=True), "tools": Side(values=True, tools=True)}
+    held = {name: next(iter(Batches(tokenizer, f"held:{name}", 8192, side=side))) for name, side in sides.items()}
+    batches = Batches(tokenizer, options.seed, options.tokens, start)
+    autocast = torch.autocast("cpu", torch.bfloat16)
+    began, saved, said = time.monotonic() - spent, time.monotonic(), time.monotonic()
+    running, tokens = 0.0, 0
+
+    def checkpoint() -> None:
+        state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "step": step, "shape": shape.to_dict()}
+        save(options.checkpoint, {**state, "spent": time.monotonic() - began, "conversations": batches.number})
+
+    for ids, targets, weights in batches:
+        share = (time.monotonic() - began) / (options.minutes * 60)
+        if share >= 1:
+            break
+        factor = rate(share) * min(1.0, (step + 1) / 100)
+        for group in optimiser.param_groups:
+            group["lr"] = group["base"] * factor
+        with autocast:
+            each = compiled(ids, targets)
+        loss = (each * weights).sum() / weights.sum()
+        loss.backward()
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        step += 1
+        tokens += ids.numel()
+        learned = weights == 1
+        value = each.detach()[learned].mean().item()
+        running = value if step == 1 or not math.isfinite(running) or not running else 0.98 * running + 0.02 * value
+        if step % 50 == 0:
+            now = time.monotonic()
+            line = {"step": step, "minutes": round((now - began) / 60, 1), "loss": round(running, 4), "rate": round(factor, 3)}
+            line["tokens_per_second"] = round(tokens / (now - said))
+            said, tokens = now, 0
+            if step % 250 == 0:
+                with torch.no_grad(), autocast:
+                    for name, (i, t, w) in held.items():
+                        line[name] = round(losses(i, t)[w == 1].mean().item(), 4)
+            print(json.dumps(line), flush=True)
+        if time.monotonic() - saved > options.save_minutes * 60:
+            checkpoint()
+            saved = time.monotonic()
+    checkpoint()
+    print(json.dumps({"done": True, "step": step}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
