@@ -55,6 +55,7 @@ SYSTEMS = [
     "You are the voice of {company}, and {name} is your user.",
 ]  # fmt: skip
 CONDITIONS = "sunny cloudy rainy windy snowy foggy clear stormy".split()
+PLACES = ("city", "location", "place", "town", "country")
 FAILURES = "not found|timeout|no access|unknown {p}|invalid {p}|service unavailable|permission denied|nothing found|quota exceeded".split("|")
 
 
@@ -164,7 +165,8 @@ class Writer:
             text = json.dumps({"error": failure}) if rng.random() < 0.7 else f"Error: {failure}"
             return text, f"That did not work: {failure}.", [failure]
         if tool.family == "lookup" or (tool.family == "bare" and tool.verb in ("get", "show", "check")):
-            where = f" of {main}" if main else ""
+            first = next((k for k, v in arguments.items() if isinstance(v, str)), "")
+            where = f" {'in' if first in PLACES else 'of'} {main}" if main else ""
             if tool.noun in ("weather", "forecast", "temperature") and rng.random() < 0.8:
                 degrees, sky = str(w.number(-9, 39)), rng.choice(CONDITIONS)
                 data: dict[str, Any] = {"temperature": int(degrees), "condition": sky}

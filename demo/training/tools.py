@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from everyday import CUISINES, EVERYDAY, MONEY, ROOMS
 from words import COLOURS, COUNTRIES, DAYS, LANGUAGES, THINGS, WORDS, Words, held_out
 
 TOPICS = """weather forecast temperature humidity price population altitude distance status balance score traffic recipe
@@ -74,6 +75,7 @@ class Param:
     required: bool
     draw: Callable[[], Any]
     preposition: str = ""
+    phrases: list[str] = field(default_factory=list)  # how a question says it, where it has words of its own
     parts: list[Param] = field(default_factory=list)
 
     @property
@@ -92,6 +94,7 @@ class Tool:
     family: str
     verb: str
     noun: str
+    questions: list[str] = field(default_factory=list)  # an everyday tool's own
     spec: dict[str, Any] = field(default_factory=dict)
 
     def arguments(self, rng: random.Random, among: Sequence[str] = ()) -> dict[str, Any]:
@@ -148,6 +151,26 @@ class Toolmaker:
                 return values.invented()
             case "upper":
                 return values.invented(1, 1)[:4].upper()
+            case "money":
+                return rng.choice(MONEY)
+            case "room":
+                return rng.choice(ROOMS) if rng.random() < 0.8 else values.invented()
+            case "cuisine":
+                return values.pick(CUISINES)
+            case "days":
+                return values.number(1, rng.choice((10, 60, 200)))
+            case "number":
+                whole = rng.random() < 0.7
+                return values.number(1, 2000) if whole else round(values.number(1, 5000) / 10, 1)
+            case "query":
+                return rng.choice([values.invented, values.phrase, values.name, values.thing])()
+            case "expression":
+                signs = [rng.choice("+-*/") for _ in range(1 if rng.random() < 0.7 else 2)]
+                text = str(values.number(1, rng.choice((20, 100, 1000))))
+                space = rng.choice((" ", " ", ""))
+                for sign in signs:
+                    text += f"{space}{sign}{space}{values.number(1, rng.choice((20, 100, 1000)))}"
+                return text
             case _:
                 return getattr(values, kind)()
 
@@ -236,10 +259,35 @@ class Toolmaker:
 
     def tool(self) -> Tool:
         """A tool whose name is on the right side."""
+        if not self.names.held and self.rng.random() < 0.2:
+            return self.everyday()
         while True:
             tool = self._tool()
             if held_out(tool.name) == self.names.held:
                 return tool
+
+    def everyday(self) -> Tool:
+        """A tool that people do offer."""
+        rng = self.rng
+        names, descriptions, family, noun, rows, questions = rng.choice(EVERYDAY)
+        name = rng.choice(names)
+        verb = spoken(name).split()[0]
+        params = []
+        for key, (kind, schema, phrases) in rows.items():
+            schema = dict(schema)
+            if rng.random() < 0.5:
+                schema.pop("description", None)
+            elif "description" not in schema and rng.random() < 0.3:
+                schema["description"] = rng.choice([f"The {key}", key.capitalize()])
+            if kind == "enum":
+                options = schema["enum"]
+                params.append(Param(key, schema, not phrases, lambda options=options: rng.choice(options), phrases=phrases))
+            else:
+                params.append(Param(key, schema, not phrases, lambda kind=kind: self.value(kind), phrases=phrases))
+        description = rng.choice(descriptions).replace("{Verb}", verb.capitalize())
+        tool = Tool(name, description, params, family, verb, noun, questions)
+        tool.spec = self._spec(tool)
+        return tool
 
     def _tool(self) -> Tool:
         """A tool of some family."""
@@ -382,6 +430,8 @@ class Asker:
     def question(self, tool: Tool, arguments: dict[str, Any]) -> str:
         """A question that says all of the arguments."""
         rng = self.rng
+        if tool.questions and arguments.keys() >= {p.name for p in tool.params if p.required}:
+            return self._everyday(tool, arguments)
         texts = {"lookup": LOOKUPS, "action": ACTIONS, "invented": INVENTIONS, "bare": BARES}[tool.family]
         pattern = phrasing(rng, texts, self.held)
         known = [p for p in tool.params if p.name in arguments]
@@ -399,6 +449,23 @@ class Asker:
         )
         text = " ".join(text.split()).replace(" .", ".").replace(" ?", "?").replace(" ,", ",").replace("and and", "and")
         return text
+
+    def _everyday(self, tool: Tool, arguments: dict[str, Any]) -> str:
+        rng = self.rng
+        text = phrasing(rng, tool.questions, self.held)
+        for word, put in (("{verb}", tool.verb), ("{Verb}", tool.verb.capitalize())):
+            text = text.replace(word, put)
+        ending = text[-1] if text[-1] in ".?" else ""
+        body = text.removesuffix(ending)
+        for param in tool.params:
+            if param.name not in arguments:
+                continue
+            said = self.said(arguments[param.name])
+            if f"{{{param.name}}}" in body:
+                body = body.replace(f"{{{param.name}}}", said)
+            else:
+                body += " " + rng.choice(param.phrases).replace("{v}", said).replace("{q}", f'"{said}"')
+        return body + ending
 
 
 __all__ = ["THINGS", "Asker", "Param", "Tool", "Toolmaker", "phrasing", "spoken"]

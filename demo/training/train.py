@@ -5,7 +5,7 @@ Rules of this module:
 * Time is the budget. The learning rates follow the share of ``--minutes`` that has passed (up, level, down to nothing),
   so a run on a busy machine ends as well annealed as one on an idle machine, only with fewer steps.
 * A checkpoint has everything: weights, optimiser, minutes spent, how far the conversations are. It is written beside
-  its name and renamed, and a run that finds one goes on from there.
+  its name and renamed, and a run that finds one goes on from there. SIGTERM makes one and ends the run.
 * Conversations of about one length make one batch, so padding costs little and every batch has one of a few shapes,
   each compiled once. Position i of conversation n depends on the seed and n alone.
 """
@@ -17,6 +17,7 @@ import json
 import math
 import os
 import random
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,9 +138,16 @@ def main() -> None:
         state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "step": step, "shape": shape.to_dict()}
         save(options.checkpoint, {**state, "spent": time.monotonic() - began, "conversations": batches.number})
 
+    stopping = False
+
+    def stop(*_: object) -> None:
+        nonlocal stopping
+        stopping = True
+
+    signal.signal(signal.SIGTERM, stop)
     for ids, targets, weights in batches:
         share = (time.monotonic() - began) / (options.minutes * 60)
-        if share >= 1:
+        if share >= 1 or stopping:
             break
         factor = rate(share) * min(1.0, (step + 1) / 100)
         for group in optimiser.param_groups:
