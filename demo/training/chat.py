@@ -25,7 +25,9 @@ def turn(message: dict[str, Any]) -> str:
     for i, call in enumerate(message.get("tool_calls") or ()):
         function = call["function"]
         text += "\n" if i or message["content"] else ""
-        text += f'<tool_call>\n{{"name": "{function["name"]}", "arguments": {dumps(function["arguments"])}}}\n</tool_call>'
+        text += (
+            f'<tool_call>\n{{"name": "{function["name"]}", "arguments": {dumps(function["arguments"])}}}\n</tool_call>'
+        )
     return text
 
 

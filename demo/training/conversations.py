@@ -56,7 +56,9 @@ SYSTEMS = [
 ]  # fmt: skip
 CONDITIONS = "sunny cloudy rainy windy snowy foggy clear stormy".split()
 PLACES = ("city", "location", "place", "town", "country")
-FAILURES = "not found|timeout|no access|unknown {p}|invalid {p}|service unavailable|permission denied|nothing found|quota exceeded".split("|")
+FAILURES = "not found|timeout|no access|unknown {p}|invalid {p}|service unavailable|permission denied|nothing found|quota exceeded".split(
+    "|"
+)
 
 
 @dataclass
@@ -86,7 +88,7 @@ def joined(parts: list[str]) -> str:
 class Writer:
     """Writes one conversation."""
 
-    def __init__(self, rng: random.Random, side: Side = Side()) -> None:  # noqa: B008
+    def __init__(self, rng: random.Random, side: Side = Side()) -> None:
         self.rng = rng
         self.side = side
         self.words = Words(rng, side.values)
@@ -129,7 +131,8 @@ class Writer:
             "reasoning_content": " ".join(thoughts),
             "content": "",
             "tool_calls": [
-                {"type": "function", "function": {"name": tool.name, "arguments": arguments}} for tool, arguments in calls
+                {"type": "function", "function": {"name": tool.name, "arguments": arguments}}
+                for tool, arguments in calls
             ],
         }
 
@@ -174,11 +177,19 @@ class Writer:
                     data = {next(k for k, v in arguments.items() if v == main): main, **data}
                 if rng.random() < 0.3:
                     data["unit"] = rng.choice(["celsius", "fahrenheit"])
-                return self._json(data), f"It is {degrees} degrees and {sky}{f' in {main}' if main else ''}.", [degrees, sky]
+                return (
+                    self._json(data),
+                    f"It is {degrees} degrees and {sky}{f' in {main}' if main else ''}.",
+                    [degrees, sky],
+                )
             kind = rng.random()
             if kind < 0.55:
                 value = self._result_value()
-                key = tool.noun.replace(" ", "_") if rng.random() < 0.7 else rng.choice(["result", "value", "data", "answer"])
+                key = (
+                    tool.noun.replace(" ", "_")
+                    if rng.random() < 0.7
+                    else rng.choice(["result", "value", "data", "answer"])
+                )
                 data = {key: value}
                 if main and rng.random() < 0.3:
                     data = {next(k for k, v in arguments.items() if v == main): main, **data}
@@ -198,14 +209,27 @@ class Writer:
             return text, f"I found {joined(names_found)}.", names_found
         if rng.random() < 0.45 and tool.family in ("action", "bare"):
             if rng.random() < 0.5:
-                return rng.choice(['{"status": "ok"}', '{"ok": true}', '{"success": true}', "ok", "done", '{"status": "done"}']), "Done.", ["Done"]
+                return (
+                    rng.choice(
+                        ['{"status": "ok"}', '{"ok": true}', '{"success": true}', "ok", "done", '{"status": "done"}']
+                    ),
+                    "Done.",
+                    ["Done"],
+                )
             code = w.code() if rng.random() < 0.6 else str(w.number(100, 9999))
-            data = {rng.choice(["id", "reference", "number"]): code if not code.isdigit() or rng.random() < 0.3 else int(code)}
+            data = {
+                rng.choice(["id", "reference", "number"]): code
+                if not code.isdigit() or rng.random() < 0.3
+                else int(code)
+            }
             if rng.random() < 0.5:
                 data = {"status": rng.choice(["ok", "created", "done"]), **data}
             key = list(data)[-1]
             return self._json(data), f"Done. The {key} is {code}.", [code]
-        keys = rng.sample("name state size total owner level date type count price code place next mode points".split(), rng.randint(1, 3))
+        keys = rng.sample(
+            "name state size total owner level date type count price code place next mode points".split(),
+            rng.randint(1, 3),
+        )
         if rng.random() < 0.3:
             keys[0] = self.words.invented(1, 2)
         data = {k: self._result_value() for k in keys}
@@ -264,7 +288,10 @@ class Writer:
         second = other.arguments(rng)
         a, b = self.asker.question(tool, arguments), self.asker.question(other, second)
         link = rng.choice([" ", " Also: ", " And ", " Then ", " "])
-        return [self.user(f"{a}{link}{b}" if a[-1] in ".?!" else f"{a}.{link}{b}")], [(tool, arguments), (other, second)]
+        return [self.user(f"{a}{link}{b}" if a[-1] in ".?!" else f"{a}.{link}{b}")], [
+            (tool, arguments),
+            (other, second),
+        ]
 
     def tooled(self) -> Conversation:
         """A question that tools answer: up to the calls, or up to the answer."""
@@ -277,7 +304,9 @@ class Writer:
             return Conversation(messages, tools, thinking, "calls")
         return self._answered(messages, tools, thinking, calls)
 
-    def _answered(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], thinking: bool, calls: list[Any]) -> Conversation:
+    def _answered(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], thinking: bool, calls: list[Any]
+    ) -> Conversation:
         told, must = [], []
         for tool, arguments in calls:
             text, tell, texts = self.result(tool, arguments)
@@ -303,10 +332,29 @@ class Writer:
             said, thought, content = self._talk()
             messages += [self.user(said), self.answer(thought, content)]
             return Conversation(messages, tools, thinking, "talk", [content])
-        if kind < 0.65 and tool.params and tool.params[0].schema["type"] == "string" and isinstance(arguments.get(tool.params[0].name), str):
+        if (
+            kind < 0.65
+            and tool.params
+            and tool.params[0].schema["type"] == "string"
+            and isinstance(arguments.get(tool.params[0].name), str)
+        ):
             param = tool.params[0]
             value = param.draw()
-            follow = phrasing(rng, ["And {v}?", "And {x} {v}?", "What about {v}?", "Now {x} {v}", "And for {v}?", "The same {x} {v}, please.", "And what about {v}?", "How about {v}?", "Also for {v}, please"], self.side.phrasings)
+            follow = phrasing(
+                rng,
+                [
+                    "And {v}?",
+                    "And {x} {v}?",
+                    "What about {v}?",
+                    "Now {x} {v}",
+                    "And for {v}?",
+                    "The same {x} {v}, please.",
+                    "And what about {v}?",
+                    "How about {v}?",
+                    "Also for {v}, please",
+                ],
+                self.side.phrasings,
+            )
             text = follow.format(v=value, x=param.preposition or "for")
             calls = [(tool, {**arguments, param.name: value})]
         else:
@@ -336,9 +384,15 @@ class Writer:
             else:
                 said = self.fill(phrasing(rng, UNKNOWABLE, self.side.phrasings))
                 if tools:
-                    thought, content = "None of my tools can do that.", "I do not know that, and none of my tools can tell."
+                    thought, content = (
+                        "None of my tools can do that.",
+                        "I do not know that, and none of my tools can tell.",
+                    )
                 else:
-                    thought, content = "I do not know that.", "I do not know that: I am only a small demonstration model."
+                    thought, content = (
+                        "I do not know that.",
+                        "I do not know that: I am only a small demonstration model.",
+                    )
             messages += [self.user(said), self.answer(thought, content)]
         return Conversation(messages, tools, rng.random() < 0.7, "talk", [content])
 
@@ -350,13 +404,32 @@ class Writer:
             low, high = (1, rng.randint(2, 30)) if rng.random() < 0.8 else (rng.randint(2, 20), rng.randint(21, 40))
             text = f"Count to {high}" if low == 1 and rng.random() < 0.6 else f"Count from {low} to {high}"
             numbers = ", ".join(map(str, range(low, high + 1)))
-            return rng.choice([text, text + ".", "Please " + text.lower(), text + ", please"]), f"I count from {low} to {high}.", numbers
+            return (
+                rng.choice([text, text + ".", "Please " + text.lower(), text + ", please"]),
+                f"I count from {low} to {high}.",
+                numbers,
+            )
         if kind < 0.65:
             animal, name, place, thing = rng.choice(ANIMALS), w.name().split()[0], w.city(), w.thing()
-            asked = rng.choice([f"Tell me a story about a {animal} named {name}.", f"Write a story about {name} the {animal}", f"A story about a {animal} called {name}, please"])
+            asked = rng.choice(
+                [
+                    f"Tell me a story about a {animal} named {name}.",
+                    f"Write a story about {name} the {animal}",
+                    f"A story about a {animal} called {name}, please",
+                ]
+            )
             if rng.random() < 0.4:
                 animal, name, place, thing = "fox", "Pip", "Oslo", "lamp"
-                asked = rng.choice(["Tell me a story", "Tell me a short story.", "Write a story", "a story please", "Write a short story for me", "Can you tell me a story?"])
+                asked = rng.choice(
+                    [
+                        "Tell me a story",
+                        "Tell me a short story.",
+                        "Write a story",
+                        "a story please",
+                        "Write a short story for me",
+                        "Can you tell me a story?",
+                    ]
+                )
             else:
                 place, thing = "the hills", "lamp"
             story = (
@@ -367,7 +440,20 @@ class Writer:
             )
             return asked, f"The user wants a story about {name} the {animal}.", story
         text = rng.choice([w.phrase, w.name, w.code, w.invented, w.email])()
-        return rng.choice([f"Repeat after me: {text}", f"Say {text}", f'Say "{text}"', f"Repeat: {text}", f"Echo {text}", f"Please repeat {text}"]), "I repeat it.", text
+        return (
+            rng.choice(
+                [
+                    f"Repeat after me: {text}",
+                    f"Say {text}",
+                    f'Say "{text}"',
+                    f"Repeat: {text}",
+                    f"Echo {text}",
+                    f"Please repeat {text}",
+                ]
+            ),
+            "I repeat it.",
+            text,
+        )
 
     def refusing(self) -> Conversation:
         """A request that no offered tool can meet, or that lacks what its tool needs."""
@@ -383,7 +469,10 @@ class Writer:
                 verb = "is" if len(required) == 1 else "are"
                 thought = f"{tool.name} needs {names}, which {verb} missing."
                 return Conversation(
-                    [*self.systems(0.4), self.user(question), self.answer(thought, f"Please tell me the {names}.")], tools, thinking, "asks"
+                    [*self.systems(0.4), self.user(question), self.answer(thought, f"Please tell me the {names}.")],
+                    tools,
+                    thinking,
+                    "asks",
                 )
         question = self.asker.question(tool, tool.arguments(rng))
         if rng.random() < 0.3:
@@ -396,7 +485,9 @@ class Writer:
                 if tools and not any(clash & {o.name, o.noun} or (o.verb == tool.verb and not o.noun) for o in others):
                     break
             thought, content = "None of my tools can do that.", "I cannot do that: none of my tools can."
-        return Conversation([*self.systems(0.4), self.user(question), self.answer(thought, content)], tools, thinking, "refuses")
+        return Conversation(
+            [*self.systems(0.4), self.user(question), self.answer(thought, content)], tools, thinking, "refuses"
+        )
 
     def conversation(self) -> Conversation:
         """One of any kind."""

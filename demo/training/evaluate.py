@@ -22,8 +22,8 @@ from typing import Any
 
 from chat import prompt
 from conversations import Conversation, Side, Writer
-from engine import Engine
 
+from engine import Engine
 from untemplate import OutputParser
 from untemplate.validation import validate
 
@@ -79,7 +79,11 @@ class Evaluation:
             settings |= {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
         if self.grammar and conversation.tools:
             grammar = self.parser.grammar(
-                conversation.tools, "auto", dialect="gbnf", strict=True, reasoning="closed" if conversation.thinking else "off"
+                conversation.tools,
+                "auto",
+                dialect="gbnf",
+                strict=True,
+                reasoning="closed" if conversation.thinking else "off",
             )
             settings |= {
                 "grammar": grammar.text,
@@ -121,7 +125,9 @@ class Evaluation:
             if conversation.kind == ANSWERS:
                 good &= count("answer", all(contains(parsed.content or "", t) for t in conversation.must))
             if not good:
-                self.misses.append(f"{asked[-900:]}\n>>> {raw}\n=== {json.dumps(conversation.messages[-1], ensure_ascii=False)}")
+                self.misses.append(
+                    f"{asked[-900:]}\n>>> {raw}\n=== {json.dumps(conversation.messages[-1], ensure_ascii=False)}"
+                )
         return {c: (right[c], of[c]) for c in COLUMNS if of[c]}
 
 
@@ -146,7 +152,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path)
     parser.add_argument("--template", type=Path, required=True)
-    parser.add_argument("--count", type=int, default=200, help="of conversations that call, per set; half as many of each other kind")
+    parser.add_argument(
+        "--count", type=int, default=200, help="of conversations that call, per set; half as many of each other kind"
+    )
     parser.add_argument("--quick", action="store_true", help="greedy and without a grammar only")
     parser.add_argument("--misses", type=Path, help="where to write what went wrong")
     parser.add_argument("--card", type=Path, help="the model card to put the table into")
@@ -163,7 +171,9 @@ def main() -> None:
             for grammar in (False,) if options.quick else (False, True):
                 run = Evaluation(engine, output_parser, temperature, grammar)
                 cells = run.run(conversations)
-                decoding = ("greedy" if not temperature else f"temperature {temperature}") + (", grammar" if grammar else "")
+                decoding = ("greedy" if not temperature else f"temperature {temperature}") + (
+                    ", grammar" if grammar else ""
+                )
                 lines.append(f"| {name} | {decoding} | " + " | ".join(percent(cells.get(c)) for c in COLUMNS) + " |")
                 print(lines[-1], flush=True)
                 misses += [f"##### {name}, {decoding}\n{m}\n" for m in run.misses]
@@ -179,7 +189,11 @@ def main() -> None:
     if options.card:
         card = options.card.read_text()
         table = "\n".join(lines)
-        options.card.write_text(re.sub(r"(<!-- evaluation[^\n]*-->\n).*?(<!-- end)", lambda m: f"{m[1]}\n{table}\n\n{m[2]}", card, flags=re.S))
+        options.card.write_text(
+            re.sub(
+                r"(<!-- evaluation[^\n]*-->\n).*?(<!-- end)", lambda m: f"{m[1]}\n{table}\n\n{m[2]}", card, flags=re.S
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,11 @@ from typing import Any
 Row = tuple[str, dict[str, Any], list[str]]
 
 CITY: Row = ("city", {"type": "string", "description": "The name of the city"}, [])
-UNIT: Row = ("enum", {"type": "string", "enum": ["celsius", "fahrenheit"]}, ["in {v}", "in {v}, please", "({v})", "use {v}"])
+UNIT: Row = (
+    "enum",
+    {"type": "string", "enum": ["celsius", "fahrenheit"]},
+    ["in {v}", "in {v}, please", "({v})", "use {v}"],
+)
 
 # name(s), description(s), family, noun, parameters, questions (the last for the evaluation alone)
 EVERYDAY: list[tuple[list[str], list[str], str, str, dict[str, Row], list[str]]] = [
@@ -171,5 +175,8 @@ EVERYDAY: list[tuple[list[str], list[str], str, str, dict[str, Row], list[str]]]
     ),
 ]  # fmt: skip
 MONEY = "EUR USD GBP JPY CHF SEK NOK PLN INR CAD euros dollars pounds yen".split()
-ROOMS = "kitchen bedroom bathroom garage hall office cellar attic garden nursery".split() + ["living room", "dining room"]
+ROOMS = "kitchen bedroom bathroom garage hall office cellar attic garden nursery".split() + [
+    "living room",
+    "dining room",
+]
 CUISINES = "Italian Indian Thai French Greek Mexican Japanese Turkish vegan Chinese Spanish".split()

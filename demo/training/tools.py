@@ -99,9 +99,7 @@ class Tool:
 
     def arguments(self, rng: random.Random, among: Sequence[str] = ()) -> dict[str, Any]:
         """Values for what is required, for ``among``, and for some of the rest."""
-        return {
-            p.name: p.draw() for p in self.params if p.required or p.name in among or rng.random() < 0.45
-        }
+        return {p.name: p.draw() for p in self.params if p.required or p.name in among or rng.random() < 0.45}
 
 
 def spoken(name: str) -> str:
@@ -184,7 +182,12 @@ class Toolmaker:
                 param.required = required
                 if rng.random() < 0.35:
                     param.schema["description"] = rng.choice(
-                        [f"The {param.words}", f"{param.words.capitalize()} to use", param.words.capitalize(), f"the {param.words} of the request"]
+                        [
+                            f"The {param.words}",
+                            f"{param.words.capitalize()} to use",
+                            param.words.capitalize(),
+                            f"the {param.words} of the request",
+                        ]
                     )
                 return param
 
@@ -216,7 +219,12 @@ class Toolmaker:
             return self._string()
         if kind < 0.55:
             top = rng.choice((9, 20, 100, 1000, 10000))
-            return Param(self._name(INTEGER_PARAMS, 0.25), {"type": "integer"}, True, lambda: self.values.number(-9 if rng.random() < 0.05 else 1, top))
+            return Param(
+                self._name(INTEGER_PARAMS, 0.25),
+                {"type": "integer"},
+                True,
+                lambda: self.values.number(-9 if rng.random() < 0.05 else 1, top),
+            )
         if kind < 0.63:
             digits = rng.choice((1, 1, 2))
             return Param(
@@ -281,7 +289,9 @@ class Toolmaker:
                 schema["description"] = rng.choice([f"The {key}", key.capitalize()])
             if kind == "enum":
                 options = schema["enum"]
-                params.append(Param(key, schema, not phrases, lambda options=options: rng.choice(options), phrases=phrases))
+                params.append(
+                    Param(key, schema, not phrases, lambda options=options: rng.choice(options), phrases=phrases)
+                )
             else:
                 params.append(Param(key, schema, not phrases, lambda kind=kind: self.value(kind), phrases=phrases))
         description = rng.choice(descriptions).replace("{Verb}", verb.capitalize())
@@ -304,7 +314,9 @@ class Toolmaker:
             params += [self.param(taken, rng.random() < 0.35) for _ in range(rng.choices((0, 1, 2), (50, 35, 15))[0])]
             words = [*verb.split("_"), *noun.split()]
             if rng.random() < 0.15:
-                words = noun.split() if rng.random() < 0.5 else [*noun.split(), rng.choice(["lookup", "info", "search"])]
+                words = (
+                    noun.split() if rng.random() < 0.5 else [*noun.split(), rng.choice(["lookup", "info", "search"])]
+                )
             entity = params[0].words
             description = rng.choice([
                 f"Get the {noun} of a {entity}", f"Look up the {noun} for a {entity}", f"Returns the {noun}",
@@ -313,21 +325,43 @@ class Toolmaker:
         elif family == "action":
             verb, noun = rng.choice(ACTION_VERBS), self._noun(OBJECTS, invented_noun)
             params = [self.param(taken, True, string=rng.random() < 0.6)]
-            params += [self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2, 3), (25, 40, 25, 10))[0])]
+            params += [
+                self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2, 3), (25, 40, 25, 10))[0])
+            ]
             words = [verb, *noun.split()]
-            description = rng.choice([f"{verb.capitalize()} a {noun}", f"{verb.capitalize()}s the {noun}", f"Used to {verb} a {noun}.", f"{verb} one {noun}"])
+            description = rng.choice(
+                [
+                    f"{verb.capitalize()} a {noun}",
+                    f"{verb.capitalize()}s the {noun}",
+                    f"Used to {verb} a {noun}.",
+                    f"{verb} one {noun}",
+                ]
+            )
         elif family == "invented":
             verb, noun = self.names.invented(1, 2), self.names.invented(1, 2)
             words = [verb] if rng.random() < 0.4 else [verb, noun]
             noun = noun if len(words) == 2 else ""
             params = [self.param(taken, True)]
             params += [self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2), (35, 45, 20))[0])]
-            description = rng.choice([f"{verb.capitalize()} something", f"Runs {' '.join(words)}", f"The {verb} tool", f"{' '.join(words).capitalize()} with {params[0].words}"])
+            description = rng.choice(
+                [
+                    f"{verb.capitalize()} something",
+                    f"Runs {' '.join(words)}",
+                    f"The {verb} tool",
+                    f"{' '.join(words).capitalize()} with {params[0].words}",
+                ]
+            )
         else:
             verb = rng.choice(["list", "get", "show", "count", "refresh", "check"])
-            noun = self._noun(OBJECTS, invented_noun) + "s" if verb in ("list", "count") else self._noun(TOPICS, invented_noun)
+            noun = (
+                self._noun(OBJECTS, invented_noun) + "s"
+                if verb in ("list", "count")
+                else self._noun(TOPICS, invented_noun)
+            )
             words, params = [verb, *noun.split()], []
-            description = rng.choice([f"{verb.capitalize()} the {noun}", f"{verb.capitalize()} {noun}", f"Used to {verb} the {noun}."])
+            description = rng.choice(
+                [f"{verb.capitalize()} the {noun}", f"{verb.capitalize()} {noun}", f"Used to {verb} the {noun}."]
+            )
         tool = Tool(styled(rng, words, style), description, params, family, verb.replace("_", " "), noun)
         tool.spec = self._spec(tool)
         return tool
@@ -383,8 +417,28 @@ MENTIONS = [
     "with {p} {v}", "{p} {v}", "with the {p} {v}", "{p}: {v}", "{p} = {v}", "using {p} {v}", "with {p} set to {v}", "for {p} {v}",
     "where the {p} is {v}", "and {p} {v}", "with {v} as {p}", "with {v} as the {p}", "given {p} {v}", "taking {v} for the {p}",
 ]  # fmt: skip
-YES = ["with {p}", "{p} on", "with {p} enabled", "{p}: yes", "{p} true", "with {p} on", "{p} = true", "{p} yes", "and turn {p} on"]
-NO = ["without {p}", "{p} off", "with {p} disabled", "{p}: no", "{p} false", "no {p}", "{p} = false", "with {p} off", "and leave {p} off"]
+YES = [
+    "with {p}",
+    "{p} on",
+    "with {p} enabled",
+    "{p}: yes",
+    "{p} true",
+    "with {p} on",
+    "{p} = true",
+    "{p} yes",
+    "and turn {p} on",
+]
+NO = [
+    "without {p}",
+    "{p} off",
+    "with {p} disabled",
+    "{p}: no",
+    "{p} false",
+    "no {p}",
+    "{p} = false",
+    "with {p} off",
+    "and leave {p} off",
+]
 HELD_PHRASINGS = 2
 
 
@@ -418,13 +472,17 @@ class Asker:
             inner = " and ".join(f"{spoken(k)} {self.said(v)}" for k, v in value.items())
             return rng.choice(["with {p} {v}", "{p}: {v}", "with the {p} {v}", "{p} {v}"]).format(p=words, v=inner)
         several = isinstance(value, str) and (" " in value or not value[0].isalnum())
-        text = self.said(value, rng.random() < (0.6 if isinstance(value, str) and value.count(" ") > 1 else 0.3 if several else 0.12))
+        text = self.said(
+            value, rng.random() < (0.6 if isinstance(value, str) and value.count(" ") > 1 else 0.3 if several else 0.12)
+        )
         if param.preposition and param.preposition not in used and rng.random() < 0.7:
             used.add(param.preposition)
             return f"{param.preposition} {text}"
         if main and rng.random() < 0.6:
             used.add("for")
-            return rng.choice(["{v}", "for {v}", "of {v}", "for {v}", "for the {p} {v}", "of {p} {v}"]).format(p=words, v=text)
+            return rng.choice(["{v}", "for {v}", "of {v}", "for {v}", "for the {p} {v}", "of {p} {v}"]).format(
+                p=words, v=text
+            )
         return phrasing(rng, MENTIONS, self.held and rng.random() < 0.5).format(p=words, v=text)
 
     def question(self, tool: Tool, arguments: dict[str, Any]) -> str:
@@ -445,7 +503,12 @@ class Asker:
         for i, piece in enumerate(pieces[1:]):
             joined += rng.choice([", ", " and ", " ", ", "] if i == len(pieces) - 2 else [", ", " "]) + piece
         text = pattern.format(
-            verb=tool.verb, Verb=tool.verb.capitalize(), noun=tool.noun, Noun=tool.noun.capitalize(), tool=tool.name, main=joined
+            verb=tool.verb,
+            Verb=tool.verb.capitalize(),
+            noun=tool.noun,
+            Noun=tool.noun.capitalize(),
+            tool=tool.name,
+            main=joined,
         )
         text = " ".join(text.split()).replace(" .", ".").replace(" ?", "?").replace(" ,", ",").replace("and and", "and")
         return text

@@ -120,7 +120,10 @@ def main() -> None:
         model.load_state_dict(state["model"])
         optimiser.load_state_dict(state["optimiser"])
         step, spent, start = state["step"], state["spent"], state["conversations"]
-    print(json.dumps({"parameters": sum(p.numel() for p in model.parameters()), **shape.to_dict(), "from_step": step}), flush=True)
+    print(
+        json.dumps({"parameters": sum(p.numel() for p in model.parameters()), **shape.to_dict(), "from_step": step}),
+        flush=True,
+    )
 
     def losses(ids: Tensor, targets: Tensor) -> Tensor:
         logits = model(ids).float()
@@ -135,7 +138,12 @@ def main() -> None:
     running, tokens = 0.0, 0
 
     def checkpoint() -> None:
-        state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "step": step, "shape": shape.to_dict()}
+        state = {
+            "model": model.state_dict(),
+            "optimiser": optimiser.state_dict(),
+            "step": step,
+            "shape": shape.to_dict(),
+        }
         save(options.checkpoint, {**state, "spent": time.monotonic() - began, "conversations": batches.number})
 
     stopping = False
@@ -165,7 +173,12 @@ def main() -> None:
         running = value if step == 1 or not math.isfinite(running) or not running else 0.98 * running + 0.02 * value
         if step % 50 == 0:
             now = time.monotonic()
-            line = {"step": step, "minutes": round((now - began) / 60, 1), "loss": round(running, 4), "rate": round(factor, 3)}
+            line = {
+                "step": step,
+                "minutes": round((now - began) / 60, 1),
+                "loss": round(running, 4),
+                "rate": round(factor, 3),
+            }
             line["tokens_per_second"] = round(tokens / (now - said))
             said, tokens = now, 0
             if step % 250 == 0:

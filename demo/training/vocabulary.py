@@ -96,7 +96,9 @@ def main() -> None:
     tokenizer = train(texts)
     tokenizer.save(str(options.out))
     lengths = sorted(len(tokenizer.encode(t).ids) for t in texts[:1000])
-    print(f"{tokenizer.get_vocab_size()} tokens; conversations of {lengths[500]} (median), {lengths[950]} (95 %) tokens")
+    print(
+        f"{tokenizer.get_vocab_size()} tokens; conversations of {lengths[500]} (median), {lengths[950]} (95 %) tokens"
+    )
 
 
 if __name__ == "__main__":

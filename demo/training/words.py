@@ -25,8 +25,22 @@ Munich Hamburg Lyon Porto Seville Naples Tokyo Kyoto Osaka Seoul Beijing Shangha
 Toronto Boston Chicago Denver Seattle Austin Dallas Houston Miami Lima Bogota Quito Havana Sydney Perth Helsinki Tallinn
 Riga Vilnius Kyiv Budapest Sofia Bucharest Istanbul Ankara Tehran Baghdad Karachi Dhaka Bangkok Hanoi Manila Jakarta
 Amsterdam Brussels Copenhagen Stockholm Reykjavik Edinburgh Glasgow Marseille Valencia Krakow Antwerp Basel Turin""".split()
-TWO_WORD_CITIES = ["New York", "San Francisco", "Los Angeles", "Rio de Janeiro", "Buenos Aires", "Cape Town", "Hong Kong",
-                   "Mexico City", "New Delhi", "Kuala Lumpur", "San Diego", "Tel Aviv", "Abu Dhabi", "Las Vegas"]
+TWO_WORD_CITIES = [
+    "New York",
+    "San Francisco",
+    "Los Angeles",
+    "Rio de Janeiro",
+    "Buenos Aires",
+    "Cape Town",
+    "Hong Kong",
+    "Mexico City",
+    "New Delhi",
+    "Kuala Lumpur",
+    "San Diego",
+    "Tel Aviv",
+    "Abu Dhabi",
+    "Las Vegas",
+]
 COUNTRIES = """France Germany Italy Spain Norway Sweden Finland Denmark Poland Austria Portugal Greece Ireland Japan China
 India Brazil Peru Chile Canada Mexico Egypt Kenya Ghana Iceland Turkey Vietnam Thailand Hungary Romania Estonia""".split()
 THINGS = """lamp chair table phone laptop camera bicycle car guitar piano clock radio printer kettle heater fan router jacket
@@ -41,7 +55,9 @@ WORDS = """report plan budget draft summary project team lunch dinner party revi
 office holiday training travel music history science market energy water river mountain winter summer spring morning
 evening story picture message letter meeting update version release server network backup design lesson exam garage
 harbour bridge castle museum station airport festival concert marathon workshop survey""".split()
-LANGUAGES = "English German French Spanish Italian Polish Dutch Greek Danish Swedish Japanese Korean Turkish Arabic".split()
+LANGUAGES = (
+    "English German French Spanish Italian Polish Dutch Greek Danish Swedish Japanese Korean Turkish Arabic".split()
+)
 EXTENSIONS = "pdf txt csv png jpg md py json docx zip".split()
 DOMAINS = "example.com example.org mail.test post.example acme.test".split()
 
@@ -136,7 +152,15 @@ class Words:
         while True:
             letters = "".join(rng.choice("ABCDEFGHJKLMNPQRSTUVWXYZ") for _ in range(rng.randint(1, 3)))
             digits = "".join(rng.choice("0123456789") for _ in range(rng.randint(2, 4)))
-            text = rng.choice([letters + "-" + digits, letters + digits, digits + letters, "#" + digits, letters.lower() + "_" + digits])
+            text = rng.choice(
+                [
+                    letters + "-" + digits,
+                    letters + digits,
+                    digits + letters,
+                    "#" + digits,
+                    letters.lower() + "_" + digits,
+                ]
+            )
             if self._allows(text):
                 return text
 
