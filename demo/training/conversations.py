@@ -146,7 +146,7 @@ class Writer:
         rng = self.rng
         tools = list(wanted)
         names = {t.name for t in tools} | {t.noun for t in tools}
-        for _ in range(rng.randint(0, most)):
+        for _ in range(min(most, rng.choices((0, 1, 2, 3), (25, 35, 25, 15))[0])):
             other = self.make.tool()
             if other.name not in names and other.noun not in names:
                 names |= {other.name, other.noun}
@@ -258,7 +258,7 @@ class Writer:
 
     # -- conversations
 
-    def using(self, parallel: float = 0.3) -> tuple[list[dict[str, Any]], list[tuple[Tool, dict[str, Any]]]]:
+    def using(self, parallel: float = 0.25) -> tuple[list[dict[str, Any]], list[tuple[Tool, dict[str, Any]]]]:
         """A question, and the calls that it needs."""
         rng = self.rng
         tool = self.make.tool()

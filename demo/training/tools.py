@@ -247,12 +247,12 @@ class Toolmaker:
             if rng.random() < 0.25:
                 return Param(
                     name, {"type": "array", "items": {"type": "integer"}}, True,
-                    lambda: [self.values.number(1, 200) for _ in range(rng.randint(1, 4))],
+                    lambda: list(dict.fromkeys(self.values.number(1, 200) for _ in range(rng.randint(1, 4)))),
                 )  # fmt: skip
             item = rng.choice(["name", "word", "lower", "person", "city"])
             return Param(
                 name, {"type": "array", "items": {"type": "string"}}, True,
-                lambda: [self.value(item) for _ in range(rng.randint(1, 4))],
+                lambda: list(dict.fromkeys(self.value(item) for _ in range(rng.randint(1, 4)))),
             )  # fmt: skip
         taken: set[str] = set()
         parts = []
@@ -478,7 +478,8 @@ class Asker:
         if param.preposition and param.preposition not in used and rng.random() < 0.7:
             used.add(param.preposition)
             return f"{param.preposition} {text}"
-        if main and rng.random() < 0.6:
+        free = param.schema["type"] == "string" and "enum" not in param.schema
+        if main and free and rng.random() < 0.6:
             used.add("for")
             return rng.choice(["{v}", "for {v}", "of {v}", "for {v}", "for the {p} {v}", "of {p} {v}"]).format(
                 p=words, v=text

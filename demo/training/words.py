@@ -100,7 +100,7 @@ class Words:
             text = "".join(parts)
             if rng.random() < 0.2:
                 text = rng.choice("aeiou") + text
-            if 3 <= len(text) <= 12 and self._allows(text):
+            if 3 <= len(text) <= 10 and self._allows(text):
                 return text
 
     def number(self, low: int, high: int) -> int:
@@ -187,18 +187,19 @@ class Words:
         return f"{stem}.{rng.choice(EXTENSIONS)}"
 
     def phrase(self) -> str:
-        """A few words: a title, a text, a query."""
+        """A few words: a title, a text, a query. No word that could lead on to another argument."""
         rng = self.rng
-        words = []
-        for _ in range(rng.randint(2, 5)):
+        words: list[str] = []
+        for i in range(count := rng.randint(2, 4)):
             kind = rng.random()
-            if kind < 0.45:
-                words.append(self.pick(WORDS))
-            elif kind < 0.65:
-                words.append(self.invented())
+            if 0 < i < count - 1 and kind < 0.2:
+                word = rng.choice(["the", "of", "my", "our", "a"])
+            elif kind < 0.6:
+                word = self.pick(WORDS)
             elif kind < 0.8:
-                words.append(rng.choice(ADJECTIVES))
+                word = self.invented(1, 2)
             else:
-                words.append(rng.choice(["the", "a", "of", "for", "with", "my", "our", "and", "in"]))
+                word = rng.choice(ADJECTIVES)
+            words.append(word if word not in words else self.invented(1, 2))
         text = " ".join(words)
         return text.capitalize() if rng.random() < 0.4 else text
