@@ -93,7 +93,8 @@ def test_the_template_takes_what_clients_send(package: ModuleType) -> None:
         {"role": "user", "content": "Hi"},
     ]
     expected = (
-        '<|im_start|>system\nBe brief.\n\n<tools>\n{"name": "f", "parameters": {"type": "object"}}\n</tools><|im_end|>\n'
+        "<|im_start|>system\nBe brief.\n\n"
+        '<tools>\n{"name": "f", "parameters": {"type": "object"}}\n</tools><|im_end|>\n'
         "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     )
     for tool in ({"type": "function", "function": function}, function):

@@ -175,8 +175,5 @@ EVERYDAY: list[tuple[list[str], list[str], str, str, dict[str, Row], list[str]]]
     ),
 ]  # fmt: skip
 MONEY = "EUR USD GBP JPY CHF SEK NOK PLN INR CAD euros dollars pounds yen".split()
-ROOMS = "kitchen bedroom bathroom garage hall office cellar attic garden nursery".split() + [
-    "living room",
-    "dining room",
-]
+ROOMS = ["living room", *"kitchen bedroom bathroom garage hall office cellar attic garden nursery".split()]
 CUISINES = "Italian Indian Thai French Greek Mexican Japanese Turkish vegan Chinese Spanish".split()

@@ -131,9 +131,7 @@ def check(model: Llama, tokenizer: Tokenizer, path: Path, count: int) -> None:
         for text in (render(conversation), f"Zürich  is\n\n\n 12.5°\t'm {n} 東京 \U0001f600 don't  x"):
             ours, theirs = tokenizer.encode(text, add_special_tokens=False).ids, engine.tokenize(text)
             if ours != theirs:
-                raise SystemExit(
-                    f"tokens differ:\n{[tokenizer.id_to_token(i) for i in ours]}\n{[tokenizer.id_to_token(i) for i in theirs]}"
-                )
+                raise SystemExit(f"tokens differ in {text!r}:\n{ours}\n{theirs}")
         same_tokens += 1
         asked = prompt(conversation)
         ids = greedy(model, tokenizer.encode(asked, add_special_tokens=False).ids, end, 120)

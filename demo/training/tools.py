@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -511,8 +512,7 @@ class Asker:
             tool=tool.name,
             main=joined,
         )
-        text = " ".join(text.split()).replace(" .", ".").replace(" ?", "?").replace(" ,", ",").replace("and and", "and")
-        return text
+        return re.sub(r"\band and\b", "and", re.sub(r" ([.?,])(?= |$)", r"\1", " ".join(text.split())))
 
     def _everyday(self, tool: Tool, arguments: dict[str, Any]) -> str:
         rng = self.rng

@@ -13,6 +13,7 @@ Run as a program, it trains the letters on generated conversations and writes ``
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import re
 from collections import Counter
@@ -24,9 +25,9 @@ CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 MARKUP = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tools>", "</tools>"]
 # Ġ is the space. Each is made of two that exist: letters of the alphabet, or a line above.
 JSON = [
-    ('"', ":"), ('"', ","), ("Ġ", '"'), ("{", '"'), ("Ġ", '{"'), ("[", '"'), ("Ġ", '["'), ('"', "}"), ('"}', "}"), ('"}}', "}"),
-    ('"', "]"), ('"]', "}"), ("}", "}"), ("}}", "}"), ("}}", ","), ("}", ","), ("Ġ", "{"), ("Ġ", "["), ("]", "}"), ("]}", "}"), ("]", ","), ('"]', ","),
-    ('"}', ","), ('"}}', ","),
+    ('"', ":"), ('"', ","), ("Ġ", '"'), ("{", '"'), ("Ġ", '{"'), ("[", '"'), ("Ġ", '["'), ('"', "}"),
+    ('"}', "}"), ('"}}', "}"), ('"', "]"), ('"]', "}"), ("}", "}"), ("}}", "}"), ("}}", ","), ("}", ","),
+    ("Ġ", "{"), ("Ġ", "["), ("]", "}"), ("]}", "}"), ("]", ","), ('"]', ","), ('"}', ","), ('"}}', ","),
 ]  # fmt: skip
 SIZE = 1024
 
@@ -63,7 +64,7 @@ def train(texts: list[str], size: int = SIZE) -> Tokenizer:
     while len(CONTROL) + len(MARKUP) + 256 + len(merges) < size:
         pairs: Counter[tuple[str, str]] = Counter()
         for word, parts in words.items():
-            for pair in zip(parts, parts[1:], strict=False):
+            for pair in itertools.pairwise(parts):
                 pairs[pair] += weight[word]  # type: ignore[assignment]
         best = max(pairs, key=lambda p: (pairs[p], p))
         merges.append(best)
