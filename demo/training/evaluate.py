@@ -33,7 +33,7 @@ SETS = {
     "unseen phrasings": Side(values=True, phrasings=True),
 }
 CALLS, ANSWERS, QUIET = "calls", "answer", "none"
-MOST = 320
+MOST = 480
 TRIGGER_WORD = 1  # llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE_WORD
 COLUMNS = ("decision", "tool name", "arguments", "answer", "valid calls")
 

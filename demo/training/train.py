@@ -8,21 +8,25 @@ Rules of this module:
   its name and renamed, and a run that finds one goes on from there. SIGTERM makes one and ends the run.
 * Conversations of about one length make one batch, so padding costs little and every batch has one of a few shapes,
   each compiled once. Position i of conversation n depends on the seed and n alone.
+* Cores are used by processes with a thread each, not by threads: they wait for each other once in a step, not once in
+  an operation, which on a busy machine is worth half as much speed again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+import torch.distributed
 import torch.nn.functional as F
 from chat import encode
 from conversations import Side, Writer
@@ -33,13 +37,16 @@ from torch import Tensor
 
 LENGTHS = (96, 160, 224, 288, 352, 416, 512, 640, 768)
 PROMPT_WEIGHT = 0.05  # what is not learned counts a little: it teaches copying early
-LEVEL_UNTIL = 0.45
+LEVEL_UNTIL = 0.33
 
 
 class Batches:
     """An endless stream of (ids, targets, weights), from conversation number ``start`` on."""
 
-    def __init__(self, tokenizer: Tokenizer, seed: str, tokens: int, start: int = 0, side: Side | None = None) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, seed: str, tokens: int, start: int = 0, stride: int = 1, side: Side | None = None
+    ) -> None:
+        self.stride = stride
         self.tokenizer, self.seed, self.tokens, self.number = tokenizer, seed, tokens, start
         self.side = side or Side()
         self.waiting: dict[int, list[tuple[list[int], list[bool]]]] = {n: [] for n in LENGTHS}
@@ -47,7 +54,7 @@ class Batches:
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         while True:
             conversation = Writer(random.Random(f"{self.seed}:{self.number}"), self.side).conversation()
-            self.number += 1
+            self.number += self.stride
             ids, learned = encode(self.tokenizer, conversation)
             length = next((n for n in LENGTHS if len(ids) <= n + 1), None)
             if length is None:
@@ -100,14 +107,23 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path, required=True, help="read if it is there, and written")
     parser.add_argument("--minutes", type=float, default=95, help="of training altogether")
     parser.add_argument("--seed", default="1")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--tokens", type=int, default=8192, help="in a batch")
+    parser.add_argument("--processes", type=int, default=2, help="with one thread each")
+    parser.add_argument("--rank", type=int, default=0, help="of this process; the first starts the others")
+    parser.add_argument("--tokens", type=int, default=6144, help="in a batch, per process")
     parser.add_argument("--muon", type=float, default=0.02)
     parser.add_argument("--adam", type=float, default=0.003)
     parser.add_argument("--save-minutes", type=float, default=3)
     options = parser.parse_args()
 
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(1)
+    rank, processes = options.rank, options.processes
+    meeting = options.checkpoint.resolve().with_suffix(".meeting")
+    if not rank:
+        meeting.unlink(missing_ok=True)
+        for other in range(1, processes):
+            # In a session of its own: Linux shares cores between sessions first, and only then between processes.
+            subprocess.Popen([sys.executable, *sys.argv, "--rank", str(other)], start_new_session=True)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=processes)
     torch.manual_seed(0)
     torch._dynamo.config.recompile_limit = 64
     tokenizer = Tokenizer.from_file(str(options.tokenizer))
@@ -120,10 +136,9 @@ def main() -> None:
         model.load_state_dict(state["model"])
         optimiser.load_state_dict(state["optimiser"])
         step, spent, start = state["step"], state["spent"], state["conversations"]
-    print(
-        json.dumps({"parameters": sum(p.numel() for p in model.parameters()), **shape.to_dict(), "from_step": step}),
-        flush=True,
-    )
+    if not rank:
+        about = {"parameters": sum(p.numel() for p in model.parameters()), **shape.to_dict(), "from_step": step}
+        print(json.dumps(about), flush=True)
 
     def losses(ids: Tensor, targets: Tensor) -> Tensor:
         logits = model(ids).float()
@@ -131,9 +146,10 @@ def main() -> None:
 
     compiled = torch.compile(losses, dynamic=False)
     sides = {"values": Side(values=True), "tools": Side(values=True, tools=True)}
-    held = {name: next(iter(Batches(tokenizer, f"held:{name}", 8192, side=side))) for name, side in sides.items()}
-    batches = Batches(tokenizer, options.seed, options.tokens, start)
+    held = {} if rank else {n: next(iter(Batches(tokenizer, f"held:{n}", 8192, side=s))) for n, s in sides.items()}
+    batches = Batches(tokenizer, options.seed, options.tokens, start + rank, processes)
     autocast = torch.autocast("cpu", torch.bfloat16)
+    parameters = list(model.parameters())
     began, saved, said = time.monotonic() - spent, time.monotonic(), time.monotonic()
     running, tokens = 0.0, 0
 
@@ -146,7 +162,10 @@ def main() -> None:
         }
         save(options.checkpoint, {**state, "spent": time.monotonic() - began, "conversations": batches.number})
 
-    stopping = False
+    def passed() -> float:
+        return (time.monotonic() - began) / (options.minutes * 60)
+
+    stopping, share = False, passed()
 
     def stop(*_: object) -> None:
         nonlocal stopping
@@ -154,32 +173,35 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, stop)
     for ids, targets, weights in batches:
-        share = (time.monotonic() - began) / (options.minutes * 60)
-        if share >= 1 or stopping:
-            break
-        factor = rate(share) * min(1.0, (step + 1) / 100)
-        for group in optimiser.param_groups:
-            group["lr"] = group["base"] * factor
         with autocast:
             each = compiled(ids, targets)
         loss = (each * weights).sum() / weights.sum()
         loss.backward()
+        value = each.detach()[weights == 1].mean()
+        # One message: the gradients, the loss, and what only the first process decides: whether to stop, and the time.
+        decided = torch.tensor([0.0, 0.0] if rank else [float(stopping), passed()])
+        message = torch.cat([p.grad.flatten() for p in parameters] + [value[None], decided])
+        torch.distributed.all_reduce(message)
+        *gradients, rest = message.split([*(p.numel() for p in parameters), 3])
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient.view_as(parameter) / processes
+        factor = rate(share) * min(1.0, (step + 1) / 100)
+        for group in optimiser.param_groups:
+            group["lr"] = group["base"] * factor
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         step += 1
-        tokens += ids.numel()
-        learned = weights == 1
-        value = each.detach()[learned].mean().item()
-        running = value if step == 1 or not math.isfinite(running) or not running else 0.98 * running + 0.02 * value
+        share = rest[2].item()
+        if share >= 1 or rest[1]:
+            break
+        if rank:
+            continue
+        tokens += ids.numel() * processes
+        running = 0.98 * running + 0.02 * rest[0].item() / processes if running else rest[0].item() / processes
         if step % 50 == 0:
             now = time.monotonic()
-            line = {
-                "step": step,
-                "minutes": round((now - began) / 60, 1),
-                "loss": round(running, 4),
-                "rate": round(factor, 3),
-            }
-            line["tokens_per_second"] = round(tokens / (now - said))
+            line = {"step": step, "minutes": round((now - began) / 60, 1), "loss": round(running, 4)}
+            line |= {"rate": round(factor, 3), "tokens_per_second": round(tokens / (now - said))}
             said, tokens = now, 0
             if step % 250 == 0:
                 with torch.no_grad(), autocast:
@@ -189,8 +211,10 @@ def main() -> None:
         if time.monotonic() - saved > options.save_minutes * 60:
             checkpoint()
             saved = time.monotonic()
-    checkpoint()
-    print(json.dumps({"done": True, "step": step}), flush=True)
+    if not rank:
+        checkpoint()
+        print(json.dumps({"done": True, "step": step}), flush=True)
+    torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
