@@ -46,7 +46,7 @@ UNKNOWABLE = [
     "What is the capital of {city}?", "Who wrote {word}?", "Explain {word} to me", "Why is the {thing} {colour}?", "What do you know about {name}?",
     "Write an essay about {word}", "Translate {word} to {name}", "How do I cook {word}?", "What is {number} times {number}?", "Where is {city}?",
     "Who is {name}?", "What is a {word}?", "How many {word} are in {city}?", "Write code for a {word}", "When was {name} born?",
-    "Is {city} bigger than {name}?", "What happened in {city}?", "Tell me more about the {word} of {name}",
+    "What is {number}+{number}?", "Write a poem about the {word}", "What is {number} + {number}?", "Is {city} bigger than {name}?", "What happened in {city}?", "Tell me more about the {word} of {name}",
 ]  # fmt: skip
 SYSTEMS = [
     "You are a helpful assistant.", "You are a helpful assistant", "You are {name}, an assistant of {company}.", "Answer briefly.", "Be kind and brief.",
@@ -367,7 +367,7 @@ class Writer:
 
     def _talk(self) -> tuple[str, str, str]:
         rng = self.rng
-        said, thought, content = rng.choice(SMALL_TALK)
+        said, thought, content = rng.choices(SMALL_TALK, [len(said) for said, _, _ in SMALL_TALK])[0]
         return phrasing(rng, said, self.side.phrasings), thought, content
 
     def talk(self) -> Conversation:
@@ -491,7 +491,7 @@ class Writer:
 
     def conversation(self) -> Conversation:
         """One of any kind."""
-        write = self.rng.choices([self.tooled, self.turns, self.talk, self.refusing], (62, 13, 14, 11))[0]
+        write = self.rng.choices([self.tooled, self.turns, self.talk, self.refusing], (58, 12, 16, 14))[0]
         return write()
 
 
