@@ -1,9 +1,11 @@
-"""The machine, as those see it that read a part of the output for it."""
+"""Who works with the machine: it, as those see it that read a part of the output for it, and the one that it asks."""
 
 from __future__ import annotations
 
 from .coercion import ToolSet
+from .ledger import DROPPED, MARKUP
 from .lexer import Cursor
+from .program import Edge
 
 
 class Host:
@@ -63,3 +65,19 @@ class Host:
 
     def disown(self, start: int) -> None:
         """What has been marked as arguments since then was none: it is dropped."""
+
+
+class ConfigEvents:
+    """The other side of hand-written configs."""
+
+    def accepts(self, text: str, pos: int, start: int) -> bool:
+        """Whether a literal at ``start`` counts; what comes before ``pos`` has been told."""
+        return True
+
+    def take(self, edge: Edge, literal: str, start: int) -> int:
+        """A literal that counts, and where it stands in the output; answers what it is in the ledger."""
+        return MARKUP
+
+    def chunk(self, region: int, text: str, start: int) -> int:
+        """Text that is neither content nor reasoning; answers what it is in the ledger."""
+        return DROPPED
