@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import os
 import socket
 import statistics
 import sys
@@ -123,6 +124,54 @@ def gateway(count: int, *, output: str = "content") -> Any:
     return create_app(Manager([model]), Settings(log_level="error"))
 
 
+def emitter(count: int) -> Any:
+    """An upstream: Completions, as vLLM streams them."""
+    chunk = (
+        b'data: {"id":"cmpl-0123456789abcdef","object":"text_completion","created":1,"model":"m","choices":[{"index":0,'
+        b'"text":"word","logprobs":null,"finish_reason":null,"stop_reason":null,"token_ids":[1234]}],"usage":null}\n\n'
+    )
+    last = chunk.replace(b'"finish_reason":null', b'"finish_reason":"length"') + b"data: [DONE]\n\n"
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        await receive()
+        models = b'{"object":"list","data":[{"id":"m","object":"model","owned_by":"vllm"}]}'
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        if scope["method"] == "GET":
+            await send({"type": "http.response.body", "body": models})
+            return
+        for _ in range(count):
+            await asyncio.sleep(0)
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": last})
+
+    return app
+
+
+def upstream(count: int) -> Any:
+    """The gateway in front of another server (``--upstream``). The server runs in a process of its own."""
+    from untemplate import OutputParser
+    from untemplate.serving.app import create_app
+    from untemplate.serving.engines.openai import OpenAIEngine
+    from untemplate.serving.manager import Manager, Model
+    from untemplate.serving.settings import Settings
+    from untemplate.templates import ChatTemplate
+
+    engine = OpenAIEngine(os.environ["BENCH_UPSTREAM"])
+    template = ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    parser = OutputParser.named("hermes", reasoning="qwen3")
+    model = Model(name="bench", engine=engine, parser=parser, template=template)
+    app = create_app(Manager([model]), Settings(log_level="error"))
+
+    async def starting(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and engine._client is None:
+            await engine.start()
+        await app(scope, receive, send)
+
+    return starting
+
+
 SERVERS: dict[str, Callable[[int], Any]] = {
     "raw ASGI": raw,
     "Starlette": starlette,
@@ -131,6 +180,7 @@ SERVERS: dict[str, Callable[[int], Any]] = {
     "gateway": gateway,
     "  reasoning": lambda count: gateway(count, output="reasoning"),
     "  arguments": lambda count: gateway(count, output="call"),
+    "  --upstream": upstream,
 }
 
 
@@ -153,7 +203,7 @@ class Timed:
 def serve(name: str, count: int, port: int) -> None:
     import uvicorn
 
-    app = Timed({**SERVERS, "paced": paced}[name](count))
+    app = Timed({**SERVERS, "paced": paced, "emitter": emitter}[name](count))
     uvicorn.run(app, port=port, log_level="error", loop="uvloop", http="httptools", access_log=False)
 
 
@@ -196,6 +246,11 @@ def started(name: str, count: int) -> tuple[multiprocessing.Process, int]:
 
 def per_chunk(name: str, count: int, rounds: int) -> list[float]:
     """Microseconds of CPU time per chunk, one figure a round."""
+    others = []
+    if name == "  --upstream":
+        emitting, port = started("emitter", count)
+        others.append(emitting)
+        os.environ["BENCH_UPSTREAM"] = f"http://127.0.0.1:{port}"
     process, port = started(name, count)
     try:
         post(port)
@@ -206,8 +261,9 @@ def per_chunk(name: str, count: int, rounds: int) -> list[float]:
             found.append((cpu(port) - before) / body.count(b"data: {") * 1e6)
         return found
     finally:
-        process.terminate()
-        process.join()
+        for one in (process, *others):
+            one.terminate()
+            one.join()
 
 
 # -- Many streams -------------------------------------------------------------------------------------------------
@@ -263,14 +319,11 @@ def many(streams: int, seconds: float) -> None:
         process.terminate()
         process.join()
     pace = streams / RATE * 1e3
-    late = [max(gap - pace, 0.0) for gap in found]
+    late = sorted(max(gap - pace, 0.0) for gap in found)
+    at = len(found) * 99 // 100
     print(f"{streams} streams, {len(found) / seconds:.0f} chunks a second, one every {pace:.0f} ms each")
-    print(
-        f"gap: median {found[len(found) // 2]:.1f} ms, p99 {found[len(found) * 99 // 100]:.1f} ms, max {found[-1]:.1f} ms"
-    )
-    print(
-        f"over the engine's own pace: p99 {sorted(late)[len(late) * 99 // 100]:.1f} ms; CPU {used / seconds:.0%} of a core"
-    )
+    print(f"gap: median {found[len(found) // 2]:.1f} ms, p99 {found[at]:.1f} ms, max {found[-1]:.1f} ms")
+    print(f"over the engine's own pace: p99 {late[at]:.1f} ms; CPU {used / seconds:.0%} of a core")
 
 
 def main() -> None:

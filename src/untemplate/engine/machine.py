@@ -14,20 +14,16 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from .calls import (
-    FAILED,
-    MAX_NAME,
-    MORE,
-    CallReader,
-    Host,
-)
+from .calls import FAILED, MORE, CallReader
 from .coercion import ToolSet
 from .events import Recorder, Sink
+from .host import Host
 from .ids import IdFactory
 from .judge import AS_CONTENT, DROP, Call, Judge
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, NAME_TEXT, REASONING_TEXT, Ledger
 from .lexer import MORE as LITERAL_MORE
 from .lexer import WS, Cursor
+from .names import MAX_NAME
 from .program import (
     BARE,
     CLOSE_CALL,

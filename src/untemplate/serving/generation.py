@@ -106,6 +106,10 @@ class Usage(msgspec.Struct, gc=False):
     """Of the completion's."""
     cached_tokens: int = 0
     """Of the prompt's."""
+    prompt_ns: int = 0
+    """Nanoseconds up to the first token; 0: not known."""
+    completion_ns: int = 0
+    """Nanoseconds from there to the last."""
 
     @property
     def total_tokens(self) -> int:

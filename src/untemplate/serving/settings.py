@@ -102,7 +102,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     # What is served
-    model: Annotated[str, _is("GGUF file, model folder, hub id (org/repo, org/repo:Q4_K_M) or replay")] = ""
+    model: Annotated[str, _is("GGUF file, model folder, hub id (org/repo, org/repo:Q4_K_M), demo or replay")] = ""
     engine: Annotated[
         Literal["auto", "llamacpp", "vllm", "openai", "replay"], _is("what runs it; auto: what the model suggests")
     ] = "auto"

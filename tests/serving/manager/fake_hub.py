@@ -47,7 +47,9 @@ def fake_hub(repos: Repos) -> Iterator[tuple[str, list[str]]]:
             elif parts[0] == "api" and parts[4:5] == ["revision"] and parts[5] not in ("main", commit(repo)):
                 self.fail(404, "RevisionNotFound", "Invalid rev id")
             elif parts[0] == "api":
-                siblings = [{"rfilename": name, "size": len(data), **_entry(name, data)} for name, data in found.items()]
+                siblings = [
+                    {"rfilename": name, "size": len(data), **_entry(name, data)} for name, data in found.items()
+                ]
                 self.send(json.dumps({"id": repo, "sha": commit(repo), "siblings": siblings}).encode())
             elif "/".join(parts[4:]) in found:
                 self.send(found["/".join(parts[4:])], repo)
@@ -76,7 +78,7 @@ def fake_hub(repos: Repos) -> Iterator[tuple[str, list[str]]]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}", asked

@@ -71,9 +71,16 @@ def test_streamed_is_whole(story: Story, cut: int):
     told = put_together(found)
     expected = whole(story, ended)
     calls = iter(ended.parsed.tool_calls)
-    for block in expected["content"]:
-        if block["type"] == "tool_use":
-            block["input"] = next(calls).function.arguments
+    for block, one in zip(expected["content"], told["content"], strict=True):
+        if block["type"] != "tool_use":
+            continue
+        arguments = next(calls).function.arguments
+        if one["input"] == arguments:
+            block["input"] = arguments
+        else:  # they broke on the way
+            assert block["input"] == {"INVALID_JSON": arguments}
+            assert json.loads(one["input"])["INVALID_JSON"] == arguments
+            one["input"] = block["input"]
     assert told == expected
 
 
@@ -96,6 +103,8 @@ def test_clients_understand_it(typed: Any, story: Story):
     assert snapshot.usage == expected.usage
     for one, other in zip(snapshot.content, expected.content, strict=True):
         if other.type == "tool_use" and "INVALID_JSON" in other.input:
+            # What was cut is the beginning that was written; what broke on the way has the member as well.
+            assert other.input.items() <= one.input.items() or "INVALID_JSON" not in one.input
             continue
         assert one.model_dump(exclude_none=True) == other.model_dump(exclude_none=True)
 
@@ -140,7 +149,8 @@ def test_every_event_of_a_story():
         delta(1, "text_delta", text="Yes."),
         {"type": "content_block_stop", "index": 1},
         start(2, type="tool_use", id=call_id, name="f", input={}),
-        delta(2, "input_json_delta", partial_json='{"x": 1}'),
+        delta(2, "input_json_delta", partial_json='{"x": 1'),
+        delta(2, "input_json_delta", partial_json="}"),
         {"type": "content_block_stop", "index": 2},
         {
             "type": "message_delta",
@@ -287,6 +297,8 @@ def test_a_whole_request():
         "stream": True,
         "untemplate": {"raw": True},
         "mcp_servers": [],
+        "context_management": {"edits": []},
+        "mood": "glad",
     }
     assert MESSAGES.read(body) == Generation(
         model="acme-1",
@@ -328,7 +340,7 @@ def test_a_whole_request():
         continue_final_message=True,
         stream=True,
         raw=True,
-        extra={"mcp_servers": []},
+        extra={"mood": "glad"},
     )
 
 
@@ -425,6 +437,7 @@ WRONG = [
         "output_config.effort: must be one of low, medium, high, xhigh, max, got 'huge'",
     ),
     ({**HELLO, "container": "c1"}, "container: is not supported"),
+    ({**HELLO, "mcp_servers": [{"url": "x"}]}, "mcp_servers: is not supported"),
     ({**HELLO, "untemplate": True}, "untemplate: must be an object, got a boolean"),
 ]
 

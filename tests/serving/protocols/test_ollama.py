@@ -10,7 +10,7 @@ import pytest
 from tests.serving.scripted import Scripted
 from untemplate.output_parser import OutputParser
 from untemplate.serving.errors import ApiError
-from untemplate.serving.generation import Generation, Sampling, Thinking
+from untemplate.serving.generation import Generation, Sampling, Thinking, Usage
 from untemplate.serving.manager.capabilities import ModelCapabilities
 from untemplate.serving.manager.model import Model
 from untemplate.serving.protocols.common import encode
@@ -26,7 +26,7 @@ from untemplate.serving.protocols.ollama import (
     version,
 )
 
-from .stories import ERROR, META, USAGE, Story, call, every_cut, every_story, lines, play, request
+from .stories import ERROR, META, USAGE, Story, call, every_cut, every_story, letter, lines, play, request
 
 WHEN = "2023-11-14T22:13:20Z"
 
@@ -123,6 +123,23 @@ def test_every_line_of_a_generated_story():
     ]
 
 
+def test_times():
+    _, ended = play(Story("", "Yes."), 1, CHAT)
+    usage = Usage(prompt_tokens=3, completion_tokens=2, prompt_ns=40, completion_ns=60)
+    assert CHAT.respond(request(Story("", "")), [ended], usage, META) == {
+        "model": "acme-1",
+        "created_at": WHEN,
+        "message": {"role": "assistant", "content": "Yes."},
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": 3,
+        "eval_count": 2,
+        "total_duration": 100,
+        "prompt_eval_duration": 40,
+        "eval_duration": 60,
+    }
+
+
 def test_arguments_that_are_no_object_are_kept():
     _, ended = play(Story("", '<tool_call>\n{"name": "f", "arguments": {"path": "/tm'), 3, CHAT)
     (one,) = whole(CHAT, Story("", ""), ended)["message"]["tool_calls"]
@@ -134,10 +151,7 @@ def test_arguments_that_are_no_object_are_kept():
 def test_log_probabilities(dialect: Any, cut: int):
     story = Story("", "<think>\nHm.\n</think>\n\nYes", request={"logprobs": 1}, tools=[])
     data, ended = play(story, cut, dialect)
-    letters = [
-        {"token": c, "logprob": -0.5, "bytes": [ord(c)], "top_logprobs": [{"token": c, "logprob": -0.5, "bytes": [ord(c)]}]}
-        for c in "Yes"
-    ]  # fmt: skip
+    letters = [letter(c) for c in "Yes"]
     assert [token for one in lines(data) for token in one.get("logprobs", ())] == letters
     assert whole(dialect, story, ended)["logprobs"] == letters
 

@@ -12,7 +12,7 @@ from untemplate.serving.generation import Generation, Sampling, Thinking
 from untemplate.serving.protocols.common import encode
 from untemplate.serving.protocols.responses import RESPONSES
 
-from .stories import ERROR, META, USAGE, Story, call, events, every_cut, every_story, play, request
+from .stories import ERROR, META, USAGE, Story, call, events, every_cut, every_story, letter, play, request
 
 # -- Responses ---------------------------------------------------------------------------------------------------
 
@@ -76,10 +76,7 @@ def test_log_probabilities(typed: Any, cut: int):
     for _, one in found:
         typed.validate_python(one)
     assert found[-1][1]["response"] == whole(story, ended)
-    letters = [
-        {"token": c, "logprob": -0.5, "bytes": [ord(c)], "top_logprobs": [{"token": c, "logprob": -0.5, "bytes": [ord(c)]}]}
-        for c in "Yes"
-    ]  # fmt: skip
+    letters = [letter(c) for c in "Yes"]
     assert found[-1][1]["response"]["output"][1]["content"][0]["logprobs"] == letters
     assert [t for name, one in found if name == "response.output_text.delta" for t in one["logprobs"]] == letters
 
@@ -184,7 +181,7 @@ def test_every_event_of_a_story():
 
 def test_an_engine_that_dies(typed: Any):
     story = Story("", "Once upon")
-    data, ended = play(story, 4, RESPONSES, asked=RESPONSES.read({"input": "x"}), error=ERROR)
+    data, _ = play(story, 4, RESPONSES, asked=RESPONSES.read({"input": "x"}), error=ERROR)
     found = events(data)
     for _, one in found:
         typed.validate_python(one)
@@ -227,7 +224,7 @@ def test_what_cut_it_short():
 
 def test_what_was_asked_for_inside():
     story = Story("", "A." + call("f", '{"x": 1}'), request={"diagnostics": True, "raw": True})
-    data, ended = play(story, 5, RESPONSES)
+    data, _ = play(story, 5, RESPONSES)
     assert events(data)[-1][1]["response"]["untemplate"] == {
         "diagnostics": [],
         "calls": [{"index": 0, "name": "f", "status": "ok", "model_id": None, "repairs": []}],

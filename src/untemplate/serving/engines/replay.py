@@ -188,6 +188,7 @@ class ReplayEngine(Engine):
     """
 
     kind = "replay"
+    format: Format
     takes = Takes(logprobs=True, token_ids=True, tool_choice=True)
 
     def __init__(

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from ...format import Format
 from ...output_parser import OutputParser
-from ...selection import Selection, select
+from ...selection import Selection, Tried, select, suggested
 from ...templates import ChatTemplate, TemplateError
 from ..history import wants
 from .checkpoint import Checkpoint, CheckpointError, open_checkpoint
 
-__all__ = ["ModelCapabilities", "detect_capabilities", "model_type_of"]
+__all__ = ["ModelCapabilities", "detect_capabilities", "model_type_of", "select_by_name"]
 
 _ASKED: Final = [{"role": "user", "content": "Hi"}]
 
@@ -91,7 +91,7 @@ def detect_capabilities(
     default = thinks and _thinks_by_default(found, parser, evidence)
     reasoning, tools = _names(selection)
     return ModelCapabilities(
-        family=kind or (chosen.name if chosen.source in ("catalogue", "enforced") else "unknown"),
+        family=kind or _family(selection),
         supports_thinking=thinks,
         supports_tools=calls,
         default_enable_thinking=default,
@@ -152,11 +152,25 @@ def _template(source: Any, evidence: list[str]) -> ChatTemplate | None:
 
 
 def _selected(identifier: str | None, template: ChatTemplate | None, kind: str) -> Selection:
-    if identifier is None and template is None:
-        return select(enforce="passthrough")
-    if template is None:  # an id alone would be asked of the hub once more
-        return select(identifier, template="{{ '' }}", model_type=kind or None)
+    if template is None:
+        return select_by_name(identifier, kind)
     return select(identifier, template=template, model_type=kind or None)
+
+
+def select_by_name(identifier: str | None, kind: str) -> Selection:
+    """The catalogue's suggestion by id and type alone, where there is no template; else passthrough. (`select` would
+    ask the hub for a template.)"""
+    for name, fmt, why in suggested(identifier, kind or None):
+        tried = Tried("catalogue", name, fmt, None, f"{why}; there is no template to certify it against")
+        return Selection(tried, (tried,), f"no chat template; catalogue {name!r} is used, uncertified: {why}")
+    passthrough = select(enforce="passthrough").chosen
+    tried = replace(passthrough, source="passthrough", remark="everything is content")
+    return Selection(tried, (tried,), "no chat template, and no known type or name: everything is content")
+
+
+def _family(selection: Selection) -> str:
+    known = selection.source in ("catalogue", "enforced") and selection.chosen.name != "passthrough"
+    return selection.chosen.name if known else "unknown"
 
 
 def _thinks(selection: Selection, template: ChatTemplate | None, fmt: Format, evidence: list[str]) -> bool:

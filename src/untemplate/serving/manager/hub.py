@@ -32,8 +32,9 @@ _BESIDE: Final = (
     "additional_chat_templates/*.jinja",
 )
 """What belongs to safetensors."""
-_TOKENIZER: Final = (
+_SMALL: Final = (
     *("tokenizer*.json", "added_tokens.json", "tekken.json", "*.tiktoken", "*.model", "vocab.json", "merges.txt"),
+    *("config.json", "special_tokens_map.json", "chat_template.*", "additional_chat_templates/*.jinja"),
 )
 
 
@@ -297,7 +298,7 @@ def _point(plan: Plan) -> None:
 
 
 def fetch_tokenizer(repo: str) -> Path:
-    """A folder with the tokenizer of a repository, from disk where it is there.
+    """A folder with the tokenizer, the configuration and the chat template of a repository.
 
     Raises:
         HubError: it cannot be had.
@@ -305,9 +306,7 @@ def fetch_tokenizer(repo: str) -> Path:
     package = _package()
     with _explained(repo):
         return Path(
-            package.snapshot_download(
-                repo, allow_patterns=list(_TOKENIZER), cache_dir=cache_folder(), endpoint=_endpoint()
-            )
+            package.snapshot_download(repo, allow_patterns=list(_SMALL), cache_dir=cache_folder(), endpoint=_endpoint())
         )
 
 

@@ -25,22 +25,24 @@ from typing import Any, Final
 from ...formats import UnknownFormatError
 from ...formats.registry import IncompatibleFormatsError
 from ...output_parser import OutputParser
-from ...selection import Selection, Tried, select
+from ...selection import Selection, select
 from ...templates import ChatTemplate, TemplateError
 from ..engines.base import Engine
 from ..settings import Settings, SettingsError
 from ..templates import OURS, our_template
 from . import hub
-from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
-from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text
+from .capabilities import ModelCapabilities, detect_capabilities, model_type_of, select_by_name
+from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, read_json, size_text
 from .manager import Event, Loader, Manager, Report
 from .model import Model
-from .preflight import preflight
+from .preflight import estimate, preflight
 from .tokenizers import TokenizerError, resolve_tokenizer
 
 __all__ = ["choose_engine", "choose_format", "load_models", "load_template", "loader", "locate", "open_manager"]
 
 _log: Final = logging.getLogger("untemplate.serving.manager")
+DEMO: Final = "demo"
+"""Stands for the demonstration model, where its package is installed."""
 _REPLAY: Final = re.compile(r"replay(?::(.+))?")
 
 
@@ -103,7 +105,7 @@ def choose_engine(settings: Settings) -> str:
     name = settings.model
     if os.path.isdir(name) and not any(Path(name).glob("*.safetensors")) and any(Path(name).rglob("*.gguf")):
         return "llamacpp"
-    return "llamacpp" if _is_gguf(name) else "vllm"
+    return "llamacpp" if name == DEMO or _is_gguf(name) else "vllm"
 
 
 def _is_gguf(name: str) -> bool:
@@ -121,6 +123,8 @@ def locate(name: str, report: Report) -> Checkpoint:
         CheckpointError: there is no such file or folder, or no model in it.
         HubError: it cannot be fetched.
     """
+    if name == DEMO:
+        return open_checkpoint(_demo())
     if not hub.is_hub_name(name):
         return open_checkpoint(Path(name).expanduser())
     found = hub.find(name)
@@ -131,6 +135,16 @@ def locate(name: str, report: Report) -> Checkpoint:
     if plan.missing:
         report(f"fetching {len(plan.files)} files, {size_text(plan.missing)}")
     return hub.pull(plan)
+
+
+def _demo() -> Path:
+    """The demonstration model, which is a package of its own."""
+    try:
+        from untemplate_demo import model_path
+    except ImportError:
+        raise CheckpointError("demo: needs the demonstration model: pip install 'untemplate[demo]'") from None
+    path: Path = model_path()
+    return path
 
 
 def load_template(settings: Settings) -> ChatTemplate | None:
@@ -183,26 +197,13 @@ def choose_format(
         chosen = select(enforce=OURS[settings.chat_template])
         return _measured(chosen, template, f"what our template {settings.chat_template} asks for")
     if template is None:
-        # Without a template the catalogue's suggestion is all there is; `select` would look for one on the hub.
-        known = detect_known(identifier, model_type)
-        return known if known is not None else select(enforce="passthrough")
+        return select_by_name(identifier, model_type)
     return select(
         identifier,
         template=template,
         model_type=model_type or None,
         response_template=_shipped(folder),
     )
-
-
-def detect_known(identifier: str | None, model_type: str) -> Selection | None:
-    """The catalogue's suggestion by name and type alone; ``None``: it has none."""
-    from ...selection import suggested
-
-    for name, fmt, why in suggested(identifier, model_type or None):
-        remark = f"{why}; there is no template to certify it against"
-        warning = f"no chat template: catalogue {name!r} is used, uncertified: {why}"
-        return Selection(Tried("catalogue", name, fmt, None, remark), (), warning)
-    return None
 
 
 def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
@@ -224,8 +225,6 @@ def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = ""
 
 
 def _shipped(folder: Path | None) -> dict[str, Any] | None:
-    from .checkpoint import read_json
-
     found = read_json(folder / "tokenizer_config.json").get("response_template") if folder is not None else None
     return found if isinstance(found, dict) else None
 
@@ -246,8 +245,13 @@ class _Source:
 
 
 async def _load(settings: Settings, kind: str, report: Report) -> Model:
+    if kind == "openai":  # which may have to be asked what its model is
+        return await _started(_openai(settings), settings, report)
     source = await asyncio.to_thread(_source, settings, kind, report)
-    engine = _engine(settings, kind, source, report)
+    return await _started(_engine(settings, kind, source, report), settings, report, source)
+
+
+async def _started(engine: Engine, settings: Settings, report: Report, source: _Source | None = None) -> Model:
     report(f"starting {engine.kind}")
     try:
         await engine.start()
@@ -259,19 +263,19 @@ async def _load(settings: Settings, kind: str, report: Report) -> Model:
 
 def _source(settings: Settings, kind: str, report: Report) -> _Source:
     template = load_template(settings)
-    checkpoint = None
-    if kind != "openai":
-        checkpoint = locate(settings.model, report)
-        _look(settings, kind, checkpoint, template, report)
-    elif settings.model:
-        checkpoint = _beside_upstream(settings.model, report)
+    checkpoint = locate(settings.model, report)
+    _look(settings, kind, checkpoint, template, report)
+    return _Source(checkpoint.name, checkpoint.repo or checkpoint.name, checkpoint, template or _own(checkpoint))
+
+
+def _source_of_upstream(settings: Settings, served: str) -> _Source:
+    """``served``: what the upstream calls its model; often the hub id."""
+    template = load_template(settings)
+    name = settings.model or served
+    checkpoint = _beside_upstream(name)
     if template is None and checkpoint is not None:
         template = _own(checkpoint)
-    if template is None and settings.model and checkpoint is None:
-        template = _of_hub(settings.model)
-    identifier = (checkpoint.repo or checkpoint.name) if checkpoint is not None else settings.model or None
-    name = settings.name or (checkpoint.name if checkpoint is not None else "") or settings.model
-    return _Source(name, identifier or settings.upstream_model or None, checkpoint, template)
+    return _Source(served or name, name, checkpoint, template)
 
 
 def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatTemplate | None, report: Report) -> None:
@@ -302,8 +306,6 @@ def _context(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
 
 def _fitting(settings: Settings, checkpoint: Checkpoint) -> int:
     """The context of each request that fits, where the one that the model was trained for does not; 0: it does."""
-    from .preflight import estimate
-
     parallel = settings.llamacpp.n_parallel
     trained = checkpoint.context_length
     if not trained:
@@ -314,17 +316,22 @@ def _fitting(settings: Settings, checkpoint: Checkpoint) -> int:
     return max(min(memory.fitting_context // parallel, trained), 2048)
 
 
-def _beside_upstream(name: str, report: Report) -> Checkpoint | None:
-    """The files of a model that an upstream runs, where they are here: its weights need not be."""
-    if hub.is_hub_name(name):
-        return hub.find(name)
+def _beside_upstream(name: str) -> Checkpoint | None:
+    """The files of a model that an upstream runs, as far as they can be had: its weights are not needed."""
     path = Path(name).expanduser()
     try:
-        return open_checkpoint(path)
-    except CheckpointError:
-        if path.is_dir():
-            return Checkpoint(name=path.name, path=path, kind="safetensors", files=())
+        if hub.is_hub_name(name):
+            return hub.find(name) or _without_weights(hub.fetch_tokenizer(name), name)
+        return open_checkpoint(path) if path.exists() else None
+    except hub.HubError as error:
+        _log.warning("%s", error)
         return None
+    except CheckpointError:
+        return _without_weights(path) if path.is_dir() else None
+
+
+def _without_weights(folder: Path, repo: str = "") -> Checkpoint:
+    return Checkpoint(name=repo or folder.name, path=folder, kind="safetensors", files=(), repo=repo)
 
 
 def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
@@ -335,15 +342,9 @@ def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
         return None
 
 
-def _of_hub(name: str) -> ChatTemplate | None:
-    try:
-        return ChatTemplate.load(name)
-    except TemplateError as error:
-        _log.warning("%s", error)
-        return None
-
-
-def _model(settings: Settings, engine: Engine, source: _Source) -> Model:
+def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
+    if source is None:
+        source = _source_of_upstream(settings, str(getattr(engine, "model", "")))
     template = source.template or engine.template()
     if settings.chat_template in OURS and template is not None:
         template = _with_tokens(template, source, engine)
@@ -352,7 +353,9 @@ def _model(settings: Settings, engine: Engine, source: _Source) -> Model:
     folder = checkpoint.path if checkpoint is not None and checkpoint.kind != "gguf" else None
     selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
     found = detect_capabilities(checkpoint, template=template, selection=selection)
-    name = source.name or _served_by(engine)
+    name = settings.name or source.name
+    if engine.format is None:
+        engine.format = selection.format
     log_choice(name, selection, found)
     parser = OutputParser.from_format(
         selection.format,
@@ -398,11 +401,6 @@ def _vocabulary(engine: Engine, source: _Source) -> Any:
         return None
 
 
-def _served_by(engine: Engine) -> str:
-    """What an upstream calls its model."""
-    return str(getattr(engine, "model", "") or engine.kind)
-
-
 def _digest(checkpoint: Checkpoint) -> str:
     """What tells two models apart without reading them: the hub's checksum, else one of name, size and time."""
     blob = checkpoint.files[0].resolve().name if checkpoint.files else ""
@@ -425,7 +423,8 @@ def log_choice(name: str, selection: Selection, found: ModelCapabilities) -> Non
     for sentence in found.evidence:
         _log.debug("%s: %s", name, sentence)
     if selection.warning:
-        _log.warning("%s: %s", name, selection.warning)
+        hint = "" if selection.source == "enforced" else " (--enforce-parser names what it writes)"
+        _log.warning("%s: %s%s", name, selection.warning, hint)
 
 
 # -- Engines ------------------------------------------------------------------------------------------------------
@@ -433,8 +432,6 @@ def log_choice(name: str, selection: Selection, found: ModelCapabilities) -> Non
 
 def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> Engine:
     """The engine, not started."""
-    if kind == "openai":
-        return _openai(settings)
     assert source.checkpoint is not None
     if kind == "llamacpp":
         from ..engines.llamacpp import LlamaCppEngine
@@ -463,14 +460,18 @@ def _openai(settings: Settings) -> Engine:
     from ..engines.openai import OpenAIChatEngine, OpenAIEngine
 
     kind = OpenAIChatEngine if settings.upstream_chat else OpenAIEngine
-    return kind(
-        settings.upstream or settings.upstream_chat,
-        model=settings.upstream_model,
-        api_key=settings.upstream_api_key,
-        connect_timeout=settings.upstream_connect_timeout,
-        read_timeout=settings.upstream_read_timeout,
-        retries=settings.upstream_retries,
-    )
+    try:
+        return kind(
+            settings.upstream or settings.upstream_chat,
+            model=settings.upstream_model,
+            api_key=settings.upstream_api_key,
+            connect_timeout=settings.upstream_connect_timeout,
+            read_timeout=settings.upstream_read_timeout,
+            total_timeout=settings.request_timeout,
+            retries=settings.upstream_retries,
+        )
+    except ValueError as error:
+        raise SettingsError(f"upstream: {error}") from None
 
 
 def _vllm(settings: Settings, source: _Source) -> Engine:

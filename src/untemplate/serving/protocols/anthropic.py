@@ -5,8 +5,9 @@ Rules of this module:
 * Blocks come and go as messages of Chat Completions: thinking as ``reasoning_content``, ``tool_use`` as calls, each
   ``tool_result`` as a message of its own, where it stood.
 * Thinking has no signature here, so the field is empty; what comes back is taken without one.
-* ``input`` is an object. Arguments that are none (cut, or no JSON) stand whole in ``{"INVALID_JSON": "…"}``; a stream
-  gives them out as they were written.
+* ``input`` is an object. Arguments that are none (cut, or no JSON) stand whole in ``{"INVALID_JSON": "…"}``. In a
+  stream, arguments that were cut are the beginning that was written, and those that break are closed where they break,
+  with ``INVALID_JSON`` as a further member: clients parse them as they come.
 
 Sources: Anthropic API reference, "Messages", "Streaming messages", "Errors"; anthropic-python's ``accumulate_event``
 for what clients insist on.
@@ -33,10 +34,14 @@ from .common import (
     untemplate_asked,
     untemplate_of,
 )
+from .guard import ArgumentsGuard
 
 __all__ = ["COUNT_TOKENS", "MESSAGES", "CountTokens", "Messages", "MessagesWriter", "models"]
 
-_HARMLESS: Final = ("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "betas")
+_HARMLESS: Final = (
+    *("metadata", "service_tier", "cache_control", "inference_geo", "speed", "diagnostics", "betas"),
+    "context_management",  # what it lets the server leave out is kept
+)
 """Fields that change nothing here, and harm nobody."""
 _EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 
@@ -80,8 +85,7 @@ class CountTokens:
         fields = Fields(body)
         request = _read(fields)
         request.max_tokens = fields.integer("max_tokens", 1)
-        for name in fields.rest():
-            raise fields.refused(name)
+        fields.done()
         return request
 
     def respond(self, tokens: int) -> dict[str, Any]:
@@ -123,8 +127,9 @@ def _read(fields: Fields) -> Generation:
     choice, parallel = _tool_choice(fields, tools)
     thinking, shown = _thinking(fields)
     response_format = _output(fields, thinking)
-    if fields.take("container") is not None:
-        raise fields.refused("container")
+    for name in ("container", "mcp_servers"):
+        if fields.take(name):
+            raise fields.refused(name)
     fields.skip(_HARMLESS)
     return Generation(
         model=fields.text("model") or "",
@@ -381,7 +386,7 @@ def _message(
 def _usage(usage: Usage) -> dict[str, Any]:
     """Tokens. ``input_tokens`` are those that were not in the cache."""
     return {
-        "input_tokens": usage.prompt_tokens - usage.cached_tokens,
+        "input_tokens": max(usage.prompt_tokens - usage.cached_tokens, 0),
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": usage.cached_tokens,
         "output_tokens": usage.completion_tokens,
@@ -459,6 +464,8 @@ class MessagesWriter:
         """Of the open block: ``content``, ``reasoning``, ``tool_call``; ``""`` for none."""
         self._head = b""
         """What stands before the text of a delta of the open block."""
+        self._guard = ArgumentsGuard()
+        """Of the call that is open."""
         self._ended: Ended | None = None
 
     def begin(self, usage: Usage) -> bytes:
@@ -483,8 +490,11 @@ class MessagesWriter:
             if piece.id is not None:
                 name = (function.name if function is not None else None) or ""
                 out += self._open("tool_call", {"type": "tool_use", "id": piece.id, "name": name, "input": {}})
+                self._guard = ArgumentsGuard()
             if function is not None and function.arguments:
-                out += self._append(function.arguments)
+                through = self._guard.feed(function.arguments)
+                if through:
+                    out += self._append(through)
         return out
 
     def _append(self, text: str) -> bytes:
@@ -511,6 +521,8 @@ class MessagesWriter:
         if self._kind == "reasoning":  # clients take a thinking block as whole when its signature has come
             delta = {"type": "signature_delta", "signature": ""}
             out = event("content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta})
+        elif self._kind == "tool_call" and (rest := self._guard.finish()):
+            out = self._append(rest)
         self._kind = ""
         return out + event("content_block_stop", {"type": "content_block_stop", "index": index})
 

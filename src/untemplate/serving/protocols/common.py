@@ -237,9 +237,8 @@ class Fields:
 
     def done(self) -> None:
         """Refuses the first field that nobody has read."""
-        if len(self.value) > len(self._read) or not self._read.issuperset(self.value):
-            for name in self.rest():
-                raise self.refused(name)
+        for name in self.rest():
+            raise self.refused(name)
 
 
 def _kind(value: Any) -> str:
@@ -282,6 +281,7 @@ def function_tool(
 # -- Arguments ---------------------------------------------------------------------------------------------------
 
 INVALID_JSON: Final = "INVALID_JSON"
+"""The member that holds arguments which are no object."""
 
 
 def arguments_object(arguments: str) -> dict[str, Any]:

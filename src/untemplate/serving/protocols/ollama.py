@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol import DeltaMessage, DeltaToolCall, ToolCall
+from ...protocol import DeltaMessage, DeltaToolCall
 from ..errors import ApiError
 from ..generation import Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
 from ..manager.model import Model
@@ -130,7 +130,10 @@ class Chat(_Ollama):
         if parsed.reasoning_content:
             message["thinking"] = parsed.reasoning_content
         if parsed.tool_calls:
-            message["tool_calls"] = [_call(index, call) for index, call in enumerate(parsed.tool_calls)]
+            message["tool_calls"] = [
+                _call(index, call.id, call.function.name, call.function.arguments)
+                for index, call in enumerate(parsed.tool_calls)
+            ]
         return _whole(request, one, usage, meta, {"message": message})
 
     def writer(self, request: Generation, meta: Meta) -> ChatWriter:
@@ -311,7 +314,7 @@ class _Turns:
         """The id of the call that this is the result of: the one that is named, else the first of the tool, else the
         first."""
         for match in self._open:
-            if id == match[1] if id else name in (None, "", match[0]):
+            if match[1] == id or (not id and name in (None, "", match[0])):
                 self._open.remove(match)
                 return match[1]
         return id or (self._open.pop(0)[1] if self._open else "")
@@ -357,11 +360,7 @@ def _tool(tool: Fields) -> dict[str, Any]:
 # -- The response ------------------------------------------------------------------------------------------------
 
 
-def _call(index: int, call: ToolCall) -> dict[str, Any]:
-    return _call_object(index, call.id, call.function.name, call.function.arguments)
-
-
-def _call_object(index: int, id: str, name: str, arguments: str) -> dict[str, Any]:
+def _call(index: int, id: str, name: str, arguments: str) -> dict[str, Any]:
     return {"id": id, "function": {"index": index, "name": name, "arguments": arguments_object(arguments)}}
 
 
@@ -373,13 +372,17 @@ def _whole(request: Generation, ended: Ended, usage: Usage, meta: Meta, said: di
 
 
 def _done(request: Generation, ended: Ended, usage: Usage) -> dict[str, Any]:
-    """What a response ends with. Times are not known here: as Ollama does with what is 0, they are left out."""
+    """What a response ends with. Times that are not known are left out, as Ollama does with what is 0."""
     closing: dict[str, Any] = {
         "done": True,
         "done_reason": "length" if ended.finish_reason == "length" else "stop",
         "prompt_eval_count": usage.prompt_tokens,
         "eval_count": usage.completion_tokens,
     }
+    if usage.prompt_ns:
+        closing["total_duration"] = usage.prompt_ns + usage.completion_ns
+        closing["prompt_eval_duration"] = usage.prompt_ns
+        closing["eval_duration"] = usage.completion_ns
     inside = untemplate_of(request, ended)
     if inside is not None:
         closing["untemplate"] = inside
@@ -467,7 +470,7 @@ class ChatWriter(_Writer):
         """The call that was open, whole."""
         if self._call is None:
             return b""
-        call = _call_object(*self._call, "".join(self._arguments))
+        call = _call(*self._call, "".join(self._arguments))
         self._call = None
         self._arguments = []
         message = {"role": "assistant", "content": "", "tool_calls": [call]}

@@ -1,0 +1,155 @@
+"""Arguments on their way to a client that parses them as they come, and that fails where they are not JSON.
+
+Rules of this module:
+
+* What has been let through is always the beginning of a JSON object. Held are: what the next token decides (a comma,
+  the last bracket), and a number, word or escape that may go on.
+* Arguments that break are closed where they break, and stand whole, as they were written, in a further member of their
+  object: ``INVALID_JSON``, as in `common.arguments_object`.
+
+Source: anthropic-python's ``accumulate_event``, which raises in the middle of a stream.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from .common import INVALID_JSON
+
+__all__ = ["ArgumentsGuard"]
+
+_PLAIN: Final = re.compile(r'[^"\\\x00-\x1f]+')
+_HEX: Final = "[0-9a-fA-F]"
+_HIGH: Final = f"\\\\u[dD][89abAB]{_HEX}{{2}}"
+_LOW: Final = f"\\\\u[dD][c-fC-F]{_HEX}{{2}}"
+_ESCAPE: Final = re.compile(f'\\\\["\\\\/bfnrt]|{_HIGH}{_LOW}|\\\\u(?![dD][89a-fA-F]){_HEX}{{4}}')
+_ESCAPE_BEGUN: Final = re.compile(f"\\\\(?:u{_HEX}{{0,3}})?|{_HIGH}(?:\\\\(?:u{_HEX}{{0,3}})?)?")
+_SPACE: Final = re.compile(r"[ \t\n\r]+")
+_SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]+")
+_RIGHT_SCALAR: Final = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_LONGEST_HELD: Final = 400
+
+# What may come next.
+_OBJECT: Final = "object"
+_FIRST_KEY: Final = "first key"
+_KEY: Final = "key"
+_COLON: Final = "colon"
+_FIRST_VALUE: Final = "first value"
+_VALUE: Final = "value"
+_NEXT: Final = "next"
+_END: Final = "end"
+_CLOSABLE: Final = (_FIRST_KEY, _FIRST_VALUE, _NEXT)
+
+
+class ArgumentsGuard:
+    """Lets one call's arguments through."""
+
+    __slots__ = ("_closing", "_held", "_in_key", "_in_string", "_next", "_raw", "_stack")
+
+    def __init__(self) -> None:
+        self._raw: list[str] = []
+        self._held = ""
+        """Text that is not through: a comma, a scalar or an escape that goes on, the last bracket."""
+        self._stack: list[str] = []
+        """The closers of what is open."""
+        self._next = _OBJECT
+        """What may come behind what is through."""
+        self._in_string = False
+        self._in_key = False
+        """Whether the string that is open is a key."""
+        self._closing: str | None = None
+        """Once they are broken: what leads from there to a further member."""
+
+    def feed(self, text: str) -> str:
+        """What can be let through now."""
+        self._raw.append(text)
+        if self._in_string and not self._held and _PLAIN.fullmatch(text):
+            return text
+        return self._scan(self._held + text) if self._closing is None else ""
+
+    def finish(self) -> str:
+        """The rest, once the call has ended. Arguments that were cut stay the beginning that they are."""
+        if self._closing is None:
+            return self._held
+        whole = json.dumps("".join(self._raw), ensure_ascii=False)
+        return f'{self._closing}"{INVALID_JSON}":{whole}}}'
+
+    def _scan(self, text: str) -> str:
+        """Reads text of which nothing is through. Returns what is let through, and holds the rest."""
+        state = self._next
+        i = through = 0
+        size = len(text)
+        while i < size:
+            if self._in_string:
+                if (found := _PLAIN.match(text, i)) or (found := _ESCAPE.match(text, i)):
+                    through = i = found.end()
+                elif text[i] == '"':
+                    through = i = i + 1
+                    self._in_string = False
+                    self._next = state = _COLON if self._in_key else _NEXT
+                elif _ESCAPE_BEGUN.fullmatch(text, i):
+                    break
+                else:
+                    return self._break(text[:through])
+                continue
+            if found := _SPACE.match(text, i):
+                i = found.end()
+                continue
+            c = text[i]
+            opens = state in (_FIRST_VALUE, _VALUE)
+            if c == '"' and (opens or state in (_FIRST_KEY, _KEY)):
+                self._in_string = True
+                self._in_key = not opens
+            elif c == "{" and (opens or state == _OBJECT):
+                self._stack.append("}")
+                state = _FIRST_KEY
+            elif c == "[" and opens:
+                self._stack.append("]")
+                state = _FIRST_VALUE
+            elif c == ":" and state == _COLON:
+                state = _VALUE
+            elif c == "," and state == _NEXT:
+                state = _KEY if self._stack[-1] == "}" else _VALUE
+                i += 1
+                continue  # held: behind it there may be nothing that can stand there
+            elif self._stack and c == self._stack[-1] and state in _CLOSABLE:
+                if len(self._stack) == 1:
+                    state = _END
+                    i += 1
+                    continue  # held: behind it there may be more
+                self._stack.pop()
+                state = _NEXT
+            elif opens and (found := _SCALAR.match(text, i)):
+                if found.end() == size:
+                    break
+                if not _RIGHT_SCALAR.fullmatch(text, i, found.end()):
+                    return self._break(text[:through])
+                i = found.end() - 1
+                state = _NEXT
+            else:
+                return self._break(text[:through])
+            i += 1
+            through = i
+            self._next = state
+        self._held = text[through:]
+        if len(self._held) > _LONGEST_HELD:
+            return self._break(text[:through])
+        return text[:through]
+
+    def _break(self, through: str) -> str:
+        out = ""
+        if self._in_string:
+            out = '":null' if self._in_key else '"'
+        elif self._next == _COLON:
+            out = ":null"
+        elif self._next == _VALUE:
+            out = "null"
+        if not self._stack:
+            out = "{"
+        elif len(self._stack) > 1 or self._in_string or self._next != _FIRST_KEY:
+            out += "".join(reversed(self._stack[1:])) + ","
+        self._closing = out
+        self._in_string = False
+        return through
