@@ -363,7 +363,6 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         policy=settings.output_policy(),
         special_text=engine.takes.special_text,
     )
-    engine.expect(selection.format)
     details = {} if checkpoint is None else {**checkpoint.details(), "digest": _digest(checkpoint)}
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
     return Model(
