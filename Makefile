@@ -18,8 +18,8 @@ export PIP_ROOT_USER_ACTION := ignore
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(STAMP) ## stream bundled outputs through the parser, in colour
-	@$(BIN)/python -m untemplate.demo
+run: $(STAMP) ## the gateway, on recorded outputs or MODEL=file.gguf
+	@$(BIN)/python -m untemplate serve $(or $(MODEL),replay)
 
 test: lint types imports unit ## everything CI runs; ends with the count of tests
 

@@ -71,6 +71,8 @@ class Session:
         self._on_first = on_first
         self._timeout = timeout
         self._until = time.monotonic() + timeout
+        self._began = time.monotonic_ns()
+        self._first = 0
         request.reasoning_field = model.parser.policy.reasoning_field
         _check(model, request)
         self.prompt = make_prompt(model, request)
@@ -206,7 +208,18 @@ class Session:
             usage.cached_tokens = max(usage.cached_tokens, ended.usage.cached_tokens)
             usage.completion_tokens += ended.usage.completion_tokens
             usage.reasoning_tokens += ended.usage.reasoning_tokens
+        if self._first:
+            usage.prompt_ns = self._first - self._began
+            usage.completion_ns = time.monotonic_ns() - self._first
         return usage
+
+    def _came(self) -> None:
+        """The first piece of a choice has come."""
+        if self._first:
+            return
+        self._first = time.monotonic_ns()
+        if self._on_first is not None:
+            self._on_first()
 
     async def _steps(self, choice: Choice) -> AsyncGenerator[list[Step], None]:
         """One choice: what each piece of output completes. The first is yielded even if it is empty."""
@@ -222,8 +235,7 @@ class Session:
                         steps = choice.feed(piece)
                         if first:
                             first = False
-                            if self._on_first is not None:
-                                self._on_first()
+                            self._came()
                             yield steps
                         elif steps:
                             yield steps

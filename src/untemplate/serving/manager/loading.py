@@ -19,6 +19,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,7 +38,7 @@ from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, read_json,
 from .manager import Event, Loader, Manager, Report
 from .model import Model
 from .preflight import estimate, preflight
-from .tokenizers import TokenizerError, resolve_tokenizer
+from .tokenizers import TokenizerError, base_models, resolve_tokenizer
 
 __all__ = ["choose_engine", "choose_format", "load_models", "load_template", "loader", "locate", "open_manager"]
 
@@ -93,6 +94,8 @@ def choose_engine(settings: Settings) -> str:
         raise SettingsError(f"engine: {engine} and an upstream exclude each other")
     if engine == "openai" and not upstream:
         raise SettingsError("engine: openai needs upstream or upstream_chat (--upstream URL, --upstream-chat URL)")
+    if settings.parser_backend == "vllm" and (upstream or engine not in ("auto", "vllm")):
+        raise SettingsError("parser_backend: vllm needs the engine vllm")
     if upstream:
         return "openai"
     if not settings.model and engine != "replay":
@@ -249,8 +252,36 @@ class _Source:
 async def _load(settings: Settings, kind: str, report: Report) -> Model:
     if kind == "openai":  # which may have to be asked what its model is
         return await _started(_openai(settings), settings, report)
+    if kind == "vllm" and settings.engine == "auto" and hub.is_hub_name(settings.model):
+        kind = await asyncio.to_thread(_kind_on_hub, settings.model)
+    _installed(kind, settings.model)
     source = await asyncio.to_thread(_source, settings, kind, report)
     return await _started(_engine(settings, kind, source, report), settings, report, source)
+
+
+def _kind_on_hub(name: str) -> str:
+    """What runs a repository whose name does not say what is in it."""
+    found = hub.find(name)
+    is_gguf = found.kind == "gguf" if found is not None else bool(hub.plan(name).main)
+    return "llamacpp" if is_gguf else "vllm"
+
+
+def _installed(kind: str, model: str) -> None:
+    """Whether the engine's package is there: before anything is fetched for it.
+
+    Raises:
+        SettingsError: it is not.
+        CheckpointError: nor is the model, which is the more likely mistake.
+    """
+    if model != DEMO and not hub.is_hub_name(model) and not Path(model).expanduser().exists():
+        raise CheckpointError(f"{model}: no such file or folder")
+    if kind == "vllm" and find_spec("vllm") is None:
+        raise SettingsError(
+            f"model: {model} would run on vLLM, which is not installed: pip install vllm; or name a GGUF model, which "
+            "llama.cpp runs, or --upstream URL"
+        )
+    if kind == "llamacpp" and find_spec("xllamacpp") is None:
+        raise SettingsError("engine: llamacpp needs xllamacpp: pip install 'untemplate[serve,llamacpp]'")
 
 
 async def _started(engine: Engine, settings: Settings, report: Report, source: _Source | None = None) -> Model:
@@ -356,8 +387,6 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
     found = detect_capabilities(checkpoint, template=template, selection=selection)
     name = settings.name or source.name
-    if engine.format is None:
-        engine.format = selection.format
     log_choice(name, selection, found)
     if settings.parser_backend == "vllm":
         parser = vllm_parser(settings, engine, selection.format, found)
@@ -368,7 +397,9 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
             policy=settings.output_policy(),
             special_text=engine.takes.special_text,
         )
-    details = {} if checkpoint is None else {**checkpoint.details(), "digest": _digest(checkpoint)}
+    if engine.format is None:
+        engine.format = selection.format
+    details = {} if checkpoint is None else _details(checkpoint)
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
     return Model(
         name=name,
@@ -425,6 +456,21 @@ def _vocabulary(engine: Engine, source: _Source) -> Any:
     except TokenizerError as error:
         _log.warning("%s; markers are told from text that spells them by text alone", error)
         return None
+
+
+def _details(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What is known of a model, also by the names that Ollama's ``/api/show`` has for it."""
+    details = {**checkpoint.details(), "digest": _digest(checkpoint), "quantization_level": checkpoint.quantization}
+    count = checkpoint.parameters
+    if count:
+        details["parameter_size"] = f"{count / 1e9:.1f}B" if count >= 1e9 else f"{count / 1e6:.2f}M"
+        details["model_info"] = {"general.parameter_count": count}
+    bases = base_models(checkpoint)
+    if bases:
+        details["parent_model"] = bases[0]
+    if checkpoint.gguf is not None and "general.license" in checkpoint.gguf:
+        details["license"] = str(checkpoint.gguf["general.license"])
+    return details
 
 
 def _digest(checkpoint: Checkpoint) -> str:
