@@ -111,6 +111,9 @@ class _Upstream(Engine):
             raise
         self._ours = {"stream_options": {"include_usage": True}, **_OURS[self.server]}
 
+    def expect(self, format: Format) -> None:
+        self.format = format
+
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:

@@ -397,8 +397,7 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
             policy=settings.output_policy(),
             special_text=engine.takes.special_text,
         )
-    if engine.format is None:
-        engine.format = selection.format
+    engine.expect(selection.format)
     details = {} if checkpoint is None else _details(checkpoint)
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
     return Model(
