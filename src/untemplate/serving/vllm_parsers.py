@@ -61,7 +61,7 @@ class VllmOutputParser(OutputParser):
         super().__init__(tokenizer, format=format, policy=policy)
         self._reasoning = _class(_REASONING, "reasoning", reasoning_parser_name)
         self._tool = _class(_TOOLS, "tool", tool_parser_name)
-        self._on_failure = on_failure
+        self.on_failure = on_failure
 
     def stream(
         self,
@@ -78,7 +78,7 @@ class VllmOutputParser(OutputParser):
         if prompt_token_ids is None and prompt is not None:
             prompt_token_ids = self._tokenizer.encode(prompt, add_special_tokens=False)  # type: ignore[attr-defined]
         offered = tools if tools and tool_choice != "none" else None
-        parsers = _Parsers(self._reasoning, self._tool, self._tokenizer, offered, prompt_token_ids, self._on_failure)
+        parsers = _Parsers(self._reasoning, self._tool, self._tokenizer, offered, prompt_token_ids, self.on_failure)
         parsers.request = _request(messages, offered)
         return cast(Stream, _VllmStream(parsers, collect=collect))  # type: ignore[arg-type]
 

@@ -272,7 +272,7 @@ class _Upstream(Engine):
         while chunk := await read():
             for event in events.feed(chunk):
                 if event == b"[DONE]":
-                    await response.body()
+                    await response.rest()
                     return
                 yield event
             if latest and clock() > latest:
@@ -323,7 +323,8 @@ class OpenAIEngine(_Upstream):
     """A server's ``/v1/completions``; llama.cpp's own ``/completion``, which has token ids and grammars.
 
     llama.cpp shows the text of special tokens only where it is told their names: from ``format``, or all of them with
-    its option ``--special``.
+    its option ``--special``. Of a server that is none of the three, special tokens come only if it heeds
+    ``skip_special_tokens``: where it does not, markers that are special tokens are lost on the way.
 
     Args:
         url: of the server, with or without ``/v1``.
@@ -391,10 +392,11 @@ class OpenAIEngine(_Upstream):
                 async with aclosing(self._events(response)) as events:
                     async for event in events:
                         piece = llamacpp.piece_of(event, job.logprobs)
-                        yield piece
                         if piece.finish_reason is not None:
-                            await response.body()
+                            await response.rest()
+                            yield piece
                             return
+                        yield piece
             except WireError as error:
                 raise self._unreachable(error) from None
         raise _ended_early()

@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from ...format import Format
 from ...formats import UnknownFormatError
 from ...formats.registry import IncompatibleFormatsError
 from ...output_parser import OutputParser
@@ -189,7 +190,8 @@ def choose_format(
     Raises:
         SettingsError: names that cannot be together, or none of the catalogue.
     """
-    if settings.enforce_parser or settings.reasoning_parser or settings.tool_parser:
+    ours = settings.parser_backend == "untemplate"
+    if settings.enforce_parser or (ours and (settings.reasoning_parser or settings.tool_parser)):
         tools = settings.enforce_parser or settings.tool_parser or None
         try:
             chosen = select(enforce=tools, reasoning=settings.reasoning_parser or None)
@@ -386,12 +388,15 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     found = detect_capabilities(checkpoint, template=template, selection=selection)
     name = settings.name or source.name
     log_choice(name, selection, found)
-    parser = OutputParser.from_format(
-        selection.format,
-        tokenizer=_vocabulary(engine, source),
-        policy=settings.output_policy(),
-        special_text=engine.takes.special_text,
-    )
+    if settings.parser_backend == "vllm":
+        parser = vllm_parser(settings, engine, selection.format, found)
+    else:
+        parser = OutputParser.from_format(
+            selection.format,
+            tokenizer=_vocabulary(engine, source),
+            policy=settings.output_policy(),
+            special_text=engine.takes.special_text,
+        )
     engine.expect(selection.format)
     details = {} if checkpoint is None else _details(checkpoint)
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
@@ -406,6 +411,28 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         details={"format": "", **details, "parser": selection.chosen.name, "engine": engine.kind},
         template_kwargs=settings.chat_template_kwargs,
     )
+
+
+def vllm_parser(settings: Settings, engine: Engine, format: Format, found: ModelCapabilities) -> OutputParser:
+    """vLLM's own parsers: those that the operator names, else those that are called as ours are.
+
+    Raises:
+        SettingsError: vLLM is not the engine, or has no parser of that name.
+    """
+    from ..vllm_parsers import VllmOutputParser
+
+    if engine.kind != "vllm":
+        raise SettingsError(f"parser_backend: vllm needs the engine vllm, not {engine.kind}")
+    try:
+        return VllmOutputParser(
+            engine.vocabulary(),
+            settings.reasoning_parser or found.reasoning_parser,
+            settings.tool_parser or found.tool_call_parser,
+            format=format,
+            policy=settings.output_policy(),
+        )
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
 
 
 def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> ChatTemplate:
