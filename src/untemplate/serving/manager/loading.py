@@ -76,6 +76,8 @@ def loader(settings: Settings) -> Loader:
 async def load_models(settings: Settings, report: Report) -> list[Model]:
     """The models that settings name, their engines started. Several for ``replay`` only. Raises as `open_manager`."""
     engine = choose_engine(settings)
+    if _names_a_format(settings):  # what is wrong with the names should not come out after minutes of loading
+        choose_format(settings, None)
     if engine == "replay":
         return await _replay(settings)
     return [await _load(settings, engine, report)]
@@ -189,7 +191,7 @@ def choose_format(
     Raises:
         SettingsError: names that cannot be together, or none of the catalogue.
     """
-    if settings.enforce_parser or settings.reasoning_parser or settings.tool_parser:
+    if _names_a_format(settings):
         tools = settings.enforce_parser or settings.tool_parser or None
         try:
             chosen = select(enforce=tools, reasoning=settings.reasoning_parser or None)
@@ -207,6 +209,10 @@ def choose_format(
         model_type=model_type or None,
         response_template=_shipped(folder),
     )
+
+
+def _names_a_format(settings: Settings) -> bool:
+    return bool(settings.enforce_parser or settings.reasoning_parser or settings.tool_parser)
 
 
 def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
@@ -322,9 +328,10 @@ def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatT
     if problems:
         raise CheckpointError(f"{checkpoint.name}: {'; '.join(problems)} (--preflight off tries all the same)")
     for check in found.checks:
-        report(f"{check.name}: {check.detail}")
         if check.verdict == "warning":
             _log.warning("%s: %s: %s", checkpoint.name, check.name, check.detail)
+        else:
+            report(f"{check.name}: {check.detail}")
 
 
 def _context(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
@@ -368,8 +375,7 @@ def _without_weights(folder: Path, repo: str = "") -> Checkpoint:
 def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
     try:
         return ChatTemplate.load(checkpoint.path)
-    except TemplateError as error:
-        _log.warning("%s: %s", checkpoint.name, error)
+    except TemplateError:  # preflight has said so, and the choice of the format will
         return None
 
 
@@ -385,7 +391,8 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
     found = detect_capabilities(checkpoint, template=template, selection=selection)
     name = settings.name or source.name
-    log_choice(name, selection, found)
+    # What `select` has to warn of, it has logged by itself.
+    log_choice(name, selection, found, warn=template is None or _names_a_format(settings))
     parser = OutputParser.from_format(
         selection.format,
         tokenizer=_vocabulary(engine, source),
@@ -458,7 +465,7 @@ def _written(checkpoint: Checkpoint) -> float:
     return max(file.stat().st_mtime for file in checkpoint.files)
 
 
-def log_choice(name: str, selection: Selection, found: ModelCapabilities) -> None:
+def log_choice(name: str, selection: Selection, found: ModelCapabilities, *, warn: bool = True) -> None:
     """Logs what was chosen for a model, and why."""
     chosen = selection.chosen
     abilities = [word for word, has in (("thinking", found.supports_thinking), ("tools", found.supports_tools)) if has]
@@ -466,7 +473,7 @@ def log_choice(name: str, selection: Selection, found: ModelCapabilities) -> Non
     _log.info("%s: %s", name, " and ".join(abilities) or "neither thinking nor tools")
     for sentence in found.evidence:
         _log.debug("%s: %s", name, sentence)
-    if selection.warning:
+    if selection.warning and warn:
         hint = "" if selection.source == "enforced" else " (--enforce-parser names what it writes)"
         _log.warning("%s: %s%s", name, selection.warning, hint)
 
