@@ -111,6 +111,9 @@ class _Upstream(Engine):
             raise
         self._ours = {"stream_options": {"include_usage": True}, **_OURS[self.server]}
 
+    def expect(self, format: Format) -> None:
+        self.format = format
+
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
@@ -424,9 +427,10 @@ class OpenAIChatEngine(_Upstream):
     images and fields that are not known here pass through.
 
     Its own parsers should be off: vLLM without ``--tool-call-parser`` and ``--reasoning-parser`` (with them it drops
-    text that looks like a call), SGLang without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing
-    --special``. What a request can do about it is done: vLLM gets ``tool_choice: none``, by which it still shows the
-    tools to the model.
+    text that looks like a call, vllm-project/vllm#55080) and without ``--exclude-tools-when-tool-choice-none``, SGLang
+    without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing --special``. What a request can do about it is
+    done: vLLM gets ``tool_choice: none``, by which it still shows the tools to the model. What a server parses all the
+    same is passed on as it is.
 
     Args: as `OpenAIEngine`.
     """

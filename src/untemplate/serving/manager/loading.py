@@ -399,7 +399,7 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         policy=settings.output_policy(),
         special_text=engine.takes.special_text,
     )
-    engine.format = parser.format
+    engine.expect(selection.format)
     details = {} if checkpoint is None else _details(checkpoint)
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
     return Model(
@@ -526,11 +526,11 @@ def _openai(settings: Settings) -> Engine:
 
 
 def _vllm(settings: Settings, source: _Source) -> Engine:
-    from ..engines.vllm import VllmEngine  # type: ignore[import-not-found, unused-ignore]
+    from ..engines.vllm import VllmEngine
 
     assert source.checkpoint is not None
     options = settings.vllm
-    return VllmEngine(  # type: ignore[no-any-return, unused-ignore]
+    return VllmEngine(
         str(source.checkpoint.path),
         dtype=options.dtype,
         max_model_len=options.max_model_len or None,
