@@ -540,6 +540,8 @@ def _check(settings: Settings) -> None:
         )
     if settings.enforce_parser and (settings.reasoning_parser or settings.tool_parser):
         raise SettingsError("enforce_parser excludes reasoning_parser and tool_parser")
+    if settings.enforce_parser and settings.parser_backend == "vllm":
+        raise SettingsError("enforce_parser names a format of ours; vLLM's are reasoning_parser and tool_parser")
     for name, kind in (("enforce_parser", None), ("reasoning_parser", "reasoning"), ("tool_parser", "tool")):
         value = getattr(settings, name)
         if settings.parser_backend == "untemplate" and value and value not in names(kind):  # type: ignore[arg-type]

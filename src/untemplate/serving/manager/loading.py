@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from ...formats import UnknownFormatError
+from ...formats import Kind, UnknownFormatError, lookup, names
 from ...formats.registry import IncompatibleFormatsError
 from ...output_parser import OutputParser
 from ...selection import Selection, select
@@ -212,7 +212,8 @@ def choose_format(
 
 
 def _names_a_format(settings: Settings) -> bool:
-    return bool(settings.enforce_parser or settings.reasoning_parser or settings.tool_parser)
+    named = settings.enforce_parser or settings.reasoning_parser or settings.tool_parser
+    return settings.parser_backend == "untemplate" and bool(named)
 
 
 def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
@@ -393,12 +394,7 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     name = settings.name or source.name
     # What `select` has to warn of, it has logged by itself.
     log_choice(name, selection, found, warn=template is None or _names_a_format(settings))
-    parser = OutputParser.from_format(
-        selection.format,
-        tokenizer=_vocabulary(engine, source),
-        policy=settings.output_policy(),
-        special_text=engine.takes.special_text,
-    )
+    parser = _parser(settings, engine, source, selection, found)
     engine.expect(selection.format)
     details = {} if checkpoint is None else _details(checkpoint)
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
@@ -413,6 +409,35 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         details={"format": "", **details, "parser": selection.chosen.name, "engine": engine.kind},
         template_kwargs=settings.chat_template_kwargs,
     )
+
+
+def _parser(
+    settings: Settings, engine: Engine, source: _Source, selection: Selection, found: ModelCapabilities
+) -> OutputParser:
+    if settings.parser_backend == "untemplate":
+        return OutputParser.from_format(
+            selection.format,
+            tokenizer=_vocabulary(engine, source),
+            policy=settings.output_policy(),
+            special_text=engine.takes.special_text,
+        )
+    from ..vllm_parsers import VllmOutputParser
+
+    reasoning = settings.reasoning_parser or _known_to_vllm("reasoning", found.reasoning_parser)
+    tools = settings.tool_parser or _known_to_vllm("tool", found.tool_call_parser)
+    try:
+        return VllmOutputParser(
+            engine.vocabulary(), reasoning, tools, format=selection.format, policy=settings.output_policy()
+        )
+    except ValueError as error:
+        raise SettingsError(f"parser_backend: {error}") from None
+
+
+def _known_to_vllm(kind: Kind, name: str | None) -> str | None:
+    """The name, if vLLM documents a parser by it."""
+    if name is None or name not in names(kind):
+        return None
+    return name if "vllm" in lookup(kind, name).engines else None
 
 
 def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> ChatTemplate:
