@@ -84,8 +84,6 @@ class Engine(ABC):
 
     kind: ClassVar[str]
     takes: Takes
-    format: Format | None = None
-    """What the model writes, once that is known; an engine may ask for special tokens by it."""
 
     @abstractmethod
     async def start(self) -> None:
