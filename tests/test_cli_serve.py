@@ -174,6 +174,32 @@ def test_a_server_greets_answers_and_ends_what_it_has_begun():
     assert "Traceback" not in said
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_sighup_puts_another_model_in_place(tmp_path: Path):
+    file = tmp_path / "u.toml"
+    file.write_text("model = 'replay:hermes'\nport = 0\n[replay]\nspeed = 30\n")
+    with serving("--config", str(file)) as (process, greeting):
+        found = re.search(r"untemplate serves on (\S+)\n", greeting)
+        assert found is not None
+        url = found[1]
+        assert process.stderr is not None
+        with urllib.request.urlopen(ask(url, model="hermes", stream=True)) as response:
+            first = response.readline()
+            for model, said in (
+                ("broken", "reload: broken: no such file or folder; the models are as they were"),
+                ("replay:mistral", "reload: serving mistral; other settings hold from the next start"),
+            ):
+                file.write_text(f"model = '{model}'")
+                process.send_signal(signal.SIGHUP)
+                while "reload: " not in (line := process.stderr.readline()):
+                    assert line
+                assert said in line
+            lines = [first, *response]
+        assert lines[-2] == b"data: [DONE]\n"
+        with urllib.request.urlopen(f"{url}/v1/models") as response:
+            assert json.load(response)["data"][0]["id"] == "mistral"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs Unix sockets")
 def test_a_unix_socket(tmp_path: Path):
     path = tmp_path / "s"

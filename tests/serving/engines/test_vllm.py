@@ -14,13 +14,9 @@ import pytest
 from untemplate import OutputParser
 from untemplate.formats import named
 from untemplate.serving.engines.base import Health, Job, Piece, Takes
-from untemplate.serving.engines.replay import ReplayEngine
 from untemplate.serving.engines.vllm import VllmEngine
 from untemplate.serving.errors import ApiError, EngineError
 from untemplate.serving.generation import Sampling, TokenLogprob, Usage
-from untemplate.serving.manager.capabilities import ModelCapabilities
-from untemplate.serving.manager.loading import vllm_parser
-from untemplate.serving.settings import Settings, SettingsError
 from untemplate.serving.vllm_parsers import VllmOutputParser
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
@@ -303,23 +299,6 @@ def test_a_parser_that_raises_gives_raw_content(vllm: Any, caplog: pytest.LogCap
         "vLLM's ThinkParser raised IndexError: list index out of range; the rest is content",
         "vLLM's CallParser raised ValueError: cannot parse; the rest is content",
     ]
-
-
-def test_the_backend_is_chosen_by_a_setting(vllm: Any):
-    engine = VllmEngine("a/model")
-    engine._tokenizer = vllm.Tokenizer()
-    found = ModelCapabilities(reasoning_parser="deepseek_r1", tool_call_parser="hermes")
-    settings = Settings(parser_backend="vllm", tool_parser="bracket")
-    parser = vllm_parser(settings, engine, named("hermes"), found)
-    assert isinstance(parser, VllmOutputParser)
-    assert parsed(parser, ("a</think>", [97, 2]), ("[f", [91]), ("{", [123])).tools_called
-    for other, message in (
-        (Settings(parser_backend="vllm"), "tool_parser: vLLM has no 'hermes' (it has: bracket)"),
-        (settings, "parser_backend: vllm needs the engine vllm, not replay"),
-    ):
-        with pytest.raises(SettingsError) as caught:
-            vllm_parser(other, engine if other is not settings else ReplayEngine("hermes"), named("hermes"), found)
-        assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(

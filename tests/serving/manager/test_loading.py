@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 
 import pytest
 
+from untemplate import OutputParser
 from untemplate.serving.engines import EngineError, Job, Takes
 from untemplate.serving.manager import Manager, Model, hub, loading
 from untemplate.serving.manager.checkpoint import CheckpointError
 from untemplate.serving.manager.loading import choose_engine, choose_format, load_template, open_manager
-from untemplate.serving.settings import LlamaCpp, Replay, Settings, SettingsError
+from untemplate.serving.settings import LlamaCpp, Replay, Settings, SettingsError, Vllm
 from untemplate.templates import ChatTemplate
 
 from .fake_hub import fake_hub
@@ -388,6 +389,57 @@ def test_a_choice_that_nothing_certifies_is_a_warning(
     served(Settings(model=str(path), enforce_parser="mistral"))
     said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
     assert said[0].startswith("m: mistral does not read all that the chat template writes: calls")
+
+
+# -- vLLM ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "reasoning", "tools"),
+    [({}, None, "hermes"), ({"reasoning_parser": "theirs", "tool_parser": "their_own"}, "theirs", "their_own")],
+)
+def test_the_parsers_of_vllm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], reasoning: str | None, tools: str
+):
+    import untemplate.serving.engines.vllm as engine
+    import untemplate.serving.vllm_parsers as parsers
+
+    made: list[Any] = []
+
+    def vllm_engine(model: str, **options: Any) -> FakeLlama:
+        made.append((model, options))
+        return FakeLlama(Path(model))
+
+    def vllm_parser(tokenizer: Any, *names: Any, format: Any, policy: Any) -> OutputParser:
+        made.append(names)
+        if names[1] == "their_own":
+            raise ValueError("unknown tool parser 'their_own'")
+        return OutputParser(tokenizer, format=format, policy=policy)
+
+    monkeypatch.setattr(engine, "VllmEngine", vllm_engine)
+    monkeypatch.setattr(parsers, "VllmOutputParser", vllm_parser)
+    monkeypatch.setattr(loading, "find_spec", lambda name: True)
+    folder = safetensors_model(tmp_path / "m")
+    settings = Settings(model=str(folder), parser_backend="vllm", vllm=Vllm(max_model_len=9, extra={"x": 1}), **names)
+    if tools == "hermes":
+        assert served(settings)[0].parser.format.name == "hermes"
+    else:
+        assert problem(settings) == "parser_backend: unknown tool parser 'their_own'"
+    assert made == [
+        (
+            str(folder),
+            {
+                "dtype": "auto",
+                "max_model_len": 9,
+                "gpu_memory_utilization": 0.9,
+                "enforce_eager": False,
+                "tensor_parallel_size": 1,
+                "trust_remote_code": False,
+                "extra": {"x": 1},
+            },
+        ),
+        (reasoning, tools),
+    ]
 
 
 # -- Upstreams ----------------------------------------------------------------------------------------------------

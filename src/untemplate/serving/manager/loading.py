@@ -23,8 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from ...format import Format
-from ...formats import UnknownFormatError
+from ...formats import Kind, UnknownFormatError, lookup, names
 from ...formats.registry import IncompatibleFormatsError
 from ...output_parser import OutputParser
 from ...selection import Selection, select
@@ -77,6 +76,8 @@ def loader(settings: Settings) -> Loader:
 async def load_models(settings: Settings, report: Report) -> list[Model]:
     """The models that settings name, their engines started. Several for ``replay`` only. Raises as `open_manager`."""
     engine = choose_engine(settings)
+    if _names_a_format(settings):  # what is wrong with the names should not come out after minutes of loading
+        choose_format(settings, None)
     if engine == "replay":
         return await _replay(settings)
     return [await _load(settings, engine, report)]
@@ -190,8 +191,7 @@ def choose_format(
     Raises:
         SettingsError: names that cannot be together, or none of the catalogue.
     """
-    ours = settings.parser_backend == "untemplate"
-    if settings.enforce_parser or (ours and (settings.reasoning_parser or settings.tool_parser)):
+    if _names_a_format(settings):
         tools = settings.enforce_parser or settings.tool_parser or None
         try:
             chosen = select(enforce=tools, reasoning=settings.reasoning_parser or None)
@@ -209,6 +209,11 @@ def choose_format(
         model_type=model_type or None,
         response_template=_shipped(folder),
     )
+
+
+def _names_a_format(settings: Settings) -> bool:
+    named = settings.enforce_parser or settings.reasoning_parser or settings.tool_parser
+    return settings.parser_backend == "untemplate" and bool(named)
 
 
 def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
@@ -324,9 +329,10 @@ def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatT
     if problems:
         raise CheckpointError(f"{checkpoint.name}: {'; '.join(problems)} (--preflight off tries all the same)")
     for check in found.checks:
-        report(f"{check.name}: {check.detail}")
         if check.verdict == "warning":
             _log.warning("%s: %s: %s", checkpoint.name, check.name, check.detail)
+        else:
+            report(f"{check.name}: {check.detail}")
 
 
 def _context(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
@@ -370,8 +376,7 @@ def _without_weights(folder: Path, repo: str = "") -> Checkpoint:
 def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
     try:
         return ChatTemplate.load(checkpoint.path)
-    except TemplateError as error:
-        _log.warning("%s: %s", checkpoint.name, error)
+    except TemplateError:  # preflight has said so, and the choice of the format will
         return None
 
 
@@ -387,16 +392,9 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
     found = detect_capabilities(checkpoint, template=template, selection=selection)
     name = settings.name or source.name
-    log_choice(name, selection, found)
-    if settings.parser_backend == "vllm":
-        parser = vllm_parser(settings, engine, selection.format, found)
-    else:
-        parser = OutputParser.from_format(
-            selection.format,
-            tokenizer=_vocabulary(engine, source),
-            policy=settings.output_policy(),
-            special_text=engine.takes.special_text,
-        )
+    # What `select` has to warn of, it has logged by itself.
+    log_choice(name, selection, found, warn=template is None or _names_a_format(settings))
+    parser = _parser(settings, engine, source, selection, found)
     engine.expect(selection.format)
     details = {} if checkpoint is None else _details(checkpoint)
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
@@ -413,26 +411,33 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     )
 
 
-def vllm_parser(settings: Settings, engine: Engine, format: Format, found: ModelCapabilities) -> OutputParser:
-    """vLLM's own parsers: those that the operator names, else those that are called as ours are.
-
-    Raises:
-        SettingsError: vLLM is not the engine, or has no parser of that name.
-    """
+def _parser(
+    settings: Settings, engine: Engine, source: _Source, selection: Selection, found: ModelCapabilities
+) -> OutputParser:
+    if settings.parser_backend == "untemplate":
+        return OutputParser.from_format(
+            selection.format,
+            tokenizer=_vocabulary(engine, source),
+            policy=settings.output_policy(),
+            special_text=engine.takes.special_text,
+        )
     from ..vllm_parsers import VllmOutputParser
 
-    if engine.kind != "vllm":
-        raise SettingsError(f"parser_backend: vllm needs the engine vllm, not {engine.kind}")
+    reasoning = settings.reasoning_parser or _known_to_vllm("reasoning", found.reasoning_parser)
+    tools = settings.tool_parser or _known_to_vllm("tool", found.tool_call_parser)
     try:
         return VllmOutputParser(
-            engine.vocabulary(),
-            settings.reasoning_parser or found.reasoning_parser,
-            settings.tool_parser or found.tool_call_parser,
-            format=format,
-            policy=settings.output_policy(),
+            engine.vocabulary(), reasoning, tools, format=selection.format, policy=settings.output_policy()
         )
     except ValueError as error:
-        raise SettingsError(str(error)) from None
+        raise SettingsError(f"parser_backend: {error}") from None
+
+
+def _known_to_vllm(kind: Kind, name: str | None) -> str | None:
+    """The name, if vLLM documents a parser by it."""
+    if name is None or name not in names(kind):
+        return None
+    return name if "vllm" in lookup(kind, name).engines else None
 
 
 def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> ChatTemplate:
@@ -485,7 +490,7 @@ def _written(checkpoint: Checkpoint) -> float:
     return max(file.stat().st_mtime for file in checkpoint.files)
 
 
-def log_choice(name: str, selection: Selection, found: ModelCapabilities) -> None:
+def log_choice(name: str, selection: Selection, found: ModelCapabilities, *, warn: bool = True) -> None:
     """Logs what was chosen for a model, and why."""
     chosen = selection.chosen
     abilities = [word for word, has in (("thinking", found.supports_thinking), ("tools", found.supports_tools)) if has]
@@ -493,7 +498,7 @@ def log_choice(name: str, selection: Selection, found: ModelCapabilities) -> Non
     _log.info("%s: %s", name, " and ".join(abilities) or "neither thinking nor tools")
     for sentence in found.evidence:
         _log.debug("%s: %s", name, sentence)
-    if selection.warning:
+    if selection.warning and warn:
         hint = "" if selection.source == "enforced" else " (--enforce-parser names what it writes)"
         _log.warning("%s: %s%s", name, selection.warning, hint)
 

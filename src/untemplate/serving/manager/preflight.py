@@ -229,7 +229,7 @@ def _memory(memory: Memory, engine: str) -> Check:
     if memory.fits:
         return Check("memory", "ok", f"{needs}, {there}")
     if engine == "vllm":
-        return Check("memory", "warning", f"{needs}, {there}: this is the GPU's to say, and vLLM will")
+        return Check("memory", "skipped", f"{needs}, {there}: this is the GPU's to say, and vLLM will")
     fitting = memory.fitting_context
     hint = f"a context of {fitting} tokens would fit" if fitting else "a smaller quantization may fit"
     return Check("memory", "warning", f"{needs}, {there}: too large; {hint}")
