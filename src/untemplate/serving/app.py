@@ -173,6 +173,7 @@ class Gateway:
         large = _large(scope, body)
         async with self.manager.use(request.model) as model:
             record.model = model
+            self._hear(model)
             # An id of its own: clients repeat theirs, and ids of calls are made from this one.
             meta = Meta(id=secrets.token_hex(16), created=int(time.time()), model=request.model or model.name)
             session = await self._session(model, request, meta, record, large=large)
@@ -189,6 +190,11 @@ class Gateway:
             if not done:
                 record.status = 499
                 record.error = "the client closed the connection"
+
+    def _hear(self, model: Model) -> None:
+        """Counts the failures of parsers that are not ours."""
+        if getattr(model.parser, "on_failure", "") is None:
+            model.parser.on_failure = lambda parser: self.metrics.parser_errors.labels(parser).inc()  # type: ignore[attr-defined]
 
     async def _session(self, model: Model, request: Generation, meta: Meta, record: Record, *, large: bool) -> Session:
         """The session, in a thread where its prompt takes long: other streams go on meanwhile."""
