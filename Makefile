@@ -19,8 +19,8 @@ export PIP_ROOT_USER_ACTION := ignore
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(STAMP) ## the gateway, on recorded outputs or MODEL=file.gguf
-	@$(BIN)/python -m untemplate serve $(or $(MODEL),replay)
+run: $(STAMP) ## the gateway with a small real model and a tour of it; MODEL=file.gguf or MODEL=replay, PORT=8000
+	@$(BIN)/python -m untemplate serve $(or $(MODEL),demo) --tour --port $(or $(PORT),8000)
 
 test: lint types imports unit ## everything CI runs; ends with the count of tests
 
@@ -82,7 +82,7 @@ clean: ## remove .venv, caches and build output
 
 # Made again when the lock or the metadata changes. The build backend comes from the lock too: nothing else is fetched.
 # python3.11 may be a version manager's shim for a Python that is not there, so a candidate must run to count.
-$(STAMP): $(LOCK) pyproject.toml
+$(STAMP): $(LOCK) pyproject.toml demo/pyproject.toml
 	@for python in python3.11 python3; do \
 	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
 	done; \
@@ -94,5 +94,5 @@ $(STAMP): $(LOCK) pyproject.toml
 	    "$$python" -m venv --clear $(VENV); \
 	fi
 	@$(BIN)/python -m pip install -qq --require-hashes --requirement $(LOCK)
-	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable . --editable demo
 	@touch $@

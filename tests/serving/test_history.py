@@ -105,7 +105,9 @@ class TestWants:
 
 
 class TestIds:
-    SOURCE = "{% for m in messages %}{% for c in m.tool_calls or [] %}{{ c.id }};{% endfor %}{{ m.tool_call_id }}{% endfor %}"
+    SOURCE = "{% for m in messages %}{% for c in m.tool_calls or [] %}{{ c.id }};{% endfor %}" + (
+        "{{ m.tool_call_id }}{% endfor %}"
+    )
 
     def test_nine_alphanumerics(self) -> None:
         made = prompt(self.SOURCE, CONVERSATION, format="mistral")
