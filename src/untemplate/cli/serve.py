@@ -178,6 +178,8 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
                 self.force_exit = True
                 return
             self.should_exit = True
+            for task in tours:
+                task.get_loop().call_soon_threadsafe(task.cancel)
             _log.info("shutting down: running requests may take %g s more", settings.shutdown_grace)
 
     config = uvicorn.Config(
