@@ -356,7 +356,7 @@ class OutputParser:
             prefill: the tail of the prompt that belongs to the message.
             messages: the history; formats that number their calls go on from it.
             collect: keep what :meth:`Stream.result` needs.
-            spans: also keep where everything stood (implies nothing else; needs ``collect``).
+            spans: with ``collect``, the result also says what every stretch of the output became.
             seed: makes the ids of calls repeatable.
             on_event: is told everything as :class:`SemanticEvent`, in order, as it is found.
 
