@@ -30,10 +30,8 @@ PARAMETERS = {
     "properties": {"city": {"type": "string", "description": "the city"}},
     "required": ["city"],
 }
-TOOL = {
-    "type": "function",
-    "function": {"name": "get_weather", "description": "The weather in a city", "parameters": PARAMETERS},
-}
+FUNCTION = {"name": "get_weather", "description": "The weather in a city", "parameters": PARAMETERS}
+TOOL = {"type": "function", "function": FUNCTION}
 OTHER = {
     "type": "function",
     "function": {
@@ -112,7 +110,7 @@ class TestEveryApi:
         assert "17" in second.message.content
 
     def test_responses(self, client: openai.OpenAI) -> None:
-        tool = {"type": "function", **{k: v for k, v in TOOL["function"].items()}}  # type: ignore[attr-defined]
+        tool = {"type": "function", **FUNCTION}
         request: Any = {"model": "demo", "input": ASKED[0]["content"], "tools": [tool], "temperature": 0}
         whole = client.responses.create(**request)
         with client.responses.stream(**request) as stream:

@@ -164,8 +164,7 @@ class LlamaCppEngine(Engine):
                     for event in events.feed(chunk):
                         piece = piece_of(event, job.logprobs)
                         if piece.finish_reason is not None:
-                            # The connection can be used again once its response has been read to the end.
-                            await response.body()
+                            await response.rest()
                             yield piece
                             return
                         if ends and piece.token_ids and (text := ends.get(piece.token_ids[-1])):
