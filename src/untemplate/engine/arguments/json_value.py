@@ -139,7 +139,7 @@ class JsonValue:
                     return BROKEN
                 self._complete = False
                 i += 1
-            elif c.isspace():
+            elif c.isspace():  # in other alphabets no JSON, but nothing in a value depends on it
                 i += 1
                 found = SPACES.match(text, i)
                 if found is not None:
