@@ -86,17 +86,20 @@ class Session:
         request = self.request
         offered: list[dict[str, Any]] | None = request.tools or []
         parser = self.model.parser if request.parse else _raw()
-        stream = parser.stream(
-            tools=offered,
-            tool_choice="none" if request.tool_choice == "none" else None,
-            prompt=self.prompt.known,
-            prompt_token_ids=self.prompt.text if isinstance(self.prompt.text, list) else None,
-            messages=request.messages,
-            policy=self._policy,
-            collect=True,
-            spans=request.logprobs is not None,
-            seed=f"{self.meta.id}/{index}",
-        )
+        try:
+            stream = parser.stream(
+                tools=offered,
+                tool_choice="none" if request.tool_choice == "none" else None,
+                prompt=self.prompt.known,
+                prompt_token_ids=self.prompt.text if isinstance(self.prompt.text, list) else None,
+                messages=request.messages,
+                policy=self._policy,
+                collect=True,
+                spans=request.logprobs is not None,
+                seed=f"{self.meta.id}/{index}",
+            )
+        except ValueError as error:  # a tool whose parameters are no schema
+            raise bad_request("tools", str(error)) from None
         # Where no one text closes reasoning, a budget of 0 is only what the template makes of it.
         budget = None if self.model.parser.reasoning_close is None else request.thinking.budget
         return Choice(index, request, stream, budget)
