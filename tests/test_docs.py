@@ -129,16 +129,17 @@ def test_every_diagnostic_has_an_example():
 # -- names in the prose -------------------------------------------------------------------------------------------
 
 PACKAGE = ROOT / "src" / "untemplate"
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def defined(path: Path) -> set[str]:
     """The classes, functions and methods of a file."""
     found: set[str] = set()
     for node in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        if isinstance(node, ast.ClassDef | FUNCTION):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
+            found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, FUNCTION)}
     return found
 
 
