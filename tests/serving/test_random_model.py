@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anthropic
+import httpx
 import jsonschema_rs
 import ollama
 import openai
@@ -126,3 +127,9 @@ def test_the_other_dialects(gateway: Running) -> None:
         schema: Any = SCHEMA
         found = llama.chat(model="noise", messages=ASKED, format=schema, options={"num_predict": 800})
         assert jsonschema_rs.is_valid(SCHEMA, json.loads(found.message.content or ""))
+
+
+def test_ids_that_are_none(gateway: Running) -> None:
+    answer = httpx.post(f"{gateway.url}/detokenize", json={"tokens": [65, 264]})
+    assert (answer.status_code, answer.json()["error"]["message"]) == (400, "tokens: 264 is no token id: there are 264")
+    assert httpx.post(f"{gateway.url}/detokenize", json={"tokens": [65, 66]}).json() == {"prompt": "AB"}
