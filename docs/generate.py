@@ -1,5 +1,5 @@
-"""Writes what the documentation takes from the code: ``formats.md``, the table of policies in ``meaning.md`` and the
-settings in ``settings.md``.
+"""Writes what the documentation takes from the code: ``formats.md``, the table of policies in ``meaning.md``, the
+settings in ``settings.md``, and the tested grammars in ``grammar.md``.
 
 ``make docs`` runs it; ``tests/test_docs.py`` fails where a page is out of step.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from untemplate.cli.formats import evidence_word, samples
 from untemplate.format import Format
@@ -178,9 +180,47 @@ def with_settings(page: str) -> str:
     return with_made(page, "settings", settings_tables())
 
 
+# -- grammars -----------------------------------------------------------------------------------------------------
+
+MATRIX = DOCS.parent / "tests" / "data" / "grammar_matrix.json"
+DIALECTS = {"gbnf": "GBNF", "lark": "Lark", "structural_tag": "structural tag"}
+
+
+def cells() -> str:
+    """The matrix of grammars: sums, and how many samples each cell rests on."""
+    matrix: dict[str, dict[str, dict[str, Any]]] = json.loads(MATRIX.read_text("utf-8"))
+    lines = ["| dialect | cells | compile | sound | renders accepted | sound by id | samples |", "|" + " --- |" * 7]
+    for dialect, title in DIALECTS.items():
+        found = [row[dialect] for row in matrix.values()]
+        holds = [sum(cell[what] for cell in found) for what in ("compiled", "sound", "accepted", "by_id")]
+        samples = sum(cell["samples"] + cell["by_id_samples"] for cell in found)
+        lines.append(f"| {title} | {len(found)} | {' | '.join(map(str, holds))} | {samples} |")
+    lines += [
+        "",
+        "Samples per cell (of them under `auto`, each with a call). Names that end in `.jinja` are public chat",
+        "templates, by analysis.",
+        "",
+        "| format or template | " + " | ".join(DIALECTS.values()) + " |",
+        "|" + " --- |" * 4,
+    ]
+    lines += [f"| `{name}` | " + " | ".join(_cell(row[d]) for d in DIALECTS) + " |" for name, row in matrix.items()]
+    return "\n".join(lines)
+
+
+def _cell(cell: dict[str, Any]) -> str:
+    missing = [what for what in ("compiled", "sound", "accepted", "by_id") if not cell[what]]
+    shown = f"{cell['samples']} ({cell['with_calls']})"
+    return f"{shown}, not {', '.join(missing)}" if missing else shown
+
+
+def with_cells(page: str) -> str:
+    """A page with its tables of cells renewed."""
+    return with_made(page, "cells", cells())
+
+
 def main() -> int:
     (DOCS / "formats.md").write_text(formats_page(), "utf-8")
-    for name, renewed in (("meaning.md", with_policies), ("settings.md", with_settings)):
+    for name, renewed in (("meaning.md", with_policies), ("settings.md", with_settings), ("grammar.md", with_cells)):
         page = DOCS / name
         page.write_text(renewed(page.read_text("utf-8")), "utf-8")
     return 0

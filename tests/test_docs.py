@@ -46,7 +46,9 @@ generate = load(ROOT / "docs" / "generate.py", "generate")
 # -- examples -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/embedding.md", "docs/architecture.md", "docs/models.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/embedding.md", "docs/architecture.md", "docs/grammar.md", "docs/models.md"]
+)
 def test_python_blocks_print_what_follows_them(name: str):
     blocks = [(found[2], found[3]) for found in BLOCK.finditer(page(name))]
     namespace: dict[str, Any] = {}
@@ -113,6 +115,10 @@ def test_the_settings_file_that_is_shown(tmp_path: Path):
     (tmp_path / "u.toml").write_text(found.replace('api_keys_file = "/run/secrets/untemplate-keys"\n', ""))
     held = resolve(file=tmp_path / "u.toml", environ={}).settings
     assert (held.llamacpp.n_ctx, held.output_policy().unknown_tools) == (16384, "drop")
+
+
+def test_tested_grammars_are_in_step():
+    assert page("docs/grammar.md") == generate.with_cells(page("docs/grammar.md")), "run `make docs`"
 
 
 def test_every_diagnostic_has_an_example():

@@ -318,6 +318,38 @@ def test_the_grammar_for_the_sample_tools(run: Run):
     assert "get_weather" in out
 
 
+@pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
+def test_the_grammar_as_data(run: Run, dialect: str):
+    tools = [{"type": "function", "function": {"name": n, "parameters": {"type": "object"}}} for n in ("f", "g")]
+    file = run.file("tools.json", json.dumps(tools))
+    options = ("--tools", file, "--tool-choice", "g", "--strict", "--json", "--grammar", dialect)
+    shown = json.loads(run.says("explain", "hermes", *options))
+    choice = {"type": "function", "name": "g"}
+    grammar = make_grammar(OutputParser.named("hermes").format, tools, choice, strict=True, dialect=dialect)
+    requests = shown.pop("requests")
+    assert shown == {
+        "dialect": dialect,
+        "text": grammar.text,
+        "lazy": False,
+        "triggers": [],
+        "preserved_tokens": list(grammar.preserved_tokens),
+        "by_id": False,
+        "notes": [],
+    }
+    servers = {"gbnf": ["llama.cpp"], "lark": ["llama.cpp", "vllm", "sglang"], "structural_tag": ["vllm", "sglang"]}
+    assert list(requests) == servers[dialect]
+    assert requests == {server: grammar.request(server) for server in requests}
+
+
+def test_what_goes_with_a_grammar_only(run: Run):
+    assert run.fails("explain", "hermes", "--strict") == "--strict: it goes with --grammar"
+    assert run.fails("explain", "hermes", "--tool-choice", "none") == "--tool-choice: it goes with --grammar"
+    assert run.fails("explain", "hermes", "--parser", "--json") == "--json: it does not go with --parser"
+    assert run.fails("explain", "hermes", "--grammar", "--tool-choice", "nothing") == (
+        "--grammar: tool_choice names 'nothing'; the tools are: 'get_weather'"
+    )
+
+
 def test_a_policy_that_is_not_the_default_is_marked(run: Run, monkeypatch: pytest.MonkeyPatch):
     out = run.says("explain", "hermes", "--policy", "unknown_tools=drop", "--policy", "max_held=4096")
     marked = [line for line in out.splitlines() if line.startswith("*")]

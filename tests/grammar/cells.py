@@ -1,13 +1,19 @@
-"""What is tested: every Format of the catalogue, some tools, and what holds of one sample.
+"""What is tested: every Format of the catalogue and of the public templates, some tools, and what holds of one sample.
 
-Rule of this module: a sample is sound if it parses whole, without a diagnostic, into calls for offered tools whose
-arguments their schemas allow.
+Rules of this module:
+
+* A sample is sound if it parses whole, without a diagnostic, into calls for offered tools whose arguments their schemas
+  allow; content is what ``response_format`` asks for.
+* Templates are those beside the checkout; where there are none, nothing is said of them.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from untemplate import OutputParser
@@ -78,6 +84,31 @@ def formats() -> dict[str, Format]:
 
 
 @cache
+def templates() -> dict[str, Format]:
+    """What analysis makes of every template that writes calls, by the name of its file."""
+    shared = Path(os.environ.get("UNTEMPLATE_SHARED") or Path(__file__).parents[3] / "shared")
+    found: dict[str, Format] = {}
+    for path in sorted((shared / "templates").glob("*.jinja")):
+        fmt = OutputParser.from_template(path.read_text(encoding="utf-8")).format
+        if fmt.tools or fmt.channels is not None:
+            found[path.name] = fmt
+    return found
+
+
+def subjects() -> dict[str, Format]:
+    """All that cells are measured of."""
+    return {**formats(), **templates()}
+
+
+ANSWER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"answer": {"type": "integer"}, "why": {"type": "string"}},
+    "required": ["answer"],
+}
+"""A ``response_format``."""
+
+
+@cache
 def validators() -> dict[str, Any]:
     import jsonschema_rs
 
@@ -97,6 +128,7 @@ def problem(
     prompt: str | None = None,
     tools: Any = TOOLS,
     tool_choice: Any = None,
+    response: bool = False,
 ) -> str | None:
     """Why a sample is not sound; ``None`` if it is."""
     parsed = parser.parse(text, tools=tools, token_ids=ids, prompt=prompt, tool_choice=tool_choice)
@@ -104,6 +136,15 @@ def problem(
         return f"diagnostics {[d.code for d in parsed.diagnostics]}"
     if calls and not parsed.tool_calls:
         return "no calls"
+    if response and not parsed.tool_calls:
+        import jsonschema_rs
+
+        try:
+            content = json.loads(parsed.content or "")
+        except ValueError:
+            return f"content is not JSON: {parsed.content!r}"
+        if not jsonschema_rs.is_valid(ANSWER, content):
+            return f"content does not validate: {parsed.content!r}"
     for call in parsed.tool_calls:
         check = validators().get(call.function.name)
         if check is None:
@@ -120,7 +161,7 @@ def problem(
     return None
 
 
-HUGE = __import__("re").compile(r"[eE][+-]?\d{3,}")
+HUGE = re.compile(r"[eE][+-]?\d{3,}")
 """A number that no float holds: JSON to an engine, none to Python. Such samples do not count."""
 
 

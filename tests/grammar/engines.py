@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from untemplate.format import Format, TaggedArguments, Turn
 from untemplate.formats.registry import entries
 
 BYTES = 256
 CLOSERS = '"}])>\n'
 
 
-def _spellings() -> list[str]:
-    """Every marker of the catalogue, and every special token: literals that models write as one token or as a few."""
+def _spellings(fmt: Format | None) -> list[str]:
+    """Every marker of a Format, or of the catalogue, and every special token: literals that models write as one token
+    or as a few."""
     found: dict[str, None] = {}
 
     def walk(part: Any) -> None:
@@ -35,10 +37,20 @@ def _spellings() -> list[str]:
                 if name not in ("accepted", "unknown"):
                     walk(getattr(part, name))
 
-    for entry in entries():
-        walk(entry.format)
-        found.update(dict.fromkeys(entry.format.special_tokens))
+    for one in [entry.format for entry in entries()] if fmt is None else [fmt]:
+        walk(one)
+        found.update(dict.fromkeys(one.special_tokens))
     return [text for text in found if len(text) > 1]
+
+
+def _closing(fmt: Format) -> list[str]:
+    """What ends text: reasoning, and values."""
+    found = [] if fmt.reasoning is None else [fmt.reasoning.close]
+    for way in fmt.tools:
+        arguments = getattr(way.body, "arguments", None)
+        if isinstance(arguments, TaggedArguments):
+            found.append(arguments.value_close)
+    return [t for m in found for t in (m.text.rstrip(), m.text.strip()) if len(t) > 1]
 
 
 WORDS = ("get", "_weather", "city", "true", "null", " and", "日本", "ß", '": "', '", "', "12", "[1, 2]", "\n\n")
@@ -46,31 +58,51 @@ WORDS = ("get", "_weather", "city", "true", "null", " and", "日本", "ß", '": 
 
 @dataclass
 class Vocabulary:
-    """Single bytes, every marker of the catalogue, a few words, and the end."""
+    """Single bytes, every marker of a Format (``None``: of the catalogue), a few words, and the end."""
 
     special: frozenset[str] = frozenset()
     """Markers that are special tokens: known by id, and no text to an engine that tells the two apart."""
+    format: Format | None = None
     pieces: list[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
-        texts = list(dict.fromkeys((*_spellings(), *WORDS)))
+        texts = list(dict.fromkeys((*_spellings(self.format), *WORDS)))
         self.pieces = [bytes([i]) for i in range(BYTES)] + [t.encode() for t in texts] + [b"<END>"]
         self.ids = {t: BYTES + i for i, t in enumerate(texts)}
         self.end = len(self.pieces) - 1
         self.weights = [1.0] * len(self.pieces)
+        self.wanted: dict[int, float] = {}
+        """Markers that are written more often, so that outputs end sooner: what closes, above all."""
+        if self.format is not None:
+            plain = _spellings(self.format.extend(turn=Turn(), special_tokens=()))
+            self.wanted = {self.ids[t]: 4.0 for t in plain} | {self.ids[t]: 25.0 for t in _closing(self.format)}
+            for i, weight in self.wanted.items():
+                self.weights[i] = weight
         for i in (*range(32), *range(127, BYTES)):
             self.weights[i] = 0.05
+        for i in self.stops():
+            self.weights[i] = 0
         for c in CLOSERS:
             self.weights[ord(c)] = 6
-        for c in "\t \\-eE":
+        for c in "\\-eE":
             self.weights[ord(c)] = 0.3
-        self.weights[ord("\n")] = 1
+        # White space between the parts of JSON tells nothing and costs most of the time.
+        for text in ("\n", "\t", " ", "\n\n"):
+            self.weights[ord(text) if len(text) == 1 else self.ids[text]] = 0.1
         # Towards the end of what is allowed: what closes things, and markers rather than letters.
         self.hasty = list(self.weights)
         for c in '"}])':
             self.hasty[ord(c)] *= 50
         for i in range(BYTES, self.end):
             self.hasty[i] *= 10
+
+    def stops(self) -> list[int]:
+        """Tokens that end a turn: an engine stops there, whatever its grammar says."""
+        if self.format is None or self.format.turn.end is None:
+            return []
+        others = _spellings(self.format.extend(turn=Turn(), special_tokens=()))
+        ends = [t for t in self.format.turn.end.spellings if t in self.special]
+        return [self.ids[t] for t in ends if not any(t in other for other in others)]
 
     def get_vocab(self) -> dict[str, int]:
         """As a tokenizer gives it: every token."""
@@ -126,7 +158,7 @@ class Engine:
 
     def sample(self, rng: random.Random, most: int, likely: Sequence[int] = ()) -> list[int] | None:
         """Random tokens under the mask up to the end; ``None``: no end within ``most`` tokens. ``likely`` tokens are
-        taken where they may stand, most of the time."""
+        taken where they may stand, now and then."""
         vocabulary = self.vocabulary
         matcher = self.matcher()
         ids: list[int] = []
@@ -137,12 +169,14 @@ class Engine:
                 raise AssertionError(f"dead end after {vocabulary.text(ids)!r}")
             table = vocabulary.hasty if step > most // 2 else vocabulary.weights
             weights = [table[i] for i in allowed]
-            for token in likely:
+            for token in likely if likely and rng.random() < 0.4 else ():
                 at = bisect_left(allowed, token)
                 if at < len(allowed) and allowed[at] == token:
                     weights[at] *= 300
             if allowed[-1] == end:
                 weights[-1] = max(sum(weights[:-1]) * 0.3, 1e-9)
+            if not any(weights):
+                return None
             token = rng.choices(allowed, weights)[0]
             if token == end:
                 return ids
@@ -188,15 +222,13 @@ class LarkEngine(Engine):
         import llguidance
 
         self.vocabulary = vocabulary
-        self._module = llguidance
         self._tokenizer = _lark_tokenizer(vocabulary)
-        self._grammar = llguidance.LLMatcher.grammar_from_lark(grammar.text)
-        matcher = llguidance.LLMatcher(self._tokenizer, self._grammar)
-        if matcher.is_error():
-            raise ValueError(matcher.get_error())
+        self._first = llguidance.LLMatcher(self._tokenizer, llguidance.LLMatcher.grammar_from_lark(grammar.text))
+        if self._first.is_error():
+            raise ValueError(self._first.get_error())
 
     def matcher(self) -> Matcher:
-        return _LarkMatcher(self._module.LLMatcher(self._tokenizer, self._grammar), len(self.vocabulary.pieces))
+        return _LarkMatcher(self._first.deep_copy(), len(self.vocabulary.pieces))
 
 
 _TOKENIZERS: dict[Any, Any] = {}
@@ -205,7 +237,7 @@ _TOKENIZERS: dict[Any, Any] = {}
 def _lark_tokenizer(vocabulary: Vocabulary) -> Any:
     import llguidance
 
-    key = ("lark", vocabulary.special)
+    key = ("lark", vocabulary.special, vocabulary.format)
     if key not in _TOKENIZERS:
         _TOKENIZERS[key] = llguidance.LLTokenizer(
             llguidance.TokenizerWrapper(_LarkTokenizer(vocabulary)), n_vocab=len(vocabulary.pieces)
@@ -237,7 +269,7 @@ class StructuralTagEngine(Engine):
 
         self.vocabulary = vocabulary
         self._module = xgrammar
-        key = ("xgrammar", vocabulary.special)
+        key = ("xgrammar", vocabulary.special, vocabulary.format)
         if key not in _TOKENIZERS:
             info = xgrammar.TokenizerInfo(
                 vocabulary.pieces, vocab_type=xgrammar.VocabType.RAW, stop_token_ids=[vocabulary.end]

@@ -11,6 +11,7 @@ Rules of this module:
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Sequence
@@ -142,30 +143,37 @@ def _serve(path: str) -> Any:
 class Llama:
     """A server whose model writes at random."""
 
-    def __init__(self) -> None:
-        self.vocabulary = Vocabulary()
-        pieces = [
+    def __init__(self, vocabulary: Vocabulary | None = None) -> None:
+        self.vocabulary = vocabulary or Vocabulary()
+        self.pieces = [
             p if p.decode("utf-8", "replace") not in ENDS else f"<unused {i}>".encode()
             for i, p in enumerate(self.vocabulary.pieces)
         ]
-        self._unused = [i for i, p in enumerate(pieces) if p.startswith(b"<unused")]
+        unused = [i for i, p in enumerate(self.pieces) if p.startswith(b"<unused")]
         random = np.random.default_rng(7)
-        shape = (len(pieces), 64)
+        shape = (len(self.pieces), 64)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "random.gguf")
             write_model(
                 path,
-                pieces,
+                self.pieces,
                 self.vocabulary.end,
                 random.standard_normal(shape) * 0.05,
                 random.standard_normal(shape) * 0.02,
                 True,
             )
             self._server = _serve(path)
-        self.bias = [[i, -100.0] for i in (*self._unused, *range(128, 256))]
+        unused += self.vocabulary.stops()
+        self.bias = [[i, -100.0] for i in (*unused, *range(128, 256))]
         self.bias += [[i, -3.0] for i in range(32)]
-        self.bias += [[ord(c), 2.5] for c in CLOSERS] + [[ord(c), -1.5] for c in "\t \\-eE\n"]
+        self.bias += [[ord(c), 2.5] for c in CLOSERS] + [[ord(c), -1.5] for c in "\\-eE"]
+        self.bias += [[ord(c), -3.0] for c in "\t \n"] + [[self.vocabulary.ids["\n\n"], -4.0]]
+        self.bias += [[i, math.log(w)] for i, w in self.vocabulary.wanted.items() if i not in unused]
         self.bias.append([self.vocabulary.end, 4.0])
+
+    def tokens(self) -> dict[str, int]:
+        """Special tokens of the vocabulary that the model has."""
+        return {t: i for t, i in self.vocabulary.tokens().items() if t not in ENDS}
 
     def complete(self, grammar: str, seed: int, most: int = 400, **settings: Any) -> tuple[str, list[int]] | None:
         """What the model writes under the grammar; ``None`` if it does not end within ``most`` tokens."""
@@ -191,12 +199,17 @@ class Llama:
         chosen = answer["choices"][0]
         if chosen["finish_reason"] != "stop":
             return None
+        text = chosen["text"].removesuffix("<END>")
+        ids = [t["id"] for t in chosen["logprobs"]["content"]]
+        if ids and ids[-1] == self.vocabulary.end:
+            ids.pop()
         # The ids of a character that came as several tokens are not reported; its text is.
-        return chosen["text"].removesuffix("<END>"), []
+        whole = b"".join(self.pieces[i] for i in ids).decode("utf-8", errors="replace")
+        return text, ids if whole == text else []
 
 
-def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
-    """For each text whether the grammar accepts it, whole."""
+def accepted(grammar: str, texts: Sequence[str], **settings: Any) -> list[bool]:
+    """For each text whether the grammar accepts it, whole. ``settings``: further fields of the request."""
     chunks: list[list[str]] = []
     used: set[str] = set(ENDS)
     for text in texts:
@@ -221,7 +234,9 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
             used.add(text[at:stop])
             at = stop
         chunks.append(parts)
-    pieces: list[bytes] = [b"<unk>", b"<END>"]
+    # Single bytes, which it never writes: llama.cpp tokenises triggers and preserved tokens.
+    pieces: list[bytes] = [bytes([i]) for i in range(BYTES)] + [b"<END>"]
+    end = BYTES
     starts: list[int] = []
     follows: dict[int, int] = {}
     for k, parts in enumerate(chunks):
@@ -230,7 +245,7 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
         for part in parts:
             follows[len(pieces) - 1] = len(pieces)
             pieces.append(part.encode())
-        follows[len(pieces) - 1] = 1
+        follows[len(pieces) - 1] = end
     size = 256
     embedding = np.random.default_rng(1).choice([-1.0, 1.0], (len(pieces), size))
     output = np.zeros((len(pieces), size))
@@ -238,7 +253,7 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
         output[after] += embedding[before]
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "texts.gguf")
-        write_model(path, pieces, 1, embedding, output, False)
+        write_model(path, pieces, end, embedding, output, True)
         server = _serve(path)
     result = []
     for start, text in zip(starts, texts, strict=True):
@@ -250,6 +265,7 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
                 "temperature": 0.0,
                 "logprobs": 1,
                 "cache_prompt": False,
+                **settings,
             }
         )
         answer = json.loads(answer) if isinstance(answer, str | bytes) else answer
@@ -257,6 +273,6 @@ def accepted(grammar: str, texts: Sequence[str]) -> list[bool]:
             raise ValueError(str(answer.get("error", answer)))
         chosen = answer["choices"][0]
         ids = [t["id"] for t in chosen["logprobs"]["content"]]
-        written = b"".join(pieces[i] for i in ids if i != 1).decode()
+        written = b"".join(pieces[i] for i in ids if i != end).decode()
         result.append(chosen["finish_reason"] == "stop" and written == text)
     return result

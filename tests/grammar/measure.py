@@ -4,8 +4,12 @@
 
 Rules of this module:
 
-* Sampling is in two ways of tokenising: every marker spelled as text, and special tokens by id.
-* Per cell there are four requests (``SCENES``); the samples are shared out between them.
+* A cell is measured in two ways of tokenising: every marker spelled as text (the cell), and special tokens by id
+  (``by_id``), where the parser has the ids as well.
+* Per cell there are several requests (``SCENES``). ``auto`` gets all the samples that were asked for, each with a call;
+  the others get an eighth each.
+* The vocabulary is that of one Format: single bytes, its markers, a few words. Templates that make the same Format are
+  measured once.
 """
 
 from __future__ import annotations
@@ -17,19 +21,25 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from untemplate import OutputParser
 from untemplate.format import Format
 from untemplate.grammar import Grammar, GrammarError, make_grammar
+from untemplate.policy import Policy
 from untemplate.render import expressible, render
 
-from .cells import HUGE, MESSAGES, TOOLS, formats, opened, problem
+from .cells import ANSWER, HUGE, MESSAGES, TOOLS, opened, problem, subjects
 from .engines import Engine, LarkEngine, StructuralTagEngine, Vocabulary
 
 MATRIX = Path(__file__).parents[1] / "data" / "grammar_matrix.json"
 DIALECTS = ("gbnf", "lark", "structural_tag")
+WHAT = ("compiled", "sound", "accepted", "by_id")
+TRIES = 20
+MOST = 300
+"""Tokens of a sample; longer ones do not count."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +51,22 @@ class Scene:
     strict: bool = True
     parallel: bool = True
     reasoning: str | None = None
+    response: bool = False
 
     def applies(self, fmt: Format) -> bool:
         has = fmt.reasoning is not None or (fmt.channels is not None and bool(fmt.channels.reasoning))
         return self.reasoning is None or has
 
 
+AUTO = Scene("auto", "auto")
+REQUIRED = Scene("required", "required")
 SCENES = (
-    Scene("required", "required"),
-    Scene("auto", "auto"),
+    AUTO,
+    REQUIRED,
     Scene("any object", "required", strict=False),
     Scene("named, one call", {"type": "function", "function": {"name": "get_weather_map"}}, parallel=False),
     Scene("reasoning open", "required", reasoning="open"),
+    Scene("response format", "auto", response=True),
 )
 
 
@@ -62,7 +76,11 @@ class Cell:
 
     compiled: bool = True
     samples: int = 0
+    with_calls: int = 0
+    """Samples of ``auto``, each with a call."""
     unsound: int = 0
+    by_id_samples: int = 0
+    by_id_unsound: int = 0
     renders: int = 0
     refused: int = 0
     examples: list[str] = field(default_factory=list)
@@ -75,26 +93,39 @@ class Cell:
     def accepted(self) -> bool:
         return self.compiled and self.renders > 0 and not self.refused
 
+    @property
+    def by_id(self) -> bool:
+        return self.compiled and self.by_id_samples > 0 and not self.by_id_unsound
+
     def fault(self, text: str) -> None:
         if len(self.examples) < 5:
             self.examples.append(text[:1500])
 
 
-_LLAMA: list[Any] = []
+@cache
+def vocabulary_of(fmt: Format | None, by_id: bool) -> Vocabulary:
+    return Vocabulary(frozenset(fmt.special_tokens) if fmt is not None and by_id else frozenset(), fmt)
 
 
-def llama() -> Any:
+_LLAMA: dict[str, Any] = {}
+
+
+def llama(vocabulary: Vocabulary | None = None) -> Any:
+    """A server with this vocabulary. The last one is kept."""
     from .llama import Llama
 
-    if not _LLAMA:
-        _LLAMA.append(Llama())
-    return _LLAMA[0]
+    vocabulary = vocabulary or vocabulary_of(None, False)
+    if _LLAMA.get("of") is vocabulary:
+        return _LLAMA["server"]
+    _LLAMA["server"] = Llama(vocabulary)
+    _LLAMA["of"] = vocabulary
+    return _LLAMA["server"]
 
 
 def grammar_of(fmt: Format, scene: Scene, dialect: str, tokens: dict[str, int] | None) -> Grammar:
     return make_grammar(
         fmt, TOOLS, scene.choice, parallel_tool_calls=scene.parallel, strict=scene.strict, dialect=dialect,
-        reasoning=scene.reasoning, tokens=tokens,
+        reasoning=scene.reasoning, response_format=ANSWER if scene.response else None, tokens=tokens,
     )  # fmt: skip
 
 
@@ -102,78 +133,110 @@ def engine_of(grammar: Grammar, vocabulary: Vocabulary) -> Engine:
     return LarkEngine(grammar, vocabulary) if grammar.dialect == "lark" else StructuralTagEngine(grammar, vocabulary)
 
 
-def samples(grammar: Grammar, vocabulary: Vocabulary, count: int, seed: int) -> Iterator[tuple[str, list[int]] | str]:
-    """``count`` outputs that end, or as many as twelve tries for each give; a text says what went wrong."""
-    switches = [t for t in (vocabulary.ids.get(t.value) for t in grammar.triggers) if t is not None]
-    found = 0
+def likely(grammar: Grammar, vocabulary: Vocabulary) -> list[int]:
+    """Tokens that lead to a call where there need be none."""
+    fmt = vocabulary.format
+    assert fmt is not None
+    words = [t.value for t in grammar.triggers if t.type != "pattern"]
+    if fmt.reasoning is not None:
+        words += [fmt.reasoning.close.text.strip(), fmt.reasoning.close.text.rstrip()]
+    if fmt.channels is not None and fmt.channels.recipient is not None:
+        words.append(fmt.channels.recipient.text)
+    # By id a marker may be several tokens, with text between them.
+    words += [t for w in words for t in vocabulary.special if t in w] + [w[0] for w in words if vocabulary.special]
+    bare = [t.value.partition("\\s*(\\")[2][:1] for t in grammar.triggers if t.type == "pattern"]
+    found = [vocabulary.ids[w] for w in words if w in vocabulary.ids]
+    found += [ord(c) for c in (*bare, *(w for w in words if len(w) == 1)) if "" < c < "\x80"]
+    return list(dict.fromkeys(found))
+
+
+def samples(
+    grammar: Grammar, vocabulary: Vocabulary, count: int, seed: int, lead: bool = True
+) -> Iterator[tuple[str, list[int]] | str]:
+    """Outputs that end, from as many as ``TRIES`` for each of ``count``; a text says what went wrong. ``lead``:
+    towards a call."""
+    switches = likely(grammar, vocabulary) if lead else []
     if grammar.dialect == "gbnf":
-        likely = [[t, 6.0] for t in switches]
-        server = llama()
-        bias = server.bias + likely if likely and not grammar.lazy else server.bias
-        for attempt in range(count * 12):
-            answer = server.complete(grammar.text, seed * 100000 + attempt, logit_bias=bias)
+        server = llama(vocabulary)
+        bias = server.bias + [[t, 3.0] for t in switches if not grammar.lazy]
+        for attempt in range(count * TRIES):
+            answer = server.complete(grammar.text, seed * 100000 + attempt, MOST, logit_bias=bias)
             if answer is not None and not HUGE.search(answer[0]):
-                found += 1
                 yield answer
-                if found >= count:
-                    return
         return
     engine = engine_of(grammar, vocabulary)
     rng = random.Random(seed)
-    for _ in range(count * 12):
+    for _ in range(count * TRIES):
         try:
-            ids = engine.sample(rng, 400, switches)
+            ids = engine.sample(rng, MOST, switches)
         except AssertionError as error:
             yield f"DEAD END: {error}"
             return
         # Bytes that are no UTF-8 are no text to anybody; some engines let them through.
         if ids is None or HUGE.search(vocabulary.text(ids)) or "\ufffd" in vocabulary.text(ids):
             continue
-        found += 1
         yield vocabulary.text(ids), ids
+
+
+def measure(fmt: Format, dialect: str, count: int, *, by_id: int = 0, accept: bool = True) -> Cell:
+    """One cell: ``count`` samples of ``auto``, an eighth of the other scenes; ``by_id`` of ``auto`` and ``required``
+    with special tokens by id."""
+    cell = Cell()
+    try:
+        for scene in SCENES:
+            if scene.applies(fmt):
+                _sample(fmt, dialect, scene, count if scene is AUTO else -(-count // 8), cell)
+        if accept:
+            completeness(fmt, dialect, cell)
+        for scene in (AUTO, REQUIRED):
+            if by_id:
+                _sample(fmt, dialect, scene, by_id, cell, by_id=True)
+    except (GrammarError, ValueError, RuntimeError) as error:
+        cell.compiled = False
+        cell.fault(f"{type(error).__name__}: {error}")
+    return cell
+
+
+def _sample(fmt: Format, dialect: str, scene: Scene, count: int, cell: Cell, *, by_id: bool = False) -> None:
+    vocabulary = vocabulary_of(fmt, by_id)
+    tokens: dict[str, int] | None = None
+    if by_id:
+        tokens = llama(vocabulary).tokens() if dialect == "gbnf" else vocabulary.tokens()
+    grammar = grammar_of(fmt, scene, dialect, tokens)
+    policy = Policy() if grammar.by_id else Policy(spelled_markers="marker")
+    parser = OutputParser(vocabulary if by_id else None, format=fmt, policy=policy)
+    prompt = opened(fmt) if scene.reasoning == "open" else None
+    found = 0
+    for sample in samples(grammar, vocabulary, count, len(scene.name), scene is AUTO):
+        why: str | None
+        if isinstance(sample, str):
+            why, text, calls = sample, "", True
+        else:
+            text, ids = sample
+            calls = scene.choice != "auto" or grammar.lazy
+            why = problem(
+                parser, text, ids if by_id else (), strict=scene.strict, calls=calls, prompt=prompt,
+                response=scene.response,
+            )  # fmt: skip
+            # Under ``auto`` an output without a call must be sound too, but does not count.
+            calls = calls or scene.response or bool(parser.parse(text, tools=TOOLS, prompt=prompt).tool_calls)
+        if why is not None:
+            cell.fault(f"{'by id, ' if by_id else ''}{scene.name}: {why}: {text!r}")
+        if by_id:
+            cell.by_id_samples += calls
+            cell.by_id_unsound += why is not None
+        else:
+            cell.samples += calls
+            cell.with_calls += calls and scene is AUTO
+            cell.unsound += why is not None
+        found += calls
         if found >= count:
             return
 
 
-def measure(name: str, dialect: str, count: int, *, by_id: bool = False, accept: bool = True) -> Cell:
-    """One cell."""
-    fmt = formats()[name]
-    cell = Cell()
-    if dialect == "gbnf" and by_id:
-        return cell
-    vocabulary = Vocabulary(frozenset(fmt.special_tokens)) if by_id else Vocabulary()
-    if dialect == "gbnf":
-        vocabulary = llama().vocabulary
-    tokens = vocabulary.tokens() if by_id else None
-    parser = OutputParser(vocabulary if by_id else None, format=fmt)
-    scenes = [s for s in SCENES if s.applies(fmt)]
-    for scene in scenes:
-        try:
-            grammar = grammar_of(fmt, scene, dialect, tokens)
-            prompt = opened(fmt) if scene.reasoning == "open" else None
-            for sample in samples(grammar, vocabulary, max(count // len(scenes), 1), len(scene.name)):
-                if isinstance(sample, str):
-                    cell.unsound += 1
-                    cell.fault(f"{scene.name}: {sample}")
-                    continue
-                text, ids = sample
-                calls = scene.choice != "auto" or grammar.lazy
-                why = problem(parser, text, ids if by_id else (), strict=scene.strict, calls=calls, prompt=prompt)
-                cell.samples += 1
-                if why is not None:
-                    cell.unsound += 1
-                    cell.fault(f"{scene.name}: {why}: {text!r}")
-        except (GrammarError, ValueError, RuntimeError) as error:
-            cell.compiled = False
-            cell.fault(f"{scene.name}: {type(error).__name__}: {error}")
-            return cell
-    if accept:
-        completeness(fmt, dialect, vocabulary, tokens, cell)
-    return cell
-
-
-def completeness(fmt: Format, dialect: str, vocabulary: Vocabulary, tokens: dict[str, int] | None, cell: Cell) -> None:
+def completeness(fmt: Format, dialect: str, cell: Cell) -> None:
     """What ``render`` writes is accepted."""
+    vocabulary = vocabulary_of(fmt, False)
     groups: dict[Grammar, list[str]] = {}
     for message in MESSAGES:
         if expressible(fmt, message, tools=TOOLS) is not None:
@@ -184,8 +247,7 @@ def completeness(fmt: Format, dialect: str, vocabulary: Vocabulary, tokens: dict
         plain = calls and not message.get("content") and dialect == "gbnf"
         if dialect == "gbnf" and not plain:
             continue
-        scene = SCENES[0] if plain else SCENES[1]
-        groups.setdefault(grammar_of(fmt, scene, dialect, tokens), []).append(text)
+        groups.setdefault(grammar_of(fmt, REQUIRED if plain else AUTO, dialect, None), []).append(text)
     for grammar, texts in groups.items():
         if dialect == "gbnf":
             from .llama import accepted
@@ -204,43 +266,71 @@ def completeness(fmt: Format, dialect: str, vocabulary: Vocabulary, tokens: dict
                 cell.fault(f"refused: {text!r}")
 
 
+def row(cell: Cell) -> dict[str, Any]:
+    """A cell of the matrix."""
+    return {
+        **{what: getattr(cell, what) for what in WHAT},
+        "samples": cell.samples, "with_calls": cell.with_calls, "by_id_samples": cell.by_id_samples,
+        "renders": cell.renders,
+    }  # fmt: skip
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--samples", type=int, default=200)
+    options.add_argument("--by-id", type=int, default=40, help="samples with special tokens by id")
     options.add_argument("--dialects", default=",".join(DIALECTS))
-    options.add_argument("--formats", default="")
-    options.add_argument("--by-id", action="store_true", help="special tokens by id only")
+    options.add_argument("--names", default="", help="cells to measure; all others stay as they are")
+    options.add_argument("--part", default="0/1", help="i/n: every n-th Format from the i-th on")
     options.add_argument("--write", action="store_true", help=f"write {MATRIX.name}")
-    options.add_argument("--json", default="", help="write the cells here")
+    options.add_argument("--json", default="", help="write the measured cells here")
     chosen = options.parse_args()
+    part, parts = map(int, chosen.part.split("/"))
+    groups: dict[Format, list[str]] = {}
+    for name, fmt in subjects().items():
+        if not chosen.names or name in chosen.names.split(","):
+            groups.setdefault(fmt.extend(name="x"), []).append(name)
     table: dict[str, dict[str, dict[str, Any]]] = {}
     bad = 0
-    for name in formats():
-        if chosen.formats and name not in chosen.formats.split(","):
-            continue
+    for fmt, names in list(groups.items())[part::parts]:
         for dialect in chosen.dialects.split(","):
             begun = time.perf_counter()
-            cell = measure(name, dialect, chosen.samples, by_id=chosen.by_id)
+            cell = measure(fmt, dialect, chosen.samples, by_id=chosen.by_id)
             took = time.perf_counter() - begun
-            fine = cell.sound and cell.accepted
+            fine = cell.sound and cell.accepted and (cell.by_id or not chosen.by_id)
             bad += not fine
             print(
-                f"{name:24} {dialect:15} compiled={cell.compiled} sound={cell.samples - cell.unsound}/{cell.samples} "
-                f"accepted={cell.renders - cell.refused}/{cell.renders} {took:.1f}s{'' if fine else '   <--'}",
+                f"{names[0]:36} {dialect:15} compiled={cell.compiled} "
+                f"sound={cell.samples - cell.unsound}/{cell.samples} ({cell.with_calls} auto) "
+                f"accepted={cell.renders - cell.refused}/{cell.renders} "
+                f"by_id={cell.by_id_samples - cell.by_id_unsound}/{cell.by_id_samples} "
+                f"{took:.1f}s{'' if fine else '   <--'}",
                 flush=True,
             )
             for example in cell.examples:
                 print("     ", example[:700])
-            table.setdefault(name, {})[dialect] = {
-                "compiled": cell.compiled, "sound": cell.sound, "accepted": cell.accepted, "samples": cell.samples,
-                "renders": cell.renders,
-            }  # fmt: skip
-    if chosen.json:
-        Path(chosen.json).write_text(json.dumps(table, indent=1) + "\n")
+            for name in names:
+                table.setdefault(name, {})[dialect] = row(cell)
+        if chosen.json:
+            Path(chosen.json).write_text(json.dumps(table, indent=1) + "\n")
     if chosen.write:
-        MATRIX.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
+        write(table)
     print(f"{bad} cells fall short")
     sys.exit(bad > 0)
+
+
+def write(table: dict[str, dict[str, dict[str, Any]]]) -> None:
+    """Into the matrix; cells that were not measured stay."""
+    matrix: dict[str, dict[str, Any]] = json.loads(MATRIX.read_text())
+    for name, cells in table.items():
+        matrix.setdefault(name, {}).update(cells)
+    lines = [
+        f" {json.dumps(name)}: {{\n"
+        + ",\n".join(f"  {json.dumps(d)}: {json.dumps(cells[d])}" for d in sorted(cells))
+        + "\n }"
+        for name, cells in sorted(matrix.items())
+    ]
+    MATRIX.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,55 @@ def test_special_tokens_are_named_by_id_where_the_vocabulary_is_known() -> None:
     assert {"type": "token", "token": begin} in _all(parser.grammar(TOOLS, dialect="structural_tag").json)
 
 
+def test_a_marker_of_several_tokens_is_a_word_to_wait_for() -> None:
+    fmt = named("deepseek_v32")
+    vocabulary = Vocabulary(frozenset(fmt.special_tokens), fmt)
+    grammar = make_grammar(fmt, TOOLS, dialect="gbnf", reasoning="closed", tokens=vocabulary.tokens())
+    token = vocabulary.ids["｜DSML｜"]
+    assert grammar.triggers == (Trigger("word", "<｜DSML｜function_calls>"),)
+    assert grammar.text.startswith(f'root ::= "<" <[{token}]> "function_calls>\\n<" <[{token}]> "invoke name=')
+
+
+def test_a_structural_tag_that_needs_ebnf_is_text() -> None:
+    fmt = named("gemma4")
+    tokens = Vocabulary(frozenset(fmt.special_tokens), fmt).tokens()
+    known = {d: make_grammar(fmt, TOOLS, "required", dialect=d, tokens=tokens) for d in DIALECTS}
+    assert {d: g.by_id for d, g in known.items()} == {"gbnf": True, "lark": True, "structural_tag": False}
+    assert known["structural_tag"].text == make_grammar(fmt, TOOLS, "required", dialect="structural_tag").text
+
+
+def test_requests_to_servers() -> None:
+    vocabulary = Vocabulary(frozenset({"<tool_call>", "</tool_call>"}))
+    parser = OutputParser(vocabulary, tool_parser_name="hermes")
+    lazy = parser.grammar(TOOLS)
+    begin = vocabulary.ids["<tool_call>"]
+    assert lazy.request("llama.cpp") == {
+        "grammar": lazy.text,
+        "preserved_tokens": list(lazy.preserved_tokens),
+        "grammar_lazy": True,
+        "grammar_triggers": [{"type": 0, "value": "<tool_call>", "token": begin}],
+    }
+    whole = parser.grammar(TOOLS, "required")
+    assert whole.request("llama.cpp") == {"grammar": whole.text, "preserved_tokens": list(whole.preserved_tokens)}
+    assert {"<tool_call>", "</tool_call>"} < set(whole.preserved_tokens)
+    bare = OutputParser.named("llama3_json").grammar(TOOLS)
+    assert bare.request("llama.cpp")["grammar_triggers"] == [{"type": 3, "value": bare.triggers[0].value}]
+    tag = parser.grammar(TOOLS, dialect="structural_tag")
+    assert tag.request("vllm") == {"structured_outputs": {"structural_tag": tag.text}}
+    assert tag.request("sglang") == {"response_format": tag.json}
+    lark = parser.grammar(TOOLS, dialect="lark")
+    assert lark.request("vllm") == {"structured_outputs": {"grammar": lark.text}}
+    assert lark.request("sglang") == {"ebnf": lark.text}
+    for grammar, server, message in (
+        (tag, "llama.cpp", "llama.cpp does not take 'structural_tag', but: 'gbnf', 'lark'"),
+        (lazy, "vllm", "vllm does not take 'gbnf', but: 'structural_tag', 'lark'"),
+        (lark, "ollama", "server 'ollama' is not one of: 'llama.cpp', 'vllm', 'sglang'"),
+    ):
+        with pytest.raises(GrammarError) as caught:
+            grammar.request(server)
+        assert str(caught.value) == message
+
+
 def _all(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [value, *(x for v in value.values() for x in _all(v))]
@@ -126,12 +175,31 @@ def test_one_call_at_a_time() -> None:
 def test_any_name_is_written_in_json_and_written_or_refused_in_markers(name: str, dialect: str) -> None:
     tools = [tool(name, type="object", properties={name: {"type": "string"}})]
     make_grammar(named("hermes"), tools, "required", dialect=dialect, strict=True)
+    what = {'a"b': '"', "a\nb": "\n", "<b>": "<"}
     for format_name in ("qwen3_coder", "pythonic", "kimi_k3", "gpt-oss"):
         if name.isalnum():
             make_grammar(named(format_name), tools, "required", dialect=dialect, strict=True)
-        else:
-            with pytest.raises(GrammarError, match="cannot be written in format"):
-                make_grammar(named(format_name), tools, "required", dialect=dialect, strict=True)
+            continue
+        with pytest.raises(GrammarError) as caught:
+            make_grammar(named(format_name), tools, "required", dialect=dialect, strict=True)
+        said = {
+            "gpt-oss": f"tool {name!r}: the name cannot be written in format 'gpt-oss'",
+            # Written as XML, where names hold neither "&" nor ";".
+            "kimi_k3": f"tool {name!r}: {what[name] if name[0] != '<' and what[name] != chr(34) else ';'!r} in a name "
+            "cannot be written in format 'kimi_k3'",
+        }
+        other = f"tool {name!r}: {what[name]!r} in a name cannot be written in format {format_name!r}"
+        assert str(caught.value) == said.get(format_name, other)
+
+
+def test_a_parameter_name_that_would_end_early_is_refused() -> None:
+    tools = [tool("f", type="object", properties={"x</tool_call>": {"type": "string"}})]
+    with pytest.raises(GrammarError) as caught:
+        make_grammar(named("glm45"), tools, "required", strict=True)
+    assert str(caught.value) == "tool 'f': the parameter name 'x</tool_call>' cannot be written in format 'glm45'"
+    with pytest.raises(GrammarError) as caught:
+        make_grammar(named("kimi_k2"), [tool("a:1")], "required")
+    assert str(caught.value) == "tool 'a:1': 'a:1' in a name cannot be written in format 'kimi_k2'"
 
 
 @dialects
@@ -139,7 +207,10 @@ def test_what_is_not_enforced_is_in_the_notes(dialect: str) -> None:
     schema = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
     tools = [tool(type="object", properties={"v": schema})]
     notes = make_grammar(named("hermes"), tools, "required", dialect=dialect, strict=True).notes
-    assert notes == ("tool 'f': 'uniqueItems' is not enforced",)
+    assert sorted(notes) == [
+        "tool 'f': 'additionalProperties' is taken to be false where it is not given",
+        "tool 'f': 'uniqueItems' is not enforced",
+    ]
     assert make_grammar(named("hermes"), tools, "required", dialect=dialect).notes == ()
 
 
@@ -170,6 +241,16 @@ def test_the_same_request_has_the_same_grammar(dialect: str) -> None:
     first = make_grammar(named("glm45"), TOOLS, "required", dialect=dialect)
     again = make_grammar(named("glm45"), [dict(t) for t in TOOLS], "required", dialect=dialect)
     assert first is again
+    others = (
+        make_grammar(named("glm47"), TOOLS, "required", dialect=dialect),
+        make_grammar(named("glm45"), TOOLS[:2], "required", dialect=dialect),
+        make_grammar(named("glm45"), TOOLS, "required", dialect=dialect, strict=True),
+        make_grammar(named("glm45"), TOOLS, "required", dialect=dialect, parallel_tool_calls=False),
+        make_grammar(named("glm45"), TOOLS, "required", dialect=dialect, reasoning="open"),
+        make_grammar(named("glm45"), TOOLS, dialect=dialect, response_format={"type": "object"}),
+        make_grammar(named("glm45"), TOOLS, "required", dialect=dialect, tokens={"<tool_call>": 7}),
+    )
+    assert len({first, *others}) == len(others) + 1
 
 
 @dialects

@@ -132,17 +132,78 @@ def test_arguments_are_what_the_schema_says_or_a_note_says_otherwise(name: str, 
     validator = jsonschema_rs.validator_for(tools[0]["function"]["parameters"], validate_formats=True)
     assert samples
     for text, arguments in samples:
-        value = json.loads(arguments)
-        errors = [str(e.message) for e in validator.iter_errors(value)]
-        assert not errors or notes, (text, errors)
+        for error in validator.iter_errors(json.loads(arguments)):
+            said = [note for note in notes if any(f"'{word}" in note for word in keywords(error))]
+            assert said, (text, error.message, keywords(error), notes)
+            assert all(note.startswith("tool 'f': ") for note in said)
+
+
+def keywords(error: Any) -> set[str]:
+    """The keywords that a value breaks."""
+    words = {str(part) for part in error.schema_path}
+    return words & {"if", "then", "not", "oneOf"} or {str(error.schema_path[-1])}
+
+
+NOTES = {
+    "minLength": {"structural_tag": ("'maxLength' is not enforced", "'minLength' is not enforced")},
+    "pattern": {"gbnf": ("'pattern' is not enforced",)},
+    "pattern, loose": {
+        "gbnf": ("'pattern' is not enforced",),
+        "structural_tag": ("'pattern' '[0-9]' is matched from end to end",),
+    },
+    "format": {"gbnf": ("'format' is not enforced",), "structural_tag": ("'format' is not enforced",)},
+    "range": {"gbnf": ("'maximum' is not enforced", "'minimum' is not enforced")},
+    "multipleOf": dict.fromkeys(("gbnf", "lark", "structural_tag"), ("'multipleOf' is not enforced",)),
+    "uniqueItems": dict.fromkeys(("gbnf", "lark", "structural_tag"), ("'uniqueItems' is not enforced",)),
+    "oneOf": dict.fromkeys(
+        ("gbnf", "lark", "structural_tag"), ("'oneOf' is not enforced (more than one of its schemas may fit)",)
+    ),
+    "not": dict.fromkeys(("gbnf", "lark", "structural_tag"), ("'not' is not enforced",)),
+    "integer": {},
+    "enum": {},
+    "properties": dict.fromkeys(
+        ("gbnf", "lark", "structural_tag"), ("'additionalProperties' is taken to be false where it is not given",)
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
+@pytest.mark.parametrize("name", NOTES)
+def test_notes_name_the_tool_and_the_keyword(name: str, dialect: str) -> None:
+    tools = tool(SCHEMAS[name])
+    parameters = tools[0]["function"]["parameters"]
+    del parameters["$defs"]
+    parameters["additionalProperties"] = False
+    notes = make_grammar(named("hermes"), tools, "required", strict=True, dialect=dialect).notes
+    assert sorted(notes) == [f"tool 'f': {note}" for note in NOTES[name].get(dialect, ())]
 
 
 def test_what_no_grammar_can_say_is_an_error_that_names_tool_and_keyword() -> None:
-    for schema, word in (
-        ({"$ref": "#/$defs/missing"}, "$ref"),
-        ({"$ref": "https://example.com/schema.json"}, "$ref"),
-        ({"type": "banana"}, "type"),
-        ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "allOf"),
+    for schema, message in (
+        ({"$ref": "#/$defs/missing"}, "tool 'f' at /v: '$ref' '#/$defs/missing' points at nothing in its schema"),
+        (
+            {"$ref": "https://example.com/schema.json"},
+            "tool 'f' at /v: '$ref' 'https://example.com/schema.json' points at nothing in its schema",
+        ),
+        ({"type": "banana"}, "tool 'f' at /v: 'type' 'banana' is not a JSON type"),
+        ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "tool 'f' at /v: 'allOf' allows no type"),
     ):
-        with pytest.raises(GrammarError, match=r"tool 'f'.*'" + word.replace("$", r"\$")):
-            make_grammar(named("hermes"), tool(schema), "required", strict=True, dialect="gbnf")
+        for dialect in ("gbnf", "lark", "structural_tag"):
+            with pytest.raises(GrammarError) as caught:
+                make_grammar(named("hermes"), tool(schema), "required", strict=True, dialect=dialect)
+            assert str(caught.value) == message
+
+
+def test_a_response_format_is_named_where_a_tool_would_be() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "array", "uniqueItems": True}}, "required": ["n"]}
+    grammar = make_grammar(named("hermes"), None, response_format=schema)
+    assert grammar.notes == (
+        "response_format: 'additionalProperties' is taken to be false where it is not given",
+        "response_format: 'uniqueItems' is not enforced",
+    )
+    with pytest.raises(GrammarError) as caught:
+        make_grammar(named("hermes"), None, response_format={"type": "banana"})
+    assert str(caught.value) == "response_format: 'type' 'banana' is not a JSON type"
+    with pytest.raises(GrammarError) as caught:
+        make_grammar(named("hermes"), None, response_format={"type": "object", "properties": {"n": {"type": "banana"}}})
+    assert str(caught.value) == "response_format at /n: 'type' 'banana' is not a JSON type"

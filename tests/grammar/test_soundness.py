@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from functools import cache
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -15,9 +17,9 @@ import pytest
 from untemplate.formats import named
 from untemplate.grammar import make_grammar
 
-from .cells import TOOLS, formats, problem
+from .cells import TOOLS, formats, problem, subjects, templates
 from .engines import Vocabulary
-from .measure import DIALECTS, MATRIX, measure, samples
+from .measure import DIALECTS, MATRIX, WHAT, measure, samples
 
 NEEDS = {"gbnf": ("xllamacpp", "gguf", "numpy"), "lark": ("llguidance",), "structural_tag": ("xgrammar", "torch")}
 MANY = 200
@@ -29,17 +31,20 @@ def installed(dialect: str) -> None:
             pytest.skip(f"{module} is not installed (make test-grammar installs it)")
 
 
-def hold(name: str, dialect: str, count: int, by_id: bool = False) -> None:
+def hold(name: str, dialect: str, count: int, by_id: int) -> None:
     installed(dialect)
-    cell = measure(name, dialect, count, by_id=by_id)
+    cell = measure(subjects()[name], dialect, count, by_id=by_id)
     expected = json.loads(MATRIX.read_text())[name][dialect]
-    for what in ("compiled", "sound", "accepted"):
+    for what in WHAT:
         assert getattr(cell, what) or not expected[what], "\n".join((what, *cell.examples))
 
 
 def test_every_cell_is_in_the_matrix() -> None:
     matrix = json.loads(MATRIX.read_text())
-    assert sorted(matrix) == sorted(formats())
+    named = {name for name in matrix if not name.endswith(".jinja")}
+    assert named == set(formats())
+    # Cells of templates stay where the templates are not there.
+    assert set(templates()) <= set(matrix)
     for cells in matrix.values():
         assert sorted(cells) == sorted(DIALECTS)
 
@@ -47,28 +52,30 @@ def test_every_cell_is_in_the_matrix() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", ["hermes", "qwen3_coder", "pythonic", "gpt-oss"])
 def test_some_cells_hold(name: str, dialect: str) -> None:
-    hold(name, dialect, 10)
+    hold(name, dialect, 10, 5)
+
+
+@cache
+def measured() -> list[tuple[str, ...]]:
+    """The names of the matrix, those of one Format together: it is measured once."""
+    groups: dict[Any, list[str]] = {}
+    for name, fmt in subjects().items():
+        groups.setdefault(fmt.extend(name="x"), []).append(name)
+    return [tuple(names) for names in groups.values()]
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", formats())
-def test_every_cell_holds(name: str, dialect: str) -> None:
-    hold(name, dialect, MANY)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("dialect", ["lark", "structural_tag"])
-@pytest.mark.parametrize("name", formats())
-def test_every_cell_holds_with_special_tokens_by_id(name: str, dialect: str) -> None:
-    hold(name, dialect, MANY // 4, by_id=True)
+@pytest.mark.parametrize("names", measured(), ids=lambda names: names[0])
+def test_every_cell_holds(names: tuple[str, ...], dialect: str) -> None:
+    hold(names[0], dialect, MANY, MANY // 5)
 
 
 def test_no_tool_choice_no_calls() -> None:
     installed("lark")
     fmt = named("hermes")
     grammar = make_grammar(fmt, TOOLS, "none", dialect="lark")
-    for sample in samples(grammar, Vocabulary(), 20, 3):
+    for sample in samples(grammar, Vocabulary(format=fmt), 20, 3):
         assert "<tool_call>" not in sample[0]
 
 
@@ -96,6 +103,63 @@ def test_content_may_be_bound_to_a_schema_behind_reasoning(dialect: str) -> None
     assert verdicts(grammar, texts) == [True, False, False, False]
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_model_may_call_instead_of_answering_by_schema(dialect: str) -> None:
+    installed(dialect)
+    schema = {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}
+    fmt = named("hermes", reasoning="qwen3")
+    grammar = make_grammar(fmt, TOOLS, dialect=dialect, reasoning="open", response_format=schema)
+    call = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
+    texts = [f"Hm.\n</think>\n\n{text}" for text in ('{"n": "x<y"}', call, "One.", '{"n": "<tool_call>"}')]
+    assert verdicts(grammar, texts) == [True, True, False, False]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_json_inside_tags_cannot_close_them(dialect: str) -> None:
+    installed(dialect)
+    fmt = named("qwen3_coder")
+    parameters = {"type": "object", "properties": {"v": {"type": "array", "items": {"type": "string"}}}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    grammar = make_grammar(fmt, tools, "required", dialect=dialect, strict=True)
+    call = "<tool_call>\n<function=f>\n<parameter=v>\n[%s]\n</parameter>\n</function>\n</tool_call>"
+    values = ('"<p>"', '"a \\"b\\" \\u003c/parameter>"', '"</parameter>"', '"\\n</parameter>\n</function>"')
+    assert verdicts(grammar, [call % value for value in values]) == [True, True, False, False]
+
+
+NAMES = (
+    'a"b', "a\nb", "<b>", "größe", "日本", "a b", "it's", "a\\b", "x</tool_call>", "a.b", "a:1", "{x}", "call", "a&b",
+    " a", "f(", "a=b", "x,y", "null", "1a", "</parameter>", "a>b", "functions.x",
+)  # fmt: skip
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", formats())
+def test_every_name_is_read_as_it_was_written_or_refused(name: str) -> None:
+    installed("lark")
+    from untemplate import OutputParser
+    from untemplate.grammar import GrammarError
+
+    fmt = formats()[name]
+    parser = OutputParser(format=fmt)
+    refused: list[tuple[str, str]] = []
+    for function, key in [(n, "k") for n in NAMES] + [("f", n) for n in NAMES]:
+        parameters = {"type": "object", "properties": {key: {"type": "integer"}}, "required": [key]}
+        tools = [{"type": "function", "function": {"name": function, "parameters": parameters}}]
+        try:
+            grammar = make_grammar(fmt, tools, "required", dialect="lark", strict=True, parallel_tool_calls=False)
+        except GrammarError as error:
+            refused.append((function, str(error)))
+            continue
+        for sample in islice(samples(grammar, Vocabulary(format=fmt), 3, 2), 2):
+            parsed = parser.parse(sample[0], tools=tools)
+            assert not parsed.diagnostics, sample
+            (call,) = parsed.tool_calls
+            assert (call.function.name, list(json.loads(call.function.arguments))) == (function, [key]), sample
+    for function, message in refused:
+        assert message.startswith(f"tool {function!r}: ")
+        assert message.endswith(f" cannot be written in format {fmt.name!r}")
+
+
 def verdicts(grammar: Any, texts: list[str]) -> list[bool]:
     if grammar.dialect == "gbnf":
         from .llama import accepted
@@ -107,26 +171,60 @@ def verdicts(grammar: Any, texts: list[str]) -> list[bool]:
     return [engine.accepts(list(t.encode())) == len(t.encode()) + 1 for t in texts]
 
 
-def test_llama_cpp_switches_a_lazy_grammar_on_at_its_trigger() -> None:
+@pytest.mark.parametrize(
+    ("name", "kind", "call"),
+    [
+        ("hermes", "word", '<tool_call>\n{"name": "%s", "arguments": {}}\n</tool_call>'),
+        (
+            "deepseek_v32",
+            "word",
+            '<｜DSML｜function_calls>\n<｜DSML｜invoke name="%s">\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+        ),
+        ("llama3_json", "pattern", '{"name": "%s", "parameters": {}}'),
+        ("pythonic", "pattern", "[%s()]"),
+    ],
+)
+def test_llama_cpp_waits_for_the_trigger_of_a_lazy_grammar(name: str, kind: str, call: str) -> None:
+    """A model that writes these texts and nothing else: what it cannot write, the grammar forbids."""
+    installed("gbnf")
+    from .llama import accepted
+
+    grammar = make_grammar(named(name), TOOLS, "auto", dialect="gbnf", strict=True)
+    assert [t.type for t in grammar.triggers] == [kind]
+    fields = grammar.request("llama.cpp")
+    texts = ["Hello <b>you</b>, {it} [is] fine.", call % "ping", call % "ping" + " and so on", call % "pong"]
+    if kind == "pattern":
+        # An unknown name in brackets is content; in JSON it would not be.
+        texts += ["So: " + call % "pong"]
+    verdicts = accepted(fields.pop("grammar"), texts, **fields)
+    assert verdicts == [True, True, False, name == "pythonic", *([True] if kind == "pattern" else [])]
+
+
+@pytest.mark.parametrize(("name", "by_id", "kind"), [("hermes", False, "word"), ("hermes", True, "token")])
+def test_llama_cpp_switches_a_lazy_grammar_on_at_its_trigger(name: str, by_id: bool, kind: str) -> None:
     installed("gbnf")
     from untemplate import OutputParser
+    from untemplate.policy import Policy
 
-    from .measure import llama
+    from .measure import likely, llama, vocabulary_of
 
-    fmt = named("hermes")
-    grammar = make_grammar(fmt, TOOLS, "auto", dialect="gbnf", strict=True)
-    server = llama()
-    opener = server.vocabulary.ids["<tool_call>"]
-    triggers = [{"type": 1, "value": t.value} for t in grammar.triggers]
-    parser = OutputParser(format=fmt)
+    fmt = named(name)
+    vocabulary = vocabulary_of(fmt, by_id)
+    server = llama(vocabulary)
+    tokens = server.tokens() if by_id else None
+    grammar = make_grammar(fmt, TOOLS, "auto", dialect="gbnf", strict=True, tokens=tokens)
+    assert [t.type for t in grammar.triggers] == [kind]
+    assert grammar.by_id == by_id
+    fields = grammar.request("llama.cpp")
+    text = fields.pop("grammar")
+    parser = OutputParser(vocabulary if by_id else None, format=fmt, policy=Policy(spelled_markers="marker"))
+    bias = [*server.bias, *([t, 5.0] for t in likely(grammar, vocabulary))]
     found = 0
-    for seed in range(200):
-        answer = server.complete(
-            grammar.text, seed, grammar_lazy=True, grammar_triggers=triggers,
-            preserved_tokens=list(grammar.preserved_tokens), logit_bias=[*server.bias, [opener, 5.0]],
-        )  # fmt: skip
-        if answer is None or "<tool_call>" not in answer[0]:
+    for seed in range(120):
+        answer = server.complete(text, seed, logit_bias=bias, **fields)
+        if answer is None or not parser.parse(answer[0], tools=TOOLS).tool_calls:
             continue
         found += 1
-        assert problem(parser, answer[0], (), strict=True, calls=True) is None, answer[0]
+        ids = answer[1] if by_id else ()
+        assert problem(parser, answer[0], ids, strict=True, calls=True) is None, answer[0]
     assert found >= 5

@@ -81,7 +81,8 @@ examples:
   untemplate explain ./my-model -v                    each comparison of the analysis (as UNTEMPLATE_LOG=debug does)
   untemplate explain Qwen/Qwen3-8B --json | jq .selection.chosen
   untemplate explain hermes --parser                  the compiled program
-  untemplate explain hermes --grammar lark --tools tools.json
+  untemplate explain hermes --grammar lark --tools tools.json --tool-choice required --strict
+  untemplate explain hermes --grammar --json | jq '.requests["llama.cpp"]'
 """
 
 _FORMATS_DESCRIPTION: Final = """\
@@ -193,7 +194,13 @@ def _add_explain(explain: argparse.ArgumentParser) -> None:
         metavar="DIALECT",
         help="the grammar for constrained decoding: gbnf (default), lark, structural_tag",
     )
-    shown.add_argument("--json", action="store_true", help="everything as one JSON object")
+    explain.add_argument("--json", action="store_true", help="everything, or with --grammar that, as one JSON object")
+    explain.add_argument(
+        "--tool-choice",
+        metavar="CHOICE",
+        help="for --grammar: auto (default), required, none, or the name of the tool to call",
+    )
+    explain.add_argument("--strict", action="store_true", help="for --grammar: arguments follow their schemas")
 
 
 def _add_formats(formats: argparse.ArgumentParser) -> None:

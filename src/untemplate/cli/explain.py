@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ..analysis import Analysis, Certificate, Prepared
     from ..format import Format
+    from ..grammar import Grammar
     from ..output_parser import OutputParser
     from ..policy import Policy
     from ..protocol import ParsedOutput
@@ -52,6 +53,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("MODEL|TEMPLATE is empty")
     name = arguments.enforce_parser
     known = _named(source, name, policy) if _is_name(source) else _found(source, name, policy)
+    if arguments.grammar is None and (arguments.strict or arguments.tool_choice):
+        raise UsageError(f"{'--strict' if arguments.strict else '--tool-choice'}: it goes with --grammar")
+    if arguments.parser and arguments.json:
+        raise UsageError("--json: it does not go with --parser")
     if arguments.parser:
         print_text(_program(known.parser.format))
     elif arguments.grammar is not None:
@@ -438,16 +443,32 @@ def _rows(block: Iterable[tuple[str, str]], colour: bool) -> Iterator[str]:
         yield field(label, text, colour, size=size)
 
 
+def _grammar(grammar: Grammar) -> dict[str, Any]:
+    """A grammar, and the fields of a request to each server that takes it."""
+    from ..grammar import SERVERS
+
+    shown = {f.name: getattr(grammar, f.name) for f in fields(grammar) if f.name != "json"}
+    shown["triggers"] = [{f.name: getattr(t, f.name) for f in fields(t)} for t in grammar.triggers]
+    takes = [server for server, dialects in SERVERS.items() if grammar.dialect in dialects]
+    return {**shown, "requests": {server: grammar.request(server) for server in takes}}
+
+
 def _print_grammar(parser: OutputParser, arguments: argparse.Namespace) -> None:
     from .formats import SAMPLE_TOOLS
 
     tools = SAMPLE_TOOLS if arguments.tools is None else read_tools(arguments.tools)
+    choice = arguments.tool_choice or "auto"
+    if choice not in ("auto", "required", "none"):
+        choice = {"type": "function", "name": choice}
     try:
-        grammar = parser.grammar(tools, dialect=arguments.grammar)
+        grammar = parser.grammar(tools, choice, strict=arguments.strict, dialect=arguments.grammar)
     except ImportError as error:
         raise UsageError(f"--grammar: grammars cannot be made here: {error}") from None
     except (ValueError, TypeError) as error:
         raise UsageError(f"--grammar: {error}") from None
+    if arguments.json:
+        print_json(_grammar(grammar), indent=2 if sys.stdout.isatty() else None)
+        return
     print_text(visible(grammar.text.rstrip("\n")))
     for text in grammar.notes:
         common.note(f"note: {text}")

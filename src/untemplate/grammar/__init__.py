@@ -13,40 +13,18 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, get_args
 
-from ..format import Format, Marker
+from ..format import Format
 from . import gbnf, lark, structural_tag
 from .build import Options, Start, build
-from .calls import Spelling
 from .choose import read_choice, read_tools
+from .result import SERVERS, Dialect, Grammar
 from .rules import GrammarError, JsonSchema
 from .schema import frozen
 from .triggers import Trigger, triggers
 
-__all__ = ["Dialect", "Grammar", "GrammarError", "Trigger", "make_grammar"]
-
-Dialect = Literal["gbnf", "lark", "structural_tag"]
-
-
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """A grammar for one request."""
-
-    dialect: Dialect
-    text: str
-    """The grammar; a structural tag as JSON text."""
-    lazy: bool = False
-    """Whether it constrains only from the first trigger on. Otherwise it describes the whole output."""
-    triggers: tuple[Trigger, ...] = ()
-    preserved_tokens: tuple[str, ...] = ()
-    """Special tokens that must have text in the output."""
-    notes: tuple[str, ...] = ()
-    """What is weaker here than the request asked for, and what else is worth knowing."""
-    json: Any = field(default=None, compare=False)
-    """The structural tag as a value; ``None`` for the other dialects."""
-
+__all__ = ["SERVERS", "Dialect", "Grammar", "GrammarError", "Trigger", "make_grammar"]
 
 _CACHE: Final[OrderedDict[Any, Grammar]] = OrderedDict()
 _CACHED: Final = 256
@@ -78,20 +56,14 @@ def make_grammar(
     response = _response(response_format)
     start = _start(fmt, reasoning)
     special = {t: i for t, i in (tokens or {}).items() if t in fmt.special_tokens}
-    if dialect == "structural_tag" and not _whole_tokens(fmt, special):
-        special = {}
     key = (fmt, dialect, chosen, parallel_tool_calls, start, response, tuple(special.items()))
     found = _CACHE.get(key)
     if found is not None:
         _CACHE.move_to_end(key)
         return found
-    spelling = Spelling(special)
     lazy = dialect == "gbnf" and chosen.mode == "auto" and start not in ("open", "either") and response is None
-    switches = triggers(fmt, spelling, chosen.tools) if chosen.mode == "auto" else ()
-    lazy = lazy and bool(switches)
-    options = Options(
-        chosen, parallel_tool_calls, start, response, dialect != "lark", dialect != "structural_tag", lazy
-    )
+    switches = triggers(fmt, special, chosen.tools) if chosen.mode == "auto" else ()
+    options = Options(chosen, parallel_tool_calls, start, response, lazy and bool(switches))
     rules = build(fmt, options, special)
     value = None
     if dialect == "gbnf":
@@ -99,33 +71,28 @@ def make_grammar(
     elif dialect == "lark":
         text = lark.write(rules)
     else:
-        value = structural_tag.write(rules)
+        try:
+            value = structural_tag.write(rules)
+        except structural_tag.NeedsText:
+            special = {}
+            rules = build(fmt, options, special)
+            value = structural_tag.write(rules)
         text = json.dumps(value, ensure_ascii=False)
     preserved = tuple(t for t in fmt.special_tokens if tokens is None or t in tokens)
-    grammar = Grammar(dialect, text, lazy, switches, preserved, tuple(dict.fromkeys(rules.notes)), value)  # type: ignore[arg-type]
+    grammar = Grammar(
+        dialect=dialect,  # type: ignore[arg-type]
+        text=text,
+        lazy=options.lazy,
+        triggers=switches,
+        preserved_tokens=preserved,
+        by_id=bool(special),
+        notes=tuple(dict.fromkeys(rules.notes)),
+        json=value,
+    )
     _CACHE[key] = grammar
     if len(_CACHE) > _CACHED:
         _CACHE.popitem(last=False)
     return grammar
-
-
-def _whole_tokens(fmt: Format, special: Mapping[str, int]) -> bool:
-    """Whether every marker is one special token, or none is in it. xgrammar takes tokens by id only where text does not
-    go on to match the same marker; a marker of several pieces is safe as text alone, which matches its tokens too."""
-
-    def whole(part: Any) -> bool:
-        if isinstance(part, Marker):
-            core = part.text.strip()
-            return core in special or not any(token in core for token in special)
-        if isinstance(part, tuple):
-            return all(map(whole, part))
-        return not is_dataclass(part) or all(whole(getattr(part, f.name)) for f in fields(part) if f.name != "turn")
-
-    quotes = [q for way in fmt.tools for q in getattr(getattr(way.body, "arguments", None), "quotes", ())]
-    if any(way.bare for way in fmt.tools):
-        # Text that may not begin as a bare call is EBNF, which knows no tokens.
-        return False
-    return whole(replace(fmt, tools=fmt.tools[:1])) and not any(q in special for q in quotes)
 
 
 def _start(fmt: Format, reasoning: str | None) -> Start:
@@ -146,17 +113,17 @@ def _response(response_format: Any) -> JsonSchema | None:
     if kind == "text":
         return None
     if kind == "json_object":
-        return frozen({"type": "object"}, "response_format")
+        return frozen({"type": "object"}, "")
     if kind == "json_schema":
         inner = _get(response_format, "json_schema")
         schema = _get(response_format, "schema")
         if inner is not None:
             schema = _get(inner, "schema")
         if isinstance(schema, Mapping):
-            return frozen(schema, "response_format")
+            return frozen(schema, "")
         raise GrammarError("response_format: 'json_schema' has no schema")
     if isinstance(response_format, Mapping):
-        return frozen(response_format, "response_format")
+        return frozen(response_format, "")
     raise GrammarError(f"response_format: type {kind!r} is not 'text', 'json_object' or 'json_schema'")
 
 

@@ -37,7 +37,7 @@ from .rules import (
     seq,
 )
 
-__all__ = ["Options", "build", "first_piece"]
+__all__ = ["Options", "build", "first_marker"]
 
 SPACES: Final = Repeat(Chars(tuple((c, c) for c in WS)), 0, 4)
 """White space that markers may have around them."""
@@ -55,9 +55,6 @@ class Options:
     """``open``: the output begins inside reasoning. ``closed``: the model may open it. ``off``: there is none.
     ``either``: no prompt is known, and outputs of this Format begin inside."""
     response: JsonSchema | None = None
-    whole_stops: bool = True
-    """See :class:`~.calls.Spelling`."""
-    in_values: bool = True
     lazy: bool = False
     """The grammar begins where calls begin; the engine waits for its triggers."""
 
@@ -71,15 +68,17 @@ def build(fmt: Format, options: Options, tokens: Mapping[str, int]) -> Rules:
     if fmt.channels is not None:
         from .channels import build_channels
 
-        return build_channels(fmt, fmt.channels, options, Spelling(tokens, options.whole_stops, options.in_values))
-    return _Build(fmt, options, Spelling(tokens, options.whole_stops, options.in_values)).rules
+        return build_channels(fmt, fmt.channels, options, Spelling(tokens))
+    return _Build(fmt, options, Spelling(tokens)).rules
 
 
-def excluded(program: Program, state: int) -> tuple[str, ...]:
-    """The literals that would mean something in the text of a state."""
+def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[str, ...]:
+    """The literals that would mean something in the text of a state. What ends a turn does so anywhere as a token, as
+    text only where the output ends."""
     text = program.states[state]
     harmless = (END_TURN, CLOSE_SECTION, CLOSE_CALL, BARE)
-    return tuple(t for t, i in text.literals.tags.items() if text.edges[i].kind not in harmless)
+    kinds = {t: text.edges[i].kind for t, i in text.literals.tags.items()}
+    return tuple(t for t, kind in kinds.items() if kind not in harmless or (kind == END_TURN and t in tokens))
 
 
 def bare_heads(program: Program) -> str:
@@ -121,8 +120,7 @@ class _Build:
         opener = self.calls.opener()
         if opener is None:
             return self.calls.after_opener()
-        first, rest = self.spelling.stop(opener.text.strip(WS), self.calls.after_opener())
-        return seq(first, rest)
+        return seq(self.spelling.node(opener.text.strip(WS)), self.calls.after_opener())
 
     def _whole(self) -> Node:
         reasoning = self.fmt.reasoning
@@ -135,7 +133,11 @@ class _Build:
         core = close.strip(WS)
         tail = close[close.index(core) + len(core) :]
         stop, rest = self.spelling.stop(core)
-        inside = seq(Scan(excluded(self.program, self.program.reasoning), ((stop, rest),)), spaces(tail), answer)
+        inside = seq(
+            Scan(excluded(self.program, self.program.reasoning, self.spelling.tokens), ((stop, rest),)),
+            spaces(tail),
+            answer,
+        )
         if start == "open" or (start == "either" and reasoning.open is None):
             return inside
         if reasoning.open is None:
@@ -164,8 +166,7 @@ class _Build:
         if mode == "required":
             if opener is None:
                 return seq(SPACES, calls)
-            first, rest = self.spelling.stop(opener.text.strip(WS), calls)
-            return seq(SPACES, first, rest)
+            return seq(SPACES, self.spelling.node(opener.text.strip(WS)), calls)
         if opener is None:
             return choice(seq(SPACES, calls), self._content(None))
         return self._content(self.spelling.stop(opener.text.strip(WS), calls))
@@ -173,14 +174,17 @@ class _Build:
     def _content(self, calls: tuple[str | Token, Node] | None) -> Node:
         """Content, and behind it the calls if there are any."""
         response = self.options.response
-        excludes = excluded(self.program, self.program.content)
+        excludes = excluded(self.program, self.program.content, self.spelling.tokens)
         heads = bare_heads(self.program)
         stops = () if calls is None else (calls,)
         wrap = self.fmt.content
         after = EMPTY if calls is None else seq(SPACES, calls[0], calls[1])
         ways: list[Node] = []
         if response is not None:
-            value: Node = seq(SPACES, Json(response))
+            # A marker in one of its strings would be a marker.
+            ends = () if wrap is None else wrap.close.spellings
+            json = Json(response, excludes=tuple(dict.fromkeys((*excludes, *ends))))
+            value: Node = seq(SPACES, json)
         else:
             value = Scan(excludes, stops, ends=True, begins_not=heads)
         if wrap is None:
@@ -193,7 +197,7 @@ class _Build:
         stop, rest = self.spelling.stop(bare)
         end = spaces(closed[closed.index(bare) + len(bare) :])
         if response is not None:
-            inner = seq(SPACES, Json(response), SPACES, stop, rest, end)
+            inner = seq(SPACES, json, SPACES, stop, rest, end)
         else:
             inner = seq(Scan(excludes, ((stop, rest),), begins_not=heads), end)
         wrapped = seq(SPACES, self.spelling.node(opened.strip(WS)), spaces(opened[len(opened.rstrip(WS)) :]), inner)
@@ -207,11 +211,11 @@ class _Build:
         return choice(*ways)
 
 
-def first_piece(fmt: Format, spelling: Spelling) -> str | Token | None:
+def first_marker(fmt: Format) -> str | None:
     """What calls begin with, for triggers; ``None``: bare."""
     way = fmt.tools[0]
     body = way.body
     opener = way.section_open or way.call_open or (body.name_open if isinstance(body, NamedBody) else None)
     if opener is None:
         return None
-    return spelling.pieces(opener.text.strip(WS))[0]
+    return opener.text.strip(WS)

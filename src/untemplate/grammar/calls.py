@@ -13,12 +13,13 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..engine.program import CallGrammar
 from ..format import Format, JsonArguments, JsonBody, LiteralArguments, Marker, NamedBody, TaggedArguments, Tools
 from .choose import Tool
+from .reading import closed, closed_note, members
 from .rules import (
     EMPTY,
     WS,
@@ -39,7 +40,7 @@ from .rules import (
     star,
 )
 from .schema import frozen
-from .values import DIGIT, Syntax, Values, members, word_except
+from .values import DIGIT, Syntax, Values, hidden, word_except
 from .variants import variants
 
 __all__ = ["ANY_OBJECT", "Calls", "Spelling", "spaces"]
@@ -62,10 +63,6 @@ class Spelling:
     """How text is written: literals, and special tokens by id where the vocabulary is known."""
 
     tokens: Mapping[str, int]
-    whole_stops: bool = True
-    """Whether a literal may match the text of special tokens, so that a stop of several pieces stays one literal."""
-    in_values: bool = True
-    """Whether special tokens inside values (Gemma's quotes) are named by id."""
     _pattern: re.Pattern[str] = field(init=False)
     _nodes: dict[str, Node] = field(init=False, default_factory=dict)
 
@@ -98,10 +95,13 @@ class Spelling:
         core = marker_text.strip(WS) or marker_text
         lead = marker_text[: marker_text.index(core)]
         tail = marker_text[marker_text.index(core) + len(core) :]
+        lead = lead if keep_lead else ""
         first, *rest = self.pieces(core)
-        if self.whole_stops and rest:
-            first, rest = core, []
-        if isinstance(first, str) and keep_lead:
+        if isinstance(first, Token):
+            first = replace(first, lead=lead)
+        elif rest and isinstance(token := rest[0], Token):
+            first, rest = replace(token, lead=lead + first), rest[1:]
+        else:
             first = lead + first
         return first, seq(*rest, tail, then)
 
@@ -192,8 +192,9 @@ class Calls:
         name = html.escape(tool.name) if body.escape == "xml" else tool.name
         bad = grammar.name_illegal.search(name)
         found = grammar.name_ends.find(name, 0)
-        if name != name.strip(WS) or bad is not None or found is not None:
-            what = bad.group() if bad is not None else found.group() if found is not None else " "
+        around = _VARIABLE.sub(lambda part: name if part[1] == "name" else "0", body.name)
+        if name != name.strip(WS) or bad is not None or found is not None or grammar.name.split(around)["name"] != name:
+            what = bad.group() if bad is not None else found.group() if found is not None else name
             raise GrammarError(f"tool {tool.name!r}: {what!r} in a name cannot be written in format {self.fmt.name!r}")
         parts: list[Node | str | None] = []
         for i, piece in enumerate(_VARIABLE.split(body.name)):
@@ -249,13 +250,15 @@ class Calls:
         for word in objects[0]:
             if word in _TOP_WEAK:
                 self.rules.notes.append(f"tool {tool.name!r}: '{word}' is not enforced")
+        if closed(objects[0]):
+            self.rules.notes.append(closed_note(tool.name))
         return members(objects[0], tool.name)
 
     def _tag_key(self, tool: Tool, key: str, arguments: TaggedArguments) -> Node:
         grammar = self.grammar
         written = html.escape(key) if arguments.escape == "xml" else key
         text = arguments.key.replace("{key}", written)
-        ends = grammar.key_ends.find(text, 0)
+        ends = grammar.key_ends.find(text, 0) or grammar.resync.find(text, 0)
         if (
             not key
             or key != key.strip(WS)
@@ -301,8 +304,6 @@ class Calls:
             text = self._texts.get(begins_not)
             if text is None:
                 stop = self.spelling.stop(close.text, keep_lead=True)
-                if isinstance(stop[0], str) and not stop[0].endswith(close.spellings[0]):
-                    self.rules.notes.append(f"text in tags cannot hold {stop[0]!r}")
                 text = self._texts[begins_not] = Scan(close.spellings, (stop,), begins_not=begins_not)
             return text
         return seq(value, self.spelling.node(close.text))
@@ -331,7 +332,7 @@ class Calls:
                     if isinstance(value, str):
                         words.append(value)
                     else:
-                        others.append((_kind(value), Lit(json.dumps(value, ensure_ascii=False))))
+                        others.append((_kind(value), Lit(hidden(json.dumps(value, ensure_ascii=False), closes))))
                 continue
             kind = part.get("type")
             if kind == "string":
@@ -389,7 +390,7 @@ class Calls:
             # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may stand.
             markers = [t[:-1] for t in self.grammar.resync.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
             syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, tuple(markers), True)
-            self._literals = Values(syntax, self.rules, self.spelling.node if self.spelling.in_values else Lit)
+            self._literals = Values(syntax, self.rules, self.spelling.node)
         return self._literals
 
 

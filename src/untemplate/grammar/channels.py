@@ -34,7 +34,7 @@ class _Build:
         self.channels = channels
         self.options = options
         self.spelling = spelling
-        self.excludes = excluded(compile_format(fmt), 0)
+        self.excludes = excluded(compile_format(fmt), 0, spelling.tokens)
         self.rules = Rules(EMPTY)
         self.rules.rules["answer"] = self._answer()
         self.rules.root = self._root()
@@ -61,7 +61,9 @@ class _Build:
         channels = self.channels
         choice_ = self.options.choice
         response = self.options.response
-        text: Node = Scan(self.excludes, ends=True) if response is None else seq(SPACES, Json(response))
+        text: Node = (
+            Scan(self.excludes, ends=True) if response is None else seq(SPACES, Json(response, excludes=self.excludes))
+        )
         content = seq(self._header(channels.content[0]), text)
         if choice_.mode == "none":
             return content

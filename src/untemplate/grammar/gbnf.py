@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from .automaton import automaton
 from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
-from .values import JSON, Values
+from .values import JSON, Values, within
 
 __all__ = ["write", "write_sub"]
 
@@ -24,18 +24,22 @@ def write(rules: Rules) -> str:
     return _Writer(rules).text(rules.root)
 
 
-def write_sub(node: Node, rules: Rules) -> str:
-    """One node and what it refers to, as a grammar of its own in xgrammar's EBNF."""
-    return _Writer(rules).text(node)
+def write_sub(node: Node, rules: Rules) -> tuple[str, bool]:
+    """One node and what it refers to, as a grammar of its own in xgrammar's EBNF; whether there are tokens in it, which
+    that does not know."""
+    writer = _Writer(rules)
+    return writer.text(node), writer.tokens
 
 
 class _Writer:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.values = Values(JSON, rules)
+        self.within: dict[tuple[str, ...], Values] = {}
         self.lines: dict[str, str] = {}
         self.names: dict[Node, str] = {}
         self.wanted: list[str] = []
+        self.tokens = False
 
     def text(self, root: Node) -> str:
         self.lines["root"] = ""
@@ -70,10 +74,18 @@ class _Writer:
             self.wanted.append(node.name)
             return node.name
         if isinstance(node, Token):
-            return f"<[{node.id}]>"
+            self.tokens = True
+            return token(node)
         if isinstance(node, Json):
-            return self.node(self.values.value(node.schema.value, node.schema.value, node.tool), inner)
+            values = self.values if not node.excludes else self.tagged(node.excludes)
+            return self.node(values.value(node.schema.value, node.schema.value, node.tool), inner)
         return self.scan(node)
+
+    def tagged(self, excludes: tuple[str, ...]) -> Values:
+        """Writes JSON whose strings hold none of ``excludes``."""
+        if excludes not in self.within:
+            self.within[excludes] = Values(within(excludes, len(self.within)), self.rules)
+        return self.within[excludes]
 
     def scan(self, scan: Scan) -> str:
         known = self.names.get(scan)
@@ -95,6 +107,9 @@ class _Writer:
         for i, state in enumerate(states):
             ways: list[str] = []
             taken: list[str] = list(state.dead)
+            if scan.escape is not None:
+                ways.append(f'"\\\\" {self.node(scan.escape, True)} {label(0)}')
+                taken.append("\\")
             for target, letters in state.moves.items():
                 ways.append(f"{letter_class(letters)} {label(target)}")
                 taken += letters
@@ -107,6 +122,10 @@ class _Writer:
                 ways.append('""')
             self.lines[label(i)] = " | ".join(ways)
         return name
+
+
+def token(node: Token) -> str:
+    return f"{literal(node.lead)} <[{node.id}]>" if node.lead else f"<[{node.id}]>"
 
 
 def _count(node: Repeat) -> str:

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 
 from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
-from .schema import enforced
+from .schema import enforced, holds_text
+from .values import Values, within
 
 __all__ = ["write"]
 
@@ -50,7 +52,7 @@ class _Writer:
             self.wanted.append(node.name)
             return _name(node.name)
         if isinstance(node, Token):
-            return f"<[{node.id}]>"
+            return f"{literal(node.lead)} <[{node.id}]>" if node.lead else f"<[{node.id}]>"
         if isinstance(node, Json):
             return self.json(node)
         if isinstance(node, Scan):
@@ -78,7 +80,13 @@ class _Writer:
 
     def json(self, node: Json) -> str:
         name = self.shared.get(node)
-        if name is None:
+        spelled = any(closing in node.schema.key for closing in node.excludes)
+        if name is None and node.excludes and (spelled or holds_text(node.schema.value)):
+            # %json cannot say what strings may not hold.
+            values = Values(within(node.excludes), self.rules)
+            name = self.shared[node] = f"tagged_{len(self.shared)}"
+            self.lines[name] = self.node(values.value(node.schema.value, node.schema.value, node.tool))
+        elif name is None:
             name = self.shared[node] = f"json_{len(self.shared)}"
             schema = enforced(node.schema, node.tool, "lark", self.rules.notes)
             self.lines[name] = "%json " + json.dumps(schema, ensure_ascii=False)
@@ -93,7 +101,10 @@ class _Writer:
         for i, (stop, then) in enumerate(scan.stops):
             follows = "" if then == EMPTY else " " + self.node(then, True)
             if isinstance(stop, Token):
-                ways.append(f"{self.plain(scan)} <[{stop.id}]>{follows}")
+                ways.append(f"{self.plain(scan, stop.lead)} <[{stop.id}]>{follows}")
+                continue
+            if scan.escape is not None:
+                ways.append(self.escaped(scan, stop) + follows)
                 continue
             # Before the first stop there is none of the other stops either.
             others = [s for s, _ in scan.stops if isinstance(s, str) and s != stop]
@@ -107,10 +118,27 @@ class _Writer:
         self.lines[name] = " | ".join(ways)
         return name
 
-    def plain(self, scan: Scan) -> str:
-        """Text with no stop in it."""
+    def plain(self, scan: Scan, lead: str = "") -> str:
+        """Text with no stop in it, and ``lead`` behind it."""
         stops = [s for s, _ in scan.stops if isinstance(s, str)]
         body = _without(tuple(dict.fromkeys((*scan.excludes, *stops))), scan.begins_not, "")
+        body += f" {literal(lead)}" if lead else ""
+        name = self.shared.get(body)
+        if name is None:
+            name = self.shared[body] = f"TEXT_{len(self.shared)}"
+            self.lines[name] = body
+        return name
+
+    def escaped(self, scan: Scan, stop: str) -> str:
+        """Text with escapes, up to a stop of one character."""
+        assert scan.escape is not None
+        single = [e for e in scan.excludes if len(e) == 1]
+        whole = [e for e in scan.excludes if len(e) > 1]
+        free = f"[^{_in_class(''.join(dict.fromkeys((stop, chr(92), *single))))}]"
+        body = "/" + f"({free}|\\\\({regex(scan.escape)}))*".replace("/", "\\/") + "/"
+        if whole:
+            body = f"({body} & ~{_slashed(f'(?s:.*)({chr(124).join(map(_escaped, whole))})(?s:.*)')})"
+        body = f"{body} {literal(stop)}"
         name = self.shared.get(body)
         if name is None:
             name = self.shared[body] = f"TEXT_{len(self.shared)}"
@@ -158,10 +186,13 @@ def regex(node: Node) -> str | None:
         body = "".join(_in_class(a) if a == b else f"{_in_class(a)}-{_in_class(b)}" for a, b in node.ranges)
         return f"[{'^' if node.negated else ''}{body}]"
     if isinstance(node, Seq | Choice):
-        parts = [regex(n) for n in node.items]
-        if any(p is None for p in parts):
-            return None
-        joined = ("" if isinstance(node, Seq) else "|").join(p or "" for p in parts)
+        parts: list[str] = []
+        for item in node.items:
+            part = regex(item)
+            if part is None:
+                return None
+            parts.append(part)
+        joined = ("" if isinstance(node, Seq) else "|").join(parts)
         return joined if isinstance(node, Seq) else f"({joined})"
     if isinstance(node, Repeat):
         inner = regex(node.item)
@@ -180,6 +211,7 @@ def _count(node: Repeat) -> str:
 _ESCAPES = str.maketrans({c: "\\" + c for c in "\\.+*?()|[]{}^$#&-~"} | {"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
+@lru_cache(4096)
 def _escaped(text: str) -> str:
     return text.translate(_ESCAPES)
 

@@ -35,6 +35,7 @@ __all__ = [
     "seq",
     "star",
     "walk",
+    "whose",
 ]
 
 WS: Final = " \t\r\n"
@@ -53,10 +54,11 @@ class Lit:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One special token. ``text`` is how it is spelled."""
+    """One special token. ``text`` is how it is spelled, ``lead`` is text that stands before it."""
 
     text: str
     id: int
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,11 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A JSON value that ``schema`` allows. ``tool`` is for messages."""
+    """A JSON value that ``schema`` allows."""
 
     schema: JsonSchema
     tool: str = ""
+    """See :func:`whose`."""
     excludes: tuple[str, ...] = ()
     """What its strings may not hold, where the dialect can say so: what closes the value from outside."""
 
@@ -111,6 +114,19 @@ class Scan:
     ends: bool = False
     begins_not: str = ""
     """Characters that the text may not begin with, white space aside."""
+    escape: Node | None = None
+    """What may stand behind a backslash; ``None``: a backslash is like any other character."""
+
+    @property
+    def forbidden(self) -> tuple[str, ...]:
+        """``excludes``, and the text of the tokens that end the text: where tokens are text as well, free text would
+        take them and go on. Nothing that holds another of them."""
+        kept: list[str] = []
+        texts = [stop.text for stop, _ in self.stops if isinstance(stop, Token)]
+        for literal in sorted(dict.fromkeys((*self.excludes, *texts)), key=len):
+            if not any(other in literal for other in kept):
+                kept.append(literal)
+        return tuple(kept)
 
 
 Node = Lit | Token | Chars | Seq | Choice | Repeat | Ref | Json | Scan
@@ -193,4 +209,9 @@ def walk(node: Node) -> Iterator[Node]:
         elif isinstance(here, Repeat):
             todo.append(here.item)
         elif isinstance(here, Scan):
-            todo.extend(then for _, then in here.stops)
+            todo += [part for way in here.stops for part in way if not isinstance(part, str)]
+
+
+def whose(tool: str) -> str:
+    """Whose schema it is, for messages: a tool's, or (no name) that of the request's ``response_format``."""
+    return f"tool {tool!r}" if tool else "response_format"

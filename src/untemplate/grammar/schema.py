@@ -14,10 +14,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .rules import GrammarError, JsonSchema
-from .values import members, merged, resolve
+from .reading import at, closed, closed_note, members, merged, resolve
+from .rules import GrammarError, JsonSchema, whose
 
-__all__ = ["enforced", "frozen"]
+__all__ = ["enforced", "frozen", "holds_text"]
 
 _MAX_DEPTH: Final = 96
 _HARD: Final = re.compile(r"\(\?[=!<]|\\[1-9bBpPkAzZ]")
@@ -31,6 +31,7 @@ _COMMON: Final = frozenset(
      "const", "minLength", "maxLength", "pattern", "minimum",
      "maximum", "exclusiveMinimum", "exclusiveMaximum")
 )  # fmt: skip
+_TYPES: Final = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
 _FORMATS: Final = frozenset(("date-time", "time", "date", "email", "hostname", "ipv4", "ipv6", "uuid"))
 _ENFORCED: Final[dict[str, frozenset[str]]] = {
     "lark": _COMMON | {"format"},
@@ -52,7 +53,7 @@ def frozen(schema: Mapping[str, Any] | bool, tool: str) -> JsonSchema:
     try:
         return JsonSchema(schema, json.dumps(schema, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise GrammarError(f"tool {tool!r}: its schema is not JSON: {error}") from None
+        raise GrammarError(f"{whose(tool)}: its schema is not JSON: {error}") from None
 
 
 def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> Mapping[str, Any] | bool:
@@ -61,24 +62,24 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
     Raises:
         GrammarError: names the tool and the keyword.
     """
-    if isinstance(schema.value, Mapping) and len(schema.value) == 1 and "type" in schema.value:
+    if isinstance(schema.value, Mapping) and len(schema.value) == 1 and schema.value.get("type") == "object":
         return schema.value
     known = _ENFORCED[dialect]
     said: dict[str, None] = {}
 
     def weaker(word: str, why: str = "") -> None:
-        said[f"tool {tool!r}: '{word}' is not enforced{f' ({why})' if why else ''}"] = None
+        said[f"{whose(tool)}: '{word}' is not enforced{f' ({why})' if why else ''}"] = None
 
     def walk(part: Any, path: str, depth: int = 0) -> Any:
-        where = f" at {path}" if path else ""
+        where = at(path)
         if depth > _MAX_DEPTH:
-            raise GrammarError(f"tool {tool!r}{where}: '$ref' with keywords beside it leads back to itself")
+            raise GrammarError(f"{whose(tool)}{where}: '$ref' with keywords beside it leads back to itself")
         if isinstance(part, bool):
             if not part and path and not path.endswith(("additionalProperties", "items")):
-                raise GrammarError(f"tool {tool!r}{where}: the schema 'false' allows nothing")
+                raise GrammarError(f"{whose(tool)}{where}: the schema 'false' allows nothing")
             return part
         if not isinstance(part, Mapping):
-            raise GrammarError(f"tool {tool!r}{where}: {type(part).__name__} is not a schema")
+            raise GrammarError(f"{whose(tool)}{where}: {type(part).__name__} is not a schema")
         definitions = {
             word: {k: walk(s, f"{path}/{word}/{k}", depth + 1) for k, s in part[word].items()}
             for word in ("$defs", "definitions")
@@ -122,6 +123,11 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
                 weaker(word, value)
             elif word not in known:
                 weaker(word)
+            elif word == "type":
+                for kind in (value,) if isinstance(value, str) else value:
+                    if kind not in _TYPES:
+                        raise GrammarError(f"{whose(tool)}{at(path)}: 'type' {kind!r} is not a JSON type")
+                result[word] = value
             elif word == "properties":
                 result[word] = {k: walk(s, f"{path}/{k}", depth + 1) for k, s in value.items()}
             elif word == "prefixItems" or (word == "items" and isinstance(value, list)):
@@ -131,11 +137,12 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
             else:
                 result[word] = value
         if part.get("type") == []:
-            raise GrammarError(f"tool {tool!r}{f' at {path}' if path else ''}: 'type' is empty")
+            raise GrammarError(f"{whose(tool)}{at(path)}: 'type' is empty")
         pattern = result.get("pattern", "^$") if dialect == "structural_tag" else "^$"
         if not pattern.startswith("^") or not pattern.endswith("$"):
-            said[f"tool {tool!r}: 'pattern' {pattern!r} is matched from end to end"] = None
-        if part.get("properties") and "additionalProperties" not in part:
+            said[f"{whose(tool)}: 'pattern' {pattern!r} is matched from end to end"] = None
+        if closed(part):
+            said[closed_note(tool)] = None
             result["additionalProperties"] = False
         if "properties" in result or "required" in result:
             members(part, tool, path)
@@ -145,3 +152,26 @@ def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> M
     result: Mapping[str, Any] | bool = walk(schema.value, "")
     notes.extend(said)
     return result
+
+
+def holds_text(schema: Any) -> bool:
+    """Whether a value that this schema allows may hold a string, names of its properties aside."""
+    if not isinstance(schema, Mapping):
+        return schema is not False
+    if any(word in schema for word in ("enum", "const", "$ref", "allOf")):
+        return True
+    for word in ("anyOf", "oneOf"):
+        if word in schema:
+            return any(map(holds_text, schema[word]))
+    types = schema.get("type")
+    listed = (types,) if isinstance(types, str) else tuple(types or ())
+    if not listed or "string" in listed:
+        return True
+    items = schema.get("items", True)
+    if "array" in listed and ("prefixItems" in schema or isinstance(items, list) or holds_text(items)):
+        return True
+    if "object" not in listed:
+        return False
+    properties = schema.get("properties") or {}
+    more = not closed(schema) and schema.get("additionalProperties", True)
+    return more is not False or any(map(holds_text, properties.values()))

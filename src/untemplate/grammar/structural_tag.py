@@ -15,11 +15,19 @@ from .lark import regex
 from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token, walk
 from .schema import enforced
 
-__all__ = ["write"]
+__all__ = ["NeedsText", "write"]
+
+
+class NeedsText(Exception):
+    """Something here can be said in EBNF only, which knows no tokens."""
 
 
 def write(rules: Rules) -> dict[str, Any]:
-    """The grammar as a structural tag. Adds to ``rules.notes`` what had to be weakened."""
+    """The grammar as a structural tag. Adds to ``rules.notes`` what had to be weakened.
+
+    Raises:
+        NeedsText: it cannot be written with special tokens by id.
+    """
     return {"type": "structural_tag", "format": _Writer(rules).node(rules.root)}
 
 
@@ -29,12 +37,15 @@ class _Writer:
         self.schemas: dict[Json, Any] = {}
         self.written: dict[str, dict[str, Any]] = {}
         self.kinds: dict[str, tuple[bool, bool, bool]] = {}
+        self.open: set[str] = set()
 
     def node(self, node: Node) -> dict[str, Any]:
         if isinstance(node, Lit):
             return {"type": "const_string", "value": node.text}
         if isinstance(node, Token):
-            return {"type": "token", "token": node.id}
+            token = {"type": "token", "token": node.id}
+            lead = {"type": "const_string", "value": node.lead}
+            return {"type": "sequence", "elements": [lead, token]} if node.lead else token
         if isinstance(node, Json):
             if node not in self.schemas:
                 self.schemas[node] = enforced(node.schema, node.tool, "structural_tag", self.rules.notes)
@@ -47,17 +58,21 @@ class _Writer:
         if isinstance(node, Ref):
             if node.name not in self.written:
                 pure, recursive, plain = self._kind(node.name)
+                if not pure and node.name in self.open:
+                    raise NeedsText
+                self.open.add(node.name)
                 if pure and (recursive or plain):
                     # One grammar for all, not one for each place that leads into the recursion.
-                    self.written[node.name] = {"type": "grammar", "grammar": write_sub(node, self.rules)}
+                    self.written[node.name] = self.ebnf(node)
                 else:
                     self.written[node.name] = self.node(self.rules.rules[node.name])
+                self.open.discard(node.name)
             return self.written[node.name]
         pattern = regex(node)
         if pattern is not None:
             return {"type": "regex", "pattern": pattern} if pattern else {"type": "const_string", "value": ""}
         if isinstance(node, Chars):
-            return {"type": "grammar", "grammar": write_sub(node, self.rules)}
+            return self.ebnf(node)
         if isinstance(node, Seq):
             return {"type": "sequence", "elements": [self.node(n) for n in node.items]}
         if isinstance(node, Choice):
@@ -71,10 +86,17 @@ class _Writer:
         most = -1 if node.most is None else node.most
         return {"type": "repeat", "min": node.least, "max": most, "content": inner}
 
+    def ebnf(self, node: Node) -> dict[str, Any]:
+        """What structural tags have no word for."""
+        text, tokens = write_sub(node, self.rules)
+        if tokens:
+            raise NeedsText
+        return {"type": "grammar", "grammar": text}
+
     def scan(self, scan: Scan) -> dict[str, Any]:
         if scan.begins_not:
             # The words of structural tags cannot say how text may not begin.
-            return {"type": "grammar", "grammar": write_sub(scan, self.rules)}
+            return self.ebnf(scan)
         literals = [(stop, then) for stop, then in scan.stops if isinstance(stop, str)]
         tokens = [(stop, then) for stop, then in scan.stops if isinstance(stop, Token)]
         ways: list[dict[str, Any]] = []
@@ -91,7 +113,7 @@ class _Writer:
         elif scan.ends:
             ways.append({"type": "any_text", "excludes": list(scan.excludes)})
         for token, then in tokens:
-            text = {"type": "any_text", "excludes": list(scan.excludes)}
+            text = {"type": "any_text", "excludes": list(scan.forbidden)}
             ways.append(self._then({"type": "sequence", "elements": [text, self.node(token)]}, then))
         return ways[0] if len(ways) == 1 else {"type": "or", "elements": ways}
 

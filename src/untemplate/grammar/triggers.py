@@ -7,15 +7,13 @@ the vocabulary has it, else the words. Calls with no marker have a pattern, whic
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ..format import Format, JsonBody
-from .build import first_piece
-from .calls import Spelling
+from .build import first_marker
 from .choose import Tool
-from .rules import Token
 
 __all__ = ["Trigger", "triggers"]
 
@@ -30,17 +28,16 @@ class Trigger:
     id: int | None = None
 
 
-def triggers(fmt: Format, spelling: Spelling, tools: Sequence[Tool]) -> tuple[Trigger, ...]:
-    """The triggers of a Format; none if nothing can tell a call."""
+def triggers(fmt: Format, tokens: Mapping[str, int], tools: Sequence[Tool]) -> tuple[Trigger, ...]:
+    """The triggers of a Format; none if nothing can tell a call. ``tokens``: the special tokens that have ids."""
     if fmt.channels is not None:
         return ()
     if not fmt.tools:
         return ()
-    first = first_piece(fmt, spelling)
-    if isinstance(first, Token):
-        return (Trigger("token", first.text, first.id),)
+    first = first_marker(fmt)
     if first is not None:
-        return (Trigger("word", first),)
+        # A marker of several tokens is a word: its first token may begin other markers as well.
+        return (Trigger("token", first, tokens[first]) if first in tokens else Trigger("word", first),)
     way = fmt.tools[0]
     if way.list_open is not None:
         opened = r"\s*".join(re.escape(part) for part in way.list_open.text.split())

@@ -17,9 +17,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .rules import EMPTY, Chars, GrammarError, Lit, Node, Ref, Repeat, Rules, Scan, Token, choice, maybe, seq, star
+from .reading import ANNOTATIONS, at, closed, closed_note, fits, members, merged, resolve
+from .rules import (
+    EMPTY,
+    Chars,
+    GrammarError,
+    Lit,
+    Node,
+    Ref,
+    Repeat,
+    Rules,
+    Scan,
+    Token,
+    choice,
+    maybe,
+    seq,
+    star,
+    whose,
+)
 
-__all__ = ["JSON", "Syntax", "Values", "members", "merged", "resolve", "word_except"]
+__all__ = ["JSON", "Syntax", "Values", "hidden", "within", "word_except"]
 
 DIGIT: Final = Chars((("0", "9"),))
 HEX: Final = Chars((("0", "9"), ("a", "f"), ("A", "F")))
@@ -59,9 +76,25 @@ class Syntax:
     """Words that cannot be bare keys."""
     hexadecimal: bool = False
     r"""Whether ``\x0b`` is an escape."""
+    excludes: tuple[str, ...] = ()
+    """What strings may not hold as it stands."""
 
 
 JSON: Final = Syntax("json")
+_CONTROLS: Final = tuple(map(chr, (*range(32), 127)))
+
+
+def within(excludes: tuple[str, ...], number: int = 0) -> Syntax:
+    """JSON inside tags, whose strings cannot hold what closes the tag."""
+    return Syntax(f"json-within-{number}", excludes=excludes)
+
+
+def hidden(text: str, excludes: tuple[str, ...]) -> str:
+    """A JSON string's inside, written so that it holds none of ``excludes``."""
+    for literal in excludes:
+        if literal in text:
+            text = text.replace(literal, f"\\u{ord(literal[0]):04x}{literal[1:]}")
+    return text
 
 
 class Values:
@@ -102,16 +135,19 @@ class Values:
             self.rules.rules[name] = self._array(self.any(), 0, None)
         return Ref(name)
 
-    def string(self, least: int = 0, most: int | None = None) -> Node:
-        """Any string, between its quotes."""
+    def string(self, least: int = 0, most: int | None = None, tool: str = "") -> Node:
+        """Any string, between its quotes. ``tool``: for the note, if its length is not enforced."""
         syntax = self.syntax
         if not syntax.escapes:
-            if least or most is not None:
-                self._note("", "minLength/maxLength")
+            self._unbounded(least, most, tool)
             quote = self.write(syntax.quote)
             stop = quote if isinstance(quote, Token) else syntax.quote
             return seq(quote, Scan((syntax.quote,) if isinstance(stop, Token) else (), ((stop, EMPTY),)))
         name = f"{syntax.name}-char"
+        if syntax.excludes:
+            self._unbounded(least, most, tool)
+            escape = choice(Chars(tuple((c, c) for c in syntax.escapes)), seq("u", _unicode()))
+            return seq(syntax.quote, Scan((*syntax.excludes, *_CONTROLS), ((syntax.quote, EMPTY),), escape=escape))
         if name not in self.rules.rules:
             forbidden = ((syntax.quote, syntax.quote), ("\\", "\\"), ("\x00", "\x1f"), ("\x7f", "\x7f"))
             simple = Chars(tuple((c, c) for c in syntax.escapes))
@@ -165,9 +201,9 @@ class Values:
         if schema is True or schema == {} or schema is None:
             return self.any()
         if schema is False:
-            raise GrammarError(f"tool {tool!r}{_at(path)}: the schema 'false' allows nothing")
+            raise GrammarError(f"{whose(tool)}{at(path)}: the schema 'false' allows nothing")
         if not isinstance(schema, Mapping):
-            raise GrammarError(f"tool {tool!r}{_at(path)}: {type(schema).__name__} is not a schema")
+            raise GrammarError(f"{whose(tool)}{at(path)}: {type(schema).__name__} is not a schema")
         for word in _WEAK_ANY:
             if word in schema:
                 self._note(tool, word)
@@ -178,8 +214,8 @@ class Values:
         if "enum" in schema:
             values = schema["enum"]
             if not isinstance(values, Sequence) or not values:
-                raise GrammarError(f"tool {tool!r}{_at(path)}: 'enum' is not a list of values")
-            return choice(*(self.constant(v) for v in values if _fits(v, schema.get("type"))))
+                raise GrammarError(f"{whose(tool)}{at(path)}: 'enum' is not a list of values")
+            return choice(*(self.constant(v) for v in values if fits(v, schema.get("type"))))
         for word in ("anyOf", "oneOf"):
             if word in schema:
                 return self._alternatives(schema, word, root, tool, path)
@@ -202,7 +238,7 @@ class Values:
         if kind == "string":
             self._weaken(tool, schema, _WEAK_STRING)
             least, most = self._bounds(schema, "minLength", "maxLength", tool)
-            return self.string(least, most)
+            return self.string(least, most, tool)
         if kind == "integer":
             if "minimum" in schema and schema["minimum"] in (0, 1) and "exclusiveMinimum" not in schema:
                 self._weaken(tool, schema, tuple(w for w in _WEAK_NUMBER if w != "minimum"))
@@ -221,7 +257,7 @@ class Values:
             return self._typed_array(schema, root, tool, path)
         if kind == "object":
             return self._typed_object(schema, root, tool, path)
-        raise GrammarError(f"tool {tool!r}{_at(path)}: 'type' {kind!r} is not a JSON type")
+        raise GrammarError(f"{whose(tool)}{at(path)}: 'type' {kind!r} is not a JSON type")
 
     def _typed_array(self, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
         self._weaken(tool, schema, _WEAK_ARRAY)
@@ -251,6 +287,8 @@ class Values:
 
     def _typed_object(self, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
         self._weaken(tool, schema, _WEAK_OBJECT)
+        if closed(schema):
+            self.rules.notes.append(closed_note(tool))
         properties, required, more = members(schema, tool, path)
         if not properties and more is True:
             return self.any_object()
@@ -274,10 +312,10 @@ class Values:
     def _alternatives(self, schema: Mapping[str, Any], word: str, root: Any, tool: str, path: str) -> Node:
         parts = schema[word]
         if not isinstance(parts, Sequence) or not parts:
-            raise GrammarError(f"tool {tool!r}{_at(path)}: {word!r} is not a list of schemas")
+            raise GrammarError(f"{whose(tool)}{at(path)}: {word!r} is not a list of schemas")
         if word == "oneOf" and len(parts) > 1:
             self._note(tool, "oneOf", "more than one of its schemas may fit")
-        base = {k: v for k, v in schema.items() if k != word and k not in _ANNOTATIONS}
+        base = {k: v for k, v in schema.items() if k != word and k not in ANNOTATIONS}
         ways = []
         for i, part in enumerate(parts):
             whole = merged({**base, "allOf": [part]}, root, tool, path) if base else part
@@ -285,7 +323,7 @@ class Values:
         return choice(*ways)
 
     def _reference(self, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
-        others = {k: v for k, v in schema.items() if k != "$ref" and k not in _ANNOTATIONS}
+        others = {k: v for k, v in schema.items() if k != "$ref" and k not in ANNOTATIONS}
         target = resolve(schema["$ref"], root, tool, path)
         if others:
             return self.value(merged({**others, "allOf": [target]}, root, tool, path), root, tool, path)
@@ -313,6 +351,7 @@ class Values:
             if not syntax.escapes:
                 return f"{syntax.quote}{value}{syntax.quote}"
             body = json.dumps(value, ensure_ascii=False)[1:-1]
+            body = hidden(body, syntax.excludes)
             if syntax.quote != '"':
                 body = body.replace('\\"', '"').replace(syntax.quote, "\\" + syntax.quote)
             return f"{syntax.quote}{body}{syntax.quote}"
@@ -333,6 +372,12 @@ class Values:
             most = None
         return least, None if most is None else int(most)
 
+    def _unbounded(self, least: int, most: int | None, tool: str) -> None:
+        if least:
+            self._note(tool, "minLength")
+        if most is not None:
+            self._note(tool, "maxLength")
+
     def _weaken(self, tool: str, schema: Mapping[str, Any], words: tuple[str, ...]) -> None:
         for word in words:
             if word in schema:
@@ -341,8 +386,7 @@ class Values:
     def _note(self, tool: str, word: str, why: str = "") -> None:
         if (tool, word) not in self._weak:
             self._weak[tool, word] = None
-            where = f"tool {tool!r}: " if tool else ""
-            self.rules.notes.append(f"{where}'{word}' is not enforced{f' ({why})' if why else ''}")
+            self.rules.notes.append(f"{whose(tool)}: '{word}' is not enforced{f' ({why})' if why else ''}")
 
 
 def _unicode() -> Node:
@@ -387,112 +431,3 @@ def _minus(ranges: tuple[tuple[str, str], ...], without: Sequence[str]) -> Chars
         if start <= high:
             kept.append((start, high))
     return Chars(tuple(kept))
-
-
-def members(schema: Mapping[str, Any], tool: str, path: str = "") -> tuple[dict[str, Any], frozenset[str], Any]:
-    """(properties, required, additionalProperties) of an object schema. With properties and no word on others, there
-    are no others."""
-    properties = schema.get("properties") or {}
-    if not isinstance(properties, Mapping):
-        raise GrammarError(f"tool {tool!r}{_at(path)}: 'properties' is not an object")
-    required = [r for r in schema.get("required") or () if isinstance(r, str)]
-    more = schema.get("additionalProperties", not properties)
-    found = dict(properties)
-    for key in required:
-        if key not in found:
-            if more is False:
-                raise GrammarError(f"tool {tool!r}{_at(path)}: 'required' names {key!r}, which is not in 'properties'")
-            found[key] = more
-    return found, frozenset(required), more
-
-
-_ANNOTATIONS: Final = frozenset(
-    ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema",
-     "$id", "$defs", "definitions", "strict")
-)  # fmt: skip
-
-
-def resolve(ref: Any, root: Any, tool: str, path: str) -> Any:
-    """What a local reference points at."""
-    part = root
-    if isinstance(ref, str) and (ref == "#" or ref.startswith("#/")):
-        for key in ref[2:].split("/") if len(ref) > 1 else ():
-            key = key.replace("~1", "/").replace("~0", "~")
-            if isinstance(part, Mapping) and key in part:
-                part = part[key]
-            elif isinstance(part, Sequence) and not isinstance(part, str) and key.isdecimal() and int(key) < len(part):
-                part = part[int(key)]
-            else:
-                part = None
-                break
-        if isinstance(part, Mapping | bool):
-            return part
-    raise GrammarError(f"tool {tool!r}{_at(path)}: '$ref' {ref!r} points at nothing in the tool's parameters")
-
-
-def merged(schema: Mapping[str, Any], root: Any, tool: str, path: str) -> dict[str, Any]:
-    """One schema for a schema with ``allOf``."""
-    result: dict[str, Any] = {k: v for k, v in schema.items() if k != "allOf"}
-    for part in schema.get("allOf") or ():
-        seen = 0
-        while isinstance(part, Mapping) and "$ref" in part:
-            target = resolve(part["$ref"], root, tool, path)
-            rest = {k: v for k, v in part.items() if k != "$ref"}
-            part = {"allOf": [target], **rest} if rest and isinstance(target, Mapping) else target
-            seen += 1
-            if seen > 32:
-                raise GrammarError(f"tool {tool!r}{_at(path)}: '$ref' points at itself")
-        if part is True:
-            continue
-        if not isinstance(part, Mapping):
-            raise GrammarError(f"tool {tool!r}{_at(path)}: 'allOf' holds something that is not a schema")
-        part = merged(part, root, tool, path) if "allOf" in part else part
-        for key, value in part.items():
-            if key in _ANNOTATIONS or key not in result or result[key] == value:
-                result.setdefault(key, value)
-            elif key == "properties":
-                both = dict(result[key])
-                for name, inner in value.items():
-                    both[name] = {"allOf": [both[name], inner]} if name in both else inner
-                result[key] = both
-            elif key == "required":
-                result[key] = list(dict.fromkeys((*result[key], *value)))
-            elif key in ("minLength", "minItems", "minimum", "minProperties"):
-                result[key] = max(result[key], value)
-            elif key in ("maxLength", "maxItems", "maximum", "maxProperties"):
-                result[key] = min(result[key], value)
-            elif key == "enum":
-                result[key] = [v for v in result[key] if v in value]
-            elif key == "type":
-                mine, theirs = ([t] if isinstance(t, str) else list(t) for t in (result[key], value))
-                both_types = [t for t in mine if t in theirs or (t == "integer" and "number" in theirs)]
-                both_types += [t for t in theirs if t == "integer" and "number" in mine and t not in both_types]
-                result[key] = both_types
-                if not both_types:
-                    raise GrammarError(f"tool {tool!r}{_at(path)}: 'allOf' allows no type")
-            elif key == "additionalProperties" and isinstance(value, bool) and isinstance(result[key], bool):
-                result[key] = result[key] and value
-            else:
-                raise GrammarError(f"tool {tool!r}{_at(path)}: 'allOf' says {key!r} twice")
-    return result
-
-
-def _fits(value: Any, types: Any) -> bool:
-    """Whether an ``enum`` value is of the types beside it."""
-    if types is None:
-        return True
-    listed = (types,) if isinstance(types, str) else tuple(types)
-    if value is None:
-        return "null" in listed
-    if isinstance(value, bool):
-        return "boolean" in listed
-    if isinstance(value, int):
-        return "integer" in listed or "number" in listed
-    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
-        (float, "number"), (str, "string"), (Mapping, "object"), ((list, tuple), "array")
-    )  # fmt: skip
-    return any(isinstance(value, kind) and word in listed for kind, word in kinds)
-
-
-def _at(path: str) -> str:
-    return f" at {path}" if path else ""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .rules import GrammarError
-from .values import merged, resolve
+from .reading import merged, resolve
+from .rules import GrammarError, whose
 
 __all__ = ["variants"]
 
@@ -24,9 +24,9 @@ def variants(schema: Any, root: Any, tool: str, depth: int = 0) -> list[Any]:
     if isinstance(schema, bool):
         return [schema]
     if not isinstance(schema, Mapping):
-        raise GrammarError(f"tool {tool!r}: {type(schema).__name__} is not a schema")
+        raise GrammarError(f"{whose(tool)}: {type(schema).__name__} is not a schema")
     if depth > 32:
-        raise GrammarError(f"tool {tool!r}: '$ref' points at itself")
+        raise GrammarError(f"{whose(tool)}: '$ref' points at itself")
     if "$ref" in schema:
         target = resolve(schema["$ref"], root, tool, "")
         rest = {k: v for k, v in schema.items() if k not in ("$ref", "description", "title", "default", "$defs")}
