@@ -8,18 +8,19 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 LOCK := requirements-dev.lock
+DEMO_MINUTES := 100
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-grammar lint types imports unit bench laws docs lock clean
+.PHONY: help run test test-grammar lint types imports unit bench laws docs demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(STAMP) ## stream bundled outputs through the parser, in colour
-	@$(BIN)/python -m untemplate.demo
+run: $(STAMP) ## the gateway with a small real model and a tour of it; MODEL=file.gguf or MODEL=replay, PORT=8000
+	@$(BIN)/python -m untemplate serve $(or $(MODEL),demo) --tour --port $(or $(PORT),8000)
 
 test: lint types imports unit ## everything CI runs; ends with the count of tests
 
@@ -52,6 +53,18 @@ laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
 docs: $(STAMP) ## write the pages that are made from the code
 	@$(BIN)/python docs/generate.py
 
+demo-model: $(STAMP) ## train the demonstration model anew (two hours; its own .venv-demo, with torch)
+	@test -x .venv-demo/bin/python || $(BIN)/python -m venv .venv-demo
+	@.venv-demo/bin/pip install -qq --requirement demo/training/requirements.txt
+	@mkdir -p demo/training/build
+	@cd demo/training/build && python=../../../.venv-demo/bin/python && \
+	    { test -f tokenizer.json || $$python ../vocabulary.py --out tokenizer.json; } && \
+	    $$python ../train.py --tokenizer tokenizer.json --checkpoint model.pt --minutes $(DEMO_MINUTES) | tee -a train.log && \
+	    $$python ../export.py --tokenizer tokenizer.json --checkpoint model.pt --check 20 \
+	        --out ../../src/untemplate_demo/untemplate-demo.gguf && \
+	    PYTHONPATH=../../../src $$python ../evaluate.py ../../src/untemplate_demo/untemplate-demo.gguf --misses misses.txt \
+	        --template ../../src/untemplate_demo/chat_template.jinja --card ../../MODEL_CARD.md
+
 lock: ## resolve pyproject.toml again into requirements-dev.lock
 	@python=$$(command -v python3.11) || { echo "make lock needs python3.11, the oldest Python the lock serves" >&2; exit 1; }; \
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
@@ -69,7 +82,7 @@ clean: ## remove .venv, caches and build output
 
 # Made again when the lock or the metadata changes. The build backend comes from the lock too: nothing else is fetched.
 # python3.11 may be a version manager's shim for a Python that is not there, so a candidate must run to count.
-$(STAMP): $(LOCK) pyproject.toml
+$(STAMP): $(LOCK) pyproject.toml demo/pyproject.toml
 	@for python in python3.11 python3; do \
 	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
 	done; \
@@ -81,5 +94,5 @@ $(STAMP): $(LOCK) pyproject.toml
 	    "$$python" -m venv --clear $(VENV); \
 	fi
 	@$(BIN)/python -m pip install -qq --require-hashes --requirement $(LOCK)
-	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable . --editable demo
 	@touch $@

@@ -1,5 +1,5 @@
-"""Writes what the documentation takes from the code: ``formats.md``, the table of policies in ``meaning.md``, and those
-of tested grammars in ``grammar.md``.
+"""Writes what the documentation takes from the code: ``formats.md``, the table of policies in ``meaning.md``, the
+settings in ``settings.md``, and the tested grammars in ``grammar.md``.
 
 ``make docs`` runs it; ``tests/test_docs.py`` fails where a page is out of step.
 """
@@ -21,6 +21,8 @@ from untemplate.cli.formats import evidence_word, samples
 from untemplate.format import Format
 from untemplate.formats import Entry, entries, named, registry
 from untemplate.policy import Policy
+from untemplate.serving import settings
+from untemplate.serving.settings import GROUPS
 
 DOCS = Path(__file__).parent
 
@@ -105,8 +107,6 @@ def _markdown(docstring: str) -> Iterator[str]:
 
 # -- policies -----------------------------------------------------------------------------------------------------
 
-BEGIN, END = "<!-- policies: made by `make docs` -->", "<!-- end of policies -->"
-
 
 def policies() -> str:
     """The fields of ``Policy`` as a table, from their annotations and docstrings."""
@@ -136,18 +136,54 @@ def _field_docs(cls: type) -> dict[str, str]:
     return docs
 
 
+# -- settings -----------------------------------------------------------------------------------------------------
+
+
+def settings_tables() -> str:
+    """The settings of the gateway, a table for each group of ``--help``."""
+    blocks = []
+    for title, names in GROUPS.items():
+        lines = [f"## {title[0].upper()}{title[1:]}", ""]
+        lines += ["| key | flag | default | meaning |", "| --- | --- | --- | --- |"]
+        lines += [_setting(one) for one in settings.fields() if (one.group or one.name) in names]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def _setting(one: settings.Field) -> str:
+    flag = one.flag if one.path != "model" else "MODEL"
+    values = " · ".join(f"`{choice}`" for choice in one.choices)
+    meaning = one.description.replace("|", "\\|") + (f" ({values})" if values else "")
+    default = str(one.default).lower() if isinstance(one.default, bool) else str(one.default)
+    shown = f"`{default}`" if one.default or one.type in (bool, int, float) else ""
+    return f"| `{one.path}` | `{flag}` | {shown} | {meaning} |"
+
+
+# -- pages with something made in them ----------------------------------------------------------------------------
+
+
+def with_made(page: str, name: str, made: str) -> str:
+    """A page with what stands between its marks renewed."""
+    begin, end = f"<!-- {name}: made by `make docs` -->", f"<!-- end of {name} -->"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n\n{made}\n\n{end}{after}"
+
+
 def with_policies(page: str) -> str:
     """A page with its table of policies renewed."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{policies()}\n\n{END}{after}"
+    return with_made(page, "policies", policies())
+
+
+def with_settings(page: str) -> str:
+    """A page with its tables of settings renewed."""
+    return with_made(page, "settings", settings_tables())
 
 
 # -- grammars -----------------------------------------------------------------------------------------------------
 
 MATRIX = DOCS.parent / "tests" / "data" / "grammar_matrix.json"
 DIALECTS = {"gbnf": "GBNF", "lark": "Lark", "structural_tag": "structural tag"}
-CELLS_BEGIN, CELLS_END = "<!-- cells: made by `make docs` -->", "<!-- end of cells -->"
 
 
 def cells() -> str:
@@ -179,17 +215,14 @@ def _cell(cell: dict[str, Any]) -> str:
 
 def with_cells(page: str) -> str:
     """A page with its tables of cells renewed."""
-    before, _, rest = page.partition(CELLS_BEGIN)
-    _, _, after = rest.partition(CELLS_END)
-    return f"{before}{CELLS_BEGIN}\n\n{cells()}\n\n{CELLS_END}{after}"
+    return with_made(page, "cells", cells())
 
 
 def main() -> int:
     (DOCS / "formats.md").write_text(formats_page(), "utf-8")
-    meaning = DOCS / "meaning.md"
-    meaning.write_text(with_policies(meaning.read_text("utf-8")), "utf-8")
-    grammar = DOCS / "grammar.md"
-    grammar.write_text(with_cells(grammar.read_text("utf-8")), "utf-8")
+    for name, renewed in (("meaning.md", with_policies), ("settings.md", with_settings), ("grammar.md", with_cells)):
+        page = DOCS / name
+        page.write_text(renewed(page.read_text("utf-8")), "utf-8")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterable
@@ -434,3 +435,36 @@ def test_threads_share_a_parser() -> None:
     with ThreadPoolExecutor(64) as pool:
         together = list(pool.map(run, range(len(outputs))))
     assert together == alone
+
+
+class TestLinearTime:
+    """Of an output that comes whole: sixteen times the text in about sixteen times the time; a square would be 256."""
+
+    @pytest.mark.parametrize(
+        ("name", "unit", "end"),
+        [
+            ("hermes", '<tool_call>{"a": {"x": ', ""),
+            ("hermes", '<tool_call>{"a": {"x": ', "}"),
+            ("hermes", '<tool_call>{"name": "f", "arguments": {', "}"),
+            ("kimi_k2", "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{", "}"),
+            ("qwen3_coder", "<function=f", ""),
+            ("glm45", "<tool_call>abc</arg_key>", ""),
+            ("gemma4", "<|tool_call>call:f{a:(", ""),
+            ("lfm2", "<|tool_call_start|>[f(a ", ""),
+        ],
+    )
+    def test_of_a_whole_output(self, name: str, unit: str, end: str) -> None:
+        parser = OutputParser.named(name)
+
+        def took(times: int) -> float:
+            raw = unit * times + end
+            best = float("inf")
+            for _ in range(2):
+                before = time.process_time()
+                parser.parse(raw)
+                best = min(best, time.process_time() - before)
+            return best
+
+        took(100)
+        small, large = took(1000), took(16_000)
+        assert large / small < 48, (small, large)

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from untemplate.formats import names, registry
+from untemplate.serving.settings import resolve
 from untemplate.stream import DIAGNOSTICS
 
 ROOT = Path(__file__).parents[1]
@@ -45,7 +46,9 @@ generate = load(ROOT / "docs" / "generate.py", "generate")
 # -- examples -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/embedding.md", "docs/architecture.md", "docs/grammar.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/embedding.md", "docs/architecture.md", "docs/grammar.md", "docs/models.md"]
+)
 def test_python_blocks_print_what_follows_them(name: str):
     blocks = [(found[2], found[3]) for found in BLOCK.finditer(page(name))]
     namespace: dict[str, Any] = {}
@@ -103,6 +106,17 @@ def test_policies_are_in_step():
     assert page("docs/meaning.md") == generate.with_policies(page("docs/meaning.md")), "run `make docs`"
 
 
+def test_the_settings():
+    assert page("docs/settings.md") == generate.with_settings(page("docs/settings.md")), "run `make docs`"
+
+
+def test_the_settings_file_that_is_shown(tmp_path: Path):
+    (found,) = [block[3] for block in BLOCK.finditer(page("docs/settings.md")) if block[2] == "toml"]
+    (tmp_path / "u.toml").write_text(found.replace('api_keys_file = "/run/secrets/untemplate-keys"\n', ""))
+    held = resolve(file=tmp_path / "u.toml", environ={}).settings
+    assert (held.llamacpp.n_ctx, held.output_policy().unknown_tools) == (16384, "drop")
+
+
 def test_tested_grammars_are_in_step():
     assert page("docs/grammar.md") == generate.with_cells(page("docs/grammar.md")), "run `make docs`"
 
@@ -121,16 +135,17 @@ def test_every_diagnostic_has_an_example():
 # -- names in the prose -------------------------------------------------------------------------------------------
 
 PACKAGE = ROOT / "src" / "untemplate"
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def defined(path: Path) -> set[str]:
     """The classes, functions and methods of a file."""
     found: set[str] = set()
     for node in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        if isinstance(node, ast.ClassDef | FUNCTION):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
+            found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, FUNCTION)}
     return found
 
 

@@ -356,7 +356,8 @@ class OutputParser:
             prefill: the tail of the prompt that belongs to the message.
             messages: the history; formats that number their calls go on from it.
             collect: keep what :meth:`Stream.result` needs.
-            spans: also keep where everything stood (implies nothing else; needs ``collect``).
+            spans: also keep what every stretch of the output became, for :attr:`Stream.marked` and, with ``collect``,
+                for the result.
             seed: makes the ids of calls repeatable.
             on_event: is told everything as :class:`SemanticEvent`, in order, as it is found.
 

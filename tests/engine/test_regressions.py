@@ -77,3 +77,11 @@ def test_a_name_and_its_first_key_in_one_word(name: str) -> None:
     more = f"<tool_call>{MERGED}<arg_key>n</arg_key><arg_value>1</arg_value></tool_call>"
     expected = {"tool_calls": [("send_command_to_shell", '{"command": "echo test", "n": "1"}')]}
     check(name, more, expected, tools=[SHELL], exhaustive=True)
+
+
+@pytest.mark.parametrize("written", ["abc", "true", "\u00a0{}", "12"])
+def test_a_word_where_the_arguments_should_be(written: str) -> None:
+    """Cut inside it, it is in the arguments and in the ledger."""
+    raw = f'<tool_call>{{"name": "f", "arguments": {written}}}</tool_call>'
+    parsed = check("hermes", raw, exhaustive=True, roundtrip=False)
+    assert [c.function.arguments for c in parsed.tool_calls] == [written]

@@ -55,7 +55,7 @@ class Scripted(Engine):
         return list(text.encode())
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
-        return bytes(token_ids).decode()
+        return bytes(t % 256 for t in token_ids).decode("utf-8", "replace")
 
     async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
         self.jobs.append(job)

@@ -215,14 +215,14 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _print(checkpoint: Checkpoint, details: dict[str, Any], found: Any, checked: Any) -> None:
-    from ..serving.manager.checkpoint import size_text
+    from ..serving.manager.checkpoint import count_text, size_text
 
     colour = coloured(sys.stdout)
     parameters = details["parameters"]
     facts = {
         "family": found.family,
         "weights": " ".join(x for x in (details["format"], details["quantization"], size_text(details["size"])) if x),
-        "parameters": "" if not parameters else f"{parameters / 1e9:.2f} billion",
+        "parameters": count_text(parameters) if parameters else "",
         "context": "" if not details["context_length"] else f"{details['context_length']} tokens",
         "thinking": _thinking(found),
         "tools": f"yes ({found.tool_call_parser})" if found.supports_tools else "no",

@@ -12,6 +12,7 @@ import errno
 import json
 import logging
 import math
+import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -101,10 +102,10 @@ def run(arguments: argparse.Namespace) -> None:
     _log_to_stderr(settings)
     # The port before the model: that it is taken should not be found out after minutes of loading.
     with _bound(settings) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, bound, arguments.tour))
+        runner.run(_serve(settings, bound, arguments.tour, lambda: _resolved(arguments).settings))
 
 
-async def _serve(settings: Settings, bound: socket.socket | None, show: bool) -> None:
+async def _serve(settings: Settings, bound: socket.socket | None, show: bool, again: Callable[[], Settings]) -> None:
     from ..serving.app import create_app
     from ..serving.errors import ApiError
     from ..serving.manager.checkpoint import CheckpointError
@@ -125,9 +126,35 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool) ->
             app = create_app(manager, settings)
         except OSError as error:
             raise UsageError(f"log_raw {settings.log_raw}: {error.strerror or error}") from None
+        _reload_at_sighup(manager, again)
         await _listen(app, manager, settings, bound, show and bound is not None)
     finally:
         await manager.close(timeout=0)
+
+
+def _reload_at_sighup(manager: Manager, again: Callable[[], Settings]) -> None:
+    """At SIGHUP: reads the settings again, and puts the models that they name in the place of those there are."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    def reload() -> None:
+        task = asyncio.get_running_loop().create_task(_reload(manager, again))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    if hasattr(signal, "SIGHUP"):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+
+
+async def _reload(manager: Manager, again: Callable[[], Settings]) -> None:
+    from ..serving.manager.loading import load_models
+
+    try:
+        models = await load_models(again(), lambda what: _log.info("reload: %s", what))
+        await manager.change(*models)
+    except Exception as error:  # whatever it is, the server goes on
+        _log.error("reload: %s; the models are as they were", error)
+    else:
+        _log.info("reload: serving %s; other settings hold from the next start", ", ".join(m.name for m in models))
 
 
 async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.socket | None, show: bool) -> None:
@@ -151,6 +178,8 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
                 self.force_exit = True
                 return
             self.should_exit = True
+            for task in tours:
+                task.get_loop().call_soon_threadsafe(task.cancel)
             _log.info("shutting down: running requests may take %g s more", settings.shutdown_grace)
 
     config = uvicorn.Config(

@@ -1,11 +1,10 @@
-"""Reads calls as a CallGrammar describes them: section, list, call, name, arguments.
+"""Reads calls as a CallGrammar describes them: sections, lists, openers, names, closers.
 
 Rules of this module:
 
-* A call *commits* when its name is complete and a legal continuation follows. Until then the reader says nothing and
-  may answer FAILED: the host gives everything back as text.
-* After that the call stands. JSON that breaks goes on raw, other arguments drop what fits nowhere, and reading goes on
-  at the close, at the next opener or at the end.
+* Until a call commits (CallArguments says when) the reader says nothing and may answer FAILED: the host gives
+  everything back as text.
+* After that the call stands, and reading goes on at its close, at the next opener or at the end.
 * The reader looks only for what its phase can leave by, and leaves white space after a call to the host, which knows
   whether content or a marker follows.
 """
@@ -16,25 +15,22 @@ import re
 from typing import Final, final
 
 from .arguments.base import BROKEN, DONE
-from .arguments.envelope import Caller, Envelope
-from .arguments.json_value import JsonText, JsonValue
-from .arguments.literal import LiteralArguments
-from .arguments.tagged import TaggedArguments, unescape_xml
-from .coercion import ToolSet
-from .ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
+from .arguments.tagged import unescape_xml
+from .call_arguments import CallArguments
+from .host import Host
+from .ledger import DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from .lexer import MORE as LITERAL_MORE
-from .lexer import NO, WS, Cursor, Literals
+from .lexer import NO, WS, Literals
+from .names import MAX_NAME, NAME_START, merged, offered
 from .program import (
     AT_BARE,
     AT_CALL,
     AT_NAME,
     AT_SECTION,
-    IS_ARGUMENTS_CLOSE,
     IS_CALL_CLOSE,
     IS_CALL_OPEN,
     IS_ID_OPEN,
     IS_KEY_CLOSE,
-    IS_KEY_OPEN,
     IS_LIST_CLOSE,
     IS_LIST_OPEN,
     IS_NAME_CLOSE,
@@ -43,9 +39,6 @@ from .program import (
     IS_SECTION_OPEN,
     IS_SEPARATOR,
     JSON_BODY,
-    NAMED_JSON,
-    NAMED_LITERAL,
-    NAMED_TAGGED,
     CallGrammar,
 )
 
@@ -63,93 +56,21 @@ BETWEEN: Final = 1
 BODY: Final = 2
 NAME: Final = 3
 ID: Final = 4
-BEFORE_ARGUMENTS: Final = 5
-ENVELOPE: Final = 6
-ARGUMENTS: Final = 7
-RAW: Final = 8
-AFTER: Final = 9
+ARGUMENTS: Final = 5
+AFTER: Final = 6
 
-MAX_NAME: Final = 512
-"""Longest name, header or id. What is longer is text."""
-_CLOSERS: Final = (IS_CALL_CLOSE, IS_ARGUMENTS_CLOSE, IS_SECTION_CLOSE)
 _STRAY: Final = re.compile(r"[\]})\"'`,;]{1,8}[ \t\r\n]{0,64}")
-_NAME_START: Final = re.compile(r"[^\x00-\x20<>{}()\[\]\"'`,;=]")
-_ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?=[^=]))")
-_ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
-
-
-class Host:
-    """The machine, as the reader sees it."""
-
-    cur: Cursor
-    tools: ToolSet
-    checks: bool
-    """Whether token ids authorise markers."""
-    speculating: bool
-    drafting: bool
-    """Whether the call being read stands inside reasoning, and may be none."""
-    judging: bool
-    """Whether the call being read is kept back until it is whole."""
-    max_held: int
-
-    def authorised(self, start: int, end: int) -> bool:
-        """Whether the literal at ``cur.text[start:end]`` may be a marker."""
-        return True
-
-    def proven(self, start: int, end: int) -> bool:
-        """Whether a token id says that it is one."""
-        return False
-
-    def speculate(self, opener: int) -> None:
-        """What is read from the cursor on, an opener of so many characters first, may have to be given back."""
-
-    def settle(self) -> None:
-        """What has been read need not be given back after all."""
-
-    def begin_call(self, name: str, call_id: str) -> None:
-        """A call commits."""
-
-    def arguments(self, text: str) -> None: ...
-
-    def end_call(self, whole: bool, valid: bool) -> None: ...
-
-    def call_over(self) -> None:
-        """The call and what closes it have been read."""
-
-    def model_id(self, call_id: str) -> None: ...
-
-    def pend(self, end: int) -> None:
-        """White space up to ``end`` that belongs to whatever follows."""
-
-    def unpend(self) -> None:
-        """What follows is markup: the white space before it belongs to that."""
-
-    def mark(self, kind: int, pos: int) -> None:
-        """Everything before ``cur.text[pos]`` that has not been accounted for is of this kind."""
-
-    def report(self, code: str, start: int, end: int) -> None: ...
-
-    def accounted(self) -> int:
-        """Where the part of the output that is accounted for ends, in characters of the output."""
-        return 0
-
-    def disown(self, start: int) -> None:
-        """What has been marked as arguments since then was none: it is dropped."""
-
-
 _NO_GRAMMAR: Final = CallGrammar(JSON_BODY, "")
 
 
 @final
-class CallReader(Caller):
+class CallReader:
     """Reads one section of calls, or one call where there are no sections."""
 
     def __init__(self, host: Host) -> None:
         self.host: Host = host
         self.grammar: CallGrammar = _NO_GRAMMAR
         self.in_section: bool = False
-        self.committed: bool = False
-        """Whether the call being read has committed."""
         self.any: bool = False
         """Whether any call has committed since the calls were entered."""
         self.section_is_text: bool = False
@@ -161,17 +82,7 @@ class CallReader(Caller):
         self._weak: bool = False
         self._phase: int = BETWEEN
         self._in_list: bool = False
-        self._name: str = ""
-        self._id: str = ""
-        self._wrote: bool = False
-        self._envelope: Envelope | None = None
-        self._json: JsonValue | None = None
-        self._text: JsonText | None = None
-        self._tagged: TaggedArguments | None = None
-        self._literal: LiteralArguments | None = None
-        self._whole: bool = False
-        self._valid: bool = False
-        self._raw_space: list[str] = []
+        self._arguments: CallArguments = CallArguments(host)
 
     # -- entering -----------------------------------------------------------------------------------------------
 
@@ -182,7 +93,6 @@ class CallReader(Caller):
         self._weak = weak
         self._in_list = False
         self.any = False
-        self.committed = False
         if len(candidates) == 1:
             self._chosen(candidates[0][0], candidates[0][1])
         else:
@@ -193,13 +103,12 @@ class CallReader(Caller):
         self.grammar = grammar
         self._weak = False
         self._in_list = False
-        self.any = False
-        self.committed = False
-        self._name = name
-        self._id = ""
-        self._phase = BEFORE_ARGUMENTS
+        self._arguments.begin(grammar, False, False)
+        self._arguments.begin_named(name, "")
+        self._phase = ARGUMENTS
         if raw:
-            self._commit()
+            self._arguments.commit()
+        self.any = raw
 
     def given_back(self, section: bool) -> None:
         """The call has become text, all that was read since the last one with it. ``section``: the section's opener as
@@ -221,16 +130,17 @@ class CallReader(Caller):
             self._phase = BETWEEN
 
     def _begin_body(self) -> None:
-        self.committed = False
-        self._name = ""
-        self._id = ""
+        self._arguments.begin(self.grammar, self._weak, self._in_list)
         self._phase = BODY
 
     def _begin_name(self) -> None:
-        self.committed = False
-        self._name = ""
-        self._id = ""
+        self._arguments.begin(self.grammar, self._weak, self._in_list)
         self._phase = NAME
+
+    @property
+    def committed(self) -> bool:
+        """Whether the call being read has committed."""
+        return self._arguments.committed
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -240,20 +150,14 @@ class CallReader(Caller):
             phase = self._phase
             if phase == ARGUMENTS:
                 answer = self._read_arguments()
-            elif phase == ENVELOPE:
-                answer = self._read_envelope()
             elif phase == BETWEEN:
                 answer = self._read_between()
             elif phase == NAME:
                 answer = self._read_name()
-            elif phase == BEFORE_ARGUMENTS:
-                answer = self._read_before_arguments()
             elif phase == AFTER:
                 answer = self._read_after()
             elif phase == BODY:
                 answer = self._read_body()
-            elif phase == RAW:
-                answer = self._read_raw()
             elif phase == ID:
                 answer = self._read_id()
             else:
@@ -263,40 +167,15 @@ class CallReader(Caller):
 
     def passes(self, text: str) -> bool:
         """The short way for text in the middle of a long string argument; False: nothing has happened."""
-        if self._phase == ENVELOPE:
-            return self._envelope is not None and self._envelope.passes(text)
-        if self._phase != ARGUMENTS:
-            return False
-        if self._json is not None:
-            return self._json.passes(text, self)
-        if self._tagged is not None:
-            return self._tagged.passes(text, self)
-        return self._literal is not None and self._literal.passes(text, self)
+        return self._phase == ARGUMENTS and self._arguments.passes(text)
 
     def finish(self) -> bool:
         """The output has ended. False: what is being read is no call and must be given back."""
-        envelope = self._envelope if self._phase == ENVELOPE else None
-        if self.committed:
-            if envelope is not None:
-                envelope.cut(self.host.cur, self)
-        else:
-            if self._phase == AFTER:
-                return True
-            if self._phase == BETWEEN:
-                return not self.host.speculating or (self.any and self.host.drafting)
-            if envelope is None or not envelope.cut(self.host.cur, self):
-                return False
-        if self._phase in (AFTER, BETWEEN):
+        if self._phase == AFTER:
             return True
-        if self._tagged is not None and not self._whole:
-            self._tagged.cut(self.host.cur, self)
-        if self._literal is not None and not self._whole:
-            self._literal.cut(self.host.cur, self)
-        if self._envelope is not None and self._envelope.whole:
-            self._whole = True
-            self._valid = self._envelope.valid
-        self._end()
-        return True
+        if self._phase == BETWEEN:
+            return not self.host.speculating or (self.any and self.host.drafting)
+        return self._phase == ARGUMENTS and self._arguments.finish()
 
     def _at(self, literals: Literals) -> int:
         """Where the literal at the cursor ends; NO or MORE."""
@@ -350,7 +229,7 @@ class CallReader(Caller):
                     fits = LITERAL_MORE
                     break
                 if literals.empty:
-                    fits = 0 if _NAME_START.match(text, pos) is not None else NO
+                    fits = 0 if NAME_START.match(text, pos) is not None else NO
                     break
                 fits = literals.at(text, pos, cur.final)
                 if fits < 0:
@@ -413,7 +292,7 @@ class CallReader(Caller):
         if self._may_begin(cur.text[cur.pos]):
             self._open(cur.pos)
             if grammar.body == JSON_BODY:
-                self._begin_envelope()
+                self._begin_object()
             else:
                 self._begin_name()
             return AGAIN
@@ -434,7 +313,7 @@ class CallReader(Caller):
             return False
         if grammar.body == JSON_BODY:
             return c == "{"
-        return not grammar.name_opens and _NAME_START.match(c) is not None
+        return not grammar.name_opens and NAME_START.match(c) is not None
 
     def _open(self, end: int) -> None:
         """Something that may turn out to be no call begins here."""
@@ -479,10 +358,15 @@ class CallReader(Caller):
         if grammar.body == JSON_BODY:
             if cur.text[cur.pos] != "{":
                 return FAILED
-            self._begin_envelope()
+            self._begin_object()
             return AGAIN
         self._begin_name()
         return AGAIN
+
+    def _begin_object(self) -> None:
+        self._arguments.begin(self.grammar, self._weak, self._in_list)
+        self._arguments.begin_object()
+        self._phase = ARGUMENTS
 
     # -- the name -----------------------------------------------------------------------------------------------
 
@@ -506,65 +390,36 @@ class CallReader(Caller):
             return FAILED
         tag = grammar.name_ends.tags[found.group()]
         if tag == IS_KEY_CLOSE:
-            return self._begin_merged(name, cur.pos + raw.index(name))
+            # ``send_command_to_shellcommand</arg_key>``: the first key's opener has been left out.
+            cut = merged(name, self.host.tools)
+            begin = cur.pos + raw.index(name)
+            if cut < 0:
+                cur.pos = begin + len(name)
+                return FAILED
+            self.host.mark(MARKUP, begin)
+            self.host.mark(NAME_TEXT, begin + cut)
+            cur.pos = begin + cut
+            self._arguments.begin_at_key(name[:cut])
+            self._phase = ARGUMENTS
+            return AGAIN
         variables = grammar.name.split(name)
-        self._name = self._known_name(variables.get("name", name).strip(WS))
-        self._id = variables.get("id", "")
+        tool = offered(variables.get("name", name).strip(WS), grammar.name, self.host.tools)
+        call_id = variables.get("id", "")
         if not grammar.name.plain and "index" in variables and "name" in variables and "." in grammar.name.pattern:
-            self._id = name
-        if grammar.unescape:
-            self._name = unescape_xml(self._name)
-        if not self._name or not self._allowed():
+            call_id = name
+        if not self._arguments.begin_named(unescape_xml(tool) if grammar.unescape else tool, call_id):
             cur.pos = end
             return FAILED
         self.host.mark(MARKUP, cur.pos)
         self.host.mark(NAME_TEXT, end)
         cur.pos = end
-        self._phase = BEFORE_ARGUMENTS
+        self._phase = ARGUMENTS
         if tag == IS_NAME_CLOSE:
             cur.pos = found.end()
         elif tag == IS_ID_OPEN:
             cur.pos = found.end()
             self._phase = ID
         return AGAIN
-
-    def _begin_merged(self, word: str, start: int) -> int:
-        """The word ends as a key does: it is the name of an offered tool and that of one of its parameters, and nothing
-        between them (``send_command_to_shellcommand</arg_key>``), or no call."""
-        tools = self.host.tools
-        ways = [i for i in range(1, len(word)) if tools.has(word[:i], word[i:])]
-        if len(ways) != 1:
-            self.host.cur.pos = start + len(word)
-            return FAILED
-        self._name = word[: ways[0]]
-        self.host.mark(MARKUP, start)
-        self.host.cur.pos = start + ways[0]
-        self.host.mark(NAME_TEXT, start + ways[0])
-        self._commit()
-        self._tagged = TaggedArguments(self.grammar, tools, self._name)
-        self._tagged.begin_key()
-        self._phase = ARGUMENTS
-        return AGAIN
-
-    def _known_name(self, name: str) -> str:
-        """Where the name does not fit its pattern (``functionsexec5`` for ``functions.exec:5``) and only without the
-        pattern's letters and digits is it an offered one: that one."""
-        pattern = self.grammar.name
-        tools = self.host.tools
-        if pattern.plain or not tools.known or name in tools.names:
-            return name
-        prefix = pattern.literals[0].rstrip(".:/_-")
-        bare = name[len(prefix) :] if prefix and name.startswith(prefix) else name
-        bare = bare.lstrip(".:/_-")
-        for candidate in (bare, re.sub(r"[.:_-]?\d+$", "", bare)):
-            if candidate in tools.names:
-                return candidate
-        return name
-
-    def _allowed(self) -> bool:
-        """A call with no marker to speak of must be for an offered tool, where the tools are known."""
-        tools = self.host.tools
-        return not (self.grammar.bare or self._weak) or not tools.known or self._name in tools.names
 
     def _read_id(self) -> int:
         grammar = self.grammar
@@ -575,211 +430,30 @@ class CallReader(Caller):
             return FAILED
         if found is None:
             return MORE
-        self._id = cur.text[cur.pos : end].strip(WS)
+        self._arguments.identify(cur.text[cur.pos : end].strip(WS))
         self.host.mark(MARKUP, cur.pos)
         self.host.mark(ID_TEXT, end)
         cur.pos = found.end()
-        self._phase = BEFORE_ARGUMENTS
-        return AGAIN
-
-    # -- the arguments ------------------------------------------------------------------------------------------
-
-    def _commit(self) -> None:
-        self.host.begin_call(self._name, self._id)
-        self.committed = True
-        self.any = True
-        self._wrote = False
-        self._whole = False
-        self._valid = False
-        self._envelope = None
-        self._json = None
-        self._text = None
-        self._tagged = None
-        self._literal = None
-
-    def _read_before_arguments(self) -> int:
-        """The name is complete. What follows decides whether this is a call."""
-        grammar = self.grammar
-        cur = self.host.cur
-        if grammar.body != NAMED_LITERAL and not self._skip_spaces_inside():
-            return MORE
-        if cur.pos >= len(cur.text):
-            return MORE
-        self.host.mark(MARKUP, cur.pos)
-        c = cur.text[cur.pos]
-        if grammar.body == NAMED_LITERAL:
-            return self._begin_literal(c)
-        end = self._at(grammar.tags if grammar.body == NAMED_TAGGED else grammar.after)
-        if end == LITERAL_MORE:
-            return MORE
-        if end >= 0:
-            tag = (grammar.tags if grammar.body == NAMED_TAGGED else grammar.after).tags[cur.text[cur.pos : end]]
-            if tag not in (IS_KEY_OPEN, IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE, IS_SECTION_CLOSE):
-                return FAILED
-            self._commit_once()
-            if grammar.body == NAMED_TAGGED:
-                self._tagged = TaggedArguments(grammar, self.host.tools, self._name)
-                self._phase = ARGUMENTS
-            else:
-                self._whole = True
-                self._phase = AFTER
-            return AGAIN
-        if grammar.body == NAMED_JSON:
-            if c == "{":
-                self._commit_once()
-                self._json = JsonValue(grammar.resync)
-                self._phase = ARGUMENTS
-                return AGAIN
-            if c == '"':
-                self._commit_once()
-                self._text = JsonText()
-                self._phase = ARGUMENTS
-                return AGAIN
-            if self.committed:
-                self._phase = RAW
-                return AGAIN
-        return FAILED
-
-    def _commit_once(self) -> None:
-        if not self.committed:
-            self._commit()
-
-    def _skip_spaces_inside(self) -> bool:
-        """White space between name and arguments, or inside arguments: markup."""
-        cur = self.host.cur
-        cur.pos = cur.spaces()
-        return cur.pos < len(cur.text)
-
-    def _begin_literal(self, c: str) -> int:
-        grammar = self.grammar
-        cur = self.host.cur
-        if c != grammar.open and c not in "({":
-            return FAILED
-        # ``[see](x)`` is a link: with no tools to go by, only ``name=`` or nothing makes it a call.
-        unsure = grammar.bare and not self.host.tools.known
-        if unsure and _ARGUMENT_START.match(cur.text, cur.pos + 1) is None:
-            undecided = not cur.final and _ARGUMENT_PREFIX.match(cur.text, cur.pos + 1) is not None
-            return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else FAILED
-        self._commit()
-        self._literal = LiteralArguments(grammar, self.host.tools, self._name, "]" if self._in_list else "")
         self._phase = ARGUMENTS
         return AGAIN
 
-    def _begin_envelope(self) -> None:
-        self.committed = False
-        self._name = ""
-        self._id = ""
-        self._envelope = Envelope(self.grammar, self.host.max_held)
-        self._phase = ENVELOPE
-
-    def _read_envelope(self) -> int:
-        envelope = self._envelope
-        assert envelope is not None
-        cur = self.host.cur
-        answer = envelope.step(cur, self)
-        if answer == DONE:
-            self._whole = True
-            self._valid = envelope.valid
-            self.host.mark(MARKUP, cur.pos)
-            self._phase = AFTER
-            return AGAIN
-        if answer == BROKEN:
-            if not self.committed:
-                return FAILED
-            self.host.mark(MARKUP, cur.pos)
-            if envelope.whole:
-                self.host.report("unclosed_object", cur.pos, cur.pos)
-                self._whole = True
-                self._valid = envelope.valid
-                self._phase = AFTER
-            else:
-                self.host.report("broken_json", cur.pos, cur.pos)
-                self._phase = RAW
-            return AGAIN
-        return MORE
+    # -- arguments, and after them ------------------------------------------------------------------------------
 
     def _read_arguments(self) -> int:
-        cur = self.host.cur
-        json = self._json
-        literal = self._literal
-        if json is not None:
-            answer = json.step(cur, self)
-        elif self._tagged is not None:
-            answer = self._tagged.step(cur, self)
-        elif literal is not None:
-            answer = literal.step(cur, self)
-        else:
-            assert self._text is not None
-            answer = self._text.step(cur, self)
+        answer = self._arguments.step()
+        self.any = self.any or self._arguments.committed
         if answer == DONE:
-            self._whole = True
-            # What a string holds is not known to be JSON until somebody looks.
-            self._valid = json.valid if json is not None else self._text is None
-            if self._tagged is None:
-                self.host.mark(ARGUMENT_TEXT, cur.pos)
             self._phase = AFTER
             return AGAIN
-        if answer == BROKEN:
-            self.host.report("broken_json" if json is not None else "broken_arguments", cur.pos, cur.pos)
-            self.host.mark(ARGUMENT_TEXT, cur.pos)
-            self._phase = RAW
-            if literal is not None:
-                self._phase = AFTER
-                self._whole = self._closes_here()
-                if self._whole:
-                    literal.close(self)
-                    self._valid = True
-            return AGAIN
-        if self._tagged is None:
-            self.host.mark(ARGUMENT_TEXT, cur.pos)
-        return MORE
-
-    def _read_raw(self) -> int:
-        """Arguments that broke: as they come, up to whatever ends a call."""
-        cur = self.host.cur
-        text = cur.text
-        start = cur.pos
-        found = self.grammar.resync.find(text, start)
-        while found is not None and self.host.checks and not self.host.authorised(found.start(), found.end()):
-            found = self.grammar.resync.find(text, found.start() + 1)
-        end = found.start() if found is not None else len(text) if cur.final else self.grammar.resync.tail(text, start)
-        held = -1 if found is None or cur.final else self.grammar.resync.held(text, start, end)
-        if held >= 0:
-            found = None
-            end = held
-        piece = text[start:end]
-        kept = piece.rstrip(WS)
-        if kept:
-            self.put("".join(self._raw_space) + kept)
-            self._raw_space = []
-        if len(kept) < len(piece):
-            self._raw_space.append(piece[len(kept) :])
-        cur.pos = end
-        self.host.mark(ARGUMENT_TEXT, end)
-        if found is None:
-            return MORE
-        self._raw_space = []
-        self._phase = AFTER
-        self._whole = self._closes_here()
-        return AGAIN
-
-    def _closes_here(self) -> bool:
-        """Whether what stands at the cursor, behind arguments that broke, closes the call."""
-        cur = self.host.cur
-        if self._in_list and self._literal is not None and cur.text[cur.pos] == "]":
-            return True
-        end = self.grammar.resync.at(cur.text, cur.pos, True)
-        return end >= 0 and self.grammar.resync.tags[cur.text[cur.pos : end]] in _CLOSERS
-
-    # -- after the arguments ------------------------------------------------------------------------------------
+        return FAILED if answer == BROKEN else MORE
 
     def _read_after(self) -> int:
         """What closes the call; it may be missing."""
         grammar = self.grammar
         host = self.host
         cur = host.cur
-        if self.committed:
-            self._end()
+        if self._arguments.committed:
+            self._arguments.end()
         if grammar.after.empty:
             return self._over()
         if not self._skip_spaces():
@@ -810,14 +484,6 @@ class CallReader(Caller):
                 return AGAIN
         return self._over()
 
-    def _end(self) -> None:
-        """The arguments are over."""
-        self.committed = False
-        if self._whole and not self._wrote:
-            self.host.arguments("{}")
-            self._valid = True
-        self.host.end_call(self._whole, self._valid)
-
     def _over(self) -> int:
         """The call is closed: what comes next?"""
         self.host.call_over()
@@ -826,45 +492,3 @@ class CallReader(Caller):
             self._phase = BETWEEN
             return AGAIN
         return LEFT
-
-    # -- Caller -------------------------------------------------------------------------------------------------
-
-    def put(self, text: str) -> None:
-        self._wrote = True
-        self.host.arguments(text)
-
-    def mark(self, kind: int, pos: int) -> None:
-        self.host.mark(kind, pos)
-
-    def report(self, code: str, start: int, end: int) -> None:
-        self.host.report(code, start, end)
-
-    def accounted(self) -> int:
-        return self.host.accounted()
-
-    def disown(self, start: int) -> None:
-        self.host.disown(start)
-
-    def authorised(self, start: int, end: int) -> bool:
-        return not self.host.checks or self.host.authorised(start, end)
-
-    def proven(self, start: int, end: int) -> bool:
-        return self.host.checks and self.host.proven(start, end)
-
-    def named(self, name: str, call_id: str, arguments: bool) -> bool:
-        self._name = name
-        self._id = call_id
-        if self.grammar.bare:
-            if not self._allowed():
-                return False
-            if not arguments:
-                return True
-        envelope = self._envelope
-        assert envelope is not None
-        self._commit()
-        self._envelope = envelope
-        envelope.committed = True
-        return True
-
-    def late_id(self, call_id: str) -> None:
-        self.host.model_id(call_id)

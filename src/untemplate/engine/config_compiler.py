@@ -16,8 +16,8 @@ from typing import Final, final
 
 from .config import CHUNKS, TOOL_STATES, ParserEngineConfig, ParserState, Transition
 from .events import EventSink, EventType
+from .host import ConfigEvents
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, NAME_TEXT, REASONING_TEXT
-from .machine import ConfigEvents
 from .program import ARGUMENTS, CONTENT, GO, NAME, REASONING, SILENT, Edge, Program, TextState
 
 STATES: Final = tuple(ParserState)

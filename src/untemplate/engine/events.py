@@ -14,6 +14,7 @@ from enum import Enum, auto
 from typing import final
 
 from ..protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from .judge import Call
 
 
 class Sink:
@@ -35,6 +36,15 @@ class Sink:
 
     def end(self, finish_reason: str | None) -> None:
         """The output has ended."""
+
+
+def tell_call(sink: Sink, call: Call, arguments: str) -> None:
+    """A whole call at once."""
+    sink.call_start(call.index, call.id, call.name)
+    if arguments:
+        sink.arguments(call.index, arguments)
+    if call.whole:
+        sink.call_end(call.index)
 
 
 @final

@@ -18,6 +18,7 @@ MORE: Final = -2
 """What stands here may still become a literal."""
 
 WS: Final = " \t\r\n"
+_MISREADINGS: Final = 16
 SPACES: Final = re.compile(r"[ \t\r\n]*")
 
 
@@ -86,6 +87,19 @@ class Cursor:
         self.pos: int = 0
         self.final: bool = False
         """Whether no more text will come."""
+        self.misreadings: int = 0
+        """How many objects in this text have been tried as a whole and were not."""
+        self._tried: str = ""
+        self._brace: int = -1
+
+    def may_close_after(self, pos: int) -> bool:
+        """Whether it is worth trying to read an object that begins at ``pos`` as a whole. The last brace is looked for
+        once in each text; and a few failures are enough: each makes Python count all lines before it."""
+        if self._tried is not self.text:
+            self._tried = self.text
+            self._brace = self.text.rfind("}")
+            self.misreadings = 0
+        return self._brace > pos and self.misreadings < _MISREADINGS
 
     def spaces(self) -> int:
         """Where the white space at ``pos`` ends."""

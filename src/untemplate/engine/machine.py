@@ -14,20 +14,17 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from .calls import (
-    FAILED,
-    MAX_NAME,
-    MORE,
-    CallReader,
-    Host,
-)
+from .calls import FAILED, MORE, CallReader
 from .coercion import ToolSet
-from .events import Recorder, Sink
+from .drafts import Draft
+from .events import Sink, tell_call
+from .host import ConfigEvents, Host
 from .ids import IdFactory
 from .judge import AS_CONTENT, DROP, Call, Judge
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, NAME_TEXT, REASONING_TEXT, Ledger
 from .lexer import MORE as LITERAL_MORE
 from .lexer import WS, Cursor
+from .names import MAX_NAME
 from .program import (
     BARE,
     CLOSE_CALL,
@@ -65,22 +62,6 @@ DRAFT_WAIT: Final = 5
 RECOVER: Final = 0
 IMMEDIATELY: Final = 1
 NEVER: Final = 2
-
-
-class ConfigEvents:
-    """The other side of hand-written configs."""
-
-    def accepts(self, text: str, pos: int, start: int) -> bool:
-        """Whether a literal at ``start`` counts; what comes before ``pos`` has been told."""
-        return True
-
-    def take(self, edge: Edge, literal: str, start: int) -> int:
-        """A literal that counts, and where it stands in the output; answers what it is in the ledger."""
-        return MARKUP
-
-    def chunk(self, region: int, text: str, start: int) -> int:
-        """Text that is neither content nor reasoning; answers what it is in the ledger."""
-        return DROPPED
 
 
 @final
@@ -137,17 +118,12 @@ class Machine(Host):
         # A call that is kept back for the judge.
         self._spaces_before: list[str] = []
         self._arguments: list[str] = []
-        self._judged: list[str] = []
         self._last_is_text: bool = False
         """Whether the last call has become text again by the judge's word."""
         # Drafts.
         self.drafting: bool = False
-        self._recorder: Recorder = Recorder()
-        self._out: Sink = sink
+        self._draft: Draft | None = None
         self._origin_calls: int = 0
-        self._draft_safe: int = 0
-        self._draft_close: int = -1
-        self._draft_after: int = 0
         if program.header_first:
             self._mode = HEADER_START
 
@@ -245,12 +221,11 @@ class Machine(Host):
         self.ledger.clear()
         in_call = self._mode == CALL and (self._reader.committed or self._reader.any)
         self._origin_calls = 0
-        self._draft_safe = 0
-        self._draft_close = -1
         if self.drafting:
             # What began as a call in the prompt's reasoning is reasoning there.
             self.speculating = False
             self.drafting = False
+            self._draft = None
             self.open_reasoning()
         elif in_call or self._mode == TURN_END:
             self.speculating = False
@@ -317,7 +292,7 @@ class Machine(Host):
                 self._after_call = True
                 self.call_over()
                 return False
-            if self.drafting and self._draft_safe:
+            if self._draft is not None and self._draft.safe:
                 return self._end_draft(True)
             self._release()
             return True
@@ -630,25 +605,22 @@ class Machine(Host):
         if not self._held and cur.pos == self._from and cur.pos < len(cur.text):
             cur.pos += 1
         raw = self._raw()
-        was_draft = self.drafting
+        draft = self._draft
         had_calls = len(self.calls) > self._origin_calls
         held = bool(self._held)
         self._forget()
         self._state = self._origin
         self._mode = TEXT
-        if was_draft and self._draft_close >= 0:
+        if draft is not None and draft.close >= 0:
             # Reasoning was closed behind the draft, and the output went on.
-            before = raw[: self._draft_close]
-            rest = raw[self._draft_close :]
-            close = self._draft_after - self._draft_close
+            before = raw[: draft.close]
+            rest = raw[draft.close :]
             self._say(before, self._base + cur.pos - len(rest))
             cur.text = rest + cur.text[cur.pos :]
             self._base += cur.pos - len(rest)
             cur.pos = 0
-            self._draft_close = -1
-            self._close_reasoning(close)
+            self._close_reasoning(draft.after - draft.close)
             return
-        self._draft_close = -1
         start = self._base + cur.pos - len(raw)
         # Behind the opener other markers may stand. They are looked for once: what has been given back before is text.
         size = len(raw)
@@ -665,10 +637,11 @@ class Machine(Host):
 
     def _forget(self) -> None:
         """Takes back what speculation has noted down."""
-        if self.drafting:
-            self.sink = self._out
+        if self._draft is not None:
+            self.sink = self._draft.out
         self.speculating = False
         self.drafting = False
+        self._draft = None
         self.judging = False
         self._held = []
         self._held_size = 0
@@ -682,7 +655,9 @@ class Machine(Host):
         cur = self.cur
         self.speculate(end - cur.pos)
         if self._state.region == REASONING and self._drafts == RECOVER and not self.drafting:
-            self._begin_draft()
+            self.drafting = True
+            self._draft = Draft(self.sink, len(self.calls))
+            self.sink = self._draft.recorder
         if edge.kind != BARE:
             cur.pos = end
         grammars = self.program.grammars
@@ -696,9 +671,9 @@ class Machine(Host):
         if answer == FAILED:
             self._release()
             return True
-        if self.drafting:
+        if self._draft is not None:
             self.mark(MARKUP, self.cur.pos)
-            self._draft_safe = self._held_size + self.cur.pos - self._from
+            self._draft.safe = self._held_size + self.cur.pos - self._from
             self._mode = DRAFT_WAIT
             return True
         self._enter_text(self.program.content)
@@ -748,9 +723,9 @@ class Machine(Host):
 
     def call_over(self) -> None:
         """The call is closed: what has been kept back is judged."""
-        if self.drafting:
+        if self._draft is not None:
             self.mark(MARKUP, self.cur.pos)
-            self._draft_safe = self._held_size + self.cur.pos - self._from
+            self._draft.safe = self._held_size + self.cur.pos - self._from
         judge = self.judge
         if judge is None or not self.judging:
             return
@@ -778,21 +753,13 @@ class Machine(Host):
             self.ledger.change_all(DROPPED)
             self.ledger.report("dropped_call", self.ledger.saved, self.ledger.frontier)
             return
-        self._tell(call, judge.arguments)
+        tell_call(self.sink, call, judge.arguments)
 
     def _leave_reasoning(self) -> None:
         """A call ends reasoning."""
         if self._state.region == REASONING:
             self.sink.reasoning_end()
         self._state = self.program.states[self.program.content]
-
-    def _tell(self, call: Call, arguments: str) -> None:
-        """A whole call at once."""
-        self.sink.call_start(call.index, call.id, call.name)
-        if arguments:
-            self.sink.arguments(call.index, arguments)
-        if call.whole:
-            self.sink.call_end(call.index)
 
     def model_id(self, call_id: str) -> None:
         self.calls[-1].model_id = call_id
@@ -807,17 +774,11 @@ class Machine(Host):
 
     # -- drafts -------------------------------------------------------------------------------------------------
 
-    def _begin_draft(self) -> None:
-        self.drafting = True
-        self._draft_safe = 0
-        self._draft_close = -1
-        self._recorder = Recorder()
-        self._out = self.sink
-        self.sink = self._recorder
-
     def _draft_wait(self) -> bool:
         """Behind a whole call inside reasoning. Another call, the close of reasoning and the end leave it standing;
         anything else means that it was reasoning."""
+        draft = self._draft
+        assert draft is not None
         cur = self.cur
         cur.pos = cur.spaces()
         if cur.pos >= len(cur.text):
@@ -828,12 +789,12 @@ class Machine(Host):
             return False
         if end >= 0 and (not self.checks or self.authorised(cur.pos, end)):
             edge = state.edges[state.literals.tags[cur.text[cur.pos : end]]]
-            if edge.kind == OPEN_CALLS and self._draft_close < 0:
+            if edge.kind == OPEN_CALLS and draft.close < 0:
                 self._enter_calls(edge, end)
                 return True
-            if edge.kind == CLOSE_REASONING and self._draft_close < 0:
-                self._draft_close = self._held_size + cur.pos - self._from
-                self._draft_after = self._draft_close + end - cur.pos
+            if edge.kind == CLOSE_REASONING and draft.close < 0:
+                draft.close = self._held_size + cur.pos - self._from
+                draft.after = draft.close + end - cur.pos
                 cur.pos = end
                 return True
             if edge.kind == END_TURN:
@@ -845,52 +806,32 @@ class Machine(Host):
     def _end_draft(self, further: bool) -> bool:
         """The output ends on the draft: it is a call. ``further``: behind it another began that never became one.
         True: it is none after all, and there is text to read again."""
-        if not self._draft_stands():
+        draft = self._draft
+        assert draft is not None
+        kept = draft.judged(self.judge, self.calls, self.ledger)
+        if kept is None:
             self._release()
             return True
+        self.calls = kept
         rest = ""
         if further:
             self.cur.pos = len(self.cur.text)
-            rest = self._raw()[self._draft_safe :]
+            rest = self._raw()[draft.safe :]
             self.ledger.back_to(self._base + self.cur.pos - len(rest))
         self.speculating = False
         self.drafting = False
+        self._draft = None
         self._held = []
         self._spaces = []
-        self.sink = self._out
+        self.sink = draft.out
         self.sink.reasoning_end()
-        if self.judge is None:
-            self._recorder.replay(self.sink)
-        else:
-            for call, arguments in zip(self.calls[self._origin_calls :], self._judged, strict=True):
-                self._tell(call, arguments)
+        draft.tell(kept)
         self._state = self.program.states[self.program.content]
         self._mode = TEXT
         self._after_call = True
         if rest.strip(WS):
             self._emit(rest, self._base + self.cur.pos)
         return False
-
-    def _draft_stands(self) -> bool:
-        """Whether the judge leaves the draft standing. A call that is to be text again makes all of it text."""
-        judge = self.judge
-        if judge is None:
-            return True
-        calls = self.calls
-        kept: list[Call] = calls[: self._origin_calls]
-        self._judged = []
-        for call, arguments in zip(calls[self._origin_calls :], self._recorder.arguments_of_calls(), strict=True):
-            verdict = judge.judge(call, arguments, len(kept))
-            if verdict == AS_CONTENT:
-                return False
-            if verdict == DROP:
-                self.ledger.report("dropped_call", self.ledger.saved, self.ledger.frontier)
-            else:
-                call.index = len(kept)
-                kept.append(call)
-                self._judged.append(judge.arguments)
-        self.calls = kept
-        return True
 
     # -- the end of the turn, and headers -----------------------------------------------------------------------
 

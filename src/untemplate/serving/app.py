@@ -11,6 +11,7 @@ Rules of this module:
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -27,7 +28,7 @@ from .asgi import Receive, Scope, Send, encode, header, read_json, send_bytes, s
 from .endpoints import Call, dialect_of, endpoints, ollama_load
 from .errors import ApiError
 from .generation import Generation, Meta
-from .manager import Manager
+from .manager import Manager, Model
 from .observe import Metrics, RawLog, Record, log_request
 from .protocols import dialects, ollama
 from .protocols.base import Dialect
@@ -169,11 +170,13 @@ class Gateway:
         self._limit(request)
         record.stream = request.stream
         record.offered = bool(request.tools) and request.tool_choice != "none"
+        large = _large(scope, body)
         async with self.manager.use(request.model) as model:
             record.model = model
-            meta = Meta(id=record.id, created=int(time.time()), model=request.model or model.name)
-            timeout = self.settings.request_timeout
-            session = Session(model, request, meta, on_first=record.first_piece, timeout=timeout)
+            self._hear(model)
+            # An id of its own: clients repeat theirs, and ids of calls are made from this one.
+            meta = Meta(id=secrets.token_hex(16), created=int(time.time()), model=request.model or model.name)
+            session = await self._session(model, request, meta, record, large=large)
             record.notes = session.notes
             record.ended = session.ended
             if request.stream:
@@ -187,6 +190,20 @@ class Gateway:
             if not done:
                 record.status = 499
                 record.error = "the client closed the connection"
+
+    def _hear(self, model: Model) -> None:
+        """Counts the failures of parsers that are not ours."""
+        if getattr(model.parser, "on_failure", "") is None:
+            model.parser.on_failure = lambda parser: self.metrics.parser_errors.labels(parser).inc()  # type: ignore[attr-defined]
+
+    async def _session(self, model: Model, request: Generation, meta: Meta, record: Record, *, large: bool) -> Session:
+        """The session, in a thread where its prompt takes long: other streams go on meanwhile."""
+        timeout = self.settings.request_timeout
+
+        def make() -> Session:
+            return Session(model, request, meta, on_first=record.first_piece, timeout=timeout)
+
+        return await asyncio.to_thread(make) if large else make()
 
     async def _whole(self, send: _Sent, record: Record, dialect: Dialect, session: Session) -> None:
         usage = await session.whole()
@@ -300,6 +317,13 @@ def _look_inside(scope: Scope, request: Generation) -> None:
     request.raw = request.raw or "raw" in wanted
 
 
+def _large(scope: Scope, body: dict[str, Any]) -> bool:
+    """Whether a request may take milliseconds to render, or to be made a grammar of."""
+    announced = header(scope, b"content-length")
+    return not announced.isdecimal() or int(announced) > _LARGE or bool(body.get("response_format"))
+
+
+_LARGE: Final = 32 * 1024
 _PREFLIGHT: Final = [
     (b"access-control-allow-methods", b"GET, POST, DELETE, OPTIONS"),
     (b"access-control-allow-headers", b"*, authorization"),

@@ -28,9 +28,10 @@ class Choice:
 
     Args:
         stream: the parser's, with ``collect`` set, and with ``spans`` where logprobs are wanted.
+        budget: tokens of reasoning after which it is to be closed; ``None``: any number.
     """
 
-    def __init__(self, index: int, request: Generation, stream: Stream) -> None:
+    def __init__(self, index: int, request: Generation, stream: Stream, budget: int | None = None) -> None:
         self.index = index
         self.stream = stream
         self.usage = Usage()
@@ -39,7 +40,7 @@ class Choice:
         """The stop string that was found: the output ends before it."""
         self.finish_reason: str | None = None
         self._request = request
-        self._budget = request.thinking.budget
+        self._budget = budget
         self._stops = _Stops(request.stop) if request.stop else None
         self._aligned = _Aligned(stream) if request.logprobs is not None else None
         self._logprobs: list[TokenLogprob] = []

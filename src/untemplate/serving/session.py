@@ -71,6 +71,8 @@ class Session:
         self._on_first = on_first
         self._timeout = timeout
         self._until = time.monotonic() + timeout
+        self._began = time.monotonic_ns()
+        self._first = 0
         request.reasoning_field = model.parser.policy.reasoning_field
         _check(model, request)
         self.prompt = make_prompt(model, request)
@@ -84,18 +86,23 @@ class Session:
         request = self.request
         offered: list[dict[str, Any]] | None = request.tools or []
         parser = self.model.parser if request.parse else _raw()
-        stream = parser.stream(
-            tools=offered,
-            tool_choice="none" if request.tool_choice == "none" else None,
-            prompt=self.prompt.known,
-            prompt_token_ids=self.prompt.text if isinstance(self.prompt.text, list) else None,
-            messages=request.messages,
-            policy=self._policy,
-            collect=True,
-            spans=request.logprobs is not None,
-            seed=f"{self.meta.id}/{index}",
-        )
-        return Choice(index, request, stream)
+        try:
+            stream = parser.stream(
+                tools=offered,
+                tool_choice="none" if request.tool_choice == "none" else None,
+                prompt=self.prompt.known,
+                prompt_token_ids=self.prompt.text if isinstance(self.prompt.text, list) else None,
+                messages=request.messages,
+                policy=self._policy,
+                collect=True,
+                spans=request.logprobs is not None,
+                seed=f"{self.meta.id}/{index}",
+            )
+        except ValueError as error:  # a tool whose parameters are no schema
+            raise bad_request("tools", str(error)) from None
+        # Where no one text closes reasoning, a budget of 0 is only what the template makes of it.
+        budget = None if self.model.parser.reasoning_close is None else request.thinking.budget
+        return Choice(index, request, stream, budget)
 
     def _job(self, choice: Choice) -> Job:
         request = self.request
@@ -199,14 +206,25 @@ class Session:
 
     @property
     def usage(self) -> Usage:
-        """Of the choices that have ended: one prompt, all completions."""
+        """Of all choices, as far as they have come: one prompt, all completions."""
         usage = Usage()
-        for ended in self.ended:
-            usage.prompt_tokens = max(usage.prompt_tokens, ended.usage.prompt_tokens)
-            usage.cached_tokens = max(usage.cached_tokens, ended.usage.cached_tokens)
-            usage.completion_tokens += ended.usage.completion_tokens
-            usage.reasoning_tokens += ended.usage.reasoning_tokens
+        for choice in self._choices:
+            usage.prompt_tokens = max(usage.prompt_tokens, choice.usage.prompt_tokens)
+            usage.cached_tokens = max(usage.cached_tokens, choice.usage.cached_tokens)
+            usage.completion_tokens += choice.tokens
+            usage.reasoning_tokens += min(choice.usage.reasoning_tokens, choice.tokens)
+        if self._first:
+            usage.prompt_ns = self._first - self._began
+            usage.completion_ns = time.monotonic_ns() - self._first
         return usage
+
+    def _came(self) -> None:
+        """The first piece of a choice has come."""
+        if self._first:
+            return
+        self._first = time.monotonic_ns()
+        if self._on_first is not None:
+            self._on_first()
 
     async def _steps(self, choice: Choice) -> AsyncGenerator[list[Step], None]:
         """One choice: what each piece of output completes. The first is yielded even if it is empty."""
@@ -222,8 +240,7 @@ class Session:
                         steps = choice.feed(piece)
                         if first:
                             first = False
-                            if self._on_first is not None:
-                                self._on_first()
+                            self._came()
                             yield steps
                         elif steps:
                             yield steps

@@ -143,7 +143,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     upstream_retries: Annotated[int, _is("further attempts, before the first byte only", ge=0)] = 2
 
     # The server
-    host: Annotated[str, _is("address to listen on; 0.0.0.0: all of them")] = "127.0.0.1"
+    host: Annotated[str, _is("address to listen on; 0.0.0.0: all of them", metavar="ADDRESS")] = "127.0.0.1"
     port: Annotated[int, _is("0: any that is free", ge=0, le=65535)] = 8000
     uds: Annotated[str, _is("a Unix socket instead of host and port", metavar="PATH")] = ""
     root_path: Annotated[str, _is("prefix that a reverse proxy has taken off the path", metavar="/PREFIX")] = ""
@@ -540,6 +540,8 @@ def _check(settings: Settings) -> None:
         )
     if settings.enforce_parser and (settings.reasoning_parser or settings.tool_parser):
         raise SettingsError("enforce_parser excludes reasoning_parser and tool_parser")
+    if settings.enforce_parser and settings.parser_backend == "vllm":
+        raise SettingsError("enforce_parser names a format of ours; vLLM's are reasoning_parser and tool_parser")
     for name, kind in (("enforce_parser", None), ("reasoning_parser", "reasoning"), ("tool_parser", "tool")):
         value = getattr(settings, name)
         if settings.parser_backend == "untemplate" and value and value not in names(kind):  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import pytest
 from untemplate.serving.manager import preflight as preflight_module
 from untemplate.serving.manager.checkpoint import (
     CheckpointError,
+    count_text,
     ggufs,
     open_checkpoint,
     quantization_of,
@@ -111,6 +112,11 @@ def test_parts_are_one_model():
     assert ggufs(names) == {"a.gguf": ["a.gguf"], "b-00001-of-00002.gguf": sorted(names[:2])}
 
 
+def test_numbers():
+    numbers = [999_999, 1_000_000, 494_032_768, 8_190_000_000]
+    assert [count_text(n) for n in numbers] == ["999999", "1.00 million", "494.03 million", "8.19 billion"]
+
+
 def test_sizes():
     sizes = [0, 999, 1000, 99_949, 123_456_789, 4_700_000_000, 123_000_000_000]
     assert [size_text(s) for s in sizes] == ["0 bytes", "999 bytes", "1.0 kB", "99.9 kB", "123 MB", "4.7 GB", "123 GB"]
@@ -135,7 +141,7 @@ def test_a_gguf_file_that_is_well(tmp_path: Path):
     path = gguf_model(tmp_path / "tiny-F16.gguf")
     size = size_text(path.stat().st_size)
     assert checks(path) == {
-        "weights": ("ok", f"1 file, {size}, F16, 0.00 billion parameters"),
+        "weights": ("ok", f"1 file, {size}, F16, 320 parameters"),
         "tokenizer": ("ok", "in the file, 5 tokens"),
         "architecture": ("ok", "qwen2, known to llama.cpp"),
         "chat template": ("ok", f"the model's own, {len(TEMPLATE)} characters"),
@@ -221,7 +227,7 @@ def test_a_model_that_does_not_fit(tmp_path: Path):
     assert checks(path, available=400_000_000, context=4096)["memory"][0] == "ok"
     folder = safetensors_model(tmp_path / "st")
     assert checks(folder, available=100)["memory"] == (
-        "warning",
+        "skipped",
         "about 301 MB (weights 1.0 kB, KV cache 1.0 MB for 4096 tokens), 100 bytes free: this is the GPU's to say, and "
         "vLLM will",
     )

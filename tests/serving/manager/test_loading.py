@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
 
+from untemplate import OutputParser
 from untemplate.serving.engines import EngineError, Job, Takes
 from untemplate.serving.manager import Manager, Model, hub, loading
 from untemplate.serving.manager.checkpoint import CheckpointError
 from untemplate.serving.manager.loading import choose_engine, choose_format, load_template, open_manager
-from untemplate.serving.settings import LlamaCpp, Replay, Settings, SettingsError
+from untemplate.serving.settings import LlamaCpp, Replay, Settings, SettingsError, Vllm
 from untemplate.templates import ChatTemplate
 
 from .fake_hub import fake_hub
@@ -47,6 +50,7 @@ def llama(monkeypatch: pytest.MonkeyPatch) -> list[FakeLlama]:
     import untemplate.serving.engines.llamacpp as module
 
     monkeypatch.setattr(module, "LlamaCppEngine", FakeLlama)
+    monkeypatch.setattr(loading, "find_spec", lambda name: True)
     monkeypatch.setattr(loading, "preflight", _calm)
     monkeypatch.setattr(FakeLlama, "made", [])
     return FakeLlama.made
@@ -115,6 +119,10 @@ def test_which_engine_for_a_folder(tmp_path: Path):
         ({"engine": "openai"}, "engine: openai needs upstream or upstream_chat (--upstream URL, --upstream-chat URL)"),
         ({"engine": "vllm", "upstream": "http://h/v1"}, "engine: vllm and an upstream exclude each other"),
         (
+            {"model": "m.gguf", "engine": "llamacpp", "parser_backend": "vllm"},
+            "parser_backend: vllm needs the engine vllm",
+        ),
+        (
             {"model": "replay", "replay": Replay(file="x")},
             "replay.file: what are the outputs written in? Name it: replay:FORMAT (`untemplate formats`)",
         ),
@@ -158,7 +166,12 @@ def test_replay_of_a_file(tmp_path: Path):
 
 
 def test_a_gguf_file(tmp_path: Path, llama: list[FakeLlama], caplog: pytest.LogCaptureFixture):
-    path = gguf_model(tmp_path / "tiny-Q8_0.gguf")
+    more = {
+        "general.base_model.count": 1,
+        "general.base_model.0.repo_url": "https://huggingface.co/org/base",
+        "general.license": "mit",
+    }
+    path = gguf_model(tmp_path / "tiny-Q8_0.gguf", more)
     settings = Settings(
         model=str(path),
         aliases={"gpt": ""},
@@ -191,6 +204,11 @@ def test_a_gguf_file(tmp_path: Path, llama: list[FakeLlama], caplog: pytest.LogC
         "size": path.stat().st_size,
         "path": str(path),
         "repo": "",
+        "quantization_level": "Q8_0",
+        "parameter_size": "0.00M",
+        "model_info": {"general.parameter_count": 320},
+        "parent_model": "org/base",
+        "license": "mit",
         "parser": "hermes",
         "engine": "llamacpp",
     }
@@ -205,8 +223,10 @@ def test_a_model_of_the_hub(tmp_path: Path, llama: list[FakeLlama], monkeypatch:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
     data = gguf_model(tmp_path / "x.gguf").read_bytes()
-    with fake_hub({"org/tiny-GGUF": {"tiny-Q4_K_M.gguf": data}}) as (url, asked):
+    with fake_hub({"org/tiny-GGUF": {"tiny-Q4_K_M.gguf": data}, "org/plain": {"tiny.gguf": data}}) as (url, asked):
         monkeypatch.setenv("HF_ENDPOINT", url)
+        (model,) = served(Settings(model="org/plain"))  # its name does not say that it is GGUF
+        assert model.name == "org/plain:tiny.gguf"
         (model,) = served(Settings(model="org/tiny-GGUF:Q4_K_M"))
         assert model.name == "org/tiny-GGUF:Q4_K_M"
         asked.clear()
@@ -216,8 +236,21 @@ def test_a_model_of_the_hub(tmp_path: Path, llama: list[FakeLlama], monkeypatch:
     assert said == "org/tiny-GGUF has no 'Q2_K'; there are: Q4_K_M (1.6 kB)"
 
 
+def test_the_demonstration_model(tmp_path: Path, llama: list[FakeLlama], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "untemplate_demo", None)
+    assert problem(Settings(model="demo"), CheckpointError) == (
+        "demo: needs the demonstration model: pip install 'untemplate[demo]'"
+    )
+    module = ModuleType("untemplate_demo")
+    module.model_path = lambda: gguf_model(tmp_path / "untemplate-demo.gguf")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "untemplate_demo", module)
+    (model,) = served(Settings(model="demo"))
+    assert (model.name, llama[0].model) == ("untemplate-demo", str(tmp_path / "untemplate-demo.gguf"))
+
+
 def test_what_cannot_be_loaded(tmp_path: Path, llama: list[FakeLlama]):
-    assert problem(Settings(model="missing.gguf"), CheckpointError) == "missing.gguf: no such file or folder"
+    for name in ("missing.gguf", "missing"):
+        assert problem(Settings(model=name), CheckpointError) == f"{name}: no such file or folder"
     path = gguf_model(tmp_path / "m.gguf", {"tokenizer.ggml.tokens": None})
     settings = Settings(model=str(path))
     assert problem(settings, CheckpointError) == (
@@ -226,6 +259,18 @@ def test_what_cannot_be_loaded(tmp_path: Path, llama: list[FakeLlama]):
     assert llama == []
     served(Settings(model=str(path), preflight="off"))
     assert len(llama) == 1
+
+
+def test_an_engine_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    folder = safetensors_model(tmp_path / "m")
+    assert problem(Settings(model=str(folder))) == (
+        f"model: {folder} would run on vLLM, which is not installed: pip install vllm; or name a GGUF model, which "
+        "llama.cpp runs, or --upstream URL"
+    )
+    assert problem(Settings(model=str(gguf_model(tmp_path / "m.gguf")))) == (
+        "engine: llamacpp needs xllamacpp: pip install 'untemplate[serve,llamacpp]'"
+    )
 
 
 def test_preflight_that_is_strict(tmp_path: Path, llama: list[FakeLlama], monkeypatch: pytest.MonkeyPatch):
@@ -346,6 +391,57 @@ def test_a_choice_that_nothing_certifies_is_a_warning(
     assert said[0].startswith("m: mistral does not read all that the chat template writes: calls")
 
 
+# -- vLLM ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "reasoning", "tools"),
+    [({}, None, "hermes"), ({"reasoning_parser": "theirs", "tool_parser": "their_own"}, "theirs", "their_own")],
+)
+def test_the_parsers_of_vllm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], reasoning: str | None, tools: str
+):
+    import untemplate.serving.engines.vllm as engine
+    import untemplate.serving.vllm_parsers as parsers
+
+    made: list[Any] = []
+
+    def vllm_engine(model: str, **options: Any) -> FakeLlama:
+        made.append((model, options))
+        return FakeLlama(Path(model))
+
+    def vllm_parser(tokenizer: Any, *names: Any, format: Any, policy: Any) -> OutputParser:
+        made.append(names)
+        if names[1] == "their_own":
+            raise ValueError("unknown tool parser 'their_own'")
+        return OutputParser(tokenizer, format=format, policy=policy)
+
+    monkeypatch.setattr(engine, "VllmEngine", vllm_engine)
+    monkeypatch.setattr(parsers, "VllmOutputParser", vllm_parser)
+    monkeypatch.setattr(loading, "find_spec", lambda name: True)
+    folder = safetensors_model(tmp_path / "m")
+    settings = Settings(model=str(folder), parser_backend="vllm", vllm=Vllm(max_model_len=9, extra={"x": 1}), **names)
+    if tools == "hermes":
+        assert served(settings)[0].parser.format.name == "hermes"
+    else:
+        assert problem(settings) == "parser_backend: unknown tool parser 'their_own'"
+    assert made == [
+        (
+            str(folder),
+            {
+                "dtype": "auto",
+                "max_model_len": 9,
+                "gpu_memory_utilization": 0.9,
+                "enforce_eager": False,
+                "tensor_parallel_size": 1,
+                "trust_remote_code": False,
+                "extra": {"x": 1},
+            },
+        ),
+        (reasoning, tools),
+    ]
+
+
 # -- Upstreams ----------------------------------------------------------------------------------------------------
 
 
@@ -356,6 +452,8 @@ class FakeUpstream(FakeEngine):
 
     def __init__(self, url: str, **options: Any) -> None:
         super().__init__()
+        if options["model"] == "wrong":
+            raise ValueError("wrong")
         self.url = url
         self.options = options
         self.model = options["model"]
@@ -365,6 +463,9 @@ class FakeUpstream(FakeEngine):
     async def start(self) -> None:
         await super().start()
         self.model = self.model or "org/st"
+
+    def expect(self, format: Any) -> None:
+        self.format = format
 
 
 @pytest.fixture
@@ -399,6 +500,7 @@ def test_an_upstream_with_the_model_beside_it(tmp_path: Path, upstream: list[Fak
     assert model.parser.format.name == "hermes"
     assert model.parser.token_id("<|im_end|>") == 5
     assert engine.format is model.parser.format
+    assert problem(Settings(upstream="http://h/v1", upstream_model="wrong")) == "upstream: wrong"
 
 
 def test_an_upstream_that_says_which_model_it_has(

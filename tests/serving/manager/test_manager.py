@@ -290,6 +290,30 @@ def test_swapping_what_is_not_there():
     asyncio.run(run())
 
 
+def test_all_models_change_at_once():
+    async def run() -> None:
+        a, b, new, c = (FakeEngine(name) for name in ("a", "b", "new", "c"))
+        manager = Manager([model("a", a), model("b", b, aliases=("x",))], on_event=lambda event: None)
+        async with manager.use("x"):
+            bad = FakeEngine()
+            with pytest.raises(ValueError, match="the name 'c' of model 'd' belongs to another model"):
+                await manager.change(model("c", bad), model("d", bad, aliases=("c",)))
+            assert ([m.name for m in manager.list()], bad.closed) == (["a", "b"], 1)
+            await manager.change(model("a", new), model("c", c, aliases=("x",)))
+            for _ in range(3):
+                await asyncio.sleep(0)
+            assert manager.get("x").name == "c"
+            assert [m.name for m in manager.list()] == ["a", "c"]
+            assert [await answer(manager, name) for name in ("a", "c")] == ["new", "c"]
+            assert (a.closed, b.closed) == (1, 0)
+            with pytest.raises(ApiError, match="the model 'b' does not exist"):
+                manager.get("b")
+        await manager.close()
+        assert [engine.closed for engine in (a, b, new, c)] == [1, 1, 1, 1]
+
+    asyncio.run(run())
+
+
 def test_unloading_waits_for_requests():
     async def run() -> None:
         engine = FakeEngine()

@@ -200,6 +200,9 @@ def test_values_that_cannot_be(path: str, value: Any, said: str | None):
 def test_values_that_exclude_each_other():
     url = "http://localhost:1/v1"
     assert problem(flags={"upstream": url, "upstream_chat": url}) == "upstream and upstream_chat exclude each other"
+    assert problem(flags={"enforce_parser": "hermes", "parser_backend": "vllm"}) == (
+        "enforce_parser names a format of ours; vLLM's are reasoning_parser and tool_parser"
+    )
     assert problem(flags={"enforce_parser": "hermes", "tool_parser": "hermes"}) == (
         "enforce_parser excludes reasoning_parser and tool_parser"
     )

@@ -201,7 +201,10 @@ class Envelope:
             member = key
         if self._has_arguments:
             if raw and self._phase == _VALUE and self._what == _IS_ARGUMENTS and not "null".startswith(raw):
-                caller.put(raw)  # a word where the arguments should be
+                # a word where the arguments should be
+                caller.mark(MARKUP, cur.pos - len(raw))
+                caller.put(raw)
+                caller.mark(ARGUMENT_TEXT, cur.pos)
             if member and (self._phase != _VALUE or self._what != _IS_ARGUMENTS):
                 caller.report("unused_member", cur.pos - len(raw), cur.pos)
                 caller.mark(DROPPED, cur.pos)

@@ -20,9 +20,6 @@ from .base import BROKEN, DONE, MORE, Out
 _STRING_STOP: Final = re.compile(r'["\\]')
 _RUN: Final = re.compile(r'[^\s"{}\[\],:]+')
 _DECODER: Final = json.JSONDecoder()
-_WINDOW: Final = 4096
-"""Characters in which an object that has arrived whole must show a closing brace to be tried as one. Looking further
-for each of many beginnings would look at the same text again and again."""
 _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -50,7 +47,7 @@ class JsonValue:
             return MORE
         if not self._started:
             self._started = True
-            end = self._whole(text, start)
+            end = self._whole(cur, text, start)
             if end > start:
                 out.put(text[start:end])
                 cur.pos = end
@@ -68,13 +65,14 @@ class JsonValue:
         out.put(text)
         return True
 
-    def _whole(self, text: str, start: int) -> int:
+    def _whole(self, cur: Cursor, text: str, start: int) -> int:
         """Where an object that has arrived whole ends, found in C; ``start`` if it has not, or is not valid."""
-        if text[start : start + 1] != "{" or text.find("}", start, start + _WINDOW) < 0:
+        if text[start : start + 1] != "{" or not cur.may_close_after(start):
             return start
         try:
             _, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
+            cur.misreadings += 1
             return start
         return int(end)
 
@@ -141,7 +139,7 @@ class JsonValue:
                     return BROKEN
                 self._complete = False
                 i += 1
-            elif c.isspace():
+            elif c.isspace():  # in other alphabets no JSON, but nothing in a value depends on it
                 i += 1
                 found = SPACES.match(text, i)
                 if found is not None:

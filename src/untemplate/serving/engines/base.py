@@ -84,8 +84,6 @@ class Engine(ABC):
 
     kind: ClassVar[str]
     takes: Takes
-    format: Format | None = None
-    """What the model writes, once that is known; an engine may ask for special tokens by it."""
 
     @abstractmethod
     async def start(self) -> None:
@@ -106,6 +104,9 @@ class Engine(ABC):
     @abstractmethod
     async def health(self) -> Health:
         """Whether it can take a job now."""
+
+    def expect(self, format: Format) -> None:  # noqa: B027 - most have no use for it
+        """Told once, before the first job, what its model writes: some servers have to be asked for special tokens."""
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         """Token ids of a text; ``special``: special tokens in it are meant as such.

@@ -21,7 +21,7 @@ import msgspec
 from ...gguf_file import GgufError, read_gguf
 from ...grammar import Grammar
 from ...templates import ChatTemplate, TemplateError
-from ..errors import ApiError
+from ..errors import ApiError, bad_request
 from ..generation import Sampling, TokenLogprob, Usage
 from .base import Engine, EngineError, Health, Job, Piece, Takes
 from .wire import Client, Events, WireError
@@ -143,6 +143,8 @@ class LlamaCppEngine(Engine):
         return await self._tokens(text, parse_special=special)
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
+        if self._vocabulary is not None:
+            self._vocabulary.check(token_ids)
         text: str = (await self._json("POST", "/detokenize", {"tokens": list(token_ids)}))["content"]
         return text
 
@@ -164,8 +166,7 @@ class LlamaCppEngine(Engine):
                     for event in events.feed(chunk):
                         piece = piece_of(event, job.logprobs)
                         if piece.finish_reason is not None:
-                            # The connection can be used again once its response has been read to the end.
-                            await response.body()
+                            await response.rest()
                             yield piece
                             return
                         if ends and piece.token_ids and (text := ends.get(piece.token_ids[-1])):
@@ -354,6 +355,13 @@ class _Vocabulary:
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._vocab = {token: i for i, token in enumerate(tokens)}
+        self._size = len(tokens)
+
+    def check(self, token_ids: Sequence[int]) -> None:
+        """Raises `ApiError` for an id that is none."""
+        for i in token_ids:
+            if not 0 <= i < self._size:
+                raise bad_request("tokens", f"{i} is no token id: there are {self._size}")
 
     def get_vocab(self) -> dict[str, int]:
         return self._vocab

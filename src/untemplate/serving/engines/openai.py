@@ -111,6 +111,9 @@ class _Upstream(Engine):
             raise
         self._ours = {"stream_options": {"include_usage": True}, **_OURS[self.server]}
 
+    def expect(self, format: Format) -> None:
+        self.format = format
+
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
@@ -269,7 +272,7 @@ class _Upstream(Engine):
         while chunk := await read():
             for event in events.feed(chunk):
                 if event == b"[DONE]":
-                    await response.body()
+                    await response.rest()
                     return
                 yield event
             if latest and clock() > latest:
@@ -320,7 +323,8 @@ class OpenAIEngine(_Upstream):
     """A server's ``/v1/completions``; llama.cpp's own ``/completion``, which has token ids and grammars.
 
     llama.cpp shows the text of special tokens only where it is told their names: from ``format``, or all of them with
-    its option ``--special``.
+    its option ``--special``. Of a server that is none of the three, special tokens come only if it heeds
+    ``skip_special_tokens``: where it does not, markers that are special tokens are lost on the way.
 
     Args:
         url: of the server, with or without ``/v1``.
@@ -388,10 +392,11 @@ class OpenAIEngine(_Upstream):
                 async with aclosing(self._events(response)) as events:
                     async for event in events:
                         piece = llamacpp.piece_of(event, job.logprobs)
-                        yield piece
                         if piece.finish_reason is not None:
-                            await response.body()
+                            await response.rest()
+                            yield piece
                             return
+                        yield piece
             except WireError as error:
                 raise self._unreachable(error) from None
         raise _ended_early()
@@ -424,9 +429,10 @@ class OpenAIChatEngine(_Upstream):
     images and fields that are not known here pass through.
 
     Its own parsers should be off: vLLM without ``--tool-call-parser`` and ``--reasoning-parser`` (with them it drops
-    text that looks like a call), SGLang without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing
-    --special``. What a request can do about it is done: vLLM gets ``tool_choice: none``, by which it still shows the
-    tools to the model.
+    text that looks like a call, vllm-project/vllm#55080) and without ``--exclude-tools-when-tool-choice-none``, SGLang
+    without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing --special``. What a request can do about it is
+    done: vLLM gets ``tool_choice: none``, by which it still shows the tools to the model. What a server parses all the
+    same is passed on as it is.
 
     Args: as `OpenAIEngine`.
     """

@@ -17,6 +17,7 @@ import re
 import zlib
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -149,16 +150,16 @@ class ToyTokenizer:
         """Token → id, in SentencePiece's letters."""
         return dict(self._vocab)
 
-    def cut(self, text: str) -> list[tuple[str, tuple[int, ...]]]:
-        """The text in pieces with their ids: most are one token, all are whole characters."""
+    def cut(self, text: str, *, special: bool = True) -> list[tuple[str, tuple[int, ...]]]:
+        """The text in pieces with their ids: most are one token, all are whole characters. ``special``: special tokens
+        in it are meant as such."""
         ids = self._ids
-        return [
-            (piece, (ids[piece],) if piece in ids else self._spelled(piece)) for piece in pieces(text, self._special)
-        ]
+        cut = pieces(text, self._special if special else ())
+        return [(piece, (ids[piece],) if piece in ids else self._spelled(piece)) for piece in cut]
 
-    def encode(self, text: str) -> list[int]:
+    def encode(self, text: str, *, special: bool = True) -> list[int]:
         """The ids of a text."""
-        return [i for _, ids in self.cut(text) for i in ids]
+        return [i for _, ids in self.cut(text, special=special) for i in ids]
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of ids; one that is unknown is U+FFFD."""
@@ -167,7 +168,7 @@ class ToyTokenizer:
     def _spelled(self, piece: str) -> tuple[int, ...]:
         return tuple(self._bytes + byte for byte in piece.encode("utf-8", "replace"))
 
-    @property
+    @cached_property
     def _text_of(self) -> dict[int, bytes]:
         texts = {i: piece.encode() for piece, i in self._ids.items()}
         return {**{self._bytes + byte: bytes([byte]) for byte in range(256)}, **texts}
@@ -183,7 +184,7 @@ class ReplayEngine(Engine):
         speed: tokens per second and request; 0: as fast as they are read.
 
     Raises:
-        ValueError: an unknown name; lists the valid ones.
+        ValueError: an unknown name (lists the valid ones), or no recordings.
     """
 
     kind = "replay"
@@ -193,6 +194,8 @@ class ReplayEngine(Engine):
     def __init__(
         self, format: Format | str, recordings: Sequence[Recording] | None = None, *, speed: float = 0.0
     ) -> None:
+        if recordings is not None and not recordings:
+            raise ValueError("recordings: there are none")
         self.speed = speed
         self._makes_up = recordings is None
         if isinstance(format, str):
@@ -219,9 +222,7 @@ class ReplayEngine(Engine):
         return Health(ok=True, detail=f"{len(self._recordings)} recordings of {self.format.name}")
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
-        if not special:
-            return [i for piece in pieces(text, ()) for i in self.tokenizer._spelled(piece)]
-        return self.tokenizer.encode(text)
+        return self.tokenizer.encode(text, special=special)
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
         return self.tokenizer.decode(token_ids)
@@ -275,17 +276,18 @@ class ReplayEngine(Engine):
                 return recording
         offered = _offered(request)
         messages = (request.messages or []) if request is not None else []
-        answers = bool(messages) and messages[-1].get("role") == "tool"
         forced = request is not None and request.tool_choice not in (None, "auto", "none")
-        if offered and (forced or not answers):
+        if not forced and messages and messages[-1].get("role") == "tool":
+            offered = {}  # the tool has answered; now the model does
+        if offered:
             validator = Validator([{"type": "function", "function": function} for function in offered.values()])
             fitting = [r for r in self._recordings if r.calls and _fits(r, offered, validator)]
-        elif request is None or request.messages is None:
+        elif not messages:
             fitting = self._recordings
         else:
-            fitting = [r for r in self._recordings if not r.calls] if not answers or not self._makes_up else []
+            fitting = [] if self._makes_up else [r for r in self._recordings if not r.calls]
         if not fitting and self._makes_up:
-            return self._made_up(messages, offered if forced or not answers else {}, prompt)
+            return self._made_up(messages, offered, prompt)
         fitting = fitting or self._recordings
         return fitting[zlib.crc32(prompt.encode("utf-8", "replace")) % len(fitting)]
 
@@ -372,6 +374,8 @@ class ReplayEngine(Engine):
     def _likely(self, piece: Piece, top: int) -> Piece:
         """The piece with log probabilities, made up from its ids."""
         ids = piece.token_ids
+        if not ids:
+            return piece
         texts = [piece.text] if len(ids) == 1 else [""] * (len(ids) - 1) + [piece.text]
         found = []
         for text, token in zip(texts, ids, strict=True):
@@ -399,8 +403,9 @@ def _turn(format: Format) -> tuple[str, str]:
 
 
 def _ends(format: Format) -> tuple[str, ...]:
-    end = format.turn.end
-    return () if end is None else (end.text.strip(),)
+    """The token that ends a turn, where it is one."""
+    end = _turn(format)[1].strip()
+    return () if not end or any(token in end for token in format.special_tokens) else (end,)
 
 
 def _opener(format: Format) -> str:

@@ -26,6 +26,8 @@ _HIGH: Final = 256 * 1024
 """Bytes of a body that may wait to be read."""
 _HEAD: Final = 64 * 1024
 """Bytes of a response's head, at most."""
+_LINGER: Final = 1.0
+"""Seconds that are waited for the end of a response of which everything of interest has come."""
 _IDLE: Final = 15.0
 """Seconds after which a connection that nobody uses is not used again: shorter than servers keep them."""
 
@@ -219,6 +221,15 @@ class Response:
             if size > limit:
                 raise WireError("protocol", f"the response is longer than {limit} bytes")
         return b"".join(parts)
+
+    async def rest(self) -> None:
+        """Reads on to the end, so that the connection can be used again; gives up where none comes."""
+        try:
+            async with asyncio.timeout(_LINGER):
+                while await self.read():
+                    pass
+        except (TimeoutError, WireError):
+            pass
 
 
 class Client:

@@ -18,7 +18,16 @@ from typing import Any, Final
 
 from ...gguf_file import Gguf, GgufError, read_gguf
 
-__all__ = ["Checkpoint", "CheckpointError", "ggufs", "open_checkpoint", "quantization_of", "read_json", "size_text"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "count_text",
+    "ggufs",
+    "open_checkpoint",
+    "quantization_of",
+    "read_json",
+    "size_text",
+]
 
 _PART: Final = re.compile(r"-(\d{5})-of-(\d{5})(?=\.gguf$)", re.IGNORECASE)
 _QUANTIZATION: Final = re.compile(
@@ -155,9 +164,8 @@ def open_checkpoint(path: str | os.PathLike[str], *, repo: str = "", name: str =
 
 
 def _file(path: Path, repo: str, name: str) -> Checkpoint:
-    with path.open("rb") as file:
-        magic = file.read(4)
-    if magic != b"GGUF":
+    # By its name if that will do: to look inside would count as a use, and `list` shows the last one.
+    if path.suffix.lower() != ".gguf" and not _begins(path, b"GGUF"):
         hint = "give the folder that it is in" if path.suffix in (".safetensors", ".bin") else "not a GGUF file"
         raise CheckpointError(f"{path}: {hint}")
     files: tuple[Path, ...] = (path,)
@@ -173,6 +181,11 @@ def _file(path: Path, repo: str, name: str) -> Checkpoint:
     stem = _PART.sub("", path.name)
     stem = stem[: -len(".gguf")] if stem.lower().endswith(".gguf") else stem
     return Checkpoint(name=name or stem, path=files[0], kind="gguf", files=files, repo=repo)
+
+
+def _begins(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic
 
 
 def _folder(path: Path, repo: str, name: str) -> Checkpoint:
@@ -208,6 +221,14 @@ def quantization_of(name: str) -> str:
     name = _PART.sub("", name)
     found = _QUANTIZATION.findall(name)
     return str(found[-1]).upper() if found else ""
+
+
+def count_text(count: int) -> str:
+    """A number for people: ``8.19 billion``."""
+    for size, word in ((1_000_000_000, "billion"), (1_000_000, "million")):
+        if count >= size:
+            return f"{count / size:.2f} {word}"
+    return str(count)
 
 
 def size_text(size: float) -> str:

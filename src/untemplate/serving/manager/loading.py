@@ -19,10 +19,11 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from ...formats import UnknownFormatError
+from ...formats import Kind, UnknownFormatError, lookup, names
 from ...formats.registry import IncompatibleFormatsError
 from ...output_parser import OutputParser
 from ...selection import Selection, select
@@ -36,7 +37,7 @@ from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, read_json,
 from .manager import Event, Loader, Manager, Report
 from .model import Model
 from .preflight import estimate, preflight
-from .tokenizers import TokenizerError, resolve_tokenizer
+from .tokenizers import TokenizerError, base_models, resolve_tokenizer
 
 __all__ = ["choose_engine", "choose_format", "load_models", "load_template", "loader", "locate", "open_manager"]
 
@@ -75,6 +76,8 @@ def loader(settings: Settings) -> Loader:
 async def load_models(settings: Settings, report: Report) -> list[Model]:
     """The models that settings name, their engines started. Several for ``replay`` only. Raises as `open_manager`."""
     engine = choose_engine(settings)
+    if _names_a_format(settings):  # what is wrong with the names should not come out after minutes of loading
+        choose_format(settings, None)
     if engine == "replay":
         return await _replay(settings)
     return [await _load(settings, engine, report)]
@@ -92,6 +95,8 @@ def choose_engine(settings: Settings) -> str:
         raise SettingsError(f"engine: {engine} and an upstream exclude each other")
     if engine == "openai" and not upstream:
         raise SettingsError("engine: openai needs upstream or upstream_chat (--upstream URL, --upstream-chat URL)")
+    if settings.parser_backend == "vllm" and (upstream or engine not in ("auto", "vllm")):
+        raise SettingsError("parser_backend: vllm needs the engine vllm")
     if upstream:
         return "openai"
     if not settings.model and engine != "replay":
@@ -186,7 +191,7 @@ def choose_format(
     Raises:
         SettingsError: names that cannot be together, or none of the catalogue.
     """
-    if settings.enforce_parser or settings.reasoning_parser or settings.tool_parser:
+    if _names_a_format(settings):
         tools = settings.enforce_parser or settings.tool_parser or None
         try:
             chosen = select(enforce=tools, reasoning=settings.reasoning_parser or None)
@@ -204,6 +209,11 @@ def choose_format(
         model_type=model_type or None,
         response_template=_shipped(folder),
     )
+
+
+def _names_a_format(settings: Settings) -> bool:
+    named = settings.enforce_parser or settings.reasoning_parser or settings.tool_parser
+    return settings.parser_backend == "untemplate" and bool(named)
 
 
 def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
@@ -247,8 +257,36 @@ class _Source:
 async def _load(settings: Settings, kind: str, report: Report) -> Model:
     if kind == "openai":  # which may have to be asked what its model is
         return await _started(_openai(settings), settings, report)
+    if kind == "vllm" and settings.engine == "auto" and hub.is_hub_name(settings.model):
+        kind = await asyncio.to_thread(_kind_on_hub, settings.model)
+    _installed(kind, settings.model)
     source = await asyncio.to_thread(_source, settings, kind, report)
     return await _started(_engine(settings, kind, source, report), settings, report, source)
+
+
+def _kind_on_hub(name: str) -> str:
+    """What runs a repository whose name does not say what is in it."""
+    found = hub.find(name)
+    is_gguf = found.kind == "gguf" if found is not None else bool(hub.plan(name).main)
+    return "llamacpp" if is_gguf else "vllm"
+
+
+def _installed(kind: str, model: str) -> None:
+    """Whether the engine's package is there: before anything is fetched for it.
+
+    Raises:
+        SettingsError: it is not.
+        CheckpointError: nor is the model, which is the more likely mistake.
+    """
+    if model != DEMO and not hub.is_hub_name(model) and not Path(model).expanduser().exists():
+        raise CheckpointError(f"{model}: no such file or folder")
+    if kind == "vllm" and find_spec("vllm") is None:
+        raise SettingsError(
+            f"model: {model} would run on vLLM, which is not installed: pip install vllm; or name a GGUF model, which "
+            "llama.cpp runs, or --upstream URL"
+        )
+    if kind == "llamacpp" and find_spec("xllamacpp") is None:
+        raise SettingsError("engine: llamacpp needs xllamacpp: pip install 'untemplate[serve,llamacpp]'")
 
 
 async def _started(engine: Engine, settings: Settings, report: Report, source: _Source | None = None) -> Model:
@@ -291,9 +329,10 @@ def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatT
     if problems:
         raise CheckpointError(f"{checkpoint.name}: {'; '.join(problems)} (--preflight off tries all the same)")
     for check in found.checks:
-        report(f"{check.name}: {check.detail}")
         if check.verdict == "warning":
             _log.warning("%s: %s: %s", checkpoint.name, check.name, check.detail)
+        else:
+            report(f"{check.name}: {check.detail}")
 
 
 def _context(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
@@ -337,8 +376,7 @@ def _without_weights(folder: Path, repo: str = "") -> Checkpoint:
 def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
     try:
         return ChatTemplate.load(checkpoint.path)
-    except TemplateError as error:
-        _log.warning("%s: %s", checkpoint.name, error)
+    except TemplateError:  # preflight has said so, and the choice of the format will
         return None
 
 
@@ -354,17 +392,11 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
     found = detect_capabilities(checkpoint, template=template, selection=selection)
     name = settings.name or source.name
-    if getattr(engine, "format", selection.format) is None:  # an upstream that wants to know its special tokens
-        engine.format = selection.format  # type: ignore[attr-defined]
-    log_choice(name, selection, found)
-    parser = OutputParser.from_format(
-        selection.format,
-        tokenizer=_vocabulary(engine, source),
-        policy=settings.output_policy(),
-        special_text=engine.takes.special_text,
-    )
-    engine.format = parser.format
-    details = {} if checkpoint is None else {**checkpoint.details(), "digest": _digest(checkpoint)}
+    # What `select` has to warn of, it has logged by itself.
+    log_choice(name, selection, found, warn=template is None or _names_a_format(settings))
+    parser = _parser(settings, engine, source, selection, found)
+    engine.expect(selection.format)
+    details = {} if checkpoint is None else _details(checkpoint)
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
     return Model(
         name=name,
@@ -377,6 +409,35 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         details={"format": "", **details, "parser": selection.chosen.name, "engine": engine.kind},
         template_kwargs=settings.chat_template_kwargs,
     )
+
+
+def _parser(
+    settings: Settings, engine: Engine, source: _Source, selection: Selection, found: ModelCapabilities
+) -> OutputParser:
+    if settings.parser_backend == "untemplate":
+        return OutputParser.from_format(
+            selection.format,
+            tokenizer=_vocabulary(engine, source),
+            policy=settings.output_policy(),
+            special_text=engine.takes.special_text,
+        )
+    from ..vllm_parsers import VllmOutputParser
+
+    reasoning = settings.reasoning_parser or _known_to_vllm("reasoning", found.reasoning_parser)
+    tools = settings.tool_parser or _known_to_vllm("tool", found.tool_call_parser)
+    try:
+        return VllmOutputParser(
+            engine.vocabulary(), reasoning, tools, format=selection.format, policy=settings.output_policy()
+        )
+    except ValueError as error:
+        raise SettingsError(f"parser_backend: {error}") from None
+
+
+def _known_to_vllm(kind: Kind, name: str | None) -> str | None:
+    """The name, if vLLM documents a parser by it."""
+    if name is None or name not in names(kind):
+        return None
+    return name if "vllm" in lookup(kind, name).engines else None
 
 
 def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> ChatTemplate:
@@ -401,6 +462,21 @@ def _vocabulary(engine: Engine, source: _Source) -> Any:
         return None
 
 
+def _details(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What is known of a model, also by the names that Ollama's ``/api/show`` has for it."""
+    details = {**checkpoint.details(), "digest": _digest(checkpoint), "quantization_level": checkpoint.quantization}
+    count = checkpoint.parameters
+    if count:
+        details["parameter_size"] = f"{count / 1e9:.1f}B" if count >= 1e9 else f"{count / 1e6:.2f}M"
+        details["model_info"] = {"general.parameter_count": count}
+    bases = base_models(checkpoint)
+    if bases:
+        details["parent_model"] = bases[0]
+    if checkpoint.gguf is not None and "general.license" in checkpoint.gguf:
+        details["license"] = str(checkpoint.gguf["general.license"])
+    return details
+
+
 def _digest(checkpoint: Checkpoint) -> str:
     """What tells two models apart without reading them: the hub's checksum, else one of name, size and time."""
     blob = checkpoint.files[0].resolve().name if checkpoint.files else ""
@@ -414,7 +490,7 @@ def _written(checkpoint: Checkpoint) -> float:
     return max(file.stat().st_mtime for file in checkpoint.files)
 
 
-def log_choice(name: str, selection: Selection, found: ModelCapabilities) -> None:
+def log_choice(name: str, selection: Selection, found: ModelCapabilities, *, warn: bool = True) -> None:
     """Logs what was chosen for a model, and why."""
     chosen = selection.chosen
     abilities = [word for word, has in (("thinking", found.supports_thinking), ("tools", found.supports_tools)) if has]
@@ -422,7 +498,7 @@ def log_choice(name: str, selection: Selection, found: ModelCapabilities) -> Non
     _log.info("%s: %s", name, " and ".join(abilities) or "neither thinking nor tools")
     for sentence in found.evidence:
         _log.debug("%s: %s", name, sentence)
-    if selection.warning:
+    if selection.warning and warn:
         hint = "" if selection.source == "enforced" else " (--enforce-parser names what it writes)"
         _log.warning("%s: %s%s", name, selection.warning, hint)
 
@@ -475,11 +551,11 @@ def _openai(settings: Settings) -> Engine:
 
 
 def _vllm(settings: Settings, source: _Source) -> Engine:
-    from ..engines.vllm import VllmEngine  # type: ignore[import-not-found, unused-ignore]
+    from ..engines.vllm import VllmEngine
 
     assert source.checkpoint is not None
     options = settings.vllm
-    return VllmEngine(  # type: ignore[no-any-return, unused-ignore]
+    return VllmEngine(
         str(source.checkpoint.path),
         dtype=options.dtype,
         max_model_len=options.max_model_len or None,

@@ -16,7 +16,7 @@ import contextlib
 import difflib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Final
@@ -227,8 +227,7 @@ class Manager:
         Raises:
             ValueError: a name that is taken.
         """
-        for model in models:
-            self._install(model)
+        self._install(models)
 
     async def load(self, name: str, loader: Loader) -> Model:
         """Loads a model under a name that is free, or `swap`\\ s the one that has it. Loads of one name wait for each
@@ -249,7 +248,7 @@ class Manager:
                 model = await loader(lambda what: self._tell("progress", name, what))
                 if model.name != name:
                     model = replace(model, name=name)
-                await self._take_in(model)
+                await self._take_in([model], lambda slot: slot.model.name == name)
             except BaseException as error:
                 what = str(error) or type(error).__name__
                 self._tell("failed", name, what, time.monotonic() - begun)
@@ -270,6 +269,14 @@ class Manager:
         if name not in self._slots:
             raise not_found(self._unknown(name), code="model_not_found", param="model")
         return await self.load(name, loader)
+
+    async def change(self, *models: Model) -> None:
+        """Puts models that are ready in the place of all that there are: those end what they have begun, and close.
+
+        Raises:
+            ApiError, ValueError: as `load`; everything is as it was.
+        """
+        await self._take_in(models, lambda slot: True)
 
     async def unload(self, name: str, timeout: float | None = None) -> bool:
         """Takes a model out: new requests get a 404 at once, and when the running ones have ended it is closed.
@@ -312,39 +319,41 @@ class Manager:
                 return False
         return all(ended)
 
-    async def _take_in(self, model: Model) -> None:
-        """Gives a new model its name. One that cannot have it is closed again."""
+    async def _take_in(self, models: Sequence[Model], replaces: Callable[[_Slot], bool]) -> None:
+        """Gives new models their names, which may be those of models that they replace. If they cannot have them, they
+        are closed again."""
+        old = [slot for slot in self._slots.values() if replaces(slot)]
         try:
             if self._closed:
                 raise _shutting_down()
-            old = self._slots.get(model.name)
-            self._install(model, instead_of=old)
+            self._install(models, old)
         except (ApiError, ValueError):
-            if id(model.engine) not in self._engines:
-                await model.engine.close()
+            for engine in {id(model.engine): model.engine for model in models}.values():
+                if id(engine) not in self._engines:
+                    await engine.close()
             raise
-        if old is not None:
-            task = asyncio.get_running_loop().create_task(self._retire(old, None))
+        for slot in old:
+            task = asyncio.get_running_loop().create_task(self._retire(slot, None))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _install(self, model: Model, instead_of: _Slot | None = None) -> None:
-        gone = set() if instead_of is None else {instead_of.model.name, *instead_of.model.aliases}
-        taken = ({*self._slots, *self._names} - gone) | {a for a in self._aliases if a != model.name}
-        for name in (model.name, *model.aliases):
-            if name in taken:
-                raise ValueError(f"the name {name!r} of model {model.name!r} belongs to another model")
-        if instead_of is not None:
-            self._retired(instead_of)
-        self._slots[model.name] = _Slot(model, self._clock())
-        self._names |= dict.fromkeys(model.aliases, model.name)
-        self._engines[id(model.engine)] = self._engines.get(id(model.engine), 0) + 1
+    def _install(self, models: Sequence[Model], instead_of: Sequence[_Slot] = ()) -> None:
+        gone = {name for slot in instead_of for name in (slot.model.name, *slot.model.aliases)}
+        taken = {*self._slots, *self._names} - gone
+        for model in models:
+            for name in (model.name, *model.aliases):
+                if name in taken or (name in self._aliases and name != model.name):
+                    raise ValueError(f"the name {name!r} of model {model.name!r} belongs to another model")
+            taken |= {model.name, *model.aliases}
+        for slot in instead_of:
+            self._remove(slot)
+        for model in models:
+            self._slots[model.name] = _Slot(model, self._clock())
+            self._names |= dict.fromkeys(model.aliases, model.name)
+            self._engines[id(model.engine)] = self._engines.get(id(model.engine), 0) + 1
 
     def _remove(self, slot: _Slot) -> None:
         del self._slots[slot.model.name]
-        self._retired(slot)
-
-    def _retired(self, slot: _Slot) -> None:
         for alias in slot.model.aliases:
             self._names.pop(alias, None)
         slot.retired = True

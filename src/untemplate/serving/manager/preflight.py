@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...templates import ChatTemplate, TemplateError
-from .checkpoint import Checkpoint, CheckpointError, size_text
+from .checkpoint import Checkpoint, CheckpointError, count_text, size_text
 
 __all__ = ["Check", "Memory", "Preflight", "available_memory", "cache_bytes_per_token", "estimate", "preflight"]
 
@@ -144,7 +144,7 @@ def _weights(checkpoint: Checkpoint) -> Check:
     files = f"{count} file{'s' if count != 1 else ''}"
     quantization = f", {checkpoint.quantization}" if checkpoint.quantization else ""
     parameters = checkpoint.parameters
-    counted = f", {parameters / 1e9:.2f} billion parameters" if parameters else ""
+    counted = f", {count_text(parameters)} parameters" if parameters else ""
     return Check("weights", "ok", f"{files}, {size_text(checkpoint.size)}{quantization}{counted}")
 
 
@@ -229,7 +229,7 @@ def _memory(memory: Memory, engine: str) -> Check:
     if memory.fits:
         return Check("memory", "ok", f"{needs}, {there}")
     if engine == "vllm":
-        return Check("memory", "warning", f"{needs}, {there}: this is the GPU's to say, and vLLM will")
+        return Check("memory", "skipped", f"{needs}, {there}: this is the GPU's to say, and vLLM will")
     fitting = memory.fitting_context
     hint = f"a context of {fitting} tokens would fit" if fitting else "a smaller quantization may fit"
     return Check("memory", "warning", f"{needs}, {there}: too large; {hint}")

@@ -29,7 +29,11 @@ _ESCAPE_BEGUN: Final = re.compile(f"\\\\(?:u{_HEX}{{0,3}})?|{_HIGH}(?:\\\\(?:u{_
 _SPACE: Final = re.compile(r"[ \t\n\r]+")
 _SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]+")
 _RIGHT_SCALAR: Final = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
-_LONGEST_HELD: Final = 400
+_SCALAR_BEGUN: Final = re.compile(
+    r"t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?"
+    r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?[eE][-+]?[0-9]*)?|-"
+)
+_LONGEST_HELD: Final = 4096
 
 # What may come next.
 _OBJECT: Final = "object"
@@ -122,10 +126,11 @@ class ArgumentsGuard:
                 self._stack.pop()
                 state = _NEXT
             elif opens and (found := _SCALAR.match(text, i)):
-                if found.end() == size:
-                    break
-                if not _RIGHT_SCALAR.fullmatch(text, i, found.end()):
+                begun = found.end() == size
+                if not (_SCALAR_BEGUN if begun else _RIGHT_SCALAR).fullmatch(text, i, found.end()):
                     return self._break(text[:through])
+                if begun:
+                    break
                 i = found.end() - 1
                 state = _NEXT
             else:

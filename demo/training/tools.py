@@ -1,0 +1,535 @@
+"""Tools that never were: a schema, questions that need it, what it returns, and how its result is told.
+
+Rules of this module:
+
+* Whatever a call needs can be read: which tool, from words that the question shares with its name or description;
+  which argument, from the parameter's name, its description or a preposition; the value, letter for letter.
+* Arguments stand in the order of the schema. What the question does not mention is left out.
+* Names, parameter names and phrasings have two sides, as ``words.py`` says.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from everyday import CUISINES, EVERYDAY, MONEY, ROOMS
+from words import COLOURS, COUNTRIES, DAYS, LANGUAGES, THINGS, WORDS, Words, held_out
+
+TOPICS = """weather forecast temperature humidity price population altitude distance status balance score traffic recipe
+definition translation summary schedule capital currency rate stock address phone birthday age weight height size colour
+owner author title rating review menu location route area length speed pressure voltage level version size budget salary
+deadline progress history profile address timezone language climate elevation volume discount tax fee fare rent value
+quality safety capacity duration delay arrival departure gate platform seat room floor inventory warranty""".split()
+OBJECTS = """email message meeting reminder alarm ticket order note task event appointment booking invoice payment light
+door window heater playlist song video photo document folder account user group channel post comment table flight hotel
+taxi parcel timer thermostat printer backup server database page project contact list file report subscription""".split()
+LOOKUP_VERBS = "get find check fetch look_up read query show search retrieve".split()
+ACTION_VERBS = """create send book set delete add start stop play order update cancel move print open close schedule
+remove share archive assign convert record publish rename save""".split()
+
+STRING_PARAMS: dict[str, tuple[str, str]] = {
+    # name: (what its values are, a preposition that means it, if any)
+    "city": ("city", "in"), "location": ("city", "in"), "place": ("city", "in"), "town": ("city", "in"),
+    "country": ("country", "in"), "destination": ("city", "to"), "origin": ("city", "from"), "from": ("name", "from"),
+    "to": ("name", "to"), "recipient": ("person", "to"), "receiver": ("person", "to"), "sender": ("person", "from"),
+    "person": ("person", "for"), "customer": ("person", "for"), "guest": ("person", "for"), "owner": ("person", "for"),
+    "name": ("name", "called"), "title": ("phrase", "titled"), "label": ("name", "labelled"), "subject": ("phrase", "about"),
+    "topic": ("phrase", "about"), "query": ("phrase", "for"), "text": ("phrase", ""), "message": ("phrase", "saying"),
+    "note": ("phrase", "saying"), "body": ("phrase", "saying"), "product": ("thing", ""), "item": ("thing", ""),
+    "date": ("date", "on"), "day": ("day", "on"), "time": ("time", "at"), "start": ("time", "from"), "end": ("time", "until"),
+    "deadline": ("date", "by"), "email": ("email", ""), "address": ("email", ""), "file": ("file", ""), "path": ("file", ""),
+    "filename": ("file", ""), "id": ("code", ""), "code": ("code", ""), "order_id": ("code", ""), "reference": ("code", ""),
+    "room": ("name", "in"), "device": ("thing", ""), "colour": ("colour", "in"), "language": ("language", "in"),
+    "category": ("word", ""), "keyword": ("word", ""), "tag": ("word", ""), "company": ("name", ""), "street": ("name", ""),
+    "song": ("phrase", ""), "artist": ("person", "by"), "user": ("person", "for"), "username": ("lower", "as"),
+    "currency": ("upper", "in"), "symbol": ("upper", ""), "channel": ("lower", "in"), "team": ("name", "for"),
+}  # fmt: skip
+INTEGER_PARAMS = """days count limit quantity amount number people guests minutes hours seats pages level volume year port
+width height size age nights copies floor max_results duration percent rooms weeks retries priority""".split()
+NUMBER_PARAMS = "amount price temperature weight distance latitude longitude rate radius budget factor height".split()
+BOOLEAN_PARAMS = """urgent notify verbose recursive public private alerts repeat sound breakfast insurance encrypted
+details wifi shuffle loop metric dark_mode gift express backup""".split()
+LIST_PARAMS = "tags items names cities colours products files people words topics labels guests attendees ids".split()
+ENUMS: dict[str, tuple[Sequence[str], str]] = {
+    "unit": (["celsius", "fahrenheit", "kelvin"], "in"), "units": (["metric", "imperial"], "in"),
+    "priority": (["low", "normal", "high", "urgent"], ""), "size": (["small", "medium", "large"], ""),
+    "format": (["pdf", "html", "text", "json", "csv"], "as"), "mode": (["fast", "slow", "eco", "auto", "silent"], ""),
+    "sort": (["newest", "oldest", "cheapest", "best"], ""), "state": (["on", "off"], ""),
+    "direction": (["up", "down", "left", "right"], ""), "travel_class": (["economy", "business", "first"], "in"),
+    "transport": (["car", "bike", "train", "bus", "walk"], "by"), "color": (COLOURS, "in"), "status": (["open", "closed", "pending", "done"], ""),
+    "frequency": (["daily", "weekly", "monthly"], ""), "level": (["beginner", "advanced", "expert"], ""),
+    "type": (["single", "double", "suite"], ""), "category": (["books", "music", "food", "sports", "games"], ""),
+}  # fmt: skip
+
+
+@dataclass
+class Param:
+    """One parameter: its schema, its values, and how a question mentions one."""
+
+    name: str
+    schema: dict[str, Any]
+    required: bool
+    draw: Callable[[], Any]
+    preposition: str = ""
+    phrases: list[str] = field(default_factory=list)  # how a question says it, where it has words of its own
+    parts: list[Param] = field(default_factory=list)
+
+    @property
+    def words(self) -> str:
+        """The name as a question would say it."""
+        return spoken(self.name)
+
+
+@dataclass
+class Tool:
+    """One tool, and the questions that ask for it."""
+
+    name: str
+    description: str
+    params: list[Param]
+    family: str
+    verb: str
+    noun: str
+    questions: list[str] = field(default_factory=list)  # an everyday tool's own
+    spec: dict[str, Any] = field(default_factory=dict)
+
+    def arguments(self, rng: random.Random, among: Sequence[str] = ()) -> dict[str, Any]:
+        """Values for what is required, for ``among``, and for some of the rest."""
+        return {p.name: p.draw() for p in self.params if p.required or p.name in among or rng.random() < 0.45}
+
+
+def spoken(name: str) -> str:
+    """``max_results`` and ``maxResults`` as words."""
+    text = "".join(f" {c.lower()}" if c.isupper() else c for c in name)
+    return text.replace("_", " ").replace("-", " ").replace(".", " ").strip()
+
+
+def styled(rng: random.Random, words: Sequence[str], style: str) -> str:
+    """Words as an identifier."""
+    if style == "camel":
+        return words[0] + "".join(w.capitalize() for w in words[1:])
+    if style == "kebab":
+        return "-".join(words)
+    if style == "dot" and len(words) > 1:
+        return words[0] + "." + "_".join(words[1:])
+    return "_".join(words)
+
+
+class Toolmaker:
+    """Makes tools: ``held_names`` from names that training never sees, ``held_values`` likewise for values."""
+
+    def __init__(self, rng: random.Random, held_names: bool = False, held_values: bool = False) -> None:
+        self.rng = rng
+        self.names = Words(rng, held_names)
+        self.values = Words(rng, held_values)
+
+    def value(self, kind: str) -> Any:
+        """A value of a kind that a question can spell."""
+        values, rng = self.values, self.rng
+        match kind:
+            case "city":
+                return values.city()
+            case "person":
+                return values.person()
+            case "country":
+                return values.pick(COUNTRIES)
+            case "day":
+                return rng.choice(DAYS)
+            case "colour":
+                return rng.choice(COLOURS) if not values.held else values.invented()
+            case "language":
+                return values.pick(LANGUAGES)
+            case "word":
+                return values.pick(WORDS) if rng.random() < 0.4 else values.invented()
+            case "lower":
+                return values.invented()
+            case "upper":
+                return values.invented(1, 1)[:4].upper()
+            case "money":
+                return rng.choice(MONEY)
+            case "room":
+                return rng.choice(ROOMS) if rng.random() < 0.8 else values.invented()
+            case "cuisine":
+                return values.pick(CUISINES)
+            case "days":
+                return values.number(1, rng.choice((10, 60, 200)))
+            case "number":
+                whole = rng.random() < 0.7
+                return values.number(1, 2000) if whole else round(values.number(1, 5000) / 10, 1)
+            case "query":
+                return rng.choice([values.invented, values.phrase, values.name, values.thing])()
+            case "expression":
+                signs = [rng.choice("+-*/") for _ in range(1 if rng.random() < 0.7 else 2)]
+                text = str(values.number(1, rng.choice((20, 100, 1000))))
+                space = rng.choice((" ", " ", ""))
+                for sign in signs:
+                    text += f"{space}{sign}{space}{values.number(1, rng.choice((20, 100, 1000)))}"
+                return text
+            case _:
+                return getattr(values, kind)()
+
+    def param(self, taken: set[str], required: bool, string: bool = False) -> Param:
+        """One more parameter, named as none of ``taken``."""
+        rng = self.rng
+        while True:
+            param = self._string() if string else self._any()
+            if param.name not in taken:
+                taken.add(param.name)
+                param.required = required
+                if rng.random() < 0.35:
+                    param.schema["description"] = rng.choice(
+                        [
+                            f"The {param.words}",
+                            f"{param.words.capitalize()} to use",
+                            param.words.capitalize(),
+                            f"the {param.words} of the request",
+                        ]
+                    )
+                return param
+
+    def _name(self, names: Sequence[str], invent: float) -> str:
+        """A parameter's name: from the list, made of two words, or invented."""
+        rng = self.rng
+        kind = rng.random()
+        if kind < invent:
+            return self.names.invented(1, 2)
+        name = rng.choice(names)
+        if kind < invent + 0.12 and "_" not in name:
+            other = rng.choice(["new", "main", "first", "target", "source", "final", "home", self.names.invented(1, 2)])
+            name = styled(rng, [other, name], "camel" if rng.random() < 0.25 else "snake")
+        return name if held_out(name) == self.names.held else self.names.invented(1, 2)
+
+    def _string(self) -> Param:
+        rng = self.rng
+        name = self._name(list(STRING_PARAMS), 0.3)
+        kind, preposition = STRING_PARAMS.get(name, ("", ""))
+        if not kind or rng.random() < 0.1:
+            kind = rng.choice("name name city person phrase thing code date word lower lower email file time".split())
+            preposition = preposition if kind in ("name", "city", "person") else ""
+        return Param(name, {"type": "string"}, True, lambda: self.value(kind), preposition)
+
+    def _any(self) -> Param:
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.4:
+            return self._string()
+        if kind < 0.55:
+            top = rng.choice((9, 20, 100, 1000, 10000))
+            return Param(
+                self._name(INTEGER_PARAMS, 0.25),
+                {"type": "integer"},
+                True,
+                lambda: self.values.number(-9 if rng.random() < 0.05 else 1, top),
+            )
+        if kind < 0.63:
+            digits = rng.choice((1, 1, 2))
+            return Param(
+                self._name(NUMBER_PARAMS, 0.25), {"type": "number"}, True,
+                lambda: round(self.values.number(1, 2000) / 10**digits, digits) if rng.random() < 0.7 else self.values.number(1, 300),
+            )  # fmt: skip
+        if kind < 0.74:
+            return Param(self._name(BOOLEAN_PARAMS, 0.25), {"type": "boolean"}, True, lambda: rng.random() < 0.6)
+        if kind < 0.88:
+            name = rng.choice(list(ENUMS))
+            options, preposition = ENUMS[name]
+            options = rng.sample(list(options), min(len(options), rng.randint(2, 4)))
+            if rng.random() < 0.4 or held_out(name) != self.names.held:
+                name, preposition = self._name(["mode", "style", "kind", "variant", "option", "profile"], 0.5), ""
+                if rng.random() < 0.6:
+                    options = list(dict.fromkeys(self.values.invented(1, 2) for _ in range(rng.randint(2, 4))))
+            return Param(name, {"type": "string", "enum": options}, True, lambda: rng.choice(options), preposition)
+        if kind < 0.96:
+            name = self._name(LIST_PARAMS, 0.25)
+            if rng.random() < 0.25:
+                return Param(
+                    name, {"type": "array", "items": {"type": "integer"}}, True,
+                    lambda: list(dict.fromkeys(self.values.number(1, 200) for _ in range(rng.randint(1, 4)))),
+                )  # fmt: skip
+            item = rng.choice(["name", "word", "lower", "person", "city"])
+            return Param(
+                name, {"type": "array", "items": {"type": "string"}}, True,
+                lambda: list(dict.fromkeys(self.value(item) for _ in range(rng.randint(1, 4)))),
+            )  # fmt: skip
+        taken: set[str] = set()
+        parts = []
+        while len(parts) < 2:
+            part = self._string() if rng.random() < 0.7 else self._any()
+            if part.name not in taken and part.schema["type"] in ("string", "integer"):
+                taken.add(part.name)
+                parts.append(part)
+        schema = {"type": "object", "properties": {p.name: p.schema for p in parts}}
+        name = self._name(["address", "settings", "options", "filter", "contact", "range"], 0.3)
+        return Param(name, schema, True, lambda: {p.name: p.draw() for p in parts}, parts=parts)
+
+    def tool(self) -> Tool:
+        """A tool whose name is on the right side."""
+        if not self.names.held and self.rng.random() < 0.2:
+            return self.everyday()
+        while True:
+            tool = self._tool()
+            if held_out(tool.name) == self.names.held:
+                return tool
+
+    def everyday(self) -> Tool:
+        """A tool that people do offer."""
+        rng = self.rng
+        names, descriptions, family, noun, rows, questions = rng.choice(EVERYDAY)
+        name = rng.choice(names)
+        verb = spoken(name).split()[0]
+        params = []
+        for key, (kind, schema, phrases) in rows.items():
+            schema = dict(schema)
+            if rng.random() < 0.5:
+                schema.pop("description", None)
+            elif "description" not in schema and rng.random() < 0.3:
+                schema["description"] = rng.choice([f"The {key}", key.capitalize()])
+            if kind == "enum":
+                options = schema["enum"]
+                params.append(
+                    Param(key, schema, not phrases, lambda options=options: rng.choice(options), phrases=phrases)
+                )
+            else:
+                params.append(Param(key, schema, not phrases, lambda kind=kind: self.value(kind), phrases=phrases))
+        description = rng.choice(descriptions).replace("{Verb}", verb.capitalize())
+        tool = Tool(name, description, params, family, verb, noun, questions)
+        tool.spec = self._spec(tool)
+        return tool
+
+    def _tool(self) -> Tool:
+        """A tool of some family."""
+        rng = self.rng
+        style = rng.choices(["snake", "camel", "kebab", "dot"], (80, 10, 6, 4))[0]
+        family = rng.choices(["lookup", "action", "invented", "bare"], (40, 30, 24, 6))[0]
+        invented_noun = rng.random() < 0.45
+        taken: set[str] = set()
+        if family == "lookup":
+            verb, noun = rng.choice(LOOKUP_VERBS), self._noun(TOPICS, invented_noun)
+            if rng.random() < 0.12:
+                noun = f"{self._noun(WORDS, invented_noun)} {noun}"
+            params = [self.param(taken, True, string=True)]
+            params += [self.param(taken, rng.random() < 0.35) for _ in range(rng.choices((0, 1, 2), (50, 35, 15))[0])]
+            words = [*verb.split("_"), *noun.split()]
+            if rng.random() < 0.15:
+                words = (
+                    noun.split() if rng.random() < 0.5 else [*noun.split(), rng.choice(["lookup", "info", "search"])]
+                )
+            entity = params[0].words
+            description = rng.choice([
+                f"Get the {noun} of a {entity}", f"Look up the {noun} for a {entity}", f"Returns the {noun}",
+                f"Find the {noun} by {entity}", f"{noun.capitalize()} of a {entity}", f"Gives the current {noun} for a given {entity}.",
+            ])  # fmt: skip
+        elif family == "action":
+            verb, noun = rng.choice(ACTION_VERBS), self._noun(OBJECTS, invented_noun)
+            params = [self.param(taken, True, string=rng.random() < 0.6)]
+            params += [
+                self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2, 3), (25, 40, 25, 10))[0])
+            ]
+            words = [verb, *noun.split()]
+            description = rng.choice(
+                [
+                    f"{verb.capitalize()} a {noun}",
+                    f"{verb.capitalize()}s the {noun}",
+                    f"Used to {verb} a {noun}.",
+                    f"{verb} one {noun}",
+                ]
+            )
+        elif family == "invented":
+            verb, noun = self.names.invented(1, 2), self.names.invented(1, 2)
+            words = [verb] if rng.random() < 0.4 else [verb, noun]
+            noun = noun if len(words) == 2 else ""
+            params = [self.param(taken, True)]
+            params += [self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2), (35, 45, 20))[0])]
+            description = rng.choice(
+                [
+                    f"{verb.capitalize()} something",
+                    f"Runs {' '.join(words)}",
+                    f"The {verb} tool",
+                    f"{' '.join(words).capitalize()} with {params[0].words}",
+                ]
+            )
+        else:
+            verb = rng.choice(["list", "get", "show", "count", "refresh", "check"])
+            noun = (
+                self._noun(OBJECTS, invented_noun) + "s"
+                if verb in ("list", "count")
+                else self._noun(TOPICS, invented_noun)
+            )
+            words, params = [verb, *noun.split()], []
+            description = rng.choice(
+                [f"{verb.capitalize()} the {noun}", f"{verb.capitalize()} {noun}", f"Used to {verb} the {noun}."]
+            )
+        tool = Tool(styled(rng, words, style), description, params, family, verb.replace("_", " "), noun)
+        tool.spec = self._spec(tool)
+        return tool
+
+    def _noun(self, nouns: Sequence[str], invented: bool) -> str:
+        return self.names.invented(1, 3) if invented else self.names.pick(nouns)
+
+    def _spec(self, tool: Tool) -> dict[str, Any]:
+        """The JSON schema, written in one of the ways that people write it."""
+        rng = self.rng
+        parameters: dict[str, Any] = {"type": "object", "properties": {p.name: p.schema for p in tool.params}}
+        required = [p.name for p in tool.params if p.required]
+        if required or rng.random() < 0.5:
+            parameters["required"] = required
+        if rng.random() < 0.08:
+            parameters["additionalProperties"] = False
+        function: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": parameters}
+        if rng.random() < 0.1:
+            del function["description"]
+        if not tool.params and rng.random() < 0.3:
+            del function["parameters"]
+        return {"type": "function", "function": function}
+
+
+# How questions say things. The last of each list is for the evaluation alone.
+LOOKUPS = [
+    "What is the {noun} {main}?", "Tell me the {noun} {main}.", "I need the {noun} {main}.", "Can you {verb} the {noun} {main}?",
+    "Please {verb} the {noun} {main}.", "{Verb} the {noun} {main}", "{Noun} {main}?", "What's the {noun} {main}?",
+    "Give me the {noun} {main}, please.", "Could you tell me the {noun} {main}?", "How is the {noun} {main}?",
+    "I want to know the {noun} {main}.", "Show me the {noun} {main}", "what is the {noun} {main}", "{noun} {main} please",
+    "Do you know the {noun} {main}?", "Hi, what is the {noun} {main}?", "Use {tool} {main}.", "{noun} {main}",
+    "I would like to hear the {noun} {main}.", "Any idea what the {noun} is {main}?",
+]  # fmt: skip
+ACTIONS = [
+    "{Verb} a {noun} {main}.", "Please {verb} a {noun} {main}.", "Can you {verb} a {noun} {main}?", "I want to {verb} a {noun} {main}.",
+    "{Verb} the {noun} {main}", "Could you {verb} the {noun} {main}?", "I need to {verb} a {noun} {main}.", "{verb} {noun} {main}",
+    "Please {verb} my {noun} {main}", "Help me {verb} a {noun} {main}.", "Let's {verb} a {noun} {main}.", "Use {tool} {main}.",
+    "Hi, please {verb} a {noun} {main}.", "{Verb} {noun} {main}, please.", "Would you {verb} a {noun} {main}?",
+    "I'd like you to {verb} a {noun} {main}.", "It's time to {verb} the {noun} {main}.",
+]  # fmt: skip
+INVENTIONS = [
+    "{Verb} {noun} {main}.", "Please {verb} {noun} {main}.", "Can you {verb} {noun} {main}?", "Use {tool} {main}.", "{verb} {noun} {main}",
+    "Call {tool} {main}.", "I need a {verb} {noun} {main}.", "Run {tool} {main}", "Run {verb} {noun} {main}.", "Do a {verb} {noun} {main}, please.",
+    "{Verb} the {noun} {main}", "Could you {verb} {noun} {main}?", "I want you to {verb} {noun} {main}.", "Try {tool} {main}.",
+    "Go and {verb} {noun} {main}.", "Time for {tool} {main}.",
+]  # fmt: skip
+BARES = [
+    "{Verb} the {noun}.", "{Verb} {noun}", "Please {verb} the {noun}.", "Can you {verb} the {noun}?", "I want to {verb} the {noun}.",
+    "{verb} my {noun} please", "Use {tool}.", "{Verb} all the {noun}", "Could you {verb} my {noun}?", "Run {tool}, please.",
+    "I'd like you to {verb} the {noun}.", "Now {verb} the {noun} again.",
+]  # fmt: skip
+MENTIONS = [
+    "with {p} {v}", "{p} {v}", "with the {p} {v}", "{p}: {v}", "{p} = {v}", "using {p} {v}", "with {p} set to {v}", "for {p} {v}",
+    "where the {p} is {v}", "and {p} {v}", "with {v} as {p}", "with {v} as the {p}", "given {p} {v}", "taking {v} for the {p}",
+]  # fmt: skip
+YES = [
+    "with {p}",
+    "{p} on",
+    "with {p} enabled",
+    "{p}: yes",
+    "{p} true",
+    "with {p} on",
+    "{p} = true",
+    "{p} yes",
+    "and turn {p} on",
+]
+NO = [
+    "without {p}",
+    "{p} off",
+    "with {p} disabled",
+    "{p}: no",
+    "{p} false",
+    "no {p}",
+    "{p} = false",
+    "with {p} off",
+    "and leave {p} off",
+]
+HELD_PHRASINGS = 2
+
+
+def phrasing(rng: random.Random, texts: Sequence[str], held: bool) -> str:
+    """One of a list: the last two are held out (the last one, of a short list)."""
+    count = HELD_PHRASINGS if len(texts) > 10 else 1
+    return rng.choice(texts[-count:] if held else texts[:-count])
+
+
+class Asker:
+    """Turns a tool and arguments into a question."""
+
+    def __init__(self, rng: random.Random, held_phrasings: bool = False) -> None:
+        self.rng = rng
+        self.held = held_phrasings
+
+    def said(self, value: Any, quote: bool = False) -> str:
+        """A value as it stands in a question."""
+        if isinstance(value, list):
+            parts = [self.said(v, quote) for v in value]
+            return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+        text = value if isinstance(value, str) else json.dumps(value)
+        return f'"{text}"' if quote and isinstance(value, str) else text
+
+    def mention(self, param: Param, value: Any, used: set[str], main: bool = False) -> str:
+        """A parameter and its value, in words; a preposition means one parameter only, and ``used`` has those."""
+        rng, words = self.rng, param.words
+        if isinstance(value, bool):
+            return phrasing(rng, YES if value else NO, self.held and rng.random() < 0.5).format(p=words)
+        if isinstance(value, dict):
+            inner = " and ".join(f"{spoken(k)} {self.said(v)}" for k, v in value.items())
+            return rng.choice(["with {p} {v}", "{p}: {v}", "with the {p} {v}", "{p} {v}"]).format(p=words, v=inner)
+        several = isinstance(value, str) and (" " in value or not value[0].isalnum())
+        text = self.said(
+            value, rng.random() < (0.6 if isinstance(value, str) and value.count(" ") > 1 else 0.3 if several else 0.12)
+        )
+        if param.preposition and param.preposition not in used and rng.random() < 0.7:
+            used.add(param.preposition)
+            return f"{param.preposition} {text}"
+        free = param.schema["type"] == "string" and "enum" not in param.schema
+        if main and free and rng.random() < 0.6:
+            used.add("for")
+            return rng.choice(["{v}", "for {v}", "of {v}", "for {v}", "for the {p} {v}", "of {p} {v}"]).format(
+                p=words, v=text
+            )
+        return phrasing(rng, MENTIONS, self.held and rng.random() < 0.5).format(p=words, v=text)
+
+    def question(self, tool: Tool, arguments: dict[str, Any]) -> str:
+        """A question that says all of the arguments."""
+        rng = self.rng
+        if tool.questions and arguments.keys() >= {p.name for p in tool.params if p.required}:
+            return self._everyday(tool, arguments)
+        texts = {"lookup": LOOKUPS, "action": ACTIONS, "invented": INVENTIONS, "bare": BARES}[tool.family]
+        pattern = phrasing(rng, texts, self.held)
+        known = [p for p in tool.params if p.name in arguments]
+        used: set[str] = set()
+        pieces = [self.mention(p, arguments[p.name], used, main=i == 0 and p.required) for i, p in enumerate(known)]
+        if len(pieces) > 2 and rng.random() < 0.2:
+            tail = pieces[1:]
+            rng.shuffle(tail)
+            pieces = [pieces[0], *tail]
+        joined = pieces[0] if pieces else ""
+        for i, piece in enumerate(pieces[1:]):
+            joined += rng.choice([", ", " and ", " ", ", "] if i == len(pieces) - 2 else [", ", " "]) + piece
+        text = pattern.format(
+            verb=tool.verb,
+            Verb=tool.verb.capitalize(),
+            noun=tool.noun,
+            Noun=tool.noun.capitalize(),
+            tool=tool.name,
+            main=joined,
+        )
+        return re.sub(r"\band and\b", "and", re.sub(r" ([.?,])(?= |$)", r"\1", " ".join(text.split())))
+
+    def _everyday(self, tool: Tool, arguments: dict[str, Any]) -> str:
+        rng = self.rng
+        text = phrasing(rng, tool.questions, self.held)
+        for word, put in (("{verb}", tool.verb), ("{Verb}", tool.verb.capitalize())):
+            text = text.replace(word, put)
+        ending = text[-1] if text[-1] in ".?" else ""
+        body = text.removesuffix(ending)
+        for param in tool.params:
+            if param.name not in arguments:
+                continue
+            said = self.said(arguments[param.name])
+            if f"{{{param.name}}}" in body:
+                body = body.replace(f"{{{param.name}}}", said)
+            else:
+                body += " " + rng.choice(param.phrases).replace("{v}", said).replace("{q}", f'"{said}"')
+        return body + ending
+
+
+__all__ = ["THINGS", "Asker", "Param", "Tool", "Toolmaker", "phrasing", "spoken"]

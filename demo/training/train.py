@@ -1,0 +1,221 @@
+"""Training: conversations as they are invented, for as long as it is given.
+
+Rules of this module:
+
+* Time is the budget. The learning rates follow the share of ``--minutes`` that has passed (up, level, down to nothing),
+  so a run on a busy machine ends as well annealed as one on an idle machine, only with fewer steps.
+* A checkpoint has everything: weights, optimiser, minutes spent, how far the conversations are. It is written beside
+  its name and renamed, and a run that finds one goes on from there. SIGTERM makes one and ends the run.
+* Conversations of about one length make one batch, so padding costs little and every batch has one of a few shapes,
+  each compiled once. Position i of conversation n depends on the seed and n alone.
+* Cores are used by processes with a thread each, not by threads: they wait for each other once in a step, not once in
+  an operation, which on a busy machine is worth half as much speed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+import torch.distributed
+import torch.nn.functional as F
+from chat import encode
+from conversations import Side, Writer
+from model import Llama, Shape
+from muon import Muon
+from tokenizers import Tokenizer
+from torch import Tensor
+
+LENGTHS = (96, 160, 224, 288, 352, 416, 512, 640, 768)
+PROMPT_WEIGHT = 0.05  # what is not learned counts a little: it teaches copying early
+LEVEL_UNTIL = 0.33
+
+
+class Batches:
+    """An endless stream of (ids, targets, weights), from conversation number ``start`` on."""
+
+    def __init__(
+        self, tokenizer: Tokenizer, seed: str, tokens: int, start: int = 0, stride: int = 1, side: Side | None = None
+    ) -> None:
+        self.stride = stride
+        self.tokenizer, self.seed, self.tokens, self.number = tokenizer, seed, tokens, start
+        self.side = side or Side()
+        self.waiting: dict[int, list[tuple[list[int], list[bool]]]] = {n: [] for n in LENGTHS}
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        while True:
+            conversation = Writer(random.Random(f"{self.seed}:{self.number}"), self.side).conversation()
+            self.number += self.stride
+            ids, learned = encode(self.tokenizer, conversation)
+            length = next((n for n in LENGTHS if len(ids) <= n + 1), None)
+            if length is None:
+                continue
+            waiting = self.waiting[length]
+            waiting.append((ids, learned))
+            if len(waiting) >= self.tokens // length:
+                yield batch(waiting, length)
+                waiting.clear()
+
+
+def batch(samples: list[tuple[list[int], list[bool]]], length: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Samples as tensors: padded on the right, where causal attention never looks."""
+    ids = torch.zeros(len(samples), length + 1, dtype=torch.long)
+    weights = torch.zeros(len(samples), length)
+    for row, (sample, learned) in enumerate(samples):
+        ids[row, : len(sample)] = torch.tensor(sample)
+        weights[row, : len(sample) - 1] = torch.tensor([1.0 if x else PROMPT_WEIGHT for x in learned[1:]])
+    return ids[:, :-1].contiguous(), ids[:, 1:].contiguous(), weights
+
+
+def rate(share: float) -> float:
+    """The learning rate's factor when this share of the time has passed."""
+    return 1.0 if share < LEVEL_UNTIL else max(0.0, (1 - share) / (1 - LEVEL_UNTIL))
+
+
+def groups(model: Llama, muon: float, adam: float) -> list[dict]:
+    """Who is trained by what."""
+    matrices: dict[int, list[Tensor]] = {1: [], 2: [], 3: []}
+    rest = []
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 1 or name.startswith("embedding"):
+            rest.append(parameter)
+        else:
+            matrices[3 if "qkv" in name else 2 if "gate_up" in name else 1].append(parameter)
+    out = [{"params": p, "lr": muon, "base": muon, "parts": parts, "decay": 0.02} for parts, p in matrices.items()]
+    return [*out, {"params": rest, "lr": adam, "base": adam}]
+
+
+def save(path: Path, state: dict) -> None:
+    """All of it or nothing."""
+    temporary = path.with_suffix(".tmp")
+    torch.save(state, temporary)
+    os.replace(temporary, path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tokenizer", type=Path, required=True)
+    parser.add_argument("--checkpoint", type=Path, required=True, help="read if it is there, and written")
+    parser.add_argument("--minutes", type=float, default=95, help="of training altogether")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--processes", type=int, default=2, help="with one thread each")
+    parser.add_argument("--rank", type=int, default=0, help="of this process; the first starts the others")
+    parser.add_argument("--tokens", type=int, default=6144, help="in a batch, per process")
+    parser.add_argument("--muon", type=float, default=0.02)
+    parser.add_argument("--adam", type=float, default=0.003)
+    parser.add_argument("--save-minutes", type=float, default=3)
+    options = parser.parse_args()
+
+    torch.set_num_threads(1)
+    rank, processes = options.rank, options.processes
+    meeting = options.checkpoint.resolve().with_suffix(".meeting")
+    if not rank:
+        meeting.unlink(missing_ok=True)
+        for other in range(1, processes):
+            # In a session of its own: Linux shares cores between sessions first, and only then between processes.
+            subprocess.Popen([sys.executable, *sys.argv, "--rank", str(other)], start_new_session=True)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=processes)
+    torch.manual_seed(0)
+    torch._dynamo.config.recompile_limit = 64
+    tokenizer = Tokenizer.from_file(str(options.tokenizer))
+    shape = Shape(tokenizer.get_vocab_size())
+    model = Llama(shape)
+    optimiser = Muon(groups(model, options.muon, options.adam))
+    step, spent, start = 0, 0.0, 0
+    if options.checkpoint.exists():
+        state = torch.load(options.checkpoint, weights_only=True)
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        step, spent, start = state["step"], state["spent"], state["conversations"]
+    if not rank:
+        about = {"parameters": sum(p.numel() for p in model.parameters()), **shape.to_dict(), "from_step": step}
+        print(json.dumps(about), flush=True)
+
+    def losses(ids: Tensor, targets: Tensor) -> Tensor:
+        logits = model(ids).float()
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view(targets.shape)
+
+    compiled = torch.compile(losses, dynamic=False)
+    sides = {"values": Side(values=True), "tools": Side(values=True, tools=True)}
+    held = {} if rank else {n: next(iter(Batches(tokenizer, f"held:{n}", 8192, side=s))) for n, s in sides.items()}
+    batches = Batches(tokenizer, options.seed, options.tokens, start + rank, processes)
+    autocast = torch.autocast("cpu", torch.bfloat16)
+    parameters = list(model.parameters())
+    began, saved, said = time.monotonic() - spent, time.monotonic(), time.monotonic()
+    running, tokens = 0.0, 0
+
+    def checkpoint() -> None:
+        state = {
+            "model": model.state_dict(),
+            "optimiser": optimiser.state_dict(),
+            "step": step,
+            "shape": shape.to_dict(),
+        }
+        save(options.checkpoint, {**state, "spent": time.monotonic() - began, "conversations": batches.number})
+
+    def passed() -> float:
+        return (time.monotonic() - began) / (options.minutes * 60)
+
+    stopping, share = False, passed()
+
+    def stop(*_: object) -> None:
+        nonlocal stopping
+        stopping = True
+
+    signal.signal(signal.SIGTERM, stop)
+    for ids, targets, weights in batches:
+        with autocast:
+            each = compiled(ids, targets)
+        loss = (each * weights).sum() / weights.sum()
+        loss.backward()
+        value = each.detach()[weights == 1].mean()
+        # One message: the gradients, the loss, and what only the first process decides: whether to stop, and the time.
+        decided = torch.tensor([0.0, 0.0] if rank else [float(stopping), passed()])
+        message = torch.cat([p.grad.flatten() for p in parameters] + [value[None], decided])
+        torch.distributed.all_reduce(message)
+        *gradients, rest = message.split([*(p.numel() for p in parameters), 3])
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient.view_as(parameter) / processes
+        factor = rate(share) * min(1.0, (step + 1) / 100)
+        for group in optimiser.param_groups:
+            group["lr"] = group["base"] * factor
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        step += 1
+        share = rest[2].item()
+        if share >= 1 or rest[1]:
+            break
+        if rank:
+            continue
+        tokens += ids.numel() * processes
+        running = 0.98 * running + 0.02 * rest[0].item() / processes if running else rest[0].item() / processes
+        if step % 50 == 0:
+            now = time.monotonic()
+            line = {"step": step, "minutes": round((now - began) / 60, 1), "loss": round(running, 4)}
+            line |= {"rate": round(factor, 3), "tokens_per_second": round(tokens / (now - said))}
+            said, tokens = now, 0
+            if step % 250 == 0:
+                with torch.no_grad(), autocast:
+                    for name, (i, t, w) in held.items():
+                        line[name] = round(losses(i, t)[w == 1].mean().item(), 4)
+            print(json.dumps(line), flush=True)
+        if time.monotonic() - saved > options.save_minutes * 60:
+            checkpoint()
+            saved = time.monotonic()
+    if not rank:
+        checkpoint()
+        print(json.dumps({"done": True, "step": step}), flush=True)
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

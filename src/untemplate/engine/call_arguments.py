@@ -1,0 +1,386 @@
+"""The arguments of a call, whichever way they are written, from behind its name to what closes it.
+
+Rules of this module:
+
+* Here a call commits: when its name is complete, and arguments follow or what closes them. Before that nothing is said.
+* After that the call stands. JSON that breaks goes on raw up to whatever ends a call; in other arguments what is open
+  is closed where the call is.
+* A JSON object that holds name and arguments is read here as a whole (ENVELOPE).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+from .arguments.base import AGAIN, BROKEN, DONE, MORE
+from .arguments.envelope import Caller, Envelope
+from .arguments.json_value import JsonText, JsonValue
+from .arguments.literal import LiteralArguments
+from .arguments.tagged import TaggedArguments
+from .host import Host
+from .ledger import ARGUMENT_TEXT, MARKUP
+from .lexer import MORE as LITERAL_MORE
+from .lexer import NO, WS, Literals
+from .names import MAX_NAME
+from .program import (
+    IS_ARGUMENTS_CLOSE,
+    IS_CALL_CLOSE,
+    IS_KEY_OPEN,
+    IS_SECTION_CLOSE,
+    JSON_BODY,
+    NAMED_JSON,
+    NAMED_LITERAL,
+    NAMED_TAGGED,
+    CallGrammar,
+)
+
+# Phases.
+_BEFORE: Final = 0
+_ENVELOPE: Final = 1
+_VALUE: Final = 2
+_RAW: Final = 3
+
+_CLOSERS: Final = (IS_CALL_CLOSE, IS_ARGUMENTS_CLOSE, IS_SECTION_CLOSE)
+_ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?=[^=]))")
+_ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
+
+_NO_GRAMMAR: Final = CallGrammar(JSON_BODY, "")
+
+
+@final
+class CallArguments(Caller):
+    """Reads the arguments of one call after another."""
+
+    def __init__(self, host: Host) -> None:
+        self.host: Host = host
+        self.committed: bool = False
+        """Whether the call being read has committed."""
+        self._grammar: CallGrammar = _NO_GRAMMAR
+        self._weak: bool = False
+        self._in_list: bool = False
+        self._phase: int = _BEFORE
+        self._name: str = ""
+        self._id: str = ""
+        self._wrote: bool = False
+        self._whole: bool = False
+        self._valid: bool = False
+        self._raw_space: list[str] = []
+        self._envelope: Envelope | None = None
+        self._json: JsonValue | None = None
+        self._text: JsonText | None = None
+        self._tagged: TaggedArguments | None = None
+        self._literal: LiteralArguments | None = None
+
+    # -- beginning ----------------------------------------------------------------------------------------------
+
+    def begin(self, grammar: CallGrammar, weak: bool, in_list: bool) -> None:
+        """A call begins. ``weak``: its opener proves little, the tool must be an offered one. ``in_list``: ``]`` ends
+        what the call stands in."""
+        self.committed = False
+        self._grammar = grammar
+        self._weak = weak
+        self._in_list = in_list
+        self._name = ""
+        self._id = ""
+
+    def begin_object(self) -> None:
+        """The cursor stands at the brace of an object that holds name and arguments."""
+        self._envelope = Envelope(self._grammar, self.host.max_held)
+        self._phase = _ENVELOPE
+
+    def begin_named(self, name: str, call_id: str) -> bool:
+        """The name is known, and arguments may follow. False: no call can have it."""
+        if not name or not self._allowed(name):
+            return False
+        self._name = name
+        self._id = call_id
+        self._phase = _BEFORE
+        return True
+
+    def begin_at_key(self, name: str) -> None:
+        """The name is known, and the cursor stands at the first key: the call commits."""
+        self._name = name
+        self.commit()
+        self._tagged = TaggedArguments(self._grammar, self.host.tools, name)
+        self._tagged.begin_key()
+        self._phase = _VALUE
+
+    def identify(self, call_id: str) -> None:
+        """An id stands between name and arguments."""
+        self._id = call_id
+
+    def commit(self) -> None:
+        """The call stands."""
+        self.host.begin_call(self._name, self._id)
+        self.committed = True
+        self._wrote = False
+        self._whole = False
+        self._valid = False
+        self._envelope = None
+        self._json = None
+        self._text = None
+        self._tagged = None
+        self._literal = None
+
+    def _commit_once(self) -> None:
+        if not self.committed:
+            self.commit()
+
+    def _allowed(self, name: str) -> bool:
+        """A call with no marker to speak of must be for an offered tool, where the tools are known."""
+        tools = self.host.tools
+        return not (self._grammar.bare or self._weak) or not tools.known or name in tools.names
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def step(self) -> int:
+        """Reads as far as the text decides. DONE: the arguments are over; BROKEN: this is no call."""
+        while True:
+            phase = self._phase
+            if phase == _VALUE:
+                answer = self._read_value()
+            elif phase == _ENVELOPE:
+                answer = self._read_envelope()
+            elif phase == _BEFORE:
+                answer = self._read_before()
+            else:
+                answer = self._read_raw()
+            if answer != AGAIN:
+                return answer
+
+    def passes(self, text: str) -> bool:
+        """The short way for text in the middle of a long string argument; False: nothing has happened."""
+        if self._phase == _VALUE:
+            if self._json is not None:
+                return self._json.passes(text, self)
+            if self._tagged is not None:
+                return self._tagged.passes(text, self)
+            return self._literal is not None and self._literal.passes(text, self)
+        return self._phase == _ENVELOPE and self._envelope is not None and self._envelope.passes(text)
+
+    def finish(self) -> bool:
+        """The output has ended in them. False: this is no call."""
+        cur = self.host.cur
+        envelope = self._envelope if self._phase == _ENVELOPE else None
+        if envelope is None:
+            if not self.committed:
+                return False
+        elif not envelope.cut(cur, self):
+            return False
+        if not self._whole:
+            if self._tagged is not None:
+                self._tagged.cut(cur, self)
+            if self._literal is not None:
+                self._literal.cut(cur, self)
+        if envelope is not None and envelope.whole:
+            self._whole = True
+            self._valid = envelope.valid
+        self.end()
+        return True
+
+    def end(self) -> None:
+        """The arguments are over, and so is the call, but for what closes it."""
+        self.committed = False
+        if self._whole and not self._wrote:
+            self.host.arguments("{}")
+            self._valid = True
+        self.host.end_call(self._whole, self._valid)
+
+    def _read_before(self) -> int:
+        """The name is complete. What follows decides whether this is a call."""
+        grammar = self._grammar
+        host = self.host
+        cur = host.cur
+        if grammar.body != NAMED_LITERAL:
+            cur.pos = cur.spaces()
+        if cur.pos >= len(cur.text):
+            return MORE
+        host.mark(MARKUP, cur.pos)
+        c = cur.text[cur.pos]
+        if grammar.body == NAMED_LITERAL:
+            return self._begin_literal(c)
+        closes = grammar.tags if grammar.body == NAMED_TAGGED else grammar.after
+        end = self._at(closes)
+        if end == LITERAL_MORE:
+            return MORE
+        if end >= 0:
+            tag = closes.tags[cur.text[cur.pos : end]]
+            if tag not in (IS_KEY_OPEN, IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE, IS_SECTION_CLOSE):
+                return BROKEN
+            self._commit_once()
+            if grammar.body == NAMED_TAGGED:
+                self._tagged = TaggedArguments(grammar, host.tools, self._name)
+                self._phase = _VALUE
+                return AGAIN
+            self._whole = True
+            return DONE
+        if grammar.body == NAMED_JSON:
+            if c == "{":
+                self._commit_once()
+                self._json = JsonValue(grammar.resync)
+                self._phase = _VALUE
+                return AGAIN
+            if c == '"':
+                self._commit_once()
+                self._text = JsonText()
+                self._phase = _VALUE
+                return AGAIN
+            if self.committed:
+                self._phase = _RAW
+                return AGAIN
+        return BROKEN
+
+    def _at(self, literals: Literals) -> int:
+        """Where the literal at the cursor ends; NO or MORE."""
+        cur = self.host.cur
+        end = literals.at(cur.text, cur.pos, cur.final)
+        return NO if end >= 0 and not self.authorised(cur.pos, end) else end
+
+    def _begin_literal(self, c: str) -> int:
+        grammar = self._grammar
+        cur = self.host.cur
+        if c != grammar.open and c not in "({":
+            return BROKEN
+        # ``[see](x)`` is a link: with no tools to go by, only ``name=`` or nothing makes it a call.
+        unsure = grammar.bare and not self.host.tools.known
+        if unsure and _ARGUMENT_START.match(cur.text, cur.pos + 1) is None:
+            undecided = not cur.final and _ARGUMENT_PREFIX.match(cur.text, cur.pos + 1) is not None
+            return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else BROKEN
+        self.commit()
+        self._literal = LiteralArguments(grammar, self.host.tools, self._name, "]" if self._in_list else "")
+        self._phase = _VALUE
+        return AGAIN
+
+    def _read_envelope(self) -> int:
+        envelope = self._envelope
+        assert envelope is not None
+        host = self.host
+        answer = envelope.step(host.cur, self)
+        if answer == MORE or (answer == BROKEN and not self.committed):
+            return answer
+        pos = host.cur.pos
+        host.mark(MARKUP, pos)
+        if answer == BROKEN and not envelope.whole:
+            host.report("broken_json", pos, pos)
+            self._phase = _RAW
+            return AGAIN
+        if answer == BROKEN:
+            host.report("unclosed_object", pos, pos)
+        self._whole = True
+        self._valid = envelope.valid
+        return DONE
+
+    def _read_value(self) -> int:
+        host = self.host
+        cur = host.cur
+        json = self._json
+        literal = self._literal
+        if json is not None:
+            answer = json.step(cur, self)
+        elif self._tagged is not None:
+            answer = self._tagged.step(cur, self)
+        elif literal is not None:
+            answer = literal.step(cur, self)
+        else:
+            assert self._text is not None
+            answer = self._text.step(cur, self)
+        if self._tagged is None or answer == BROKEN:
+            host.mark(ARGUMENT_TEXT, cur.pos)
+        if answer == DONE:
+            self._whole = True
+            # What a string holds is not known to be JSON until somebody looks.
+            self._valid = json.valid if json is not None else self._text is None
+            return DONE
+        if answer == BROKEN:
+            host.report("broken_json" if json is not None else "broken_arguments", cur.pos, cur.pos)
+            if literal is None:
+                self._phase = _RAW
+                return AGAIN
+            self._whole = self._closes_here()
+            if self._whole:
+                literal.close(self)
+                self._valid = True
+            return DONE
+        return MORE
+
+    def _read_raw(self) -> int:
+        """Arguments that broke: as they come, up to whatever ends a call."""
+        host = self.host
+        cur = host.cur
+        text = cur.text
+        start = cur.pos
+        resync = self._grammar.resync
+        found = resync.find(text, start)
+        while found is not None and not self.authorised(found.start(), found.end()):
+            found = resync.find(text, found.start() + 1)
+        end = found.start() if found is not None else len(text) if cur.final else resync.tail(text, start)
+        held = -1 if found is None or cur.final else resync.held(text, start, end)
+        if held >= 0:
+            found = None
+            end = held
+        piece = text[start:end]
+        kept = piece.rstrip(WS)
+        if kept:
+            self.put("".join(self._raw_space) + kept)
+            self._raw_space = []
+        if len(kept) < len(piece):
+            self._raw_space.append(piece[len(kept) :])
+        cur.pos = end
+        host.mark(ARGUMENT_TEXT, end)
+        if found is None:
+            return MORE
+        self._raw_space = []
+        self._whole = self._closes_here()
+        return DONE
+
+    def _closes_here(self) -> bool:
+        """Whether what stands at the cursor, behind arguments that broke, closes the call."""
+        cur = self.host.cur
+        if self._in_list and self._literal is not None and cur.text[cur.pos] == "]":
+            return True
+        resync = self._grammar.resync
+        end = resync.at(cur.text, cur.pos, True)
+        return end >= 0 and resync.tags[cur.text[cur.pos : end]] in _CLOSERS
+
+    # -- Caller -------------------------------------------------------------------------------------------------
+
+    def put(self, text: str) -> None:
+        self._wrote = True
+        self.host.arguments(text)
+
+    def mark(self, kind: int, pos: int) -> None:
+        self.host.mark(kind, pos)
+
+    def report(self, code: str, start: int, end: int) -> None:
+        self.host.report(code, start, end)
+
+    def accounted(self) -> int:
+        return self.host.accounted()
+
+    def disown(self, start: int) -> None:
+        self.host.disown(start)
+
+    def authorised(self, start: int, end: int) -> bool:
+        return not self.host.checks or self.host.authorised(start, end)
+
+    def proven(self, start: int, end: int) -> bool:
+        return self.host.checks and self.host.proven(start, end)
+
+    def named(self, name: str, call_id: str, arguments: bool) -> bool:
+        self._name = name
+        self._id = call_id
+        if self._grammar.bare:
+            if not self._allowed(name):
+                return False
+            if not arguments:
+                return True
+        envelope = self._envelope
+        assert envelope is not None
+        self.commit()
+        self._envelope = envelope
+        envelope.committed = True
+        return True
+
+    def late_id(self, call_id: str) -> None:
+        self.host.model_id(call_id)

@@ -1,0 +1,83 @@
+"""Who works with the machine: it, as those see it that read a part of the output for it, and the one that it asks."""
+
+from __future__ import annotations
+
+from .coercion import ToolSet
+from .ledger import DROPPED, MARKUP
+from .lexer import Cursor
+from .program import Edge
+
+
+class Host:
+    """What a reader may ask and tell."""
+
+    cur: Cursor
+    tools: ToolSet
+    checks: bool
+    """Whether token ids authorise markers."""
+    speculating: bool
+    drafting: bool
+    """Whether the call being read stands inside reasoning, and may be none."""
+    judging: bool
+    """Whether the call being read is kept back until it is whole."""
+    max_held: int
+
+    def authorised(self, start: int, end: int) -> bool:
+        """Whether the literal at ``cur.text[start:end]`` may be a marker."""
+        return True
+
+    def proven(self, start: int, end: int) -> bool:
+        """Whether a token id says that it is one."""
+        return False
+
+    def speculate(self, opener: int) -> None:
+        """What is read from the cursor on, an opener of so many characters first, may have to be given back."""
+
+    def settle(self) -> None:
+        """What has been read need not be given back after all."""
+
+    def begin_call(self, name: str, call_id: str) -> None:
+        """A call commits."""
+
+    def arguments(self, text: str) -> None: ...
+
+    def end_call(self, whole: bool, valid: bool) -> None: ...
+
+    def call_over(self) -> None:
+        """The call and what closes it have been read."""
+
+    def model_id(self, call_id: str) -> None: ...
+
+    def pend(self, end: int) -> None:
+        """White space up to ``end`` that belongs to whatever follows."""
+
+    def unpend(self) -> None:
+        """What follows is markup: the white space before it belongs to that."""
+
+    def mark(self, kind: int, pos: int) -> None:
+        """Everything before ``cur.text[pos]`` that has not been accounted for is of this kind."""
+
+    def report(self, code: str, start: int, end: int) -> None: ...
+
+    def accounted(self) -> int:
+        """Where the part of the output that is accounted for ends, in characters of the output."""
+        return 0
+
+    def disown(self, start: int) -> None:
+        """What has been marked as arguments since then was none: it is dropped."""
+
+
+class ConfigEvents:
+    """The other side of hand-written configs."""
+
+    def accepts(self, text: str, pos: int, start: int) -> bool:
+        """Whether a literal at ``start`` counts; what comes before ``pos`` has been told."""
+        return True
+
+    def take(self, edge: Edge, literal: str, start: int) -> int:
+        """A literal that counts, and where it stands in the output; answers what it is in the ledger."""
+        return MARKUP
+
+    def chunk(self, region: int, text: str, start: int) -> int:
+        """Text that is neither content nor reasoning; answers what it is in the ledger."""
+        return DROPPED

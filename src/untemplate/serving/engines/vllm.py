@@ -1,0 +1,327 @@
+"""vLLM in process: ``AsyncLLM``.
+
+Rules of this module:
+
+* vLLM generates, and does nothing else: text comes with its special tokens and with ids, as deltas. Names of parsers
+  never reach its arguments.
+* Prompts are tokenized here, so that no BOS token is put before what a template has rendered.
+* Anything that vLLM can be told, it can be told: ``extra`` passes engine arguments on by name, checked against those
+  that this version has. Distribution (tensor, pipeline and data parallel, Ray) is vLLM's own.
+
+Written against vLLM 0.10 and later, as documented at https://docs.vllm.ai/en/latest/api/vllm/v1/engine/async_llm/.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import difflib
+import importlib
+import inspect
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Final
+
+from ...grammar import Grammar
+from ...templates import ChatTemplate, TemplateError
+from ..errors import ApiError
+from ..generation import TokenLogprob, Usage
+from .base import Engine, EngineError, Health, Job, Piece, Takes
+
+__all__ = ["VllmEngine"]
+
+_PARSERS: Final = frozenset(
+    (
+        "enable_auto_tool_choice",
+        "reasoning_parser",
+        "reasoning_parser_plugin",
+        "tool_call_parser",
+        "tool_parser_plugin",
+        "tool_server",
+    )
+)
+"""Arguments of vLLM's server that are about parsing: in some versions the engine has them as well."""
+_OWN: Final = frozenset(("model", "skip_tokenizer_init"))
+"""Arguments that are decided here."""
+
+
+class VllmEngine(Engine):
+    """A model in vLLM.
+
+    Args:
+        model: a model's folder, or its id on the hub.
+        dtype: ``auto``, ``bfloat16``, ``float16``, ``float32``.
+        max_model_len: tokens of context; ``None``: as the model was trained.
+        gpu_memory_utilization: the share of the GPU's memory that it takes.
+        enforce_eager: no CUDA graphs.
+        tensor_parallel_size: GPUs that each layer is spread over.
+        trust_remote_code: run Python code that comes with the model.
+        chat_template: a template, or a file that holds it, instead of the tokenizer's own.
+        extra: any other argument of ``AsyncEngineArgs``.
+    """
+
+    kind = "vllm"
+    takes = Takes(grammar="structural_tag", logprobs=True, token_ids=True)
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        dtype: str = "auto",
+        max_model_len: int | None = None,
+        gpu_memory_utilization: float = 0.9,
+        enforce_eager: bool = False,
+        tensor_parallel_size: int = 1,
+        trust_remote_code: bool = False,
+        chat_template: str = "",
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = model
+        self.context_length: int | None = None
+        """Tokens; known once it has started."""
+        self._arguments: dict[str, Any] = {
+            "model": model,
+            "dtype": dtype,
+            "max_model_len": max_model_len,
+            "gpu_memory_utilization": gpu_memory_utilization,
+            "enforce_eager": enforce_eager,
+            "tensor_parallel_size": tensor_parallel_size,
+            "trust_remote_code": trust_remote_code,
+        }
+        self._extra = dict(extra or {})
+        self._chat_template = chat_template
+        self._engine: Any = None
+        self._tokenizer: Any = None
+        self._params: Any = None
+        self._defaults: dict[str, Any] = {}
+
+    # -- Start and end -----------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        if self._engine is not None:
+            return
+        try:
+            llm = importlib.import_module("vllm.v1.engine.async_llm").AsyncLLM
+            make = importlib.import_module("vllm.engine.arg_utils").AsyncEngineArgs
+            self._params = importlib.import_module("vllm.sampling_params")
+        except (ImportError, AttributeError) as error:
+            problem = f"this engine needs vLLM 0.10 or later (pip install vllm): {error}"
+            raise EngineError(problem, status=500, code="engine_missing") from None
+        arguments = make(**{**self._arguments, **_checked(self._extra, make)})
+        try:
+            # It blocks for minutes; requests for other models go on meanwhile.
+            self._engine = await asyncio.to_thread(llm.from_engine_args, arguments)
+            self._tokenizer = await _awaited(self._engine.get_tokenizer())
+        except Exception as error:
+            await self.close()
+            problem = f"vLLM cannot load {self.model}: {type(error).__name__}: {error}"
+            raise EngineError(problem, status=500, code="model_not_loaded") from None
+        config = getattr(self._engine, "model_config", None)
+        self.context_length = getattr(config, "max_model_len", None)
+        defaults = getattr(config, "get_diff_sampling_param", None)
+        self._defaults = dict(defaults() or {}) if defaults is not None else {}
+
+    async def close(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await asyncio.to_thread(engine.shutdown)
+
+    async def health(self) -> Health:
+        if self._engine is None:
+            return Health(ok=False, detail="not started")
+        try:
+            await self._engine.check_health()
+        except Exception as error:
+            return Health(ok=False, detail=str(error) or type(error).__name__)
+        return Health(ok=True)
+
+    async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        return await asyncio.to_thread(self._encoded, text, False, special)
+
+    async def detokenize(self, token_ids: Sequence[int]) -> str:
+        text: str = self._loaded().decode(list(token_ids), skip_special_tokens=False)
+        return text
+
+    def vocabulary(self) -> Any:
+        return self._tokenizer
+
+    def template(self) -> ChatTemplate | None:
+        if self._chat_template:
+            return ChatTemplate.load(self._chat_template)
+        source = getattr(self._tokenizer, "chat_template", None)
+        named: Mapping[str, str] = {}
+        if isinstance(source, dict):
+            named, source = source, source.get("default")
+        if not isinstance(source, str):
+            return None
+        bos, eos = (str(getattr(self._tokenizer, name, None) or "") for name in ("bos_token", "eos_token"))
+        try:
+            return ChatTemplate(source, bos_token=bos, eos_token=eos, name=self.model, named=named)
+        except TemplateError:
+            return None
+
+    # -- Outputs -----------------------------------------------------------------------------------------------------
+
+    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+        engine = self._engine
+        self._loaded()
+        try:
+            params = self._sampling(job)
+            ids = job.prompt if isinstance(job.prompt, list) else await self._prompt(job.prompt, job.raw)
+            outputs = engine.generate({"prompt_token_ids": ids}, params, job.id)
+            written = 0
+            done = False
+            try:
+                async with aclosing(outputs):
+                    async for output in outputs:
+                        [one] = output.outputs
+                        written += len(one.token_ids)
+                        piece = Piece(one.text, list(one.token_ids), None, _likely(one, job.logprobs))
+                        if one.finish_reason is not None:
+                            done = True
+                            piece.finish_reason = _reason(one.finish_reason)
+                            piece.usage = Usage(
+                                prompt_tokens=len(output.prompt_token_ids or ids),
+                                completion_tokens=written,
+                                cached_tokens=getattr(output, "num_cached_tokens", None) or 0,
+                            )
+                        yield piece
+                        if done:
+                            return
+            finally:
+                if not done:
+                    await asyncio.shield(_awaited(engine.abort(job.id)))
+        except ApiError:
+            raise
+        except Exception as error:
+            raise _failed(error) from None
+        raise EngineError("vLLM ended the output without saying why")
+
+    async def _prompt(self, text: str, raw: bool) -> list[int]:
+        if len(text) < 4096:
+            return self._encoded(text, raw, True)
+        return await asyncio.to_thread(self._encoded, text, raw, True)
+
+    def _encoded(self, text: str, add: bool, special: bool) -> list[int]:
+        settings: dict[str, Any] = {"add_special_tokens": add}
+        if not special:
+            settings["split_special_tokens"] = True
+        encoded = self._loaded().encode(text, **settings)
+        return list(getattr(encoded, "ids", encoded))
+
+    def _loaded(self) -> Any:
+        if self._engine is None:
+            raise EngineError("the engine is not started", status=503)
+        return self._tokenizer
+
+    def _sampling(self, job: Job) -> Any:
+        asked = job.sampling
+        fields: dict[str, Any] = {
+            "temperature": asked.temperature,
+            "top_p": asked.top_p,
+            "top_k": asked.top_k,
+            "min_p": asked.min_p,
+            "presence_penalty": asked.presence_penalty,
+            "frequency_penalty": asked.frequency_penalty,
+            "repetition_penalty": asked.repetition_penalty,
+            "seed": asked.seed,
+        }
+        found = {name: value for name, value in fields.items() if value is not None}
+        if asked.logit_bias:
+            found["logit_bias"] = {int(token): bias for token, bias in asked.logit_bias.items()}
+        if job.logprobs is not None:
+            found["logprobs"] = job.logprobs
+        if job.grammar is not None:
+            found |= self._constrained(job.grammar)
+        defaults = {name: value for name, value in self._defaults.items() if name != "max_tokens"}
+        return self._params.SamplingParams(
+            **{
+                **defaults,
+                **found,
+                "max_tokens": job.max_tokens,
+                "skip_special_tokens": False,
+                "spaces_between_special_tokens": False,
+                "output_kind": self._params.RequestOutputKind.DELTA,
+            }
+        )
+
+    def _constrained(self, grammar: Grammar) -> dict[str, Any]:
+        newer = getattr(self._params, "StructuredOutputsParams", None)
+        if newer is not None:
+            return {"structured_outputs": newer(structural_tag=grammar.text)}
+        return {"guided_decoding": self._params.GuidedDecodingParams(structural_tag=grammar.text)}
+
+
+async def _awaited(value: Any) -> Any:
+    """The value, awaited where this version of vLLM wants that."""
+    return await value if inspect.isawaitable(value) else value
+
+
+def _reason(reason: str) -> str:
+    if reason in ("stop", "length"):
+        return reason
+    raise EngineError(f"vLLM ended the output: {reason}")
+
+
+def _failed(error: Exception) -> ApiError:
+    """What went wrong in vLLM: a request that it does not take is the request's own fault."""
+    name = type(error).__name__
+    if isinstance(error, ValueError) or any(cls.__name__ == "VLLMClientError" for cls in type(error).__mro__):
+        long = "max_model_len" in str(error) or "maximum context length" in str(error)
+        return ApiError(400, f"vLLM: {error}", code="context_length_exceeded" if long else "invalid_request")
+    if name == "EngineDeadError":
+        return EngineError("vLLM has died; its log says why. Start the gateway again", status=503, code="engine_dead")
+    cause = error.__cause__
+    return EngineError(f"vLLM failed: {name}: {error}" + (f" ({type(cause).__name__}: {cause})" if cause else ""))
+
+
+def _likely(output: Any, top: int | None) -> list[TokenLogprob] | None:
+    if top is None or not output.logprobs:
+        return None
+    found = []
+    for token, rivals in zip(output.token_ids, output.logprobs, strict=False):
+        ranked = sorted(rivals.items(), key=lambda item: -item[1].logprob)
+        texts = [(one.decoded_token or "", one.logprob) for _, one in ranked]
+        own = rivals.get(token)
+        found.append(
+            TokenLogprob(
+                "" if own is None else own.decoded_token or "", 0.0 if own is None else own.logprob, texts[:top], token
+            )
+        )
+    return found
+
+
+def _checked(extra: Mapping[str, Any], make: type[Any]) -> dict[str, Any]:
+    """``extra``, if each is an argument of the engine and of its type.
+
+    Raises:
+        EngineError: names the one that is not.
+    """
+    fields = {field.name: field for field in dataclasses.fields(make)}
+    for name, value in extra.items():
+        problem = ""
+        if name in _PARSERS:
+            problem = "parsing is not the engine's: use --reasoning-parser, --tool-parser or --parser-backend vllm"
+        elif name in _OWN:
+            problem = "cannot be set here"
+        elif name not in fields:
+            near = difflib.get_close_matches(name, fields, n=1)
+            problem = "vLLM has no such engine argument" + (f"; did you mean {near[0]!r}?" if near else "")
+        else:
+            default = fields[name].default
+            if type(default) in (bool, int, float, str) and value is not None and not _like(value, default):
+                problem = f"must be {_NAMES[type(default)]}, not {value!r}"
+        if problem:
+            raise EngineError(f"vllm.extra: {name}: {problem}", status=500, code="bad_setting")
+    return dict(extra)
+
+
+_NAMES: Final[dict[type, str]] = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def _like(value: Any, default: Any) -> bool:
+    if isinstance(default, bool) or isinstance(value, bool):
+        return isinstance(default, bool) and isinstance(value, bool)
+    if isinstance(default, float):
+        return isinstance(value, int | float)
+    return isinstance(value, type(default))

@@ -1,0 +1,176 @@
+"""All laws on one case, and the fluent way to say one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..format import Format
+from ..output_parser import OutputParser
+from ..policy import Policy
+from ..protocol import ParsedOutput
+from ._message import expect, round_trip, sound
+from ._prompts import start_states
+from ._splits import no_tools, splits, truncations
+from ._subject import Subject
+from ._tokens import token_ids
+
+
+def check(
+    format: Format | str | OutputParser,
+    raw: str,
+    expected: ParsedOutput | Mapping[str, Any] | None = None,
+    *,
+    tools: Sequence[Any] | None = None,
+    tool_choice: Any = None,
+    prompt: str | None = None,
+    prefill: str = "",
+    messages: Sequence[Any] | None = None,
+    reasoning: str | None = None,
+    finish_reason: str = "stop",
+    policy: Policy | None = None,
+    tokenizer: Any = None,
+    special_tokens: Sequence[str] | None = None,
+    exhaustive: bool = False,
+    cuts: int = 160,
+    roundtrip: bool = True,
+) -> ParsedOutput:
+    """Parses ``raw`` whole and holds the result against ``expected`` and against the laws.
+
+    Args:
+        format: a Format, a name from the catalogue, or a parser (whose Format and policy count).
+        raw: what the model wrote, special tokens included.
+        expected: the message, compared to the character. A mapping may have ``reasoning``, ``content`` (what is missing
+            must be empty), ``tool_calls`` (``(name, arguments)`` or ``(name, arguments, status)``; arguments that are
+            no str are compared as JSON, the status is ``ok`` if not given), ``finish_reason`` and ``diagnostics``
+            (the codes, in order). ``None``: only the laws.
+        tools, tool_choice, prompt, prefill, messages, policy: as in :meth:`OutputParser.stream`.
+        reasoning: as in :meth:`OutputParser.named`.
+        finish_reason: the engine's.
+        tokenizer: a tokenizer with ``get_vocab()`` and ``encode(text, add_special_tokens=False)`` for the laws about
+            token ids; by default one that keeps special tokens whole and cuts everything else into small pieces.
+        special_tokens: the markers that are one token (by default the Format's).
+        exhaustive: every cut in two and every prefix, even of long outputs.
+        cuts: how many of each to try at most otherwise.
+        roundtrip: whether to render the message again and parse that.
+
+    Returns:
+        The message that the whole output means.
+
+    Raises:
+        LawBroken: (an AssertionError) the message is another, or a law does not hold.
+        ValueError: a name that the catalogue does not have, or a key that ``expected`` cannot have.
+    """
+    subject = Subject(
+        format,
+        raw,
+        reasoning,
+        special_tokens,
+        {
+            "tools": tools,
+            "tool_choice": tool_choice,
+            "prompt": prompt,
+            "prefill": prefill,
+            "messages": messages,
+            "policy": policy,
+        },
+        finish_reason,
+        None if exhaustive else cuts,
+    )
+    whole = subject.whole
+    if expected is not None:
+        expect(subject, expected)
+    sound(subject, prefill + raw, whole, "whole")
+    splits(subject)
+    truncations(subject)
+    no_tools(subject)
+    token_ids(subject, tokenizer)
+    start_states(subject)
+    if roundtrip:
+        round_trip(subject)
+    assert whole.result is not None
+    return whole.result
+
+
+class Case:
+    """One case, said piece by piece; :func:`case` begins it and :meth:`check` ends it.
+
+    What is not said is expected to be empty.
+    """
+
+    def __init__(self, format: Format | str | OutputParser, reasoning: str | None = None) -> None:
+        self._format = format
+        self._raw = ""
+        self._context: dict[str, Any] = {} if reasoning is None else {"reasoning": reasoning}
+        self._expected: dict[str, Any] = {}
+        self._calls: list[tuple[str, Any, str]] = []
+
+    def raw(self, text: str) -> Case:
+        """What the model wrote."""
+        self._raw = text
+        return self
+
+    def tools(self, tools: Sequence[Any] | None) -> Case:
+        """The tools that were offered."""
+        return self.with_(tools=tools)
+
+    def prompt(self, prompt: str) -> Case:
+        """What the model was given."""
+        return self.with_(prompt=prompt)
+
+    def policy(self, **settings: Any) -> Case:
+        """Fields of :class:`~untemplate.policy.Policy`."""
+        return self.with_(policy=Policy(**settings))
+
+    def with_(self, **context: Any) -> Case:
+        """Any other argument of :func:`check`."""
+        self._context.update(context)
+        return self
+
+    def reasoning(self, text: str) -> Case:
+        """The expected reasoning, to the character."""
+        self._expected["reasoning"] = text
+        return self
+
+    def content(self, text: str) -> Case:
+        """The expected content, to the character."""
+        self._expected["content"] = text
+        return self
+
+    def call(self, name: str, arguments: Any) -> Case:
+        """The next expected call. Arguments that are a str are compared to the character, others as JSON."""
+        self._calls.append((name, arguments, "ok"))
+        return self
+
+    def status(self, status: str) -> Case:
+        """The status of the call that was said last (``ok`` if nothing is said).
+
+        Raises:
+            ValueError: no call has been said.
+        """
+        if not self._calls:
+            raise ValueError("status() goes with a call(): none has been said yet")
+        self._calls[-1] = (*self._calls[-1][:2], status)
+        return self
+
+    def finish(self, reason: str, expected: str | None = None) -> Case:
+        """The engine's reason, and the expected one."""
+        if expected is not None:
+            self._expected["finish_reason"] = expected
+        return self.with_(finish_reason=reason)
+
+    def diagnostics(self, *codes: str) -> Case:
+        """The codes of all diagnostics, in order."""
+        self._expected["diagnostics"] = list(codes)
+        return self
+
+    def check(self, **settings: Any) -> ParsedOutput:
+        """Holds the case against the laws: :func:`check`, whose other arguments may be given."""
+        return check(
+            self._format, self._raw, {**self._expected, "tool_calls": self._calls}, **{**self._context, **settings}
+        )
+
+
+def case(format: Format | str | OutputParser, reasoning: str | None = None) -> Case:
+    """Begins a case for a Format, a name from the catalogue (``reasoning`` names another's reasoning), or a parser."""
+    return Case(format, reasoning)

@@ -1,0 +1,212 @@
+"""``serve``: its options, what it says when it cannot begin, and one server from its greeting to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from untemplate import cli
+from untemplate.serving.settings import fields
+
+for package in ("starlette", "uvicorn", "httptools", "prometheus_client"):
+    pytest.importorskip(package)
+
+
+def fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.main(["serve", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err.strip().split("\n")[-1].removeprefix("untemplate: error: ")
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    import logging
+
+    for name in [name for name in os.environ if name.startswith("UNTEMPLATE_")]:
+        monkeypatch.delenv(name)
+    loggers = [logging.getLogger(name) for name in ("untemplate", "uvicorn")]
+    before = [(log.handlers, log.propagate, log.level) for log in loggers]
+    yield
+    for log, (handlers, propagate, level) in zip(loggers, before, strict=True):
+        log.handlers, log.propagate = handlers, propagate
+        log.setLevel(level)
+
+
+def test_every_setting_is_an_option(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit):
+        cli.main(["serve", "--help"])
+    shown = capsys.readouterr().out
+    assert [one.flag for one in fields() if one.path != "model" and one.flag not in shown] == []
+    assert "--port N" in shown
+    assert "(default: 8000)" in shown
+
+
+def test_the_settings_that_hold(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "u.toml"
+    file.write_text("port = 1\nname = 'a'\n[replay]\nspeed = 5\n")
+    monkeypatch.setenv("UNTEMPLATE_HOST", "h")
+    arguments = ["serve", "replay", "--config", str(file), "--port", "2", "--api-key", "s3cret", "--no-metrics"]
+    arguments += ["--policy", "strict=true", "--alias", "x", "--show-settings"]
+    assert cli.main([*arguments, "--json"]) == 0
+    text = capsys.readouterr().out
+    found = json.loads(text)
+    held, origin = found["settings"], found["from"]
+    assert (held["model"], held["port"], held["host"], held["name"], held["metrics"]) == ("replay", 2, "h", "a", False)
+    assert (held["replay"]["speed"], held["policy"], held["aliases"]) == (5.0, {"strict": "true"}, {"x": ""})
+    assert (origin["port"], origin["host"], origin["name"], origin["uds"]) == (
+        *("--port", "UNTEMPLATE_HOST", str(file)),
+        "default",
+    )
+    assert "s3cret" not in text
+    assert cli.main(arguments) == 0
+    assert "port = 2  # --port\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--port", "x"], "port: 'x' is not a whole number (--port)"),
+        (["--enforce-parser", "hermess"], "enforce_parser: 'hermess' is no format; did you mean hermes?"),
+        (["--config", "missing.toml"], "missing.toml: No such file or directory"),
+        (
+            ["--port", "0"],
+            "model: nothing to serve; give a GGUF file, a folder, a hub id or replay, or --upstream URL for a server",
+        ),
+        (["missing.gguf", "--port", "0"], "missing.gguf: no such file or folder"),
+        (
+            ["--upstream", "http://127.0.0.1:9", "--upstream-retries", "0", "--port", "0"],
+            None,
+        ),
+    ],
+)
+def test_what_cannot_be_served(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str | None):
+    found = fails(capsys, *arguments)
+    assert found == said if said is not None else "http://127.0.0.1:9" in found
+
+
+def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert fails(capsys, "replay", "--port", str(port)) == (
+            f"cannot listen on 127.0.0.1:{port}: Address already in use; --port 0 takes one that is free"
+        )
+
+
+def test_a_raw_log_that_cannot_be_written(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    file = tmp_path / "missing" / "raw.jsonl"
+    arguments = ["replay:hermes", "--port", "0", "--log-raw", str(file), "--log-raw-consent"]
+    assert fails(capsys, *arguments) == f"log_raw {file}: No such file or directory"
+
+
+def test_packages_that_are_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    from untemplate.cli import serve
+
+    monkeypatch.setattr(serve, "find_spec", lambda name: None if name in ("uvicorn", "prometheus_client") else True)
+    assert fails(capsys, "replay") == "serving needs uvicorn, prometheus-client: pip install 'untemplate[serve]'"
+
+
+# -- A server -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own; and what it has printed when it listens."""
+    command = [sys.executable, "-m", "untemplate", "serve", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    killer = threading.Timer(60, process.kill)
+    killer.start()
+    try:
+        greeting = ""
+        while "curl" not in greeting and (line := process.stdout.readline()):
+            greeting += line
+        yield process, greeting
+    finally:
+        process.kill()
+        process.communicate()
+        killer.cancel()
+
+
+def ask(url: str, **body: object) -> urllib.request.Request:
+    body = {"messages": [{"role": "user", "content": "Hello!"}], **body}
+    headers = {"Content-Type": "application/json"}
+    return urllib.request.Request(f"{url}/v1/chat/completions", json.dumps(body).encode(), headers)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_server_greets_answers_and_ends_what_it_has_begun():
+    with serving("replay:hermes", "--port", "0", "--replay-speed", "30") as (process, greeting):
+        found = re.search(r"untemplate serves on (http://127\.0\.0\.1:\d+)\n", greeting)
+        assert found is not None
+        url = found[1]
+        assert "  MODEL   FORMAT        THINKING  TOOLS  CONTEXT\n  hermes  qwen3+hermes  yes       yes\n" in greeting
+        assert f"  curl -N {url}/v1/chat/completions \\\n" in greeting
+        with urllib.request.urlopen(ask(url, model="replay")) as response:
+            whole = json.load(response)["choices"][0]["message"]
+        with urllib.request.urlopen(ask(url, stream=True)) as response:
+            first = response.readline()
+            process.send_signal(signal.SIGTERM)
+            lines = [first, *response]
+        events = [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+        deltas = [event["choices"][0]["delta"] for event in events if event["choices"]]
+        assert lines[-2] == b"data: [DONE]\n"
+        assert "".join(d.get("content") or "" for d in deltas) == whole["content"]
+        assert process.wait() == 0
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert "shutting down: running requests may take 30 s more" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_sighup_puts_another_model_in_place(tmp_path: Path):
+    file = tmp_path / "u.toml"
+    file.write_text("model = 'replay:hermes'\nport = 0\n[replay]\nspeed = 30\n")
+    with serving("--config", str(file)) as (process, greeting):
+        found = re.search(r"untemplate serves on (\S+)\n", greeting)
+        assert found is not None
+        url = found[1]
+        assert process.stderr is not None
+        with urllib.request.urlopen(ask(url, model="hermes", stream=True)) as response:
+            first = response.readline()
+            for model, said in (
+                ("broken", "reload: broken: no such file or folder; the models are as they were"),
+                ("replay:mistral", "reload: serving mistral; other settings hold from the next start"),
+            ):
+                file.write_text(f"model = '{model}'")
+                process.send_signal(signal.SIGHUP)
+                while "reload: " not in (line := process.stderr.readline()):
+                    assert line
+                assert said in line
+            lines = [first, *response]
+        assert lines[-2] == b"data: [DONE]\n"
+        with urllib.request.urlopen(f"{url}/v1/models") as response:
+            assert json.load(response)["data"][0]["id"] == "mistral"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs Unix sockets")
+def test_a_unix_socket(tmp_path: Path):
+    path = tmp_path / "s"
+    with serving("replay:hermes", "--uds", str(path)) as (_, greeting):
+        assert f"untemplate serves on http://localhost ({path})\n" in greeting
+        assert f"curl -N --unix-socket {path} http://localhost/v1/chat/completions" in greeting
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
