@@ -395,7 +395,10 @@ def members(schema: Mapping[str, Any], tool: str, path: str = "") -> tuple[dict[
     properties = schema.get("properties") or {}
     if not isinstance(properties, Mapping):
         raise GrammarError(f"tool {tool!r}{_at(path)}: 'properties' is not an object")
-    required = [r for r in schema.get("required") or () if isinstance(r, str)]
+    listed = schema.get("required") or ()
+    if not isinstance(listed, list | tuple):
+        raise GrammarError(f"tool {tool!r}{_at(path)}: 'required' is not a list")
+    required = [r for r in listed if isinstance(r, str)]
     more = schema.get("additionalProperties", not properties)
     found = dict(properties)
     for key in required:

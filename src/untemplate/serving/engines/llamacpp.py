@@ -143,6 +143,11 @@ class LlamaCppEngine(Engine):
         return await self._tokens(text, parse_special=special)
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
+        if self._vocabulary is not None:
+            size = max(self._vocabulary.get_vocab().values(), default=-1) + 1
+            for token in token_ids:
+                if token >= size:
+                    raise ApiError(400, f"tokens: {token} is none: there are {size}", param="tokens")
         text: str = (await self._json("POST", "/detokenize", {"tokens": list(token_ids)}))["content"]
         return text
 
