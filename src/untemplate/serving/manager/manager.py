@@ -177,7 +177,7 @@ class Manager:
         slots = dict(self._slots)
         found = await asyncio.gather(*(slot.model.engine.health() for slot in slots.values()), return_exceptions=True)
         return {
-            name: health if isinstance(health, Health) else Health(False, "it cannot say: " + type(health).__name__)
+            name: health if isinstance(health, Health) else Health(False, f"{type(health).__name__}: {health}")
             for name, health in zip(slots, found, strict=True)
         }
 
