@@ -138,6 +138,32 @@ class TestStops:
         assert (ended.parsed.content, ended.stop) == ("a", "bc")
 
 
+    @pytest.mark.parametrize("size", [1, 2, 3, 4, 100])
+    @pytest.mark.parametrize(
+        ("stops", "content", "stop"),
+        [
+            (("abcd", "bc"), "a", "bc"),
+            (("bc", "abcd"), "a", "bc"),
+            (("c", "abc", "bc"), "", "abc"),
+            (("de", "é"), "abc", "de"),
+            (("é🙂", "z"), "abcde", "é🙂"),
+            (("🙂f",), "abcdeé", "🙂f"),
+        ],
+    )
+    def test_the_first_that_is_whole_however_it_is_cut(
+        self, size: int, stops: tuple[str, ...], content: str, stop: str
+    ) -> None:
+        (ended,), _ = whole(scripted("abcdeé🙂fg", size=size), ask(stop=stops))
+        assert (ended.parsed.content or "", ended.stop) == (content, stop)
+        assert text_of(streamed(scripted("abcdeé🙂fg", size=size), ask(stop=stops))) == content
+
+    def test_the_prompt_is_counted_all_the_same(self) -> None:
+        """The engine, left in the middle, does not say any more how long it was."""
+        (ended,), usage = whole(scripted("One STOP two", size=1), ask(stop=("STOP",)))
+        assert (usage.prompt_tokens, usage.completion_tokens) == (len(ASKED), len("One STOP"))
+        assert ended.usage.prompt_tokens == len(ASKED)
+
+
 class TestThinking:
     def test_a_budget_closes_reasoning(self) -> None:
         """The model thinks on and on; the gateway closes for it, and it goes on with an answer."""
@@ -149,7 +175,7 @@ class TestThinking:
         (ended,), usage = whole(model, ask(thinking=Thinking(budget=10)))
         assert ended.parsed.content == "Answer."
         assert (ended.parsed.reasoning or "").startswith("hm hm")
-        assert usage.reasoning_tokens == 10
+        assert (usage.reasoning_tokens, usage.prompt_tokens) == (10, len(ASKED))
         assert isinstance(model.engine, Scripted)
         first, second = model.engine.jobs
         assert first.prompt == ASKED
