@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from untemplate import OutputParser
 from untemplate.protocol import DeltaMessage
+from untemplate.serving.engines.base import Job, Piece
 from untemplate.serving.errors import ApiError
 from untemplate.serving.generation import Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
 from untemplate.serving.manager.model import Model
 from untemplate.serving.session import Session
+from untemplate.templates import ChatTemplate
+from untemplate.testing import PieceTokenizer
 
-from .scripted import Scripted, scripted
+from .scripted import TEMPLATE, Scripted, scripted
 
 META = Meta(id="0" * 32, created=1, model="scripted")
 ASK = [{"role": "user", "content": "Hi"}]
@@ -136,7 +142,6 @@ class TestStops:
         model = scripted("abcde", size=5)
         (ended,), _ = whole(model, ask(stop=("d", "bc")))
         assert (ended.parsed.content, ended.stop) == ("a", "bc")
-
 
     @pytest.mark.parametrize("size", [1, 2, 3, 4, 100])
     @pytest.mark.parametrize(
@@ -316,6 +321,28 @@ class TestTools:
         grammar = model.engine.jobs[0].grammar
         assert grammar is not None
         assert (grammar.dialect, grammar.lazy) == ("gbnf", False)
+
+    def test_markers_that_a_grammar_lets_be_spelled(self) -> None:
+        """Where the grammar knows no token ids, a marker of ordinary tokens is what it stands for."""
+        tokenizer = PieceTokenizer(("<tool_call>", "</tool_call>"), spell=True)
+        parser = OutputParser.named("hermes", tokenizer=tokenizer)
+        ids = [(piece, [token]) for piece, token in zip(tokenizer.pieces(CALL), tokenizer.encode(CALL), strict=True)]
+
+        class Spelling(Scripted):
+            async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+                for piece, token in ids:
+                    yield Piece(piece, token)
+                yield Piece(finish_reason="stop")
+
+        def calls(by_id: bool) -> int:
+            made = replace(parser.grammar(TOOLS, "required"), by_id=by_id)
+            grammars = OutputParser.named("hermes", tokenizer=tokenizer)
+            grammars.grammar = lambda *_, **__: made  # type: ignore[method-assign]
+            model = Model(name="m", engine=Spelling(""), parser=grammars, template=ChatTemplate(TEMPLATE))
+            (ended,), _ = whole(model, ask(tools=TOOLS, tool_choice="required"))
+            return len(ended.parsed.tool_calls)
+
+        assert (calls(by_id=True), calls(by_id=False)) == (0, 1)
 
     @pytest.mark.parametrize(
         ("request_", "problem"),
