@@ -258,7 +258,7 @@ class Writer:
 
     # -- conversations
 
-    def using(self, parallel: float = 0.25) -> tuple[list[dict[str, Any]], list[tuple[Tool, dict[str, Any]]]]:
+    def using(self, parallel: float = 0.2) -> tuple[list[dict[str, Any]], list[tuple[Tool, dict[str, Any]]]]:
         """A question, and the calls that it needs."""
         rng = self.rng
         tool = self.make.tool()
@@ -285,7 +285,8 @@ class Writer:
         other = self.make.tool()
         if other.name == tool.name or other.noun == tool.noun:
             return [self.user(self.asker.question(tool, arguments))], [(tool, arguments)]
-        second = other.arguments(rng)
+        # Each of two is asked for in few words.
+        arguments, second = tool.arguments(rng, 0), other.arguments(rng, 0)
         a, b = self.asker.question(tool, arguments), self.asker.question(other, second)
         link = rng.choice([" ", " Also: ", " And ", " Then ", " "])
         return [self.user(f"{a}{link}{b}" if a[-1] in ".?!" else f"{a}.{link}{b}")], [

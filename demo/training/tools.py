@@ -98,9 +98,9 @@ class Tool:
     questions: list[str] = field(default_factory=list)  # an everyday tool's own
     spec: dict[str, Any] = field(default_factory=dict)
 
-    def arguments(self, rng: random.Random, among: Sequence[str] = ()) -> dict[str, Any]:
-        """Values for what is required, for ``among``, and for some of the rest."""
-        return {p.name: p.draw() for p in self.params if p.required or p.name in among or rng.random() < 0.45}
+    def arguments(self, rng: random.Random, optional: float = 0.45) -> dict[str, Any]:
+        """Values for what is required, and for some of the rest."""
+        return {p.name: p.draw() for p in self.params if p.required or rng.random() < optional}
 
 
 def spoken(name: str) -> str:
@@ -243,7 +243,7 @@ class Toolmaker:
                 if rng.random() < 0.6:
                     options = list(dict.fromkeys(self.values.invented(1, 2) for _ in range(rng.randint(2, 4))))
             return Param(name, {"type": "string", "enum": options}, True, lambda: rng.choice(options), preposition)
-        if kind < 0.96:
+        if kind < 0.97:
             name = self._name(LIST_PARAMS, 0.25)
             if rng.random() < 0.25:
                 return Param(
@@ -268,7 +268,7 @@ class Toolmaker:
 
     def tool(self) -> Tool:
         """A tool whose name is on the right side."""
-        if not self.names.held and self.rng.random() < 0.2:
+        if not self.names.held and self.rng.random() < 0.3:
             return self.everyday()
         while True:
             tool = self._tool()
@@ -312,7 +312,7 @@ class Toolmaker:
             if rng.random() < 0.12:
                 noun = f"{self._noun(WORDS, invented_noun)} {noun}"
             params = [self.param(taken, True, string=True)]
-            params += [self.param(taken, rng.random() < 0.35) for _ in range(rng.choices((0, 1, 2), (50, 35, 15))[0])]
+            params += [self.param(taken, rng.random() < 0.35) for _ in range(rng.choices((0, 1, 2), (55, 33, 12))[0])]
             words = [*verb.split("_"), *noun.split()]
             if rng.random() < 0.15:
                 words = (
@@ -327,7 +327,7 @@ class Toolmaker:
             verb, noun = rng.choice(ACTION_VERBS), self._noun(OBJECTS, invented_noun)
             params = [self.param(taken, True, string=rng.random() < 0.6)]
             params += [
-                self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2, 3), (25, 40, 25, 10))[0])
+                self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2, 3), (30, 44, 20, 6))[0])
             ]
             words = [verb, *noun.split()]
             description = rng.choice(
@@ -343,7 +343,7 @@ class Toolmaker:
             words = [verb] if rng.random() < 0.4 else [verb, noun]
             noun = noun if len(words) == 2 else ""
             params = [self.param(taken, True)]
-            params += [self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2), (35, 45, 20))[0])]
+            params += [self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2), (42, 43, 15))[0])]
             description = rng.choice(
                 [
                     f"{verb.capitalize()} something",
@@ -474,7 +474,8 @@ class Asker:
             return rng.choice(["with {p} {v}", "{p}: {v}", "with the {p} {v}", "{p} {v}"]).format(p=words, v=inner)
         several = isinstance(value, str) and (" " in value or not value[0].isalnum())
         text = self.said(
-            value, rng.random() < (0.6 if isinstance(value, str) and value.count(" ") > 1 else 0.3 if several else 0.12)
+            value,
+            rng.random() < (0.85 if isinstance(value, str) and value.count(" ") > 1 else 0.35 if several else 0.12),
         )
         if param.preposition and param.preposition not in used and rng.random() < 0.7:
             used.add(param.preposition)
