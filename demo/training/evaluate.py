@@ -17,6 +17,7 @@ import random
 import re
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,14 @@ SETS = {
     "unseen tools": Side(values=True, tools=True),
     "unseen phrasings": Side(values=True, phrasings=True),
 }
+DECODINGS = [
+    # what it is called, the temperature, with the grammar, with thinking
+    ("greedy", 0.0, False, True),
+    ("greedy, grammar", 0.0, True, True),
+    ("temperature 0.7", 0.7, False, True),
+    ("temperature 0.7, grammar", 0.7, True, True),
+    ("greedy, thinking off", 0.0, False, False),
+]
 CALLS, ANSWERS, QUIET = "calls", "answer", "none"
 MOST = 480
 TRIGGER_WORD = 1  # llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE_WORD
@@ -167,16 +176,12 @@ def main() -> None:
     misses: list[str] = []
     for name, side in SETS.items():
         conversations = collect(name, side, options.count)
-        for temperature in (0.0,) if options.quick else (0.0, 0.7):
-            for grammar in (False,) if options.quick else (False, True):
-                run = Evaluation(engine, output_parser, temperature, grammar)
-                cells = run.run(conversations)
-                decoding = ("greedy" if not temperature else f"temperature {temperature}") + (
-                    ", grammar" if grammar else ""
-                )
-                lines.append(f"| {name} | {decoding} | " + " | ".join(percent(cells.get(c)) for c in COLUMNS) + " |")
-                print(lines[-1], flush=True)
-                misses += [f"##### {name}, {decoding}\n{m}\n" for m in run.misses]
+        for decoding, temperature, grammar, thinking in DECODINGS[:1] if options.quick else DECODINGS:
+            run = Evaluation(engine, output_parser, temperature, grammar)
+            cells = run.run([replace(c, thinking=thinking) for c in conversations])
+            lines.append(f"| {name} | {decoding} | " + " | ".join(percent(cells.get(c)) for c in COLUMNS) + " |")
+            print(lines[-1], flush=True)
+            misses += [f"##### {name}, {decoding}\n{m}\n" for m in run.misses]
     lines += [
         "",
         f"{options.count} conversations per set that need calls, {options.count // 2} that are answered from results, "

@@ -199,14 +199,14 @@ class Toolmaker:
         if kind < invent:
             return self.names.invented(1, 2)
         name = rng.choice(names)
-        if kind < invent + 0.12 and "_" not in name:
+        if kind < invent + 0.08 and "_" not in name:
             other = rng.choice(["new", "main", "first", "target", "source", "final", "home", self.names.invented(1, 2)])
             name = styled(rng, [other, name], "camel" if rng.random() < 0.25 else "snake")
         return name if held_out(name) == self.names.held else self.names.invented(1, 2)
 
     def _string(self) -> Param:
         rng = self.rng
-        name = self._name(list(STRING_PARAMS), 0.3)
+        name = self._name(list(STRING_PARAMS), 0.18)
         kind, preposition = STRING_PARAMS.get(name, ("", ""))
         if not kind or rng.random() < 0.1:
             kind = rng.choice("name name city person phrase thing code date word lower lower email file time".split())
@@ -221,7 +221,7 @@ class Toolmaker:
         if kind < 0.55:
             top = rng.choice((9, 20, 100, 1000, 10000))
             return Param(
-                self._name(INTEGER_PARAMS, 0.25),
+                self._name(INTEGER_PARAMS, 0.15),
                 {"type": "integer"},
                 True,
                 lambda: self.values.number(-9 if rng.random() < 0.05 else 1, top),
@@ -229,11 +229,11 @@ class Toolmaker:
         if kind < 0.63:
             digits = rng.choice((1, 1, 2))
             return Param(
-                self._name(NUMBER_PARAMS, 0.25), {"type": "number"}, True,
+                self._name(NUMBER_PARAMS, 0.15), {"type": "number"}, True,
                 lambda: round(self.values.number(1, 2000) / 10**digits, digits) if rng.random() < 0.7 else self.values.number(1, 300),
             )  # fmt: skip
         if kind < 0.74:
-            return Param(self._name(BOOLEAN_PARAMS, 0.25), {"type": "boolean"}, True, lambda: rng.random() < 0.6)
+            return Param(self._name(BOOLEAN_PARAMS, 0.15), {"type": "boolean"}, True, lambda: rng.random() < 0.6)
         if kind < 0.88:
             name = rng.choice(list(ENUMS))
             options, preposition = ENUMS[name]
@@ -244,7 +244,7 @@ class Toolmaker:
                     options = list(dict.fromkeys(self.values.invented(1, 2) for _ in range(rng.randint(2, 4))))
             return Param(name, {"type": "string", "enum": options}, True, lambda: rng.choice(options), preposition)
         if kind < 0.97:
-            name = self._name(LIST_PARAMS, 0.25)
+            name = self._name(LIST_PARAMS, 0.15)
             if rng.random() < 0.25:
                 return Param(
                     name, {"type": "array", "items": {"type": "integer"}}, True,
@@ -303,9 +303,9 @@ class Toolmaker:
     def _tool(self) -> Tool:
         """A tool of some family."""
         rng = self.rng
-        style = rng.choices(["snake", "camel", "kebab", "dot"], (80, 10, 6, 4))[0]
+        style = rng.choices(["snake", "camel", "kebab", "dot"], (88, 6, 4, 2))[0]
         family = rng.choices(["lookup", "action", "invented", "bare"], (40, 30, 24, 6))[0]
-        invented_noun = rng.random() < 0.45
+        invented_noun = rng.random() < 0.35
         taken: set[str] = set()
         if family == "lookup":
             verb, noun = rng.choice(LOOKUP_VERBS), self._noun(TOPICS, invented_noun)
@@ -368,7 +368,7 @@ class Toolmaker:
         return tool
 
     def _noun(self, nouns: Sequence[str], invented: bool) -> str:
-        return self.names.invented(1, 3) if invented else self.names.pick(nouns)
+        return self.names.invented() if invented else self.names.pick(nouns)
 
     def _spec(self, tool: Tool) -> dict[str, Any]:
         """The JSON schema, written in one of the ways that people write it."""
