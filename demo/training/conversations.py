@@ -74,11 +74,12 @@ class Conversation:
 
 @dataclass(frozen=True)
 class Side:
-    """What comes from the held-out side."""
+    """What comes from the held-out side, and how many of the tools are everyday ones."""
 
     values: bool = False
     tools: bool = False
     phrasings: bool = False
+    everyday: float = 0.3
 
 
 def joined(parts: list[str]) -> str:
@@ -92,7 +93,7 @@ class Writer:
         self.rng = rng
         self.side = side
         self.words = Words(rng, side.values)
-        self.make = Toolmaker(rng, side.tools, side.values)
+        self.make = Toolmaker(rng, side.tools, side.values, side.everyday)
         self.asker = Asker(rng, side.phrasings)
 
     # -- small pieces

@@ -123,8 +123,11 @@ def styled(rng: random.Random, words: Sequence[str], style: str) -> str:
 class Toolmaker:
     """Makes tools: ``held_names`` from names that training never sees, ``held_values`` likewise for values."""
 
-    def __init__(self, rng: random.Random, held_names: bool = False, held_values: bool = False) -> None:
+    def __init__(
+        self, rng: random.Random, held_names: bool = False, held_values: bool = False, everyday: float = 0.3
+    ) -> None:
         self.rng = rng
+        self.share = 0.0 if held_names else everyday
         self.names = Words(rng, held_names)
         self.values = Words(rng, held_values)
 
@@ -268,7 +271,7 @@ class Toolmaker:
 
     def tool(self) -> Tool:
         """A tool whose name is on the right side."""
-        if not self.names.held and self.rng.random() < 0.3:
+        if self.rng.random() < self.share:
             return self.everyday()
         while True:
             tool = self._tool()
