@@ -151,7 +151,9 @@ class TestNonsense:
             for i in range(20):
                 post(gateway, CHAT, {**ASK, "model": f"made-up-{i}"})
                 httpx.get(f"{gateway.url}/made-up-{i}")
-            assert soon(lambda: metric(gateway, 'untemplate_requests_total{dialect="chat",model="",status="404"}') == 20)
+            assert soon(
+                lambda: metric(gateway, 'untemplate_requests_total{dialect="chat",model="",status="404"}') == 20
+            )
             assert "made-up" not in gateway.app.metrics.text().decode()
         with running([scripted("x")], any_model_name=True) as gateway:
             assert post(gateway, CHAT, {**ASK, "model": "made-up"}).json()["model"] == "made-up"
@@ -173,7 +175,7 @@ class TestNonsense:
         assert "s3cret" not in caplog.text
 
 
-# -- Clients that do not read, or leave ----------------------------------------------------------------------------------
+# -- Clients that do not read, or leave -------------------------------------------------------------------------------
 
 
 class Endless(Scripted):
@@ -261,7 +263,7 @@ def shared() -> Any:
         yield gateway
 
 
-# -- Upstreams that die --------------------------------------------------------------------------------------------------
+# -- Upstreams that die -----------------------------------------------------------------------------------------------
 
 DYING = f"<think>\nHm.\n</think>\n\nSure. {CALL[:47]}"
 ANTHROPIC = {**ASK, "max_tokens": 100, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
@@ -437,12 +439,13 @@ def echo(name: str = "echo") -> Model:
 def asked(kind: int, word: str) -> tuple[str, dict[str, Any], Any]:
     """A request in one of the dialects, and what reads its stream."""
     messages = [{"role": "user", "content": word}]
-    return [
+    kinds: list[tuple[str, dict[str, Any], Any]] = [
         (CHAT, {"messages": messages, "tools": TOOLS}, chat_said),
         ("/v1/responses", {**RESPONSES, "input": word}, responses_said),
         ("/v1/messages", {**ANTHROPIC, "max_tokens": 1000, "messages": messages}, anthropic_said),
         ("/api/chat", {"messages": messages, "tools": TOOLS}, ollama_said),
-    ][kind]
+    ]
+    return kinds[kind]
 
 
 WORDS = " ".join(["one two three four five six seven eight nine ten"] * 3)
@@ -488,7 +491,9 @@ class TestCrowds:
                 for name in ("chat", "responses", "messages", "anthropic", "ollama")
             )
             assert counted == 3 * clients
-            assert metric(gateway, 'untemplate_outputs_total{format="qwen3+hermes",model="echo",outcome="ok"}') == counted
+            assert (
+                metric(gateway, 'untemplate_outputs_total{format="qwen3+hermes",model="echo",outcome="ok"}') == counted
+            )
             assert soon(lambda: [status.state for status in manager.ps()] == ["ready"])
 
     def test_a_model_that_is_unloaded_ends_what_it_has_begun(self) -> None:

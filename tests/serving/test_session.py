@@ -137,7 +137,6 @@ class TestStops:
         (ended,), _ = whole(model, ask(stop=("d", "bc")))
         assert (ended.parsed.content, ended.stop) == ("a", "bc")
 
-
     @pytest.mark.parametrize("size", [1, 2, 3, 4, 100])
     @pytest.mark.parametrize(
         ("stops", "content", "stop"),
