@@ -142,7 +142,7 @@ async def send_stream(
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, None], timeout: float | None = None) -> bool:
-    """Does the work, or stops it when the client has left or the time (seconds) is up. Returns whether it was done.
+    """Does the work, or stops it as soon as the client has left or the time is up. Returns whether it was done.
 
     The body must have been read: what ``receive`` has to say then is only that.
     """
