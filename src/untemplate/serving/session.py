@@ -83,6 +83,11 @@ class Session:
         self._policy = _policy(model.parser.policy, request) if request.parse else None
         self._choices = [self._choice(i) for i in range(request.n)]
         self._jobs = [self._job(choice) for choice in self._choices]
+        grammar = self._jobs[0].grammar
+        if grammar is not None and not grammar.by_id:
+            # Such a grammar lets markers be spelled by ordinary tokens: they are meant as markers all the same.
+            self._policy = replace(self._policy or model.parser.policy, spelled_markers="marker")
+            self._choices = [self._choice(i) for i in range(request.n)]
 
     # -- Before the first token --------------------------------------------------------------------------------------
 
