@@ -126,6 +126,22 @@ def test_json_inside_tags_cannot_close_them(dialect: str) -> None:
     assert verdicts(grammar, [call % value for value in values]) == [True, True, False, False]
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_objects_inside_tags_keep_to_their_own_schemas(dialect: str) -> None:
+    installed(dialect)
+    fmt = named("qwen3_coder")
+    objects = {
+        name: {"type": "object", "properties": {name * 2: {"type": "string"}}, "required": [name * 2]} for name in "ab"
+    }
+    parameters = {"type": "object", "properties": objects, "required": ["a", "b"]}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    grammar = make_grammar(fmt, tools, "required", dialect=dialect, strict=True)
+    call = "<tool_call>\n<function=f>\n%s</function>\n</tool_call>"
+    value = '<parameter=%s>\n{"%s": "x"}\n</parameter>\n'
+    texts = [call % (value % ("a", a) + value % ("b", b)) for a, b in (("aa", "bb"), ("bb", "bb"), ("aa", "aa"))]
+    assert verdicts(grammar, texts) == [True, False, False]
+
+
 NAMES = (
     'a"b', "a\nb", "<b>", "größe", "日本", "a b", "it's", "a\\b", "x</tool_call>", "a.b", "a:1", "{x}", "call", "a&b",
     " a", "f(", "a=b", "x,y", "null", "1a", "</parameter>", "a>b", "functions.x",

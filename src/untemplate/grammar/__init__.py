@@ -22,6 +22,7 @@ from .choose import read_choice, read_tools
 from .result import SERVERS, Dialect, Grammar
 from .rules import GrammarError, JsonSchema
 from .schema import frozen
+from .shape import check_shape
 from .triggers import Trigger, triggers
 
 __all__ = ["SERVERS", "Dialect", "Grammar", "GrammarError", "Trigger", "make_grammar"]
@@ -61,6 +62,11 @@ def make_grammar(
     if found is not None:
         _CACHE.move_to_end(key)
         return found
+    for tool in chosen.tools:
+        if tool.strict:
+            check_shape(tool.schema.value, tool.name)
+    if response is not None:
+        check_shape(response.value, "")
     lazy = dialect == "gbnf" and chosen.mode == "auto" and start not in ("open", "either") and response is None
     switches = triggers(fmt, special, chosen.tools) if chosen.mode == "auto" else ()
     options = Options(chosen, parallel_tool_calls, start, response, lazy and bool(switches))

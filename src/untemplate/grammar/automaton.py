@@ -29,7 +29,7 @@ class State:
 def automaton(scan: Scan) -> tuple[list[State], int]:
     """The states of a Scan's text and the index of the first. Stops that are tokens are left to the writer."""
     stops = {stop: then for stop, then in scan.stops if not isinstance(stop, Token)}
-    # An excluded literal that ends in a stop is one that the stop decides.
+    # Where a token ends the text, its own text is nowhere in it.
     excludes = scan.forbidden if len(stops) < len(scan.stops) else scan.excludes
     children: list[dict[str, int]] = [{}]
     found: list[str | None] = [None]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from .automaton import automaton
 from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
-from .values import JSON, Values, within
+from .values import JSON, Values
 
 __all__ = ["write", "write_sub"]
 
@@ -35,7 +35,6 @@ class _Writer:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.values = Values(JSON, rules)
-        self.within: dict[tuple[str, ...], Values] = {}
         self.lines: dict[str, str] = {}
         self.names: dict[Node, str] = {}
         self.wanted: list[str] = []
@@ -77,15 +76,9 @@ class _Writer:
             self.tokens = True
             return token(node)
         if isinstance(node, Json):
-            values = self.values if not node.excludes else self.tagged(node.excludes)
+            values = self.values.within(node.excludes)
             return self.node(values.value(node.schema.value, node.schema.value, node.tool), inner)
         return self.scan(node)
-
-    def tagged(self, excludes: tuple[str, ...]) -> Values:
-        """Writes JSON whose strings hold none of ``excludes``."""
-        if excludes not in self.within:
-            self.within[excludes] = Values(within(excludes, len(self.within)), self.rules)
-        return self.within[excludes]
 
     def scan(self, scan: Scan) -> str:
         known = self.names.get(scan)

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
 from .schema import enforced, holds_text
-from .values import Values, within
+from .values import JSON, Values
 
 __all__ = ["write"]
 
@@ -31,6 +31,7 @@ def write(rules: Rules) -> str:
 class _Writer:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
+        self.values = Values(JSON, rules)
         self.lines: dict[str, str] = {}
         self.shared: dict[Node | str, str] = {}
         self.wanted: list[str] = []
@@ -83,7 +84,7 @@ class _Writer:
         spelled = any(closing in node.schema.key for closing in node.excludes)
         if name is None and node.excludes and (spelled or holds_text(node.schema.value)):
             # %json cannot say what strings may not hold.
-            values = Values(within(node.excludes), self.rules)
+            values = self.values.within(node.excludes)
             name = self.shared[node] = f"tagged_{len(self.shared)}"
             self.lines[name] = self.node(values.value(node.schema.value, node.schema.value, node.tool))
         elif name is None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from .reading import ANNOTATIONS, at, closed, closed_note, fits, members, merged, resolve
@@ -36,7 +36,7 @@ from .rules import (
     whose,
 )
 
-__all__ = ["JSON", "Syntax", "Values", "hidden", "within", "word_except"]
+__all__ = ["JSON", "Syntax", "Values", "hidden", "word_except"]
 
 DIGIT: Final = Chars((("0", "9"),))
 HEX: Final = Chars((("0", "9"), ("a", "f"), ("A", "F")))
@@ -84,11 +84,6 @@ JSON: Final = Syntax("json")
 _CONTROLS: Final = tuple(map(chr, (*range(32), 127)))
 
 
-def within(excludes: tuple[str, ...], number: int = 0) -> Syntax:
-    """JSON inside tags, whose strings cannot hold what closes the tag."""
-    return Syntax(f"json-within-{number}", excludes=excludes)
-
-
 def hidden(text: str, excludes: tuple[str, ...]) -> str:
     """A JSON string's inside, written so that it holds none of ``excludes``."""
     for literal in excludes:
@@ -108,6 +103,7 @@ class Values:
         self._weak: dict[tuple[str, str], None] = {}
         self._references: dict[int, str] = {}
         self._shared: dict[Node, str] = {}
+        self._within: dict[tuple[str, ...], Values] = {}
 
     def any(self) -> Node:
         """Any value."""
@@ -189,6 +185,15 @@ class Values:
         if first is None:
             return EMPTY
         return maybe(first) if empty else first
+
+    def within(self, excludes: tuple[str, ...]) -> Values:
+        """The same for JSON inside tags: its strings hold none of ``excludes``, what closes the tag."""
+        if not excludes:
+            return self
+        if excludes not in self._within:
+            syntax = replace(self.syntax, name=f"{self.syntax.name}-within-{len(self._within)}", excludes=excludes)
+            self._within[excludes] = Values(syntax, self.rules)
+        return self._within[excludes]
 
     # -- by schema ----------------------------------------------------------------------------------------------
 

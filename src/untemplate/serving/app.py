@@ -184,12 +184,16 @@ class Gateway:
             else:
                 work = self._whole(send, record, dialect, session)
             try:
-                done = await while_connected(receive, work)
+                timeout = self.settings.request_timeout
+                # The session ends by itself in time, unless it waits for a client that does not read.
+                done = await while_connected(receive, work, timeout + 1 if timeout else None)
             finally:
                 record.usage = session.usage
+                if session.failed is not None:
+                    record.error = session.failed.message[:200]
             if not done:
                 record.status = 499
-                record.error = "the client closed the connection"
+                record.error = "the client closed the connection, or does not read"
 
     def _hear(self, model: Model) -> None:
         """Counts the failures of parsers that are not ours."""

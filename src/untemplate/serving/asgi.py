@@ -141,8 +141,8 @@ async def send_stream(
     await send({"type": "http.response.body", "body": b""})
 
 
-async def while_connected(receive: Receive, work: Coroutine[Any, Any, None]) -> bool:
-    """Does the work, or stops it as soon as the client has left. Returns whether it was done.
+async def while_connected(receive: Receive, work: Coroutine[Any, Any, None], timeout: float | None = None) -> bool:
+    """Does the work, or stops it when the client has left or the time (seconds) is up. Returns whether it was done.
 
     The body must have been read: what ``receive`` has to say then is only that.
     """
@@ -154,7 +154,7 @@ async def while_connected(receive: Receive, work: Coroutine[Any, Any, None]) -> 
     worker = asyncio.create_task(work)
     watcher = asyncio.create_task(gone())
     try:
-        await asyncio.wait((worker, watcher), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((worker, watcher), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         if worker.done():
             worker.result()
             return True

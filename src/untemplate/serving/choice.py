@@ -211,9 +211,9 @@ class _Stops:
     def _feed(self, text: str) -> str:
         text = self._held + text
         at, found = min(
-            ((at, stop) for stop in self._stops if (at := text.find(stop)) >= 0), default=(-1, None), key=_earliest
+            ((at, stop) for stop in self._stops if (at := text.find(stop)) >= 0), default=(-1, ""), key=_first_whole
         )
-        if found is not None:
+        if found:
             self.found = found
             self._held = ""
             return self._say(text[:at])
@@ -236,8 +236,9 @@ class _Stops:
         return [self._say(text)] if text else []
 
 
-def _earliest(found: tuple[int, str | None]) -> tuple[int, int]:
-    return found[0], -len(found[1] or "")
+def _first_whole(found: tuple[int, str]) -> tuple[int, int]:
+    """The first that is whole, of those the longest: however the text is cut, it is the same."""
+    return found[0] + len(found[1]), found[0]
 
 
 def _cut(parsed: ParsedOutput, size: int) -> ParsedOutput:

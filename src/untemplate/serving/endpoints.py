@@ -5,6 +5,7 @@ The rule: small, and without state of its own.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,7 @@ from .. import __version__
 from ..format import Format, FormatError
 from ..output_parser import OutputParser
 from ..policy import Policy
+from ..templates import ChatTemplate
 from .asgi import Receive, Scope, Send, header, read_json, send_bytes, send_json
 from .errors import ApiError, bad_request, not_found, unsupported
 from .generation import Generation, Meta
@@ -130,7 +132,7 @@ async def _model(gateway: Gateway, scope: Scope, receive: Receive, send: Send, r
 
 async def _count(model: Model, request: Generation) -> list[int]:
     """The tokens of a request's prompt."""
-    prompt = make_prompt(model, request)
+    prompt = await asyncio.to_thread(make_prompt, model, request)  # other streams go on meanwhile
     if isinstance(prompt.text, list):
         return prompt.text
     if model.engine.takes.messages:
@@ -233,12 +235,15 @@ async def _parse(gateway: Gateway, scope: Scope, receive: Receive, send: Send, r
     try:
         if "policy" in context:
             context["policy"] = Policy.from_mapping(context["policy"])
-        parser = _parser(gateway, body)
-        parsed = parser.parse(text, **context)
+        # In a thread: other streams go on, however long a text or a template is.
+        parser = await asyncio.to_thread(_parser, gateway, body)
+        parsed = await asyncio.to_thread(parser.parse, text, **context)
     except FormatError as error:
         raise bad_request("format", str(error)) from None
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise bad_request(None, str(error)) from None
+    except (TypeError, AttributeError, LookupError, RecursionError):
+        raise bad_request(None, "tools, tool_choice or messages are not as Chat Completions has them") from None
     record.status = 200
     shown = {
         "message": parsed.message(reasoning_field=parser.policy.reasoning_field),
@@ -264,7 +269,8 @@ def _parser(gateway: Gateway, body: dict[str, Any]) -> OutputParser:
         return gateway.manager.get(_text(body, "model", "")).parser
     value = body[given[0]]
     if given == ["template"]:
-        return OutputParser.from_template(_text(body, "template"))
+        # The text itself: what names a file or a model is none, or clients would read what the server may read.
+        return OutputParser.from_template(ChatTemplate(_text(body, "template")))
     if isinstance(value, dict):
         return OutputParser.from_format(Format.from_json(msgspec.json.encode(value)))
     reasoning = body.get("reasoning")

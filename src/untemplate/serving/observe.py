@@ -38,6 +38,8 @@ def outcome(ended: Ended, fmt: Format, *, offered: bool) -> str:
     for status in _WORST:
         if status in statuses:
             return status
+    if ended.finish_reason == "error":
+        return "incomplete"
     content = ended.parsed.content
     if offered and content and any(marker in content for marker in _call_markers(fmt)):
         return "fell_back_to_content"
@@ -211,7 +213,9 @@ class TextFormatter(logging.Formatter):
 
 
 def _short(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    # What a client sent may stand in an error: it makes no lines of its own, and moves no cursor.
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 class RawLog:

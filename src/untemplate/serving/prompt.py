@@ -74,13 +74,16 @@ def _render(model: Model, request: Generation, want: Wants) -> str:
     messages = for_template(messages, want, model.parser.format)
     tools = request.tools if request.tools and request.tool_choice != "none" else None
     settings = {**model.template_kwargs, **_thinking(request, want), **request.template_kwargs}
-    for name in ("messages", "tools", "add_generation_prompt", "continue_final_message"):
+    for name in ("self", "messages", "tools", "add_generation_prompt", "continue_final_message"):
         if name in settings:
             raise unsupported(f"chat_template_kwargs.{name}", "is not the request's to set")
+    documents = settings.pop("documents", None)
+    if documents is not None and not (isinstance(documents, list) and all(isinstance(d, dict) for d in documents)):
+        raise bad_request("chat_template_kwargs.documents", "must be a list of objects")
     return model.template.render(
         messages,
         tools=tools,
-        documents=settings.pop("documents", None),
+        documents=documents,
         add_generation_prompt=not request.continue_final_message,
         continue_final_message=request.continue_final_message,
         **settings,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
+_log: Final = logging.getLogger("untemplate.serving")
 _AHEAD: Final = 8
 """Steps that a choice may be ahead of the client, where there are several."""
 
@@ -68,6 +70,8 @@ class Session:
         self.ended: list[Ended] = []
         self.notes: tuple[str, ...] = ()
         """What of the request's grammar is weaker than asked for."""
+        self.failed: ApiError | None = None
+        """What ended an output in the middle."""
         self._on_first = on_first
         self._timeout = timeout
         self._until = time.monotonic() + timeout
@@ -141,6 +145,11 @@ class Session:
             )
         except GrammarError as error:
             raise bad_request("tools" if request.tools else "response_format", str(error)) from None
+        except (TypeError, ValueError, AttributeError, LookupError, RecursionError) as error:
+            # Schemas that are none come in any shape.
+            _log.warning("no grammar: %s: %s", type(error).__name__, error)
+            field = "response_format" if request.response_format is not None else "tools"
+            raise bad_request(field, "a schema in it is none, or contains itself with nothing between") from None
         self.notes = grammar.notes
         return grammar
 
@@ -249,7 +258,9 @@ class Session:
             except ApiError as error:
                 if first:
                     raise
-                failed = error
+                failed = self.failed = error
+            if choice.left:
+                await self._count(choice)
             if failed is None and choice.over_budget:
                 text, ids = self._close()
                 yield choice.force(text, ids)
@@ -260,6 +271,15 @@ class Session:
         self.ended.append(ended)
         if failed is not None:
             raise failed
+
+    async def _count(self, choice: Choice) -> None:
+        """An engine that is left does not say any more how long the prompt was."""
+        prompt, usage = self.prompt.text, choice.usage
+        if usage.prompt_tokens or self.model.engine.takes.messages:
+            return
+        with contextlib.suppress(ApiError, NotImplementedError):
+            tokens = await self.model.engine.tokenize(prompt) if isinstance(prompt, str) else prompt
+            usage.prompt_tokens = len(tokens)
 
     async def _timed(self, generated: AsyncGenerator[Piece, None]) -> AsyncGenerator[Piece, None]:
         """The pieces, as long as the request may take."""

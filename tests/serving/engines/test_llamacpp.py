@@ -12,7 +12,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.serving.engines.base import Health, Job, Piece, Takes
-from untemplate.serving.engines.llamacpp import LlamaCppEngine, grammar_fields
+from untemplate.serving.engines.llamacpp import LlamaCppEngine
 from untemplate.serving.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate.serving.errors import ApiError, EngineError
 from untemplate.serving.generation import Generation, Sampling, Usage
@@ -175,10 +175,10 @@ def test_a_lazy_grammar_waits_for_its_trigger(model: Path):
 
 def test_triggers_in_llama_cpps_words():
     hermes, json = OutputParser.named("hermes"), OutputParser.named("llama3_json")
-    assert grammar_fields(hermes.grammar(TOOLS))["grammar_triggers"] == [{"type": 1, "value": "<tool_call>"}]
-    [trigger] = grammar_fields(json.grammar(TOOLS))["grammar_triggers"]
+    assert hermes.grammar(TOOLS).request("llama.cpp")["grammar_triggers"] == [{"type": 1, "value": "<tool_call>"}]
+    [trigger] = json.grammar(TOOLS).request("llama.cpp")["grammar_triggers"]
     assert trigger["type"] == 3
-    assert "grammar_lazy" not in grammar_fields(hermes.grammar(TOOLS, "required"))
+    assert "grammar_lazy" not in hermes.grammar(TOOLS, "required").request("llama.cpp")
 
 
 def test_who_leaves_frees_the_slot(model: Path):

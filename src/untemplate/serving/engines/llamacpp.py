@@ -19,17 +19,13 @@ from typing import Any, Final
 import msgspec
 
 from ...gguf_file import GgufError, read_gguf
-from ...grammar import Grammar
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError, bad_request
 from ..generation import Sampling, TokenLogprob, Usage
 from .base import Engine, EngineError, Health, Job, Piece, Takes
 from .wire import Client, Events, WireError
 
-__all__ = ["LlamaCppEngine", "completion", "grammar_fields", "piece_of", "refused", "sampling_fields"]
-
-_TRIGGERS: Final = {"token": 0, "word": 1, "pattern": 3}
-"""llama.cpp's numbers for kinds of triggers: its 2 is a pattern anywhere, its 3 one from the beginning on."""
+__all__ = ["LlamaCppEngine", "completion", "piece_of", "refused", "sampling_fields"]
 
 
 class LlamaCppEngine(Engine):
@@ -211,7 +207,7 @@ def completion(job: Job, bos: str = "") -> dict[str, Any]:
         "cache_prompt": True,
         **sampling_fields(job.sampling),
         **({} if job.logprobs is None else {"n_probs": max(1, job.logprobs)}),
-        **({} if job.grammar is None else grammar_fields(job.grammar)),
+        **({} if job.grammar is None else job.grammar.request("llama.cpp")),
     }
 
 
@@ -230,18 +226,6 @@ def sampling_fields(sampling: Sampling) -> dict[str, Any]:
     if sampling.logit_bias:
         fields["logit_bias"] = [[int(token), bias] for token, bias in sampling.logit_bias.items()]  # type: ignore[assignment]
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def grammar_fields(grammar: Grammar) -> dict[str, Any]:
-    """A GBNF grammar in llama.cpp's words."""
-    fields: dict[str, Any] = {"grammar": grammar.text, "preserved_tokens": list(grammar.preserved_tokens)}
-    if grammar.lazy:
-        fields["grammar_lazy"] = True
-        fields["grammar_triggers"] = [
-            {"type": _TRIGGERS[t.type], "value": t.value, **({} if t.id is None else {"token": t.id})}
-            for t in grammar.triggers
-        ]
-    return fields
 
 
 # -- What llama.cpp answers ------------------------------------------------------------------------------------------

@@ -356,7 +356,7 @@ class OpenAIEngine(_Upstream):
             **_sampling(job.sampling),
             "max_tokens": await self._room(job) if job.max_tokens is None else job.max_tokens,
             **({} if job.logprobs is None else {"logprobs": job.logprobs}),
-            **self._constrained(job),
+            **({} if job.grammar is None else job.grammar.request(self.server)),
         }
         ours = self._ours
         if self.server == "vllm" and not job.raw:
@@ -415,13 +415,6 @@ class OpenAIEngine(_Upstream):
             except NotImplementedError:
                 used = len(job.prompt.encode()) // 2
         return max(1, self.context_length - used)
-
-    def _constrained(self, job: Job) -> dict[str, Any]:
-        if job.grammar is None:
-            return {}
-        if self.server == "vllm":
-            return {"structured_outputs": {job.grammar.dialect: job.grammar.text}}
-        return {"response_format": job.grammar.json}
 
 
 class OpenAIChatEngine(_Upstream):
