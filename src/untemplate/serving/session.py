@@ -122,11 +122,11 @@ class Session:
             logprobs=request.logprobs,
             in_reasoning=choice.stream.in_reasoning,
             raw=request.prompt is not None,
-            grammar=self._grammar(choice, "open" if choice.stream.in_reasoning else None),
+            grammar=self._grammar(choice, "open" if choice.stream.in_reasoning else "closed"),
             request=request if self.model.engine.takes.messages or self.model.engine.takes.tool_choice else None,
         )
 
-    def _grammar(self, choice: Choice, reasoning: str | None) -> Grammar | None:
+    def _grammar(self, choice: Choice, reasoning: str) -> Grammar | None:
         """The grammar that the request calls for, in the engine's dialect."""
         request = self.request
         dialect = self.model.engine.takes.grammar
