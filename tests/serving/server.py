@@ -26,6 +26,8 @@ class Running:
         self.server = server
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
+        self.loop: asyncio.AbstractEventLoop
+        """The server's."""
 
 
 @contextlib.contextmanager
@@ -34,12 +36,17 @@ def running(
 ) -> Iterator[Running]:
     """Serves these models from a thread until the block ends; ``load``: one that is made in the server's loop."""
     manager = Manager(models, any_name=settings.get("any_model_name", False))
-    app = create_app(manager, Settings(shutdown_grace=1.0, **settings))
-    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=2, lifespan="on")
+    settings.setdefault("shutdown_grace", 1.0)
+    app = create_app(manager, Settings(**settings))
+    grace = round(settings["shutdown_grace"]) + 1
+    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=grace, lifespan="on")
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))
 
+    loops: list[asyncio.AbstractEventLoop] = []
+
     async def serve() -> None:
+        loops.append(asyncio.get_running_loop())
         if load is not None:
             manager.add(await load())
         await server.serve([listening])
@@ -52,7 +59,9 @@ def running(
             raise RuntimeError("the server did not start")
         time.sleep(0.005)
     try:
-        yield Running(app, server, listening.getsockname()[1])
+        found = Running(app, server, listening.getsockname()[1])
+        found.loop = loops[0]
+        yield found
     finally:
         server.should_exit = True
         thread.join(10)

@@ -9,6 +9,7 @@ import logging
 import socket
 import time
 from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ class TestNonsense:
             ({"chat_template_kwargs": {"documents": 3}}, "chat_template_kwargs.documents: must be a list of objects"),
             ({"chat_template_kwargs": {"documents": [1]}}, "chat_template_kwargs.documents: must be a list of objects"),
             (schema({"type": "object", "required": 1}),
-             "response_format: tool '': 'required' is not a list"),
+             "response_format: 'required' is not a list of names"),
             (schema({"allOf": [{"$ref": "#"}]}),
              "response_format: a schema in it is none, or contains itself with nothing between"),
         ],
@@ -150,7 +151,9 @@ class TestNonsense:
             for i in range(20):
                 post(gateway, CHAT, {**ASK, "model": f"made-up-{i}"})
                 httpx.get(f"{gateway.url}/made-up-{i}")
-            assert soon(lambda: metric(gateway, 'untemplate_requests_total{dialect="chat",model="",status="404"}') == 20)
+            assert soon(
+                lambda: metric(gateway, 'untemplate_requests_total{dialect="chat",model="",status="404"}') == 20
+            )
             assert "made-up" not in gateway.app.metrics.text().decode()
         with running([scripted("x")], any_model_name=True) as gateway:
             assert post(gateway, CHAT, {**ASK, "model": "made-up"}).json()["model"] == "made-up"
@@ -172,7 +175,7 @@ class TestNonsense:
         assert "s3cret" not in caplog.text
 
 
-# -- Clients that do not read, or leave ----------------------------------------------------------------------------------
+# -- Clients that do not read, or leave ---
 
 
 class Endless(Scripted):
@@ -260,9 +263,9 @@ def shared() -> Any:
         yield gateway
 
 
-# -- Upstreams that die --------------------------------------------------------------------------------------------------
+# -- Upstreams that die ---
 
-DYING = f"<think>\nHm.\n</think>\n\nSure. {CALL[:50]}\0"
+DYING = f"<think>\nHm.\n</think>\n\nSure. {CALL[:47]}"
 ANTHROPIC = {**ASK, "max_tokens": 100, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
 RESPONSES = {"input": "Hi", "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}]}
 
@@ -315,7 +318,7 @@ def completions_said(found: list[Any]) -> tuple[str, str, str]:
     return "", "".join(choice["text"] for event in found for choice in event.get("choices", ())), ""
 
 
-BROKE = "the upstream broke off in the middle of the output"
+BROKE = "the upstream broke off: the connection was closed"
 OPENAI = {"error": {"message": BROKE, "type": "server_error", "param": None, "code": "upstream_broke_off"}}
 
 
@@ -323,12 +326,12 @@ class TestDyingUpstreams:
     @pytest.mark.parametrize(
         ("path", "body", "said", "wanted"),
         [
-            (CHAT, {**ASK, "tools": TOOLS}, chat_said, ("Hm.", "Sure.", 'f{"x": ')),
-            ("/v1/responses", RESPONSES, responses_said, ("Hm.", "Sure.", 'f{"x": ')),
-            ("/v1/messages", ANTHROPIC, anthropic_said, ("Hm.", "Sure.", 'f{"x": ')),
+            (CHAT, {**ASK, "tools": TOOLS}, chat_said, ("Hm.", "Sure.", 'f{"x": "a')),
+            ("/v1/responses", RESPONSES, responses_said, ("Hm.", "Sure.", 'f{"x": "a')),
+            ("/v1/messages", ANTHROPIC, anthropic_said, ("Hm.", "Sure.", 'f{"x": "a')),
             ("/api/chat", {**ASK, "model": "between", "tools": TOOLS}, ollama_said,
-             ("Hm.", "Sure.", 'f{"INVALID_JSON": "{\\"x\\": "}')),
-            ("/v1/completions", {"prompt": "x", "max_tokens": 100}, completions_said, ("", DYING[:-1], "")),
+             ("Hm.", "Sure.", 'f{"INVALID_JSON": "{\\"x\\": \\"a"}')),
+            ("/v1/completions", {"prompt": "x", "max_tokens": 100}, completions_said, ("", DYING, "")),
         ],
         ids=["chat", "responses", "anthropic", "ollama", "completions"],
     )  # fmt: skip
@@ -345,8 +348,9 @@ class TestDyingUpstreams:
         elif path == "/v1/messages":
             assert last == {"type": "error", "error": {"type": "api_error", "message": BROKE}}
         elif path == "/v1/responses":
-            assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")
-            assert last["response"]["error"] == {"code": "server_error", "message": BROKE}
+            assert found[-2]["type"] == "response.failed"
+            assert found[-2]["response"]["error"] == {"code": "server_error", "message": BROKE}
+            assert (last["type"], last["message"]) == ("error", BROKE)
         else:
             assert last == OPENAI
             assert answer.text.endswith("data: [DONE]\n\n")
@@ -360,6 +364,18 @@ class TestDyingUpstreams:
         assert soon(lambda: any(getattr(r, "fields", {}).get("error") == BROKE for r in caplog.records))
         line = 'untemplate_outputs_total{format="qwen3+hermes",model="between",outcome="incomplete"}'
         assert metric(dying, line) > 0
+
+
+class Before(OpenAIEngine):
+    """In front of a server that ends with it."""
+
+    def __init__(self, url: str, server: asyncio.Server) -> None:
+        super().__init__(url)
+        self._behind = server
+
+    async def close(self) -> None:
+        await super().close()
+        self._behind.close()
 
 
 @pytest.fixture(scope="module")
@@ -376,8 +392,8 @@ def dying() -> Any:
             writer.write(start % b"application/json" + b"content-length: %d\r\n\r\n" % len(body) + body)
         else:
             writer.write(start % b"text/event-stream" + b"transfer-encoding: chunked\r\n\r\n")
-            for i in range(0, len(DYING) - 1, 5):
-                text = DYING[:-1][i : i + 5]
+            for i in range(0, len(DYING), 5):
+                text = DYING[i : i + 5]
                 event = b"data: " + json.dumps({"choices": [{"text": text}]}).encode() + b"\n\n"
                 writer.write(b"%x\r\n%b\r\n" % (len(event), event))
         await writer.drain()
@@ -385,10 +401,137 @@ def dying() -> Any:
 
     async def load() -> Model:
         server = await asyncio.start_server(broken, "127.0.0.1", 0)
-        engine = OpenAIEngine(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        engine = Before(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", server)
         await engine.start()
         parser = OutputParser.named("hermes", reasoning="qwen3")
         return Model(name="between", engine=engine, parser=parser, template=ChatTemplate(TEMPLATE))
 
     with running(load=load) as gateway:
         yield gateway
+
+
+# -- Many at once ------------------------------------------------------------------------------------------------------
+
+
+class Echo(Scripted):
+    """Says the last word of its prompt again, thinking of it first, and calls with it."""
+
+    def __init__(self) -> None:
+        super().__init__(self._written, size=4)
+        self.ended = False
+
+    def _written(self, job: Job) -> str:
+        assert isinstance(job.prompt, str)
+        assert not self.ended
+        word = next(word for word in job.prompt.split() if word.startswith("word-")).removesuffix("<|im_end|>")
+        call = CALL.replace('"a"', f'"{word}"')
+        return f"<think>\nthought {word}\n</think>\n\nsaid {word}\n{call}"
+
+    async def close(self) -> None:
+        self.ended = True
+
+
+def echo(name: str = "echo") -> Model:
+    parser = OutputParser.named("hermes", reasoning="qwen3")
+    return Model(name=name, engine=Echo(), parser=parser, template=ChatTemplate(TEMPLATE))
+
+
+def asked(kind: int, word: str) -> tuple[str, dict[str, Any], Any]:
+    """A request in one of the dialects, and what reads its stream."""
+    messages = [{"role": "user", "content": word}]
+    return [
+        (CHAT, {"messages": messages, "tools": TOOLS}, chat_said),
+        ("/v1/responses", {**RESPONSES, "input": word}, responses_said),
+        ("/v1/messages", {**ANTHROPIC, "max_tokens": 1000, "messages": messages}, anthropic_said),
+        ("/api/chat", {"messages": messages, "tools": TOOLS}, ollama_said),
+    ][kind]
+
+
+WORDS = " ".join(["one two three four five six seven eight nine ten"] * 3)
+
+
+class TestCrowds:
+    def test_everyone_gets_their_own_while_models_are_swapped(self) -> None:
+        """64 clients at a time, in four APIs, streamed; the model is swapped under them again and again."""
+        with running([echo()]) as gateway:
+            manager = gateway.app.manager
+            loop = gateway.loop
+            clients = 64
+
+            def one(i: int) -> list[tuple[int, Any, Any]]:
+                found = []
+                for turn in range(3):
+                    word = f"word-{i}-{turn}"
+                    path, body, said = asked((i + turn) % 4, word)
+                    answer = post(gateway, path, {**body, "model": "echo", "stream": True})
+                    call = {"x": word}
+                    wanted = (f"thought {word}", f"said {word}", "f" + json.dumps(call))
+                    found.append((answer.status_code, said(events(answer.text)), wanted))
+                return found
+
+            with ThreadPoolExecutor(clients) as threads:
+                running_ = [threads.submit(one, i) for i in range(clients)]
+                swaps = 0
+                while not all(future.done() for future in running_):
+
+                    async def load(progress: Any) -> Model:
+                        return echo()
+
+                    asyncio.run_coroutine_threadsafe(manager.swap("echo", load), loop).result(30)
+                    swaps += 1
+                    time.sleep(0.05)
+            assert swaps
+            for future in running_:
+                for status, said, wanted in future.result():
+                    assert (status, said) == (200, wanted)
+            assert soon(lambda: metric(gateway, "untemplate_requests_running") == 0)
+            counted = sum(
+                metric(gateway, f'untemplate_requests_total{{dialect="{name}",model="echo",status="200"}}')
+                for name in ("chat", "responses", "messages", "anthropic", "ollama")
+            )
+            assert counted == 3 * clients
+            assert (
+                metric(gateway, 'untemplate_outputs_total{format="qwen3+hermes",model="echo",outcome="ok"}') == counted
+            )
+            assert soon(lambda: [status.state for status in manager.ps()] == ["ready"])
+
+    def test_a_model_that_is_unloaded_ends_what_it_has_begun(self) -> None:
+        model = replayed([WORDS], speed=40)
+        with running([model]) as gateway:
+            with ThreadPoolExecutor(4) as threads:
+                whole = [threads.submit(post, gateway, CHAT, ASK) for _ in range(4)]
+                assert soon(lambda: metric(gateway, "untemplate_requests_running") == 4)
+                unloading = asyncio.run_coroutine_threadsafe(gateway.app.manager.unload("replayed"), gateway.loop)
+                assert soon(lambda: not gateway.app.manager.list())
+                late = post(gateway, CHAT, {**ASK, "model": "replayed"})
+                problem = "the model 'replayed' does not exist (models: none)"
+                assert (late.status_code, late.json()["error"]["message"]) == (404, problem)
+                assert unloading.result(30)
+            for future in whole:
+                content = future.result().json()["choices"][0]["message"]["content"]
+                assert content == WORDS
+
+
+# -- A server that is told to go ---------------------------------------------------------------------------------------
+
+
+class TestGoing:
+    def test_streams_end_and_nobody_new_comes_in(self) -> None:
+        model = replayed([WORDS], speed=40)
+        with running([model], shutdown_grace=30.0) as gateway:
+            body = {**ASK, "stream": True}
+            with httpx.stream("POST", gateway.url + CHAT, json=body, timeout=30) as answer:
+                lines = answer.iter_lines()
+                first = next(lines)
+                gateway.server.should_exit = True
+
+                def refused() -> bool:
+                    try:
+                        return httpx.get(gateway.url + "/health", timeout=5).status_code == 503
+                    except httpx.TransportError:
+                        return True
+
+                assert soon(refused)
+                text = "\n".join([first, *lines])
+            assert chat_said(events(text))[1] == WORDS
+            assert text.rstrip().endswith("data: [DONE]")

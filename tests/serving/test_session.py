@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from untemplate import OutputParser
 from untemplate.protocol import DeltaMessage
+from untemplate.serving.engines.base import Job, Piece
 from untemplate.serving.errors import ApiError
 from untemplate.serving.generation import Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
 from untemplate.serving.manager.model import Model
 from untemplate.serving.session import Session
+from untemplate.templates import ChatTemplate
+from untemplate.testing import PieceTokenizer
 
-from .scripted import Scripted, scripted
+from .scripted import TEMPLATE, Scripted, scripted
 
 META = Meta(id="0" * 32, created=1, model="scripted")
 ASK = [{"role": "user", "content": "Hi"}]
@@ -137,6 +143,31 @@ class TestStops:
         (ended,), _ = whole(model, ask(stop=("d", "bc")))
         assert (ended.parsed.content, ended.stop) == ("a", "bc")
 
+    @pytest.mark.parametrize("size", [1, 2, 3, 4, 100])
+    @pytest.mark.parametrize(
+        ("stops", "content", "stop"),
+        [
+            (("abcd", "bc"), "a", "bc"),
+            (("bc", "abcd"), "a", "bc"),
+            (("c", "abc", "bc"), "", "abc"),
+            (("de", "é"), "abc", "de"),
+            (("é🙂", "z"), "abcde", "é🙂"),
+            (("🙂f",), "abcdeé", "🙂f"),
+        ],
+    )
+    def test_the_first_that_is_whole_however_it_is_cut(
+        self, size: int, stops: tuple[str, ...], content: str, stop: str
+    ) -> None:
+        (ended,), _ = whole(scripted("abcdeé🙂fg", size=size), ask(stop=stops))
+        assert (ended.parsed.content or "", ended.stop) == (content, stop)
+        assert text_of(streamed(scripted("abcdeé🙂fg", size=size), ask(stop=stops))) == content
+
+    def test_the_prompt_is_counted_all_the_same(self) -> None:
+        """The engine, left in the middle, does not say any more how long it was."""
+        (ended,), usage = whole(scripted("One STOP two", size=1), ask(stop=("STOP",)))
+        assert (usage.prompt_tokens, usage.completion_tokens) == (len(ASKED), len("One STOP"))
+        assert ended.usage.prompt_tokens == len(ASKED)
+
 
 class TestThinking:
     def test_a_budget_closes_reasoning(self) -> None:
@@ -149,7 +180,7 @@ class TestThinking:
         (ended,), usage = whole(model, ask(thinking=Thinking(budget=10)))
         assert ended.parsed.content == "Answer."
         assert (ended.parsed.reasoning or "").startswith("hm hm")
-        assert usage.reasoning_tokens == 10
+        assert (usage.reasoning_tokens, usage.prompt_tokens) == (10, len(ASKED))
         assert isinstance(model.engine, Scripted)
         first, second = model.engine.jobs
         assert first.prompt == ASKED
@@ -301,6 +332,28 @@ class TestTools:
         whole(model, ask(response_format=wanted, thinking=Thinking(enabled=enabled)))
         assert isinstance(model.engine, Scripted)
         assert model.engine.jobs[0].grammar == model.parser.grammar(None, response_format=wanted, reasoning="closed")
+
+    def test_markers_that_a_grammar_lets_be_spelled(self) -> None:
+        """Where the grammar knows no token ids, a marker of ordinary tokens is what it stands for."""
+        tokenizer = PieceTokenizer(("<tool_call>", "</tool_call>"), spell=True)
+        parser = OutputParser.named("hermes", tokenizer=tokenizer)
+        ids = [(piece, [token]) for piece, token in zip(tokenizer.pieces(CALL), tokenizer.encode(CALL), strict=True)]
+
+        class Spelling(Scripted):
+            async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+                for piece, token in ids:
+                    yield Piece(piece, token)
+                yield Piece(finish_reason="stop")
+
+        def calls(by_id: bool) -> int:
+            made = replace(parser.grammar(TOOLS, "required"), by_id=by_id)
+            grammars = OutputParser.named("hermes", tokenizer=tokenizer)
+            grammars.grammar = lambda *_, **__: made  # type: ignore[method-assign]
+            model = Model(name="m", engine=Spelling(""), parser=grammars, template=ChatTemplate(TEMPLATE))
+            (ended,), _ = whole(model, ask(tools=TOOLS, tool_choice="required"))
+            return len(ended.parsed.tool_calls)
+
+        assert (calls(by_id=True), calls(by_id=False)) == (0, 1)
 
     @pytest.mark.parametrize(
         ("request_", "problem"),

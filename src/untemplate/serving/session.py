@@ -83,6 +83,11 @@ class Session:
         self._policy = _policy(model.parser.policy, request) if request.parse else None
         self._choices = [self._choice(i) for i in range(request.n)]
         self._jobs = [self._job(choice) for choice in self._choices]
+        grammar = self._jobs[0].grammar
+        if grammar is not None and not grammar.by_id:
+            # Such a grammar lets markers be spelled by ordinary tokens: they are meant as markers all the same.
+            self._policy = replace(self._policy or model.parser.policy, spelled_markers="marker")
+            self._choices = [self._choice(i) for i in range(request.n)]
 
     # -- Before the first token --------------------------------------------------------------------------------------
 
@@ -144,7 +149,12 @@ class Session:
                 response_format=request.response_format,
             )
         except GrammarError as error:
-            raise bad_request("tools" if request.tools else "response_format", str(error)) from None
+            field = "tools" if request.tools else "response_format"
+            message = str(error)
+            if message.startswith("response_format"):
+                # It names its place already; the answer puts the field in front.
+                field, message = "response_format", message.removeprefix("response_format").lstrip(": ")
+            raise bad_request(field, message) from None
         except (TypeError, ValueError, AttributeError, LookupError, RecursionError) as error:
             # Schemas that are none come in any shape.
             _log.warning("no grammar: %s: %s", type(error).__name__, error)
