@@ -18,7 +18,6 @@ from untemplate.grammar import Grammar, GrammarError, make_grammar
 from untemplate.render import render
 
 from .cells import TOOLS, formats
-from .engines import Vocabulary
 from .measure import DIALECTS, samples, vocabulary_of
 from .test_soundness import installed, verdicts
 
@@ -83,9 +82,7 @@ OFFERED: dict[str, list[dict[str, Any]]] = {
 
 
 def drawn(fmt: Format, grammar: Grammar, count: int) -> list[str]:
-    # One model for all Formats: llama.cpp takes a while to load one.
-    vocabulary = vocabulary_of(None, False) if grammar.dialect == "gbnf" else Vocabulary(format=fmt)
-    found = list(islice(samples(grammar, vocabulary, count, 3, lead=False), count))
+    found = list(islice(samples(grammar, vocabulary_of(fmt, False), count, 3), count))
     assert found, "no output came to an end"
     texts: list[str] = []
     for sample in found:
@@ -121,9 +118,9 @@ def test_other_tools_are_sound_too(offered: str, name: str, dialect: str) -> Non
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("offered", OFFERED)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", formats())
-@pytest.mark.parametrize("offered", OFFERED)
 def test_other_tools_are_sound_in_every_format(offered: str, name: str, dialect: str) -> None:
     installed(dialect)
     sound(formats()[name], OFFERED[offered], dialect, 8)
