@@ -264,3 +264,17 @@ class TestTokenIds:
         stream.feed("a</think>b</think>c", [99, 1, 99])
         stream.finish()
         assert [d.code for d in stream.result().diagnostics] == ["stray_close", "ambiguous_marker"]
+
+
+@pytest.mark.parametrize("name", ["a&b", 'a"b', "a<b", "a'b"])
+def test_names_that_are_escaped(name: str) -> None:
+    """Kimi K3 writes names in an attribute, as XML does."""
+    parser = OutputParser.named("kimi_k3")
+    call = {"id": "x", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    raw = parser.render({"content": None, "tool_calls": [call]})
+    for cut in range(len(raw)):
+        stream = parser.stream(collect=True)
+        stream.feed(raw[:cut])
+        stream.feed(raw[cut:])
+        stream.finish()
+        assert [found.function.name for found in stream.result().tool_calls] == [name], raw[:cut]

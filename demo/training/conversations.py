@@ -74,11 +74,12 @@ class Conversation:
 
 @dataclass(frozen=True)
 class Side:
-    """What comes from the held-out side."""
+    """What comes from the held-out side, and how many of the tools are everyday ones."""
 
     values: bool = False
     tools: bool = False
     phrasings: bool = False
+    everyday: float = 0.3
 
 
 def joined(parts: list[str]) -> str:
@@ -92,7 +93,7 @@ class Writer:
         self.rng = rng
         self.side = side
         self.words = Words(rng, side.values)
-        self.make = Toolmaker(rng, side.tools, side.values)
+        self.make = Toolmaker(rng, side.tools, side.values, side.everyday)
         self.asker = Asker(rng, side.phrasings)
 
     # -- small pieces
@@ -258,7 +259,7 @@ class Writer:
 
     # -- conversations
 
-    def using(self, parallel: float = 0.25) -> tuple[list[dict[str, Any]], list[tuple[Tool, dict[str, Any]]]]:
+    def using(self, parallel: float = 0.2) -> tuple[list[dict[str, Any]], list[tuple[Tool, dict[str, Any]]]]:
         """A question, and the calls that it needs."""
         rng = self.rng
         tool = self.make.tool()
@@ -285,7 +286,8 @@ class Writer:
         other = self.make.tool()
         if other.name == tool.name or other.noun == tool.noun:
             return [self.user(self.asker.question(tool, arguments))], [(tool, arguments)]
-        second = other.arguments(rng)
+        # Each of two is asked for in few words.
+        arguments, second = tool.arguments(rng, 0), other.arguments(rng, 0)
         a, b = self.asker.question(tool, arguments), self.asker.question(other, second)
         link = rng.choice([" ", " Also: ", " And ", " Then ", " "])
         return [self.user(f"{a}{link}{b}" if a[-1] in ".?!" else f"{a}.{link}{b}")], [

@@ -2,8 +2,8 @@
 
 Rules of this module:
 
-* Three sets, all with unseen values: nothing else unseen; unseen tools as well (their names and their parameters'
-  names); unseen phrasings. ``words.py`` says what keeps them apart.
+* Four sets, all with unseen values: the everyday tools that training knows; all tools that it can have made; unseen
+  tools (their names and their parameters' names); unseen phrasings. ``words.py`` says what keeps them apart.
 * The output is what untemplate's own parser, made from the shipped chat template, says it is.
 * Everything is counted per conversation: a call is right only if every call of the turn is, letter for letter.
 * ``--card`` writes the numbers into the model card, between two comments; what is said around them is by hand.
@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import queue
 import random
 import re
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +31,19 @@ from untemplate import OutputParser
 from untemplate.validation import validate
 
 SETS = {
+    "everyday tools": Side(values=True, everyday=1.0),
     "unseen values": Side(values=True),
     "unseen tools": Side(values=True, tools=True),
     "unseen phrasings": Side(values=True, phrasings=True),
 }
+DECODINGS = [
+    # what it is called, the temperature, with the grammar, with thinking
+    ("greedy", 0.0, False, True),
+    ("greedy, grammar", 0.0, True, True),
+    ("temperature 0.7", 0.7, False, True),
+    ("temperature 0.7, grammar", 0.7, True, True),
+    ("greedy, thinking off", 0.0, False, False),
+]
 CALLS, ANSWERS, QUIET = "calls", "answer", "none"
 MOST = 480
 TRIGGER_WORD = 1  # llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE_WORD
@@ -69,8 +81,8 @@ def contains(content: str, text: str) -> bool:
 class Evaluation:
     """One model, one way to decode."""
 
-    def __init__(self, engine: Engine, parser: OutputParser, temperature: float, grammar: bool) -> None:
-        self.engine, self.parser, self.temperature, self.grammar = engine, parser, temperature, grammar
+    def __init__(self, engines: list[Engine], parser: OutputParser, temperature: float, grammar: bool) -> None:
+        self.engines, self.parser, self.temperature, self.grammar = engines, parser, temperature, grammar
         self.misses: list[str] = []
 
     def settings(self, conversation: Conversation) -> dict[str, Any]:
@@ -93,6 +105,22 @@ class Evaluation:
             }
         return settings
 
+    def write(self, conversations: list[Conversation]) -> list[str]:
+        """What the model writes, raw: each engine takes the next conversation when it is free."""
+        free: queue.SimpleQueue[Engine] = queue.SimpleQueue()
+        for engine in self.engines:
+            free.put(engine)
+
+        def one(conversation: Conversation) -> str:
+            engine = free.get()
+            try:
+                return str(engine.complete(prompt(conversation), **self.settings(conversation))["content"])
+            finally:
+                free.put(engine)
+
+        with ThreadPoolExecutor(len(self.engines)) as pool:
+            return list(pool.map(one, conversations))
+
     def run(self, conversations: list[Conversation]) -> dict[str, tuple[int, int]]:
         """Counts per column: right, of how many."""
         right: Counter[str] = Counter()
@@ -103,9 +131,8 @@ class Evaluation:
             of[column] += 1
             return good
 
-        for conversation in conversations:
+        for conversation, raw in zip(conversations, self.write(conversations), strict=True):
             asked = prompt(conversation)
-            raw = self.engine.complete(asked, **self.settings(conversation))["content"]
             parsed = self.parser.parse(raw, tools=conversation.tools or None, prompt=asked)
             expected = calls_of(conversation.messages[-1])
             schemas = {t["function"]["name"]: t["function"].get("parameters") or {} for t in conversation.tools}
@@ -155,28 +182,25 @@ def main() -> None:
     parser.add_argument(
         "--count", type=int, default=200, help="of conversations that call, per set; half as many of each other kind"
     )
+    parser.add_argument("--engines", type=int, default=2, help="that write at the same time")
     parser.add_argument("--quick", action="store_true", help="greedy and without a grammar only")
     parser.add_argument("--misses", type=Path, help="where to write what went wrong")
     parser.add_argument("--card", type=Path, help="the model card to put the table into")
     options = parser.parse_args()
     output_parser = OutputParser.from_template(options.template.read_text())
     loaded, rate = speed(options.model)
-    engine = Engine(options.model)
+    engines = [Engine(options.model) for _ in range(options.engines)]
     lines = ["| set | decoding | " + " | ".join(COLUMNS) + " |", "| --- | --- |" + " ---: |" * len(COLUMNS)]
     print("\n".join(lines), flush=True)
     misses: list[str] = []
     for name, side in SETS.items():
         conversations = collect(name, side, options.count)
-        for temperature in (0.0,) if options.quick else (0.0, 0.7):
-            for grammar in (False,) if options.quick else (False, True):
-                run = Evaluation(engine, output_parser, temperature, grammar)
-                cells = run.run(conversations)
-                decoding = ("greedy" if not temperature else f"temperature {temperature}") + (
-                    ", grammar" if grammar else ""
-                )
-                lines.append(f"| {name} | {decoding} | " + " | ".join(percent(cells.get(c)) for c in COLUMNS) + " |")
-                print(lines[-1], flush=True)
-                misses += [f"##### {name}, {decoding}\n{m}\n" for m in run.misses]
+        for decoding, temperature, grammar, thinking in DECODINGS[:1] if options.quick else DECODINGS:
+            run = Evaluation(engines, output_parser, temperature, grammar)
+            cells = run.run([replace(c, thinking=thinking) for c in conversations])
+            lines.append(f"| {name} | {decoding} | " + " | ".join(percent(cells.get(c)) for c in COLUMNS) + " |")
+            print(lines[-1], flush=True)
+            misses += [f"##### {name}, {decoding}\n{m}\n" for m in run.misses]
     lines += [
         "",
         f"{options.count} conversations per set that need calls, {options.count // 2} that are answered from results, "

@@ -98,9 +98,9 @@ class Tool:
     questions: list[str] = field(default_factory=list)  # an everyday tool's own
     spec: dict[str, Any] = field(default_factory=dict)
 
-    def arguments(self, rng: random.Random, among: Sequence[str] = ()) -> dict[str, Any]:
-        """Values for what is required, for ``among``, and for some of the rest."""
-        return {p.name: p.draw() for p in self.params if p.required or p.name in among or rng.random() < 0.45}
+    def arguments(self, rng: random.Random, optional: float = 0.45) -> dict[str, Any]:
+        """Values for what is required, and for some of the rest."""
+        return {p.name: p.draw() for p in self.params if p.required or rng.random() < optional}
 
 
 def spoken(name: str) -> str:
@@ -123,8 +123,11 @@ def styled(rng: random.Random, words: Sequence[str], style: str) -> str:
 class Toolmaker:
     """Makes tools: ``held_names`` from names that training never sees, ``held_values`` likewise for values."""
 
-    def __init__(self, rng: random.Random, held_names: bool = False, held_values: bool = False) -> None:
+    def __init__(
+        self, rng: random.Random, held_names: bool = False, held_values: bool = False, everyday: float = 0.3
+    ) -> None:
         self.rng = rng
+        self.share = 0.0 if held_names else everyday
         self.names = Words(rng, held_names)
         self.values = Words(rng, held_values)
 
@@ -199,14 +202,14 @@ class Toolmaker:
         if kind < invent:
             return self.names.invented(1, 2)
         name = rng.choice(names)
-        if kind < invent + 0.12 and "_" not in name:
+        if kind < invent + 0.08 and "_" not in name:
             other = rng.choice(["new", "main", "first", "target", "source", "final", "home", self.names.invented(1, 2)])
             name = styled(rng, [other, name], "camel" if rng.random() < 0.25 else "snake")
         return name if held_out(name) == self.names.held else self.names.invented(1, 2)
 
     def _string(self) -> Param:
         rng = self.rng
-        name = self._name(list(STRING_PARAMS), 0.3)
+        name = self._name(list(STRING_PARAMS), 0.18)
         kind, preposition = STRING_PARAMS.get(name, ("", ""))
         if not kind or rng.random() < 0.1:
             kind = rng.choice("name name city person phrase thing code date word lower lower email file time".split())
@@ -221,7 +224,7 @@ class Toolmaker:
         if kind < 0.55:
             top = rng.choice((9, 20, 100, 1000, 10000))
             return Param(
-                self._name(INTEGER_PARAMS, 0.25),
+                self._name(INTEGER_PARAMS, 0.15),
                 {"type": "integer"},
                 True,
                 lambda: self.values.number(-9 if rng.random() < 0.05 else 1, top),
@@ -229,11 +232,11 @@ class Toolmaker:
         if kind < 0.63:
             digits = rng.choice((1, 1, 2))
             return Param(
-                self._name(NUMBER_PARAMS, 0.25), {"type": "number"}, True,
+                self._name(NUMBER_PARAMS, 0.15), {"type": "number"}, True,
                 lambda: round(self.values.number(1, 2000) / 10**digits, digits) if rng.random() < 0.7 else self.values.number(1, 300),
             )  # fmt: skip
         if kind < 0.74:
-            return Param(self._name(BOOLEAN_PARAMS, 0.25), {"type": "boolean"}, True, lambda: rng.random() < 0.6)
+            return Param(self._name(BOOLEAN_PARAMS, 0.15), {"type": "boolean"}, True, lambda: rng.random() < 0.6)
         if kind < 0.88:
             name = rng.choice(list(ENUMS))
             options, preposition = ENUMS[name]
@@ -243,8 +246,8 @@ class Toolmaker:
                 if rng.random() < 0.6:
                     options = list(dict.fromkeys(self.values.invented(1, 2) for _ in range(rng.randint(2, 4))))
             return Param(name, {"type": "string", "enum": options}, True, lambda: rng.choice(options), preposition)
-        if kind < 0.96:
-            name = self._name(LIST_PARAMS, 0.25)
+        if kind < 0.97:
+            name = self._name(LIST_PARAMS, 0.15)
             if rng.random() < 0.25:
                 return Param(
                     name, {"type": "array", "items": {"type": "integer"}}, True,
@@ -268,7 +271,7 @@ class Toolmaker:
 
     def tool(self) -> Tool:
         """A tool whose name is on the right side."""
-        if not self.names.held and self.rng.random() < 0.2:
+        if self.rng.random() < self.share:
             return self.everyday()
         while True:
             tool = self._tool()
@@ -303,16 +306,16 @@ class Toolmaker:
     def _tool(self) -> Tool:
         """A tool of some family."""
         rng = self.rng
-        style = rng.choices(["snake", "camel", "kebab", "dot"], (80, 10, 6, 4))[0]
+        style = rng.choices(["snake", "camel", "kebab", "dot"], (88, 6, 4, 2))[0]
         family = rng.choices(["lookup", "action", "invented", "bare"], (40, 30, 24, 6))[0]
-        invented_noun = rng.random() < 0.45
+        invented_noun = rng.random() < 0.35
         taken: set[str] = set()
         if family == "lookup":
             verb, noun = rng.choice(LOOKUP_VERBS), self._noun(TOPICS, invented_noun)
             if rng.random() < 0.12:
                 noun = f"{self._noun(WORDS, invented_noun)} {noun}"
             params = [self.param(taken, True, string=True)]
-            params += [self.param(taken, rng.random() < 0.35) for _ in range(rng.choices((0, 1, 2), (50, 35, 15))[0])]
+            params += [self.param(taken, rng.random() < 0.35) for _ in range(rng.choices((0, 1, 2), (55, 33, 12))[0])]
             words = [*verb.split("_"), *noun.split()]
             if rng.random() < 0.15:
                 words = (
@@ -327,7 +330,7 @@ class Toolmaker:
             verb, noun = rng.choice(ACTION_VERBS), self._noun(OBJECTS, invented_noun)
             params = [self.param(taken, True, string=rng.random() < 0.6)]
             params += [
-                self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2, 3), (25, 40, 25, 10))[0])
+                self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2, 3), (30, 44, 20, 6))[0])
             ]
             words = [verb, *noun.split()]
             description = rng.choice(
@@ -343,7 +346,7 @@ class Toolmaker:
             words = [verb] if rng.random() < 0.4 else [verb, noun]
             noun = noun if len(words) == 2 else ""
             params = [self.param(taken, True)]
-            params += [self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2), (35, 45, 20))[0])]
+            params += [self.param(taken, rng.random() < 0.5) for _ in range(rng.choices((0, 1, 2), (42, 43, 15))[0])]
             description = rng.choice(
                 [
                     f"{verb.capitalize()} something",
@@ -368,7 +371,7 @@ class Toolmaker:
         return tool
 
     def _noun(self, nouns: Sequence[str], invented: bool) -> str:
-        return self.names.invented(1, 3) if invented else self.names.pick(nouns)
+        return self.names.invented() if invented else self.names.pick(nouns)
 
     def _spec(self, tool: Tool) -> dict[str, Any]:
         """The JSON schema, written in one of the ways that people write it."""
@@ -474,7 +477,8 @@ class Asker:
             return rng.choice(["with {p} {v}", "{p}: {v}", "with the {p} {v}", "{p} {v}"]).format(p=words, v=inner)
         several = isinstance(value, str) and (" " in value or not value[0].isalnum())
         text = self.said(
-            value, rng.random() < (0.6 if isinstance(value, str) and value.count(" ") > 1 else 0.3 if several else 0.12)
+            value,
+            rng.random() < (0.85 if isinstance(value, str) and value.count(" ") > 1 else 0.35 if several else 0.12),
         )
         if param.preposition and param.preposition not in used and rng.random() < 0.7:
             used.add(param.preposition)

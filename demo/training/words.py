@@ -89,7 +89,7 @@ class Words:
                 return text
         return self.invented()
 
-    def invented(self, low: int = 1, high: int = 3) -> str:
+    def invented(self, low: int = 1, high: int = 2) -> str:
         """A pronounceable word that means nothing."""
         rng = self.rng
         while True:
@@ -100,7 +100,7 @@ class Words:
             text = "".join(parts)
             if rng.random() < 0.2:
                 text = rng.choice("aeiou") + text
-            if 3 <= len(text) <= 10 and self._allows(text):
+            if 3 <= len(text) <= 8 and self._allows(text):
                 return text
 
     def number(self, low: int, high: int) -> int:
@@ -136,7 +136,7 @@ class Words:
             return self.pick(CITIES)
         if kind < 0.56:
             return self.pick(TWO_WORD_CITIES)
-        return self.invented(2, 3).capitalize()
+        return self.invented(2, 2).capitalize()
 
     def thing(self) -> str:
         kind = self.rng.random()

@@ -41,7 +41,9 @@ def running(
     grace = round(settings["shutdown_grace"]) + 1
     config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=grace, lifespan="on")
     server = uvicorn.Server(config)
-    listening = socket.create_server(("127.0.0.1", 0))
+    # Named as TCP, or asyncio leaves Nagle's algorithm on, and each request waits 40 ms for an acknowledgement.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.bind(("127.0.0.1", 0))
 
     loops: list[asyncio.AbstractEventLoop] = []
 

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from .scripted import scripted
 from .server import Running, running
@@ -58,6 +59,63 @@ def test_no_5xx(gateway: Running, method: str, path: str) -> None:
 @EVERY
 def test_no_5xx_often(gateway: Running, method: str, path: str) -> None:
     hold(gateway, method, path, 2000)
+
+
+FIELDS = (
+    *("messages", "prompt", "input", "tools", "tool_choice", "response_format", "format", "options", "text", "stop"),
+    *("chat_template_kwargs", "logit_bias", "thinking", "reasoning", "stream_options", "system", "instructions", "n"),
+    *(
+        "max_tokens",
+        "logprobs",
+        "template",
+        "tokens",
+        "token_ids",
+        "policy",
+        "spans",
+        "untemplate",
+        "metadata",
+        "model",
+    ),
+    *("continue_final_message", "thinking_budget", "think", "keep_alive", "stop_sequences", "seed", "echo", "suffix"),
+)
+KEYS = (
+    *("role", "content", "type", "function", "name", "parameters", "arguments", "tool_calls", "id", "schema", "$ref"),
+    *("json_schema", "properties", "required", "items", "enum", "allOf", "anyOf", "text", "documents", "self", "#"),
+    *("user", "assistant", "tool", "object", "string", "json_object", "input_schema", "tool_use", "tool_result"),
+)
+LEAVES = (
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(KEYS) | st.text(max_size=5)
+)  # fmt: skip
+VALUES = st.recursive(
+    LEAVES, lambda v: st.lists(v, max_size=3) | st.dictionaries(st.sampled_from(KEYS), v, max_size=4), max_leaves=12
+)
+MESSAGES = {"model": "scripted", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 100}
+RIGHT: dict[str, dict[str, Any]] = {
+    "/v1/responses": {"input": "Hi"},
+    "/v1/completions": {"prompt": "Hi"},
+    "/api/chat": {"messages": MESSAGES["messages"], "model": "scripted"},
+    "/api/generate": {"prompt": "Hi", "model": "scripted"},
+    "/api/show": {"model": "scripted"},
+    "/tokenize": {"prompt": "Hi"},
+    "/detokenize": {"tokens": [65]},
+    "/parse": {"text": OUTPUT},
+}
+
+
+@EVERY
+def test_one_or_two_fields_that_are_any_json(gateway: Running, method: str, path: str) -> None:
+    if method != "post":
+        return
+    with httpx.Client(base_url=gateway.url) as client:
+
+        @settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None, database=None)
+        @given(fields=st.dictionaries(st.sampled_from(FIELDS), VALUES, min_size=1, max_size=2))
+        def law(fields: dict[str, Any]) -> None:
+            response = client.post(path, json={**RIGHT.get(path, MESSAGES), **fields})
+            assert response.status_code < 500 or response.status_code in ALLOWED, (fields, response.text)
+
+        law()
 
 
 BODIES: list[Any] = [

@@ -175,7 +175,7 @@ class TestNonsense:
         assert "s3cret" not in caplog.text
 
 
-# -- Clients that do not read, or leave ---
+# -- Clients that do not read, or leave -------------------------------------------------------------------------------
 
 
 class Endless(Scripted):
@@ -263,7 +263,7 @@ def shared() -> Any:
         yield gateway
 
 
-# -- Upstreams that die ---
+# -- Upstreams that die -----------------------------------------------------------------------------------------------
 
 DYING = f"<think>\nHm.\n</think>\n\nSure. {CALL[:47]}"
 ANTHROPIC = {**ASK, "max_tokens": 100, "tools": [{"name": "f", "input_schema": {"type": "object"}}]}
@@ -439,12 +439,13 @@ def echo(name: str = "echo") -> Model:
 def asked(kind: int, word: str) -> tuple[str, dict[str, Any], Any]:
     """A request in one of the dialects, and what reads its stream."""
     messages = [{"role": "user", "content": word}]
-    return [
+    kinds: list[tuple[str, dict[str, Any], Any]] = [
         (CHAT, {"messages": messages, "tools": TOOLS}, chat_said),
         ("/v1/responses", {**RESPONSES, "input": word}, responses_said),
         ("/v1/messages", {**ANTHROPIC, "max_tokens": 1000, "messages": messages}, anthropic_said),
         ("/api/chat", {"messages": messages, "tools": TOOLS}, ollama_said),
-    ][kind]
+    ]
+    return kinds[kind]
 
 
 WORDS = " ".join(["one two three four five six seven eight nine ten"] * 3)

@@ -61,10 +61,12 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
             text += f" (default: {str(shown).lower() if isinstance(shown, bool) else shown})"
         options: dict[str, Any] = {"dest": f"setting {one.path}", "default": argparse.SUPPRESS, "help": text}
         if one.type is bool:
-            # Text, like every other value: `settings` reads it.
+            # Text, like every other value: `settings` reads it. What is on can be switched off: only that is shown.
             no = f"--no-{one.flag[2:]}"
+            hidden = {**options, "help": argparse.SUPPRESS}
+            shown_no = {**options, "help": f"not: {text}"} if one.default else hidden
             group.add_argument(one.flag, action="store_const", const="true", **options)
-            group.add_argument(no, action="store_const", const="false", **{**options, "help": argparse.SUPPRESS})
+            group.add_argument(no, action="store_const", const="false", **shown_no)
         elif one.is_list or one.is_dict:
             group.add_argument(one.flag, action="append", metavar=one.metavar, **options)
         else:

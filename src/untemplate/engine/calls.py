@@ -15,7 +15,7 @@ import re
 from typing import Final, final
 
 from .arguments.base import BROKEN, DONE
-from .arguments.tagged import unescape_xml
+from .arguments.tagged import masked_xml, unescape_xml
 from .call_arguments import CallArguments
 from .host import Host
 from .ledger import DROPPED, ID_TEXT, MARKUP, NAME_TEXT
@@ -380,7 +380,7 @@ class CallReader:
         end = found.start() if found is not None else len(text) if cur.final else grammar.name_ends.tail(text, cur.pos)
         raw = text[cur.pos : min(end, cur.pos + MAX_NAME + 1)]
         name = raw.strip(WS)
-        illegal = grammar.name_illegal.search(name)
+        illegal = grammar.name_illegal.search(masked_xml(name) if grammar.unescape else name)
         if illegal is not None or len(raw) > MAX_NAME:
             cur.pos += 0 if illegal is None else raw.index(name) + illegal.start()
             return FAILED

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Route, Router
 
-from .asgi import Receive, Scope, Send, encode, header, read_json, send_bytes, send_json, send_stream, while_connected
+from .asgi import Receive, Scope, Send, header, read_json, send_bytes, send_json, send_stream, while_connected
 from .endpoints import Call, dialect_of, endpoints, ollama_load
 from .errors import ApiError
 from .generation import Generation, Meta
@@ -32,6 +32,7 @@ from .manager import Manager, Model
 from .observe import Metrics, RawLog, Record, log_request
 from .protocols import dialects, ollama
 from .protocols.base import Dialect
+from .protocols.common import encode
 from .session import Session
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Gateway:
         self._running += counted
         self.metrics.running.set(self._running)
         try:
-            self._admit(scope, record)
+            self._admit(scope)
             await handle(self, scope, receive, send, record)
         except ApiError as error:
             await self._fail(send, record, dialect, error)
@@ -129,7 +130,7 @@ class Gateway:
             if self._raw_log is not None and record.ended:
                 self._raw_log.write(record)
 
-    def _admit(self, scope: Scope, record: Record) -> None:
+    def _admit(self, scope: Scope) -> None:
         """Keys and load.
 
         Raises:

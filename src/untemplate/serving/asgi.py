@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from .errors import ApiError
+from .protocols.common import encode
 
 __all__ = ["Receive", "Scope", "Send", "header", "read_json", "send_json", "send_stream", "while_connected"]
 
@@ -28,7 +29,6 @@ Headers = list[tuple[bytes, bytes]]
 _MAX_DEPTH: Final = 128
 """Of brackets in a request: deeper than any schema, shallower than Python's stack."""
 _decoder: Final = msgspec.json.Decoder()
-_encoder: Final = msgspec.json.Encoder()
 
 
 def header(scope: Scope, name: bytes) -> str:
@@ -103,16 +103,6 @@ def _deep(body: Any) -> bool:
     return True
 
 
-def encode(value: Any) -> bytes:
-    """JSON. Lone surrogates, which have no UTF-8, come out as escapes."""
-    try:
-        return _encoder.encode(value)
-    except UnicodeEncodeError:
-        import json
-
-        return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
-
-
 async def send_json(send: Send, status: int, value: Any, headers: Headers) -> None:
     """A whole response."""
     await send_bytes(send, status, encode(value), b"application/json", headers)
@@ -142,7 +132,7 @@ async def send_stream(
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, None], timeout: float | None = None) -> bool:
-    """Does the work, or stops it when the client has left or the time (seconds) is up. Returns whether it was done.
+    """Does the work, or stops it as soon as the client has left or the time is up. Returns whether it was done.
 
     The body must have been read: what ``receive`` has to say then is only that.
     """

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -189,9 +188,6 @@ def _call(call: dict[str, Any], want: Wants, ids: _Ids, names: dict[str, str]) -
     given = str(call.get("id") or "")
     names[given] = str(function.get("name") or "")
     return {"id": ids.next(given, names[given]), "type": "function", "function": function}
-
-
-_INDEXED: Final = re.compile(r"\{index\}")
 
 
 class _Ids:

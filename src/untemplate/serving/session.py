@@ -127,11 +127,11 @@ class Session:
             logprobs=request.logprobs,
             in_reasoning=choice.stream.in_reasoning,
             raw=request.prompt is not None,
-            grammar=self._grammar(choice, "open" if choice.stream.in_reasoning else "closed"),
+            grammar=self._grammar("open" if choice.stream.in_reasoning else "closed"),
             request=request if self.model.engine.takes.messages or self.model.engine.takes.tool_choice else None,
         )
 
-    def _grammar(self, choice: Choice, reasoning: str) -> Grammar | None:
+    def _grammar(self, reasoning: str) -> Grammar | None:
         """The grammar that the request calls for, in the engine's dialect."""
         request = self.request
         dialect = self.model.engine.takes.grammar
@@ -358,9 +358,7 @@ class Session:
         prompt = self.prompt.text
         if isinstance(prompt, list):
             raise unsupported("thinking_budget", "needs a prompt that is text")
-        return msgspec.structs.replace(
-            job, prompt=prompt + written, max_tokens=left, grammar=self._grammar(choice, "off")
-        )
+        return msgspec.structs.replace(job, prompt=prompt + written, max_tokens=left, grammar=self._grammar("off"))
 
 
 async def _drained(steps: AsyncGenerator[list[Step], None]) -> None:

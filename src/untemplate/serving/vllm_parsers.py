@@ -79,7 +79,7 @@ class VllmOutputParser(OutputParser):
             prompt_token_ids = self._tokenizer.encode(prompt, add_special_tokens=False)  # type: ignore[attr-defined]
         offered = tools if tools and tool_choice != "none" else None
         parsers = _Parsers(self._reasoning, self._tool, self._tokenizer, offered, prompt_token_ids, self.on_failure)
-        parsers.request = _request(messages, offered)
+        parsers.request = _request(offered)
         return cast(Stream, _VllmStream(parsers, collect=collect))  # type: ignore[arg-type]
 
 
@@ -213,10 +213,10 @@ def _class(paths: Sequence[str], kind: str, name: str | None) -> type[Any] | Non
 def _tool_parser(cls: type[Any], tokenizer: Any, tools: Sequence[Any] | None) -> Any:
     """An instance; newer versions of vLLM want to know the tools."""
     wants = "tools" in inspect.signature(cls).parameters
-    return cls(tokenizer, tools=_request(None, tools).tools) if wants else cls(tokenizer)
+    return cls(tokenizer, tools=_request(tools).tools) if wants else cls(tokenizer)
 
 
-def _request(messages: Sequence[Any] | None, tools: Sequence[Any] | None) -> Any:
+def _request(tools: Sequence[Any] | None) -> Any:
     """The request as vLLM's parsers know it: they look at the tools and at ``tool_choice``."""
     if not tools:
         return None

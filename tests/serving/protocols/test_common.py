@@ -104,7 +104,7 @@ def test_a_body_that_is_no_object():
         (lambda f: f.text("n"), "n: must be a string, got a number"),
         (lambda f: f.text("t", of=("a", "b")), "t: must be one of a, b, got 'text'"),
         (lambda f: f.text("long", of=("a",)), f"long: must be a, got {'x' * 64!r}…"),
-        (lambda f: f.name_("empty"), "empty: must not be empty"),
+        (lambda f: f.filled("empty"), "empty: must not be empty"),
         (lambda f: f.string("missing"), "missing: is required"),
         (lambda f: f.string("null"), "null: is required"),
         (lambda f: f.flag("n"), "n: must be true or false, got a number"),

@@ -337,6 +337,7 @@ def _package() -> Any:
 @contextmanager
 def _explained(repo: str) -> Iterator[None]:
     """The package's errors as ours. The order counts: a gated repository is one that is not found."""
+    _package()
     from huggingface_hub import errors
 
     site = _endpoint() or "https://huggingface.co"

@@ -225,9 +225,9 @@ def _part(block: Fields, kind: str) -> dict[str, Any]:
         assert source is not None
         way = source.text("type", required=True, of=("base64", "url"))
         if way == "url":
-            url = source.name_("url")
+            url = source.filled("url")
         else:
-            url = f"data:{source.name_('media_type')};base64,{source.name_('data')}"
+            url = f"data:{source.filled('media_type')};base64,{source.filled('data')}"
         source.done()
         return {"type": "image_url", "image_url": {"url": url}}
     if kind == "document":
@@ -261,8 +261,8 @@ def _assistant(blocks: Sequence[Fields]) -> dict[str, Any]:
         elif kind == "tool_use":
             given = block.mapping("input", required=True)
             assert given is not None
-            function = {"name": block.name_("name"), "arguments": arguments_text(given, block.at("input"))}
-            calls.append({"id": block.name_("id"), "type": "function", "function": function})
+            function = {"name": block.filled("name"), "arguments": arguments_text(given, block.at("input"))}
+            calls.append({"id": block.filled("id"), "type": "function", "function": function})
             block.skip(("cache_control", "caller", "toolset_name"))
         else:
             raise block.refused("type", f"blocks of type {kind[:64]!r} are not supported here; there are: {_BLOCKS}")
@@ -277,7 +277,7 @@ def _assistant(blocks: Sequence[Fields]) -> dict[str, Any]:
 
 def _result(block: Fields) -> dict[str, Any]:
     """A tool's result. That it is an error is said in its text: chat templates have no other place for it."""
-    id = block.name_("tool_use_id")
+    id = block.filled("tool_use_id")
     failed = block.flag("is_error")
     block.skip(("cache_control", "toolset_name"))
     given = block.take("content")
@@ -306,7 +306,7 @@ def _tool(tool: Fields) -> dict[str, Any]:
     if kind not in (None, "custom"):
         raise tool.refused("type", f"tools that the server runs ({kind[:64]!r}) are not supported, only your own")
     schema = tool.mapping("input_schema", required=True)
-    found = function_tool(tool.name_("name"), tool.text("description"), schema, tool.flag("strict"))
+    found = function_tool(tool.filled("name"), tool.text("description"), schema, tool.flag("strict"))
     tool.skip(("cache_control", "eager_input_streaming", "input_examples", "allowed_callers", "defer_loading"))
     tool.done()
     return found
@@ -326,7 +326,7 @@ def _tool_choice(fields: Fields, tools: Sequence[dict[str, Any]]) -> tuple[Any, 
         given.done()
         assert kind is not None
         return _CHOICES[kind], parallel
-    name = given.name_("name")
+    name = given.filled("name")
     given.done()
     if all(tool["function"]["name"] != name for tool in tools):
         raise given.wrong("name", f"{name[:64]!r} is not among the tools")

@@ -78,7 +78,7 @@ class Chat:
             continue_final_message=continues,
             include_reasoning=fields.flag("include_reasoning") is not False,
             stream=stream,
-            include_usage=_include_usage(fields, stream),
+            include_usage=include_usage(fields, stream),
             **asked,
         )
         request.extra = fields.rest()
@@ -168,11 +168,18 @@ class ChatWriter:
         }
         self._head = b"data: " + encode(fixed)[:-1] + b',"choices":['
         self._before = [self._head + b'{"index":%d,"delta":' % i for i in range(request.n)]
+        self._content = [before + b'{"content":' for before in self._before]
         # With include_usage every chunk but the last says that it has none.
         self._tail = b'],"usage":null}\n\n' if request.include_usage else b"]}\n\n"
         self._after = b',"logprobs":null,"finish_reason":null}' + self._tail
-        self._reasoning_field = field = request.reasoning_field
-        self._reasoning = _REASONING.get(field)
+        self._text_after = b"}" + self._after
+        self._arguments_after = b"}}]}" + self._after
+        self._reasoning_field = request.reasoning_field
+        field = _REASONING.get(request.reasoning_field)
+        self._reasoning = None if field is None else [before + field for before in self._before]
+        """``None``: where reasoning has no one field of its own."""
+        self._arguments = [(-1, b"")] * request.n
+        """Of each choice: the index of its last call, and what stands before a piece of that call's arguments."""
 
     def begin(self, usage: Usage) -> bytes:
         return b"".join(
@@ -180,18 +187,23 @@ class ChatWriter:
         )
 
     def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
-        after = self._after if logprobs is None else self._with(logprobs_object(logprobs), None)
         if delta.content is not None:
-            return self._before[choice] + b'{"content":' + encode_text(delta.content) + b"}" + after
+            head = self._content[choice] + encode_text(delta.content)
+            if logprobs is None:
+                return head + self._text_after
+            return head + b"}" + self._with(logprobs_object(logprobs), None)
         if delta.reasoning is not None and self._reasoning is not None:
-            return self._before[choice] + self._reasoning + encode_text(delta.reasoning) + b"}" + after
+            return self._reasoning[choice] + encode_text(delta.reasoning) + self._text_after
         calls = delta.tool_calls
         if calls is not None and len(calls) == 1 and calls[0].id is None and calls[0].function is not None:
-            head = self._before[choice] + b'{"tool_calls":[{"index":' + str(calls[0].index).encode()
-            text = calls[0].function.arguments or ""
-            return head + b',"function":{"arguments":' + encode_text(text) + b"}}]}" + after
+            index, head = self._arguments[choice]
+            if index != calls[0].index:
+                index = calls[0].index
+                head = self._before[choice] + b'{"tool_calls":[{"index":%d,"function":{"arguments":' % index
+                self._arguments[choice] = (index, head)
+            return head + encode_text(calls[0].function.arguments or "") + self._arguments_after
         shown = name_reasoning(delta.model_dump(exclude_none=True), self._reasoning_field)
-        return self._before[choice] + encode(shown) + after
+        return self._before[choice] + encode(shown) + self._after
 
     def _with(self, logprobs: Any, finish_reason: str | None) -> bytes:
         return b',"logprobs":' + encode(logprobs) + b',"finish_reason":' + encode(finish_reason) + b"}" + self._tail
@@ -264,7 +276,7 @@ def _call(fields: Fields) -> dict[str, Any]:
     return {
         "id": fields.text("id") or "",
         "type": "function",
-        "function": {"name": function.name_("name"), "arguments": arguments if arguments is not None else "{}"},
+        "function": {"name": function.filled("name"), "arguments": arguments if arguments is not None else "{}"},
     }
 
 
@@ -274,7 +286,7 @@ def _tool(fields: Fields) -> dict[str, Any]:
         raise fields.refused("type", f"only function, got {kind!r}")
     function = fields.object("function", required=True)
     assert function is not None
-    name = function.name_("name")
+    name = function.filled("name")
     tool = function_tool(
         name, function.text("description"), function.mapping("parameters"), function.flag("strict")
     )  # fmt: skip
@@ -293,7 +305,7 @@ def tool_choice(fields: Fields, tools: Sequence[dict[str, Any]]) -> Any:
     names = {tool["function"]["name"] for tool in tools}
     if kind == "function":
         function = choice.object("function")
-        name = function.name_("name") if function is not None else choice.name_("name")
+        name = function.filled("name") if function is not None else choice.filled("name")
         if name not in names:
             raise choice.wrong("function.name", f"{name!r} is not among the tools")
         return {"type": "function", "function": {"name": name}}
@@ -302,7 +314,7 @@ def tool_choice(fields: Fields, tools: Sequence[dict[str, Any]]) -> Any:
     chosen = []
     for tool in allowed.objects("tools", required=True):
         function = tool.object("function")
-        name = function.name_("name") if function is not None else tool.name_("name")
+        name = function.filled("name") if function is not None else tool.filled("name")
         if name not in names:
             raise tool.wrong("function.name", f"{name!r} is not among the tools")
         chosen.append({"type": "function", "function": {"name": name}})
@@ -382,7 +394,8 @@ def _thinking(fields: Fields) -> Thinking:
     return Thinking(enabled=enabled, effort=effort, budget=budget if budget is not None else other)
 
 
-def _include_usage(fields: Fields, stream: bool) -> bool:
+def include_usage(fields: Fields, stream: bool) -> bool:
+    """Whether ``stream_options`` asks for a last chunk with usage."""
     options = fields.object("stream_options")
     if options is None:
         return False

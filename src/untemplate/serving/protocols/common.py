@@ -157,7 +157,7 @@ class Fields:
         assert value is not None
         return value
 
-    def name_(self, name: str) -> str:
+    def filled(self, name: str) -> str:
         """A string that must be there and not be empty."""
         value = self.string(name)
         if not value:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ...protocol import DeltaMessage
 from ..errors import ApiError
 from ..generation import Ended, Generation, Meta, TokenLogprob, Usage
-from .chat import error_object, sampling, stop_strings, usage_object
+from .chat import error_object, include_usage, sampling, stop_strings, usage_object
 from .common import EVENT_STREAM, Fields, encode, encode_text, untemplate_asked, untemplate_of
 
 __all__ = ["COMPLETIONS", "Completions", "CompletionsWriter"]
@@ -34,14 +34,6 @@ class Completions:
         fields = Fields(body)
         asked = untemplate_asked(fields)
         stream = fields.flag("stream") or False
-        options = fields.object("stream_options")
-        include_usage = False
-        if options is not None:
-            if not stream:
-                raise fields.wrong("stream_options", "needs stream: true")
-            include_usage = options.flag("include_usage") or False
-            options.skip(("include_obfuscation", "continuous_usage_stats"))
-            options.done()
         n = fields.integer("n", 1, 128) or 1
         if (fields.integer("best_of", 1, 128) or n) != n:
             raise fields.refused("best_of", "only as many as n")
@@ -62,7 +54,7 @@ class Completions:
             logprobs=fields.integer("logprobs", 0, 20),
             echo=fields.flag("echo") or False,
             stream=stream,
-            include_usage=include_usage,
+            include_usage=include_usage(fields, stream),
             **asked,
         )
         if request.echo and (request.logprobs is not None or not isinstance(request.prompt, str)):

@@ -299,7 +299,7 @@ class _Turns:
     def _call(self, call: Fields) -> dict[str, Any]:
         function = call.object("function", required=True)
         assert function is not None
-        name = function.name_("name")
+        name = function.filled("name")
         given = function.mapping("arguments") or {}
         function.skip(("index", "description"))
         function.done()
@@ -349,7 +349,7 @@ def _tool(tool: Fields) -> dict[str, Any]:
     function = tool.object("function", required=True)
     assert function is not None
     found = function_tool(
-        function.name_("name"), function.text("description"), function.mapping("parameters"), function.flag("strict")
+        function.filled("name"), function.text("description"), function.mapping("parameters"), function.flag("strict")
     )
     function.done()
     tool.skip(("items",))

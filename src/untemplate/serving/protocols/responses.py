@@ -178,8 +178,8 @@ class _Turns:
             turn["reasoning_content"] = turn.get("reasoning_content", "") + "".join(pieces)
 
     def _call(self, item: Fields) -> None:
-        function = {"name": item.name_("name"), "arguments": item.string("arguments")}
-        call = {"id": item.name_("call_id"), "type": "function", "function": function}
+        function = {"name": item.filled("name"), "arguments": item.string("arguments")}
+        call = {"id": item.filled("call_id"), "type": "function", "function": function}
         item.skip(("caller",))
         self._turn().setdefault("tool_calls", []).append(call)
 
@@ -211,7 +211,7 @@ def _part(part: Fields) -> dict[str, Any]:
     elif kind == "input_image":
         if part.take("file_id") is not None:
             raise part.refused("file_id", "the gateway keeps no files: send the image as image_url")
-        found = {"type": "image_url", "image_url": {"url": part.name_("image_url")}}
+        found = {"type": "image_url", "image_url": {"url": part.filled("image_url")}}
         detail = part.text("detail")
         if detail is not None:
             found["image_url"]["detail"] = detail
@@ -237,7 +237,7 @@ def _tool(tool: Fields) -> dict[str, Any]:
     if kind != "function":
         raise tool.refused("type", f"tools of type {kind[:64]!r} are not supported, only function")
     found = function_tool(
-        tool.name_("name"), tool.text("description"), tool.mapping("parameters"), tool.flag("strict")
+        tool.filled("name"), tool.text("description"), tool.mapping("parameters"), tool.flag("strict")
     )  # fmt: skip
     tool.skip(("allowed_callers", "defer_loading", "output_schema"))
     tool.done()

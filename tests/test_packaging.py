@@ -1,0 +1,143 @@
+"""What is installed: the core needs only its two dependencies, an extra that is missing is named, wheels are whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXTRAS = {
+    *("gguf", "httptools", "httpx", "huggingface_hub", "jsonschema_rs", "llguidance", "prometheus_client"),
+    *("starlette", "tokenizers", "untemplate_demo", "uvicorn", "uvloop", "vllm", "xgrammar", "xllamacpp"),
+}
+BARE = """
+import importlib.util, os, sys
+from importlib.abc import MetaPathFinder
+
+class Blocked(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in blocked:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+blocked = set(os.environ["BLOCKED"].split())
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in blocked else find_spec(name, package)
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+def bare(code: str, *arguments: str, cwd: Path, blocked: set[str] = EXTRAS) -> subprocess.CompletedProcess[str]:
+    """Runs code as if these packages were not installed."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("UNTEMPLATE_", "HF_"))}
+    environ |= {"BLOCKED": " ".join(blocked), "PYTHONPATH": str(ROOT / "src"), "HF_HOME": str(cwd)}
+    return subprocess.run(
+        [sys.executable, "-c", BARE + code, *arguments],
+        capture_output=True, text=True, cwd=cwd, env=environ, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "code", ["from untemplate import *", "import untemplate.serving.settings", "import untemplate.cli"]
+)
+def test_the_core_is_enough_for(code: str, tmp_path: Path):
+    done = bare(code, cwd=tmp_path)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+def test_settings_load_nothing_of_the_gateway(tmp_path: Path):
+    loaded = f"import untemplate.serving.settings; print(sorted({EXTRAS} & set(sys.modules)))"
+    done = bare(loaded, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("serve", "replay"),
+            "serving needs starlette, uvicorn, httptools, prometheus-client: pip install 'untemplate[serve]'",
+        ),
+        (
+            ("pull", "org/repo"),
+            "models on the hub need the package huggingface_hub: pip install 'untemplate[hub]'",
+        ),
+    ],
+)
+def test_a_missing_extra_is_named(arguments: tuple[str, ...], message: str, tmp_path: Path):
+    done = bare("from untemplate.cli import main; sys.exit(main(sys.argv[1:]))", *arguments, cwd=tmp_path)
+    assert done.stdout == ""
+    assert done.stderr.strip().split("\n")[-1] == f"untemplate: error: {message}"
+    assert done.returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("model", "blocked", "message"),
+    [
+        ("demo", {"untemplate_demo"}, "demo: needs the demonstration model: pip install 'untemplate[demo]'"),
+        ("model.gguf", {"xllamacpp"}, "engine: llamacpp needs xllamacpp: pip install 'untemplate[serve,llamacpp]'"),
+    ],
+)
+def test_a_model_says_what_it_needs(model: str, blocked: set[str], message: str, tmp_path: Path):
+    (tmp_path / "model.gguf").touch()
+    code = f"""
+import asyncio
+from untemplate.serving.manager.loading import open_manager
+from untemplate.serving.settings import Settings
+try:
+    asyncio.run(open_manager(Settings(model={model!r})))
+except Exception as error:
+    print(error)
+"""
+    done = bare(code, cwd=tmp_path, blocked=blocked)
+    assert (done.stdout, done.stderr) == (message + "\n", "")
+
+
+def test_dev_has_what_the_extras_have():
+    """But for what is large, not published, or this repository's own."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    dev = set(extras.pop("dev"))
+    assert {one for wanted in extras.values() for one in wanted} - dev == {"untemplate-demo", "xgrammar>=0.2.8"}
+
+
+def wheel(source: Path, into: Path) -> set[str]:
+    """The files of the wheel that is built from a copy of the sources."""
+    pytest.importorskip("setuptools")
+    copy = into / "source"
+    shutil.copytree(
+        source, copy, ignore=lambda folder, names: [n for n in names if n not in KEPT and Path(folder) == source]
+    )
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"),
+            *("--wheel-dir", str(into), str(copy)),
+        ],
+        check=True,
+    )
+    (built,) = into.glob("*.whl")
+    return set(zipfile.ZipFile(built).namelist())
+
+
+KEPT = {"LICENSE", "MODEL_CARD.md", "README.md", "pyproject.toml", "src"}
+
+
+@pytest.mark.parametrize(("folder", "package"), [("", "untemplate"), ("demo", "untemplate_demo")])
+def test_a_wheel_has_every_file(folder: str, package: str, tmp_path: Path):
+    """Modules, templates, recorded outputs, ``py.typed``, and the model of the demonstration."""
+    source = ROOT / folder
+    there = {
+        str(path.relative_to(source / "src"))
+        for path in (source / "src" / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    held = {name for name in wheel(source, tmp_path) if ".dist-info/" not in name}
+    assert held == there
+    kinds = {Path(name).suffix or Path(name).name for name in held} | {Path(name).name for name in held}
+    assert {"py.typed", ".py", ".jinja"} <= kinds
+    assert (".gguf" in kinds) == (package == "untemplate_demo")
