@@ -84,7 +84,7 @@ class TestNonsense:
             ({"chat_template_kwargs": {"documents": 3}}, "chat_template_kwargs.documents: must be a list of objects"),
             ({"chat_template_kwargs": {"documents": [1]}}, "chat_template_kwargs.documents: must be a list of objects"),
             (schema({"type": "object", "required": 1}),
-             "response_format: tool '': 'required' is not a list"),
+             "response_format: 'required' is not a list of names"),
             (schema({"allOf": [{"$ref": "#"}]}),
              "response_format: a schema in it is none, or contains itself with nothing between"),
         ],

@@ -127,11 +127,11 @@ class Session:
             logprobs=request.logprobs,
             in_reasoning=choice.stream.in_reasoning,
             raw=request.prompt is not None,
-            grammar=self._grammar("open" if choice.stream.in_reasoning else None),
+            grammar=self._grammar("open" if choice.stream.in_reasoning else "closed"),
             request=request if self.model.engine.takes.messages or self.model.engine.takes.tool_choice else None,
         )
 
-    def _grammar(self, reasoning: str | None) -> Grammar | None:
+    def _grammar(self, reasoning: str) -> Grammar | None:
         """The grammar that the request calls for, in the engine's dialect."""
         request = self.request
         dialect = self.model.engine.takes.grammar
@@ -149,7 +149,12 @@ class Session:
                 response_format=request.response_format,
             )
         except GrammarError as error:
-            raise bad_request("tools" if request.tools else "response_format", str(error)) from None
+            field = "tools" if request.tools else "response_format"
+            message = str(error)
+            if message.startswith("response_format"):
+                # It names its place already; the answer puts the field in front.
+                field, message = "response_format", message.removeprefix("response_format").lstrip(": ")
+            raise bad_request(field, message) from None
         except (TypeError, ValueError, AttributeError, LookupError, RecursionError) as error:
             # Schemas that are none come in any shape.
             _log.warning("no grammar: %s: %s", type(error).__name__, error)
