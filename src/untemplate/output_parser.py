@@ -219,9 +219,16 @@ class OutputParser:
 
     @property
     def reasoning_close(self) -> str | None:
-        """What is written to end reasoning, white space included; ``None`` where no one text does."""
-        reasoning = self._format.reasoning
-        return None if reasoning is None else reasoning.close.text
+        """What is written to end reasoning and to begin content, white space included; ``None`` where nothing does."""
+        channels = self._format.channels
+        if self._format.reasoning is not None:
+            return self._format.reasoning.close.text
+        if channels is None or not channels.reasoning or channels.channel is None or channels.close is None:
+            return None
+        name = channels.content[0] if channels.content else ""
+        return (
+            channels.close.text + channels.open.text + channels.role + channels.channel.text + name + channels.body.text
+        )
 
     def token_id(self, special_token: str) -> int | None:
         """The id of one of the Format's special tokens, where the vocabulary is known and has it."""

@@ -189,6 +189,30 @@ class TestThinking:
         lines = streamed(scripted(output, size=3), ask(thinking=Thinking(budget=10)))
         assert (text_of(lines, "reasoning"), text_of(lines)) == (ended.parsed.reasoning, "Answer.")
 
+    @pytest.mark.parametrize("ids", [False, True])
+    def test_a_budget_closes_a_channel(self, ids: bool) -> None:
+        """Where reasoning is a message of its own (gpt-oss), the next message is opened as well."""
+        tokenizer = PieceTokenizer(OutputParser.named("gpt-oss").format.special_tokens)
+        parser = OutputParser.named("gpt-oss", tokenizer=tokenizer if ids else None)
+        closed = "<|end|><|start|>assistant<|channel|>final<|message|>"
+
+        class Thinking_(Scripted):
+            async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+                self.jobs.append(job)
+                thinks = "<|channel|>analysis<|message|>" + "hm " * 50
+                text = "Answer." if closed in str(job.prompt) else thinks
+                for piece, token in zip(tokenizer.pieces(text), tokenizer.encode(text), strict=True):
+                    yield Piece(piece, [token] if ids else ())
+                yield Piece(finish_reason="stop")
+
+        template = ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}<|start|>assistant")
+        model = Model(name="m", engine=Thinking_(""), parser=parser, template=template)
+        (ended,), usage = whole(model, ask(thinking=Thinking(budget=8)))
+        assert ended.parsed.content == "Answer."
+        assert (ended.parsed.reasoning or "").startswith("hm hm")
+        assert usage.reasoning_tokens == 8
+        assert ended.raw.endswith(closed + "Answer.")
+
     def test_a_budget_that_is_not_reached_changes_nothing(self) -> None:
         model = scripted("<think>\nhm\n</think>\n\nAnswer.")
         (ended,), _ = whole(model, ask(thinking=Thinking(budget=100)))

@@ -98,21 +98,20 @@ class Choice:
             and self.finish_reason is None
         )
 
-    def force(self, text: str, token_ids: Sequence[int]) -> list[Step]:
-        """Text that the gateway writes in the model's place: the close of reasoning. What comes then is another job."""
+    def force(self, parts: Sequence[tuple[str, Sequence[int]]]) -> list[Step]:
+        """Text that the gateway writes in the model's place: the close of reasoning. What comes then is another job.
+
+        Args:
+            parts: the text in pieces; each special token is one, with its id where that is known.
+        """
         self._before = self.tokens
         self.left = False
-        self.raw.append(text)
         deltas = []
-        if token_ids and text.strip() != text:
-            start = len(text) - len(text.lstrip())
-            end = len(text.rstrip())
-            for part, ids in ((text[:start], ()), (text[start:end], token_ids), (text[end:], ())):
-                deltas += self.stream.feed(part, ids) if part else []
-        else:
-            deltas = self.stream.feed(text, token_ids)
-        if self._aligned is not None:
-            self._aligned.skip(len(text))
+        for text, ids in parts:
+            self.raw.append(text)
+            deltas += self.stream.feed(text, ids)
+            if self._aligned is not None:
+                self._aligned.skip(len(text))
         return self._through(deltas)
 
     def finish(self, reason: str | None = None) -> tuple[list[Step], Ended]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -272,8 +273,7 @@ class Session:
             if choice.left:
                 await self._count(choice)
             if failed is None and choice.over_budget:
-                text, ids = self._close()
-                yield choice.force(text, ids)
+                yield choice.force(self._close())
                 job = self._continued(here, choice)
         steps, ended = choice.finish("error" if failed is not None else None)
         if steps:
@@ -340,13 +340,15 @@ class Session:
 
     # -- Thinking that has to end ------------------------------------------------------------------------------------
 
-    def _close(self) -> tuple[str, list[int]]:
-        """What ends reasoning, and the id of its token."""
+    def _close(self) -> list[tuple[str, list[int]]]:
+        """What ends reasoning: special tokens with their ids, and the text between them."""
         parser = self.model.parser
         text = parser.reasoning_close
         assert text is not None  # the output is in reasoning
-        token = parser.token_id(text.strip())
-        return text, [] if token is None else [token]
+        special = sorted(parser.format.special_tokens, key=len, reverse=True)
+        parts = re.split(f"({'|'.join(map(re.escape, special))})", text) if special else [text]
+        ids = {part: parser.token_id(part) for part in parts}
+        return [(part, [] if (token := ids[part]) is None else [token]) for part in parts if part]
 
     def _continued(self, job: Job, choice: Choice) -> Job | None:
         """The job that goes on behind what was written so far; ``None`` where nothing may be written any more."""
