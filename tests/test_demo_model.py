@@ -3,7 +3,7 @@
 Rules of this module:
 
 * torch is not needed, and what needs ``gguf`` or ``xllamacpp`` is skipped without it.
-* The package is the installed one, else the one in the checkout; without either there is nothing to test.
+* The package is the one in the checkout, else the installed one; without either there is nothing to test.
 * The model is held to what any change of it must keep, not to the numbers of its card: ``make demo-model`` measures.
 """
 
@@ -30,12 +30,10 @@ TRAINING = ("words", "everyday", "tools", "conversations", "chat")
 
 @pytest.fixture(scope="module")
 def package() -> ModuleType:
-    try:
-        return importlib.import_module("untemplate_demo")
-    except ImportError:
-        pass
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(DEMO / "src"))
+        if (DEMO / "src").is_dir():
+            patch.syspath_prepend(str(DEMO / "src"))
+            patch.delitem(sys.modules, "untemplate_demo", raising=False)
         return pytest.importorskip("untemplate_demo")
 
 
