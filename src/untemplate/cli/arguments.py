@@ -103,6 +103,7 @@ with no model at all. --upstream puts the gateway in front of another server.
 _SERVE_EPILOG: Final = """\
 examples:
   untemplate serve replay                                    try it: no model needed
+  untemplate serve demo --tour                               a very small model, and a conversation with it
   untemplate serve model.gguf --alias gpt-4o-mini
   untemplate serve unsloth/Qwen3-8B-GGUF:Q4_K_M --api-key secret
   untemplate serve Qwen/Qwen3-8B --upstream http://localhost:8001/v1

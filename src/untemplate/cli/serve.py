@@ -64,7 +64,7 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
             # Text, like every other value: `settings` reads it. What is on can be switched off: only that is shown.
             no = f"--no-{one.flag[2:]}"
             hidden = {**options, "help": argparse.SUPPRESS}
-            shown_no = {**options, "help": f"not: {text}"} if one.default else hidden
+            shown_no = {**options, "help": f"no {one.description}"} if one.default else hidden
             group.add_argument(one.flag, action="store_const", const="true", **options)
             group.add_argument(no, action="store_const", const="false", **shown_no)
         elif one.is_list or one.is_dict:
