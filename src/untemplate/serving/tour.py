@@ -37,18 +37,18 @@ def _tool(name: str, description: str, **properties: str) -> dict[str, Any]:
         "type": "object",
         "properties": {key: {"type": kind} for key, kind in properties.items()},
         "required": list(properties),
+        "additionalProperties": False,
     }
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+    function = {"name": name, "description": description, "parameters": parameters, "strict": True}
+    return {"type": "function", "function": function}
 
 
 _WEATHER: Final = _tool("get_weather", "Get the weather in a city", city="string")
+_TIMER: Final = _tool("set_timer", "Set a timer", minutes="integer")
 STORIES: Final = (
     Story("What is the weather in Rosenheim?", (_WEATHER,), {"get_weather": {"temperature": 17, "sky": "cloudy"}}),
-    Story(
-        "Set the volume to 40 in the kitchen.",
-        (_tool("set_volume", "Set the volume in a room", room="string", level="integer"), _WEATHER),
-        {"set_volume": {"ok": True}},
-    ),
+    Story("Set a timer for 15 minutes.", (_TIMER, _WEATHER), {"set_timer": {"ok": True}}),
+    Story("What's the weather in Oslo and Bergen?", (_WEATHER,), {"get_weather": {"temperature": 9, "sky": "clear"}}),
     Story("Hello! Who are you?"),
 )
 
@@ -97,7 +97,7 @@ async def _ask(
 ) -> dict[str, Any]:
     """Streams one answer; returns it as a message."""
     body: dict[str, Any] = {
-        "model": model, "messages": messages, "stream": True, "max_tokens": 400, "temperature": 0
+        "model": model, "messages": messages, "stream": True, "max_tokens": 300, "temperature": 0
     }  # fmt: skip
     if tools:
         body["tools"] = list(tools)
