@@ -82,7 +82,7 @@ def test_what_is_known_of_the_model(model: Path):
         assert await engine.tokenize("<tool_call>é") == [259, 0xC3, 0xA9]
         assert await engine.tokenize("<tool_call>", special=False) == list(b"<tool_call>")
         assert await engine.detokenize([259, 0xC3, 0xA9]) == "<tool_call>é"
-        with pytest.raises(ApiError, match=r"^tokens: 99999 is none: there are [0-9]+$"):
+        with pytest.raises(ApiError, match=r"^tokens: 99999 is no token id: there are [0-9]+$"):
             await engine.detokenize([65, 99999])
 
     run(model, act, n_ctx=512)

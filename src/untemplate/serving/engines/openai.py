@@ -20,11 +20,11 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from ...format import Format
-from ...protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from ..errors import ApiError
-from ..generation import Generation, Sampling, TokenLogprob, Usage
+from ..generation import Generation, Sampling
 from . import llamacpp
 from .base import Engine, EngineError, Health, Job, Piece, Takes
+from .chunks import ServerDelta, ended, ended_early, logprobs_of, parsed_by_server, read_chunk, reason_of, usage_of
 from .wire import Client, Events, Response, WireError
 
 __all__ = ["OpenAIChatEngine", "OpenAIEngine"]
@@ -366,21 +366,21 @@ class OpenAIEngine(_Upstream):
             try:
                 async with aclosing(self._events(response)) as events:
                     async for event in events:
-                        chunk = _chunk(event)
-                        usage = None if chunk.usage is None else _usage(chunk.usage)
+                        chunk = read_chunk(event)
+                        usage = None if chunk.usage is None else usage_of(chunk.usage)
                         for choice in chunk.choices:
                             ids = choice.token_ids or ()
                             text = choice.text or ""
-                            likely = None if job.logprobs is None else _likely(choice.logprobs, job.logprobs)
+                            likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
                             if choice.finish_reason is None:
                                 yield Piece(text, ids, None, likely)
                             else:
-                                last = Piece(text, ids, _reason(choice.finish_reason), likely)
+                                last = Piece(text, ids, reason_of(choice.finish_reason), likely)
                         if last is not None and usage is not None:
                             last.usage = usage
             except WireError as error:
                 raise self._unreachable(error) from None
-        yield _ended(last)
+        yield ended(last)
 
     async def _native(self, job: Job) -> AsyncGenerator[Piece, None]:
         """By llama.cpp's own API."""
@@ -399,7 +399,7 @@ class OpenAIEngine(_Upstream):
                         yield piece
             except WireError as error:
                 raise self._unreachable(error) from None
-        raise _ended_early()
+        raise ended_early()
 
     async def _room(self, job: Job) -> int | None:
         """Tokens that fit behind the prompt: completions that do not say end after 16."""
@@ -455,13 +455,13 @@ class OpenAIChatEngine(_Upstream):
             try:
                 async with aclosing(self._events(response)) as events:
                     async for event in events:
-                        chunk = _chunk(event)
+                        chunk = read_chunk(event)
                         for choice in chunk.choices:
-                            delta = choice.delta or choice.message or _Delta()
-                            likely = None if job.logprobs is None else _likely(choice.logprobs, job.logprobs)
+                            delta = choice.delta or choice.message or ServerDelta()
+                            likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
                             # Ids say which markers are tokens; in what the server has parsed, there are none.
                             ids = () if parsed else choice.token_ids or ()
-                            for part in _parsed(delta, begun):
+                            for part in parsed_by_server(delta, begun):
                                 parsed = True
                                 ids = ()
                                 yield Piece(delta=part)
@@ -471,12 +471,12 @@ class OpenAIChatEngine(_Upstream):
                                     yield Piece(self._close())
                                 yield Piece(delta.content or "", ids, None, likely)
                             if choice.finish_reason is not None:
-                                last = Piece(finish_reason=_reason(choice.finish_reason))
+                                last = Piece(finish_reason=reason_of(choice.finish_reason))
                         if last is not None and chunk.usage is not None:
-                            last.usage = _usage(chunk.usage)
+                            last.usage = usage_of(chunk.usage)
             except WireError as error:
                 raise self._unreachable(error) from None
-        yield _ended(last)
+        yield ended(last)
 
     def _close(self) -> str:
         """The server has closed reasoning that the prompt opened, and taken its marker away."""
@@ -542,178 +542,3 @@ def _value(body: bytes) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-
-
-# -- Chunks ----------------------------------------------------------------------------------------------------------
-
-
-class _Top(msgspec.Struct, gc=False):
-    token: str = ""
-    logprob: float = 0.0
-
-
-class _Token(msgspec.Struct, gc=False):
-    token: str = ""
-    logprob: float | None = None
-    top_logprobs: list[_Top] | None = None
-    id: int | None = None
-
-
-class _Logprobs(msgspec.Struct, gc=False):
-    """Of chat (``content``), or of completions."""
-
-    content: list[_Token] | None = None
-    tokens: list[str] | None = None
-    token_logprobs: list[float | None] | None = None
-    top_logprobs: list[dict[str, float | None] | None] | None = None
-
-
-class _Function(msgspec.Struct, gc=False):
-    name: str | None = None
-    arguments: Any = None
-    """Text; some servers send the object itself."""
-
-
-class _Call(msgspec.Struct, gc=False):
-    index: int | None = None
-    id: str | None = None
-    function: _Function | None = None
-
-
-class _Delta(msgspec.Struct, gc=False):
-    content: str | None = None
-    reasoning: str | None = None
-    reasoning_content: str | None = None
-    tool_calls: list[_Call] | None = None
-
-
-_NULL: Final = msgspec.Raw(b"null")
-
-
-class _Choice(msgspec.Struct, gc=False):
-    text: str | None = None
-    token_ids: list[int] | None = None
-    finish_reason: str | None = None
-    logprobs: msgspec.Raw = _NULL
-    delta: _Delta | None = None
-    message: _Delta | None = None
-
-
-class _Cached(msgspec.Struct, gc=False):
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct, gc=False):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _Cached | None = None
-
-
-class _Chunk(msgspec.Struct, gc=False):
-    choices: list[_Choice] = []
-    usage: _Usage | None = None
-    error: Any = None
-    object: str = ""
-    message: Any = None
-
-
-_CHUNK: Final = msgspec.json.Decoder(_Chunk)
-_LOGPROBS: Final = msgspec.json.Decoder(_Logprobs | None)
-
-
-def _chunk(event: bytes) -> _Chunk:
-    """An event.
-
-    Raises:
-        EngineError: it is an error, or nothing that is understood.
-    """
-    try:
-        try:
-            chunk = _CHUNK.decode(event)
-        except msgspec.ValidationError:
-            raise
-        except msgspec.DecodeError:
-            chunk = _CHUNK.decode(event.decode("utf-8", "replace").encode())
-    except msgspec.DecodeError:
-        shown = event[:200].decode("utf-8", "replace")
-        raise EngineError(f"the upstream sent something that is not understood: {shown}", code="bad_upstream") from None
-    if chunk.error is not None or chunk.object == "error":
-        said = chunk.error.get("message") if isinstance(chunk.error, dict) else chunk.error
-        raise EngineError(f"the upstream: {said or chunk.message}", code="upstream_error")
-    return chunk
-
-
-def _usage(usage: _Usage) -> Usage:
-    details = usage.prompt_tokens_details
-    return Usage(
-        prompt_tokens=usage.prompt_tokens or 0,
-        completion_tokens=usage.completion_tokens or 0,
-        cached_tokens=(details.cached_tokens or 0) if details is not None else 0,
-    )
-
-
-def _reason(reason: str) -> str:
-    if reason in ("length", "content_filter"):
-        return reason
-    if reason in ("abort", "error"):
-        raise EngineError(f"the upstream ended the output: {reason}", code="upstream_error")
-    return "stop"
-
-
-def _ended(last: Piece | None) -> Piece:
-    if last is None:
-        raise _ended_early()
-    return last
-
-
-def _ended_early() -> EngineError:
-    return EngineError("the upstream broke off in the middle of the output", code="upstream_broke_off")
-
-
-def _likely(raw: msgspec.Raw, top: int) -> list[TokenLogprob] | None:
-    """Log probabilities as chat or as completions have them, the ``top`` likeliest of each token."""
-    try:
-        found: _Logprobs | None = _LOGPROBS.decode(raw)
-    except msgspec.DecodeError:
-        return None
-    if found is None:
-        return None
-    if found.content is not None:
-        return [
-            TokenLogprob(
-                one.token,
-                0.0 if one.logprob is None else one.logprob,
-                [(other.token, other.logprob) for other in (one.top_logprobs or ())[:top]],
-                one.id,
-            )
-            for one in found.content
-        ]
-    tokens = found.tokens or []
-    values = found.token_logprobs or []
-    tops = found.top_logprobs or [None] * len(tokens)
-    return [
-        TokenLogprob(token, value or 0.0, [(t, v or 0.0) for t, v in (rivals or {}).items()][:top])
-        for token, value, rivals in zip(tokens, values, tops, strict=False)
-    ]
-
-
-def _parsed(delta: _Delta, begun: set[int]) -> list[DeltaMessage]:
-    """What the server has parsed itself. ``begun``: the calls whose name has come."""
-    found = []
-    reasoning = delta.reasoning or delta.reasoning_content
-    if reasoning:
-        found.append(DeltaMessage(reasoning=reasoning))
-    for position, call in enumerate(delta.tool_calls or ()):
-        function = call.function or _Function()
-        arguments = function.arguments
-        if arguments is not None and not isinstance(arguments, str):
-            arguments = msgspec.json.encode(arguments).decode()
-        part = DeltaToolCall(index=position if call.index is None else call.index)
-        if part.index in begun:
-            part.function = DeltaFunctionCall(arguments=arguments or "")
-        else:
-            begun.add(part.index)
-            part.id, part.type = call.id or f"call_{part.index}", "function"
-            part.function = DeltaFunctionCall(name=function.name or "", arguments=arguments or "")
-        found.append(DeltaMessage(tool_calls=[part]))
-    return found
