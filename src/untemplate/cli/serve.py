@@ -202,10 +202,17 @@ async def _tour(url: str, model: str, settings: Settings) -> None:
     from ..serving.engines.wire import WireError
     from ..serving.tour import tour
 
-    with contextlib.suppress(WireError):  # the server is going down
-        await tour(url, model, key=settings.api_keys[0] if settings.api_keys else "")
-        print_text(f"It goes on serving at {url}; Ctrl-C ends it.")
-        sys.stdout.flush()
+    log = logging.getLogger("untemplate")
+    level = log.level
+    # The conversation and a line of log for each of its requests would stand between each other.
+    log.setLevel(logging.WARNING)
+    try:
+        with contextlib.suppress(WireError):  # the server is going down
+            await tour(url, model, key=settings.api_keys[0] if settings.api_keys else "")
+            print_text(f"It goes on serving at {url}; Ctrl-C ends it.")
+            sys.stdout.flush()
+    finally:
+        log.setLevel(level)
 
 
 @contextlib.contextmanager
