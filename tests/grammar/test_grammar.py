@@ -309,3 +309,23 @@ def test_free_text_ends_at_the_first_stop_and_holds_nothing_excluded() -> None:
     assert run("a\nb<\n<</p") == "open"
     assert run("aab") == "dead"
     assert run("\n\n</p>") == "stopped"
+
+
+@pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
+def test_keys_of_literals_are_short(dialect: str) -> None:
+    """The parser takes a string of more than 1024 characters before a colon for no key."""
+    tool = {
+        "type": "function",
+        "function": {
+            "name": "f",
+            "strict": True,
+            "parameters": {
+                "type": "object",
+                "properties": {"v": {"type": "object", "additionalProperties": {"type": "integer"}}},
+                "required": ["v"],
+            },
+        },
+    }
+    pythonic = OutputParser.named("pythonic").grammar([tool], "required", dialect=dialect).text
+    assert "{0,128}" in pythonic
+    assert "128" not in OutputParser.named("hermes").grammar([tool], "required", dialect=dialect).text

@@ -81,6 +81,7 @@ class Syntax:
 
 
 JSON: Final = Syntax("json")
+_LONGEST_KEY: Final = 128
 _CONTROLS: Final = tuple(map(chr, (*range(32), 127)))
 
 
@@ -153,7 +154,9 @@ class Values:
 
     def any_key(self) -> Node:
         if self.syntax.quoted_keys:
-            return self.string()
+            # The parser takes a long string before a colon for no key of a literal.
+            literal = self.syntax.name == "literal" and self.syntax.escapes
+            return self.share(self.string(0, _LONGEST_KEY)) if literal else self.string()
         return word_except(self.syntax.not_keys)
 
     def share(self, node: Node) -> Node:
