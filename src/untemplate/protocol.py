@@ -71,7 +71,7 @@ class WireModel(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True):
     def model_dump_json(
         self, *, exclude_none: bool = False, exclude_unset: bool = False, extensions: bool = False
     ) -> str:
-        """`model_dump` as compact JSON. Lone surrogates, which have no UTF-8, come out as ``\\udXXX`` escapes."""
+        """`model_dump` as compact JSON. Lone surrogates, which have no UTF-8, come out as escapes (``\\ud800``)."""
         dump = self.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset, extensions=extensions)
         try:
             return msgspec.json.encode(dump).decode()

@@ -124,6 +124,17 @@ class TestStops:
         assert ended.parsed.tool_calls[0].function.arguments == '{"x": "a STOP"}'
         assert (ended.finish_reason, ended.stop) == ("tool_calls", None)
 
+    @pytest.mark.parametrize("size", [1, 3, 1000])
+    def test_a_call_before_the_stop_string_stands(self, size: int) -> None:
+        """The same whole and streamed, though all content before the call had been told."""
+        model = scripted(f"Sure.{CALL}\nSTOP and on", size=size)
+        (ended,), _ = whole(model, ask(tools=TOOLS, stop=("STOP",)))
+        assert [call.function.name for call in ended.parsed.tool_calls] == ["f"]
+        assert (ended.finish_reason, ended.stop) == ("tool_calls", "STOP")
+        lines = streamed(model, ask(tools=TOOLS, stop=("STOP",)))
+        assert text_of(lines) == ended.parsed.content
+        assert any("tool_calls" in line[2] for line in lines if line[0] == "delta")
+
     def test_the_engine_is_left_at_once(self) -> None:
         model = scripted("One STOP \1", size=1)
         (ended,), _ = whole(model, ask(stop=("STOP",)))

@@ -100,7 +100,7 @@ _SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
 
 
 def json_escape(text: str) -> str:
-    """The inside of a JSON string, without its quotes. Non-ASCII is kept; lone surrogates become ``\\udXXX``, so that
+    """The inside of a JSON string, without its quotes. Non-ASCII is kept; lone surrogates become ``\\ud800``, so that
     the result can be encoded as UTF-8."""
     return _without_surrogates(encode_basestring(text)[1:-1])
 

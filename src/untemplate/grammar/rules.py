@@ -200,16 +200,16 @@ def star(*items: Node | str | None) -> Node:
 
 def walk(node: Node) -> Iterator[Node]:
     """The node and all that it holds; references are not followed."""
-    todo = [node]
-    while todo:
-        here = todo.pop()
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
         yield here
         if isinstance(here, Seq | Choice):
-            todo.extend(here.items)
+            waiting.extend(here.items)
         elif isinstance(here, Repeat):
-            todo.append(here.item)
+            waiting.append(here.item)
         elif isinstance(here, Scan):
-            todo += [part for way in here.stops for part in way if not isinstance(part, str)]
+            waiting += [part for way in here.stops for part in way if not isinstance(part, str)]
 
 
 def whose(tool: str) -> str:

@@ -247,11 +247,12 @@ def _cut(parsed: ParsedOutput, size: int) -> ParsedOutput:
         if item.type != "content":
             items.append(item)
             continue
-        text = (item.text or "")[:size]
+        whole = item.text or ""
+        text = whole[:size]
         size -= len(text)
         if text:
             items.append(Item(type="content", text=text))
-        if size <= 0:
+        if len(text) < len(whole):
             break
     calls = [item.call for item in items if item.call is not None]
     parsed.items = items

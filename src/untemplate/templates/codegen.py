@@ -70,11 +70,11 @@ _BODIES = frozenset(("body", "else_", "elif_"))
 def count(statements: Iterable[nodes.Node]) -> int:
     """The nodes that run once whenever these statements do; a body of its own has a tick of its own."""
     count = 0
-    todo = list(statements)
-    while todo:
-        node = todo.pop()
+    waiting = list(statements)
+    while waiting:
+        node = waiting.pop()
         count += 1
-        todo += node.iter_child_nodes(exclude=_BODIES if isinstance(node, _NESTED) else None)
+        waiting += node.iter_child_nodes(exclude=_BODIES if isinstance(node, _NESTED) else None)
     return count
 
 

@@ -208,21 +208,21 @@ class Meter:
 def _weight(value: Any, most: int) -> int:
     """The size of a container printed as a tree; an error if that is more than ``most``."""
     weight = 0
-    todo = [value]
-    while todo:
-        one = todo.pop()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
         if isinstance(one, str):
             weight += len(one)
             continue
         weight += ELEMENT
         if isinstance(one, dict):
-            todo += one.keys()
-            todo += one.values()
+            waiting += one.keys()
+            waiting += one.values()
         elif isinstance(one, _SEQUENCES):
-            todo += cast("list[Any]", one)
+            waiting += cast("list[Any]", one)
         elif isinstance(one, Namespace):
-            todo.append(object.__getattribute__(one, "_Namespace__attrs"))
-        if weight + ELEMENT * len(todo) > most:
+            waiting.append(object.__getattribute__(one, "_Namespace__attrs"))
+        if weight + ELEMENT * len(waiting) > most:
             raise grown("a list of it is too large, or holds itself")
     return weight
 
