@@ -127,7 +127,7 @@ class TestStops:
     @pytest.mark.parametrize("size", [1, 3, 1000])
     def test_a_call_before_the_stop_string_stands(self, size: int) -> None:
         """The same whole and streamed, though all content before the call had been told."""
-        model = scripted(f"Sure.{CALL}\nSTOP and on", size=size)
+        model = scripted(f"Sure.{CALL}STOP and on", size=size)
         (ended,), _ = whole(model, ask(tools=TOOLS, stop=("STOP",)))
         assert [call.function.name for call in ended.parsed.tool_calls] == ["f"]
         assert (ended.finish_reason, ended.stop) == ("tool_calls", "STOP")
