@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import re
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
-_log: Final = logging.getLogger("untemplate.serving")
 _AHEAD: Final = 8
 """Steps that a choice may be ahead of the client, where there are several."""
 
@@ -156,11 +154,9 @@ class Session:
                 # It names its place already; the answer puts the field in front.
                 field, message = "response_format", message.removeprefix("response_format").lstrip(": ")
             raise bad_request(field, message) from None
-        except (TypeError, ValueError, AttributeError, LookupError, RecursionError) as error:
-            # Schemas that are none come in any shape.
-            _log.warning("no grammar: %s: %s", type(error).__name__, error)
+        except RecursionError:
             field = "response_format" if request.response_format is not None else "tools"
-            raise bad_request(field, "a schema in it is none, or contains itself with nothing between") from None
+            raise bad_request(field, "a schema in it contains itself with nothing between") from None
         self.notes = grammar.notes
         return grammar
 
