@@ -155,7 +155,7 @@ def _format_of(checkpoint: Checkpoint) -> str:
     """The name of the format that its outputs are in; empty where that cannot be said."""
     from ..serving.manager.capabilities import model_type_of
     from ..serving.manager.checkpoint import CheckpointError
-    from ..serving.manager.loading import choose_format
+    from ..serving.manager.choices import choose_format
     from ..serving.settings import Settings
     from ..templates import ChatTemplate, TemplateError
 

@@ -15,7 +15,8 @@ from untemplate import OutputParser
 from untemplate.serving.engines import EngineError, Job, Takes
 from untemplate.serving.manager import Manager, Model, hub, loading
 from untemplate.serving.manager.checkpoint import CheckpointError
-from untemplate.serving.manager.loading import choose_engine, choose_format, load_template, open_manager
+from untemplate.serving.manager.choices import choose_engine, choose_format, load_template
+from untemplate.serving.manager.loading import open_manager
 from untemplate.serving.settings import LlamaCpp, Replay, Settings, SettingsError, Vllm
 from untemplate.templates import ChatTemplate
 

