@@ -305,8 +305,7 @@ def _tool(tool: Fields) -> dict[str, Any]:
     kind = tool.text("type")
     if kind not in (None, "custom"):
         raise tool.refused("type", f"tools that the server runs ({kind[:64]!r}) are not supported, only your own")
-    schema = tool.mapping("input_schema", required=True)
-    found = function_tool(tool.filled("name"), tool.text("description"), schema, tool.flag("strict"))
+    found = function_tool(tool, "input_schema", required=True)
     tool.skip(("cache_control", "eager_input_streaming", "input_examples", "allowed_callers", "defer_loading"))
     tool.done()
     return found

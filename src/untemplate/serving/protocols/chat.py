@@ -286,10 +286,7 @@ def _tool(fields: Fields) -> dict[str, Any]:
         raise fields.refused("type", f"only function, got {kind!r}")
     function = fields.object("function", required=True)
     assert function is not None
-    name = function.filled("name")
-    tool = function_tool(
-        name, function.text("description"), function.mapping("parameters"), function.flag("strict")
-    )  # fmt: skip
+    tool = function_tool(function)
     # What else stands in it is the template's to read (``response``, ``examples``).
     return {"type": "function", "function": {**function.rest(), **tool["function"]}}
 

@@ -265,11 +265,11 @@ def _one_of(values: Sequence[str]) -> str:
     return "one of " + ", ".join(values) if len(values) > 1 else values[0]
 
 
-def function_tool(
-    name: str, description: str | None, parameters: dict[str, Any] | None, strict: bool | None = None
-) -> dict[str, Any]:
-    """A tool as Chat Completions has it."""
-    function: dict[str, Any] = {"name": name}
+def function_tool(fields: Fields, schema: str = "parameters", *, required: bool = False) -> dict[str, Any]:
+    """A tool as Chat Completions has it, from the fields that hold its name; ``schema`` is the key of its parameters."""
+    function: dict[str, Any] = {"name": fields.filled("name")}
+    description, parameters = fields.text("description"), fields.mapping(schema, required=required)
+    strict = fields.flag("strict")
     if description is not None:
         function["description"] = description
     function["parameters"] = {"type": "object", "properties": {}} if parameters is None else parameters

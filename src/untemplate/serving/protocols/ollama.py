@@ -348,9 +348,7 @@ def _tool(tool: Fields) -> dict[str, Any]:
         raise tool.refused("type", f"tools of type {kind[:64]!r} are not supported, only function")
     function = tool.object("function", required=True)
     assert function is not None
-    found = function_tool(
-        function.filled("name"), function.text("description"), function.mapping("parameters"), function.flag("strict")
-    )
+    found = function_tool(function)
     function.done()
     tool.skip(("items",))
     tool.done()

@@ -236,9 +236,7 @@ def _tool(tool: Fields) -> dict[str, Any]:
     kind = tool.string("type")
     if kind != "function":
         raise tool.refused("type", f"tools of type {kind[:64]!r} are not supported, only function")
-    found = function_tool(
-        tool.filled("name"), tool.text("description"), tool.mapping("parameters"), tool.flag("strict")
-    )  # fmt: skip
+    found = function_tool(tool)
     tool.skip(("allowed_callers", "defer_loading", "output_schema"))
     tool.done()
     return found
