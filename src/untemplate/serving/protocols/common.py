@@ -266,7 +266,7 @@ def _one_of(values: Sequence[str]) -> str:
 
 
 def function_tool(fields: Fields, schema: str = "parameters", *, required: bool = False) -> dict[str, Any]:
-    """A tool as Chat Completions has it, from the fields that hold its name; ``schema`` is the key of its parameters."""
+    """A tool as Chat Completions has it, from the fields with its name; ``schema`` is the key of its parameters."""
     function: dict[str, Any] = {"name": fields.filled("name")}
     description, parameters = fields.text("description"), fields.mapping(schema, required=required)
     strict = fields.flag("strict")
