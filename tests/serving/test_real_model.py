@@ -17,6 +17,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.serving.manager.model import Model
+from untemplate.validation import validate
 
 from .server import Running, running
 
@@ -111,6 +112,17 @@ class TestEveryApi:
         assert second.finish_reason == "stop"
         assert "17" in second.message.content
 
+    def test_completions(self, client: openai.OpenAI) -> None:
+        """A prompt as it stands, and what comes as it stands."""
+        prompt = "<|im_start|>user\nHello! Who are you?<|im_end|>\n<|im_start|>assistant\n"
+        request: Any = {"model": "demo", "prompt": prompt, "temperature": 0, "max_tokens": 200}
+        whole = client.completions.create(**request)
+        parts = [chunk.choices[0] for chunk in client.completions.create(**request, stream=True) if chunk.choices]
+        said = chat(client, HELLO).message
+        assert "".join(part.text for part in parts) == whole.choices[0].text
+        assert whole.choices[0].text == f"<think>\n{said.reasoning}\n</think>\n\n{said.content}"
+        assert (parts[-1].finish_reason, whole.choices[0].finish_reason) == ("stop", "stop")
+
     def test_responses(self, client: openai.OpenAI) -> None:
         tool = {"type": "function", **FUNCTION}
         request: Any = {"model": "demo", "input": ASKED[0]["content"], "tools": [tool], "temperature": 0}
@@ -176,8 +188,15 @@ class TestSampling:
         )
         assert [choice.index for choice in found.choices] == list(range(8))
         assert found.usage.completion_tokens >= 8
-        texts = {json.dumps(choice.message.model_dump()) for choice in found.choices}
-        assert len(texts) > 1
+        texts = [choice.message.model_dump() for choice in found.choices]
+        assert any(text != texts[0] for text in texts)
+        said = dict.fromkeys(range(8), "")
+        for chunk in client.chat.completions.create(
+            **ask(HELLO, n=8, temperature=2.0, seed=1, max_tokens=40, extra_body=HOT, stream=True)
+        ):
+            for choice in chunk.choices:
+                said[choice.index] += choice.delta.content or ""
+        assert list(said.values()) == [text["content"] or "" for text in texts]
 
     def test_stop_strings(self, client: openai.OpenAI) -> None:
         whole = chat(client, HELLO)
@@ -219,24 +238,25 @@ class TestGrammars:
 
     @pytest.mark.parametrize("seed", range(4))
     def test_a_call_that_is_required(self, client: openai.OpenAI, seed: int) -> None:
-        found = chat(client, HELLO, tools=[TOOL, OTHER], tool_choice="required", temperature=1.5, seed=seed)
-        if found.finish_reason == "length":  # it thought for too long
-            return
-        assert found.finish_reason == "tool_calls"
-        for name, arguments in calls_of(found.message):
-            assert name in ("get_weather", "set_volume")
-            assert isinstance(arguments, dict)
+        request: Any = {"tools": [TOOL, OTHER], "tool_choice": "required", "temperature": 1.5, "seed": seed}
+        request |= {"reasoning_effort": "none", "max_tokens": 600}
+        for found in (chat(client, HELLO, **request), streamed(client, HELLO, **request)):
+            assert found.finish_reason == "tool_calls"
+            for name, arguments in calls_of(found.message):
+                assert name in ("get_weather", "set_volume")
+                if name == "set_volume":  # the strict one
+                    assert not validate(json.dumps(arguments), OTHER["function"]["parameters"])
 
     @pytest.mark.parametrize("seed", range(4))
     def test_a_named_one(self, client: openai.OpenAI, seed: int) -> None:
         choice = {"type": "function", "function": {"name": "set_volume"}}
-        found = chat(client, HELLO, tools=[TOOL, OTHER], tool_choice=choice, temperature=1.5, seed=seed)
-        if found.finish_reason == "length":
-            return
+        request: Any = {"tools": [TOOL, OTHER], "tool_choice": choice, "temperature": 1.5, "seed": seed}
+        found = chat(client, HELLO, reasoning_effort="none", extra_body=HOT, **request)
+        assert found.finish_reason in ("stop", "tool_calls")
+        assert found.message.tool_calls
         for name, arguments in calls_of(found.message):
             assert name == "set_volume"
-            assert isinstance(arguments["level"], int)
-            assert arguments["room"] in ("kitchen", "hall")
+            assert not validate(json.dumps(arguments), OTHER["function"]["parameters"])
 
     def test_none(self, client: openai.OpenAI) -> None:
         assert chat(client, ASKED, tools=[TOOL], tool_choice="none").message.tool_calls is None
@@ -251,10 +271,9 @@ class TestGrammars:
         }
         wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
         found = chat(client, HELLO, response_format=wanted, reasoning_effort=effort, temperature=1.0, seed=3)
-        if found.finish_reason == "length":
-            return
-        said = json.loads(found.message.content)
-        assert set(said) == {"ok", "kind"}
+        assert found.finish_reason == "stop"
+        assert bool(getattr(found.message, "reasoning", None)) == (effort == "high")
+        assert not validate(found.message.content, schema)
 
 
 class TestLeaving:

@@ -357,8 +357,8 @@ class TestTools:
         assert grammar is not None
         assert (grammar.dialect, grammar.lazy) == ("gbnf", False)
 
-    @pytest.mark.parametrize("enabled", [None, False])
-    def test_a_grammar_begins_where_the_prompt_ends(self, enabled: bool | None) -> None:
+    @pytest.mark.parametrize(("enabled", "reasoning"), [(None, "closed"), (False, "off")])
+    def test_a_grammar_begins_where_the_prompt_ends(self, enabled: bool | None, reasoning: str) -> None:
         """Outside reasoning, though outputs of this format begin inside it where no prompt is known."""
         model = scripted("{}", reasoning="step3")
         assert model.parser.format.reasoning is not None
@@ -366,7 +366,7 @@ class TestTools:
         wanted = {"type": "json_object"}
         whole(model, ask(response_format=wanted, thinking=Thinking(enabled=enabled)))
         assert isinstance(model.engine, Scripted)
-        assert model.engine.jobs[0].grammar == model.parser.grammar(None, response_format=wanted, reasoning="closed")
+        assert model.engine.jobs[0].grammar == model.parser.grammar(None, response_format=wanted, reasoning=reasoning)
 
     def test_markers_that_a_grammar_lets_be_spelled(self) -> None:
         """Where the grammar knows no token ids, a marker of ordinary tokens is what it stands for."""

@@ -42,6 +42,11 @@ class Thinking(msgspec.Struct, kw_only=True):
     budget: int | None = None
     """Tokens of reasoning after which it is closed."""
 
+    @property
+    def off(self) -> bool:
+        """Whether none is wanted."""
+        return self.enabled is False or self.budget == 0 or self.effort == "none"
+
 
 class Generation(msgspec.Struct, kw_only=True):
     """One request."""

@@ -11,7 +11,7 @@ Rules of this module:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from ..templates import TemplateError, TemplateLimitError
 from .errors import ApiError, bad_request, unsupported
@@ -20,8 +20,6 @@ from .history import Wants, for_template, wants
 from .manager.model import Model
 
 __all__ = ["Prompt", "make_prompt"]
-
-_NO_EFFORT: Final = ("none",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ def make_prompt(model: Model, request: Generation) -> Prompt:
         if model.engine.takes.messages:
             return Prompt("", None)
         raise bad_request("messages", f"the model's chat template cannot render them: {error}") from None
-    if _thinking_off(request) and not want.switches and not (want.effort and request.thinking.effort):
+    if request.thinking.off and not want.switches and not (want.effort and request.thinking.effort):
         text = _closed(model, text)
     return Prompt("" if model.engine.takes.messages else text, text)
 
@@ -101,24 +99,19 @@ def _texts_only(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return kept
 
 
-def _thinking_off(request: Generation) -> bool:
-    thinking = request.thinking
-    return thinking.enabled is False or thinking.budget == 0 or thinking.effort in _NO_EFFORT
-
-
 def _thinking(request: Generation, want: Wants) -> dict[str, Any]:
     """The template's variables for what the request says about thinking."""
     settings: dict[str, Any] = {}
     thinking = request.thinking
     enabled = thinking.enabled
-    if _thinking_off(request):
+    if thinking.off:
         enabled = False
     elif enabled is None and (thinking.effort is not None or thinking.budget is not None):
         enabled = True
     if enabled is not None:
         settings.update(dict.fromkeys(want.switches, enabled))
     if want.effort and thinking.effort is not None:
-        settings["reasoning_effort"] = "low" if thinking.effort in _NO_EFFORT and not want.switches else thinking.effort
+        settings["reasoning_effort"] = "low" if thinking.effort == "none" and not want.switches else thinking.effort
     return settings
 
 

@@ -126,9 +126,13 @@ class Session:
             logprobs=request.logprobs,
             in_reasoning=choice.stream.in_reasoning,
             raw=request.prompt is not None,
-            grammar=self._grammar("open" if choice.stream.in_reasoning else "closed"),
+            grammar=self._grammar("open" if choice.stream.in_reasoning else self._reasoning_ahead()),
             request=request if self.model.engine.takes.messages or self.model.engine.takes.tool_choice else None,
         )
+
+    def _reasoning_ahead(self) -> str:
+        """Whether the model may open reasoning, for a grammar: a channel is chosen by the model, not by the prompt."""
+        return "off" if self.request.thinking.off and self.model.parser.format.reasoning is not None else "closed"
 
     def _grammar(self, reasoning: str) -> Grammar | None:
         """The grammar that the request calls for, in the engine's dialect."""
