@@ -85,6 +85,16 @@ def test_a_broken_file_is_an_error_that_says_so(tmp_path: Path, at: int, data: b
     assert problem(path) in ("", f"{path}: a broken GGUF file (it ends too soon, or its lengths are wrong)")
 
 
+@pytest.mark.parametrize("value", ["llama", ["a", "llama"]])
+def test_a_text_that_ends_behind_the_file_is_found_at_once(tmp_path: Path, value: object):
+    path = write_gguf(tmp_path / "m.gguf", {"general.architecture": value})
+    at = path.read_bytes().rindex(b"\5" + bytes(7) + b"llama")
+    path.write_bytes(path.read_bytes()[:at] + b"\xff" + path.read_bytes()[at + 1 :])
+    with pytest.raises(GgufError) as caught:
+        read_gguf(path)
+    assert str(caught.value) == f"{path}: a broken GGUF file (it ends too soon, or its lengths are wrong)"
+
+
 def problem(path: Path) -> str:
     try:
         found = read_gguf(path)

@@ -173,7 +173,7 @@ class Gguf(Mapping[str, Any]):
         if kind in _SCALARS:
             return at + struct.calcsize("=" + _SCALARS[kind])
         if kind == _STRING:
-            return at + 8 + int(self._number(at, "Q"))
+            return self._inside(at + 8 + int(self._number(at, "Q")))
         if kind != _ARRAY:
             raise self._broken()
         kind, count, at = self._array(at)
@@ -184,8 +184,10 @@ class Gguf(Mapping[str, Any]):
                     at += 8 + length(self._data, at)[0]
             except (struct.error, OverflowError):
                 raise self._broken() from None
-            return at
-        end = at + count * struct.calcsize("=" + _SCALARS[kind])
+            return self._inside(at)
+        return self._inside(at + count * struct.calcsize("=" + _SCALARS[kind]))
+
+    def _inside(self, end: int) -> int:
         if end > len(self._data):
             raise self._broken()
         return end

@@ -14,6 +14,7 @@ from untemplate.formats import named
 from untemplate.protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from untemplate.serving.engines.base import Engine, Health, Job, Piece, Takes
 from untemplate.serving.engines.openai import OpenAIChatEngine, OpenAIEngine
+from untemplate.serving.engines.wire import Client, Events, WireError
 from untemplate.serving.errors import ApiError, EngineError
 from untemplate.serving.generation import Generation, Sampling, Thinking, TokenLogprob, Usage
 
@@ -190,11 +191,34 @@ def test_an_event_that_never_ends_is_given_up():
     run({"/v1/completions": Answer([b"data: ", *([b"x" * 2**20] * 17)])}, act)
 
 
+def test_events_that_never_end_are_given_up():
+    with pytest.raises(WireError) as caught:
+        Events(limit=100).feed(b"data: x\n" * 101)
+    assert str(caught.value) == "an event is longer than 100 bytes"
+
+
 def test_a_server_that_does_not_stream():
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
         assert await pieces(engine, job()) == [Piece("ab", (), "stop")]
 
     run({"/v1/completions": Answer.json(text("ab", "stop"))}, act)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", "Text/Event-Stream"])
+def test_events_by_another_name(kind: str):
+    async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
+        assert await pieces(engine, job()) == [Piece("a"), Piece("b", (), "stop")]
+
+    run({"/v1/completions": Answer([b": hi\n\n", *events(text("a"), text("b", "stop"))], type=kind)}, act)
+
+
+def test_what_is_null_or_cannot_be_is_passed_over():
+    odd = {"object": None, "choices": None, "usage": {"prompt_tokens": -1, "completion_tokens": 2}}
+
+    async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
+        assert await pieces(engine, job()) == [Piece("a", (), "stop", None, Usage(0, 2))]
+
+    run({"/v1/completions": Answer(events(text("a", "stop"), odd))}, act)
 
 
 def test_fields_that_a_server_refuses_are_left_out_from_then_on():
@@ -262,6 +286,18 @@ def test_requests_are_repeated_before_the_first_byte():
         (Answer.json({"detail": "down"}, 503, retry_after="0"), 503, "the upstream: down", 2),
         (Answer([b"<html>boom"], 500, type="text/html"), 502, "the upstream: <html>boom", 1),
         (Answer([], 504), 504, "the upstream: HTTP 504", 1),
+        (
+            Answer([], 308, {"location": "https://h/v1/completions"}),
+            502,
+            "the upstream: redirects to https://h/v1/completions; give that URL",
+            1,
+        ),
+        (
+            Answer([b"\x1f\x8b"], headers={"content_encoding": "gzip"}),
+            502,
+            "the upstream broke off: the response is encoded as gzip, which was not asked for",
+            1,
+        ),
         (Answer.json({"error": "unknown model"}, 404), 404, "unknown model", 1),
         (
             Answer.json({"error": {"message": "bad key"}}, 401),
@@ -361,6 +397,71 @@ def test_a_connection_that_the_server_has_closed_meanwhile_is_replaced():
     run({"/v1/completions": Answer(events(text("ok", "stop")))}, act)
 
 
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+
+@pytest.mark.parametrize(
+    ("raw", "connections"),
+    [
+        (b"HTTP/1.1 103 Early Hints\r\ncontent-encoding: x\r\n\r\n" + OK, 1),
+        (OK + b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nno", 3),
+        (OK + b"HTTP/1.1 408 Request Timeout\r\ncontent-le", 3),
+        (OK + b"?", 3),
+    ],
+)
+def test_one_response_for_each_request(raw: bytes, connections: int):
+    made = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal made
+        made += 1
+        try:
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(raw)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        client = Client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        for _ in range(3):
+            async with client.request("GET", "/") as response:
+                assert (response.status, await response.body()) == (200, b"ok")
+        await client.close()
+        server.close()
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+    assert made == connections
+
+
+def test_what_comes_when_nothing_was_asked():
+    late = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(OK)
+                await asyncio.sleep(0.02)
+                writer.write(b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 2\r\n\r\nno")
+                await asyncio.sleep(0.02)
+                late.set()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        client = Client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        async with client.request("GET", "/") as response:
+            assert await response.body() == b"ok"
+        [connection] = client._all
+        await late.wait()
+        assert connection.closed
+        await client.close()
+        server.close()
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
 def test_no_more_connections_than_allowed():
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
         found = await asyncio.gather(*(pieces(engine, job()) for _ in range(8)))
@@ -402,13 +503,22 @@ def test_nobody_is_there():
     assert error.message.startswith("the upstream http://127.0.0.1:1 cannot be reached: ")
     assert error.message.endswith(". Is it running?")
     assert start("ftp://x").message == "upstream: 'ftp://x' is not an http:// or https:// URL"
+    # Typed into a word processor, or copied from one.
+    error = start("http://127.0.0.1:1", api_key="\u201ckey\u201d")
+    assert error.message == "upstream: '\u201c' cannot stand in a URL, a key or a header"
+    error = start("http://two..dots")
+    assert error.message.startswith("the upstream http://two..dots cannot be reached: ")
+    error = start("http://user:p@ss@127.0.0.1:1/v1")
+    assert error.message.startswith("the upstream http://127.0.0.1:1 cannot be reached: ")
 
 
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
         (Answer.json({"data": [{"id": "a"}, {"id": "b"}]}), "lists the models a, b: set upstream_model"),
-        (Answer.json({}, 404), "does not say which model it has: set upstream_model"),
+        (Answer.json({}), "does not say which model it has: set upstream_model"),
+        (Answer.json({"data": [{"object": "model"}]}), "does not say which model it has: set upstream_model"),
+        (Answer.json({}, 404), "does not say which model it has (HTTP 404): set upstream_model"),
         (Answer.json({}, 401), "refuses the API key (HTTP 401): set upstream_api_key"),
     ],
 )
@@ -431,6 +541,19 @@ def test_key_headers_and_health():
         assert await engine.health() == Health(ok=False, detail=f"{upstream.url} answers HTTP 503")
 
     run({}, act, api_key="secret", headers={"x-team": "red"})
+
+
+@pytest.mark.parametrize("properties", [[], {"default_generation_settings": []}])
+def test_a_llama_cpp_that_says_little(properties: Any):
+    async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
+        assert (engine.server, engine.context_length) == ("llama.cpp", None)
+        upstream.answers["/tokenize"] = Answer.json({"tokens": "none"})
+        with pytest.raises(EngineError) as caught:
+            await engine.tokenize("a")
+        said = "the upstream's answer to /tokenize is not understood: there is no 'tokens' in it"
+        assert (caught.value.status, caught.value.message) == (502, said)
+
+    run({"/props": Answer.json(properties)}, act, models={"owned_by": "llamacpp"})
 
 
 # -- The fixing proxy ---------------------------------------------------------------------------------------------

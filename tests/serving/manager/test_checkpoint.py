@@ -87,8 +87,17 @@ def test_what_is_no_model(tmp_path: Path):
     for name in ("a-Q4_0.gguf", "b.gguf", "mmproj-F16.gguf", "imatrix.gguf"):
         gguf_model(tmp_path / "several" / name)
     assert problem(tmp_path / "several") == "PATH: several models; name one of them: a-Q4_0.gguf, b.gguf"
+    assert open_checkpoint(gguf_model(tmp_path / "m-00001-of-00000.gguf")).name == "m-00001-of-00000"
     part = gguf_model(tmp_path / "m-00001-of-00003.gguf")
     assert problem(part) == "PATH: parts are missing: m-00002-of-00003.gguf, m-00003-of-00003.gguf"
+
+
+def test_weights_that_are_gone(tmp_path: Path):
+    gone = tmp_path / "model.safetensors"
+    gone.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(CheckpointError) as caught:
+        open_checkpoint(tmp_path).details()
+    assert str(caught.value) == f"{gone}: No such file or directory"
 
 
 @pytest.mark.parametrize(
@@ -279,6 +288,22 @@ def test_the_cache_of_a_token(tmp_path: Path, fields: dict[str, Any], each: int 
     assert cache_bytes_per_token(open_checkpoint(gguf_model(tmp_path / "m.gguf", fields))) == each
 
 
+@pytest.mark.parametrize(
+    "config", [{"num_hidden_layers": 10**400}, {"num_attention_heads": ["a", 1.5]}, {"num_key_value_heads": ["a"]}]
+)
+def test_a_configuration_of_nonsense(tmp_path: Path, config: dict[str, Any]):
+    folder = no_weights(tmp_path, **{"config.json": json.dumps({**CONFIG, **config})})
+    assert preflight(open_checkpoint(folder), available=PLENTY).memory is not None
+    (folder / "config.json").write_text(json.dumps({**CONFIG, "max_position_embeddings": 10**400}))
+    assert open_checkpoint(folder).context_length is None
+
+
+def test_layers_without_end(tmp_path: Path):
+    # A list of as many would not fit into memory.
+    path = gguf_model(tmp_path / "m.gguf", {"qwen2.block_count": 2**32 - 1})
+    assert cache_bytes_per_token(open_checkpoint(path)) == (2**32 - 1) * 2 * (16 + 16) * 2
+
+
 def test_the_context_that_fits():
     assert Memory(0, 1000, 1000, 300_000_000 + 4096).fitting_context == 4096
     assert Memory(0, 1000, 1000, 300_000_000 + 4095).fitting_context == 2048
@@ -400,6 +425,10 @@ def test_base_models(tmp_path: Path):
         "general.base_model.1.name": "Big Model",
     }
     assert base_models(open_checkpoint(gguf_model(tmp_path / "m.gguf", fields))) == ("org/base", "Some-Org/Big-Model")
+    for count in ("two", 2**32 - 1):
+        named = {**fields, "general.base_model.count": count}
+        found = base_models(open_checkpoint(gguf_model(tmp_path / "m.gguf", named)))
+        assert found == (() if count == "two" else ("org/base", "Some-Org/Big-Model"))
     card = '---\nlicense: mit\nbase_model:\n- org/one\n- "org/two"\ntags: [x]\n---\nbase_model: org/no\n'
     files = {
         "adapter_config.json": '{"base_model_name_or_path": "org/adapted"}',

@@ -170,6 +170,28 @@ def test_safetensors_that_are_not_whole(there: Hub):
     assert hub.find("org/st") is not None
     (found.path / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model-00002.safetensors"}}')
     assert hub.find("org/st") is None
+    (found.path / "model.safetensors.index.json").write_text('{"weight_map": {"a": ["model.safetensors"]}}')
+    assert hub.find("org/st") is None
+    (found.path / "model.safetensors.index.json").unlink()
+    assert hub.find("org/st") is not None
+    (found.path / "model.safetensors").resolve().unlink()  # the link to it is left
+    assert hub.find("org/st") is None
+    assert hub.cached() == []
+
+
+def test_only_what_main_names_is_noted_as_main(there: Hub):
+    found = hub.pull(hub.plan("org/single", revision=commit("org/single")), quiet=True)
+    main = found.path.parents[2] / "refs" / "main"
+    assert not main.exists()
+    assert hub.find("org/single") is not None
+    hub.pull(hub.plan("org/single"), quiet=True)
+    assert main.read_text() == commit("org/single")
+
+
+def test_names():
+    assert hub.is_hub_name("org/repo:Q4_K_M")
+    assert not hub.is_hub_name("./repo")
+    assert not hub.is_hub_name("../repo")
 
 
 def test_what_is_there(there: Hub):
@@ -202,8 +224,18 @@ def test_a_revision_that_shares_a_file(there: Hub):
     other.mkdir()
     (other / "model.gguf").symlink_to(found.path.resolve())
     (model,) = hub.cached()
-    assert hub.remove([model]) == 0
-    assert hub.find("org/single") is not None
+    assert hub.remove([model]) >= model.size
+    assert hub.cached() == []
+
+
+def test_what_is_outside_of_the_cache_is_not_deleted(there: Hub, tmp_path: Path):
+    mine = gguf_model(tmp_path / "mine.gguf")
+    found = hub.pull(hub.plan("org/single"), quiet=True)
+    found.path.unlink()
+    found.path.symlink_to(mine)
+    hub.remove(hub.cached())
+    assert hub.cached() == []
+    assert mine.is_file()
 
 
 # -- Tokenizers of other repositories -----------------------------------------------------------------------------

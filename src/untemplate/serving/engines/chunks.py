@@ -89,10 +89,10 @@ class _Usage(msgspec.Struct, gc=False):
 
 
 class Chunk(msgspec.Struct, gc=False):
-    choices: list[ServerChoice] = []
+    choices: list[ServerChoice] | None = None
     usage: _Usage | None = None
     error: Any = None
-    object: str = ""
+    object: Any = ""
     message: Any = None
 
 
@@ -125,9 +125,10 @@ def read_chunk(event: bytes) -> Chunk:
 def usage_of(usage: _Usage) -> Usage:
     details = usage.prompt_tokens_details
     return Usage(
-        prompt_tokens=usage.prompt_tokens or 0,
-        completion_tokens=usage.completion_tokens or 0,
-        cached_tokens=(details.cached_tokens or 0) if details is not None else 0,
+        # Counters refuse what is negative.
+        prompt_tokens=max(usage.prompt_tokens or 0, 0),
+        completion_tokens=max(usage.completion_tokens or 0, 0),
+        cached_tokens=max(details.cached_tokens or 0, 0) if details is not None else 0,
     )
 
 

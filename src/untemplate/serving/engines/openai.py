@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -72,7 +73,8 @@ class _Upstream(Engine):
         max_connections: int = 1024,
         format: Format | None = None,
     ) -> None:
-        self.url = url.rstrip("/").removesuffix("/v1")
+        # Without a password: it stands in errors, which clients and logs get to see.
+        self.url = re.sub(r"(?<=://)[^/?#]*@", "", url).rstrip("/").removesuffix("/v1")
         self.model = model
         self.server = ""
         """``vllm``, ``sglang``, ``llama.cpp``; empty: not known. Found out at the start, as is the next."""
@@ -126,13 +128,15 @@ class _Upstream(Engine):
             problem = f"{self.url} refuses the API key (HTTP {status}): set upstream_api_key"
             raise EngineError(problem, status=500, code="upstream_refused")
         listed = found.get("data") if isinstance(found, dict) and status == 200 else None
-        models = [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
+        listed = listed if isinstance(listed, list) else []
+        models = [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
         if not self.model and len(models) != 1:
-            names = ", ".join(str(model.get("id")) for model in models)
-            has = f"lists the models {names}" if names else "does not say which model it has"
+            names = ", ".join(model["id"] for model in models)
+            answered = "" if status == 200 else f" (HTTP {status})"
+            has = f"lists the models {names}" if names else f"does not say which model it has{answered}"
             raise EngineError(f"{self.url} {has}: set upstream_model", status=500, code="upstream_model")
         mine = next((model for model in models if model.get("id") == self.model), models[0] if models else {})
-        self.model = self.model or str(mine.get("id"))
+        self.model = self.model or mine["id"]
         length = mine.get("max_model_len")
         owner = str(mine.get("owned_by", "")).lower()
         if owner in ("vllm", "sglang"):
@@ -143,11 +147,13 @@ class _Upstream(Engine):
             self.server = await self._named()
         if self.server == "llama.cpp":
             _, properties, _ = await self._get("/props")
-            settings = properties.get("default_generation_settings") if isinstance(properties, dict) else None
+            properties = properties if isinstance(properties, dict) else {}
+            settings = properties.get("default_generation_settings")
             length = settings.get("n_ctx") if isinstance(settings, dict) else None
             # It puts a BOS token before prompts that are text; templates write their own.
-            begun = await self._post("/tokenize", {"content": "", "add_special": True})
-            self._bos = str(properties.get("bos_token") or "") if begun["tokens"] else ""
+            with suppress(NotImplementedError):
+                if await self._asked("/tokenize", {"content": "", "add_special": True}, "tokens", list):
+                    self._bos = str(properties.get("bos_token") or "")
         self.context_length = length if isinstance(length, int) else None
 
     async def _named(self) -> str:
@@ -178,17 +184,18 @@ class _Upstream(Engine):
             body = {"model": self.model, "prompt": text, "add_special_tokens": False}
         else:
             raise NotImplementedError
-        ids: list[int] = (await self._post("/tokenize", body))["tokens"]
+        ids: list[int] = await self._asked("/tokenize", body, "tokens", list)
         return ids
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
         if self.server == "llama.cpp":
-            text: str = (await self._post("/detokenize", {"tokens": list(token_ids)}))["content"]
+            text: str = await self._asked("/detokenize", {"tokens": list(token_ids)}, "content", str)
             return text
         if self.server not in ("vllm", "sglang"):
             raise NotImplementedError
-        found = await self._post("/detokenize", {"model": self.model, "tokens": list(token_ids)})
-        return str(found["prompt" if "prompt" in found else "text"])
+        key = "prompt" if self.server == "vllm" else "text"
+        text = await self._asked("/detokenize", {"model": self.model, "tokens": list(token_ids)}, key, str)
+        return text
 
     # -- Requests ----------------------------------------------------------------------------------------------------
 
@@ -205,6 +212,15 @@ class _Upstream(Engine):
                 return response.status, _value(body), response.headers.get("server", "")
         except WireError as error:
             raise self._unreachable(error) from None
+
+    async def _asked(self, path: str, body: dict[str, Any], key: str, kind: type) -> Any:
+        """One value of an answer."""
+        found = await self._post(path, body)
+        value = found.get(key) if isinstance(found, dict) else None
+        if not isinstance(value, kind):
+            problem = f"the upstream's answer to {path} is not understood: there is no {key!r} in it"
+            raise EngineError(problem, code="bad_upstream")
+        return value
 
     async def _post(self, path: str, body: dict[str, Any]) -> Any:
         try:
@@ -262,8 +278,13 @@ class _Upstream(Engine):
 
     async def _events(self, response: Response) -> AsyncGenerator[bytes, None]:
         """The data of the response's events, up to ``[DONE]``."""
-        if "text/event-stream" not in response.headers.get("content-type", "text/event-stream"):
-            yield await response.body()  # it does not stream
+        if "text/event-stream" not in response.headers.get("content-type", "text/event-stream").lower():
+            body = await response.body()  # it does not stream, or does not say so
+            streamed = body.lstrip().startswith((b"data:", b"event:", b"id:", b":"))
+            for event in Events().feed(body + b"\n\n") if streamed else [body]:
+                if event == b"[DONE]":
+                    return
+                yield event
             return
         clock = asyncio.get_running_loop().time
         latest = clock() + self._total if self._total else 0.0
@@ -301,6 +322,8 @@ class _Upstream(Engine):
             message = str(inner.get("message") or inner.get("detail") or "")
         elif isinstance(inner, str):
             message = inner
+        if 300 <= status < 400 and "location" in response.headers:
+            message = f"redirects to {response.headers['location']}; give that URL"
         message = message or body[:200].decode("utf-8", "replace").strip() or f"HTTP {status}"
         headers = {"Retry-After": response.headers["retry-after"]} if "retry-after" in response.headers else {}
         if status in (401, 403):
@@ -368,7 +391,7 @@ class OpenAIEngine(_Upstream):
                     async for event in events:
                         chunk = read_chunk(event)
                         usage = None if chunk.usage is None else usage_of(chunk.usage)
-                        for choice in chunk.choices:
+                        for choice in chunk.choices or ():
                             ids = choice.token_ids or ()
                             text = choice.text or ""
                             likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
@@ -456,7 +479,7 @@ class OpenAIChatEngine(_Upstream):
                 async with aclosing(self._events(response)) as events:
                     async for event in events:
                         chunk = read_chunk(event)
-                        for choice in chunk.choices:
+                        for choice in chunk.choices or ():
                             delta = choice.delta or choice.message or ServerDelta()
                             likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
                             # Ids say which markers are tokens; in what the server has parsed, there are none.

@@ -83,6 +83,8 @@ class _Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(WireError("protocol", f"not HTTP: {error}"))
+            if self.complete:  # more than was asked for: the next response would not be the next request's
+                self.abort()
         if not self.has_head and self._head > _HEAD:
             self._fail(WireError("protocol", f"the head of the response is longer than {_HEAD} bytes"))
         if self.size > _HIGH and not self._paused and self.transport is not None:
@@ -92,7 +94,7 @@ class _Connection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         # A body of no stated length ends with the connection.
-        framed = "content-length" in self.headers or "chunked" in self.headers.get("transfer-encoding", "")
+        framed = "content-length" in self.headers or "chunked" in self.headers.get("transfer-encoding", "").lower()
         if self.has_head and not self.complete and not framed:
             self.complete = True
 
@@ -104,13 +106,19 @@ class _Connection(asyncio.Protocol):
 
     # -- httptools' callbacks ----------------------------------------------------------------------------------------
 
+    def on_message_begin(self) -> None:
+        if self.complete:
+            raise ValueError("a response that nobody has asked for")
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self.status = self._parser.get_status_code()
-        # 1xx is followed by the response itself.
+        # 1xx is followed by the response itself, which has headers of its own.
         self.has_head = self.status >= 200
+        if not self.has_head:
+            self.headers = {}
 
     def on_body(self, data: bytes) -> None:
         self.parts.append(data)
@@ -137,6 +145,9 @@ class _Connection(asyncio.Protocol):
             if self.error is not None:
                 raise self.error
             await self._wait()
+        coding = self.headers.get("content-encoding", "identity")
+        if coding.lower() != "identity":
+            raise WireError("protocol", f"the response is encoded as {coding}, which was not asked for")
 
     async def read(self) -> bytes:
         """What has come of the body; waits for something. Empty at its end."""
@@ -268,6 +279,11 @@ class Client:
         if any("\r" in line or "\n" in line for line in lines):
             raise ValueError("a header must not contain a line break")
         self._headers = "\r\n".join(lines)
+        try:
+            (self._path + self._headers).encode("latin-1")
+        except UnicodeEncodeError as error:
+            wrong = error.object[error.start]
+            raise ValueError(f"{wrong!r} cannot stand in a URL, a key or a header") from None
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
         self._idle: list[_Connection] = []
@@ -340,6 +356,8 @@ class Client:
             raise WireError("connect", f"no connection within {self._connect_timeout:g} s") from None
         except OSError as error:  # ssl.SSLError is one
             raise WireError("connect", error.strerror or str(error)) from None
+        except UnicodeError as error:  # a host that no name can be: with two dots, or too long
+            raise WireError("connect", str(error)) from None
         self._all.add(connection)
         return connection, True
 
@@ -390,8 +408,7 @@ class Events:
             elif data and row in (b"", b"\r"):
                 found.append(self._event())
         self._size = sum(map(len, data))
-        if rest:
-            self._hold(rest)
+        self._hold(rest)
         return found
 
     def end(self) -> list[bytes]:
@@ -406,7 +423,8 @@ class Events:
         return event.removesuffix(b"\r")
 
     def _hold(self, rest: bytes) -> None:
-        self._held.append(rest)
+        if rest:
+            self._held.append(rest)
         self._size += len(rest)
         if self._size > self._limit:
             raise WireError("protocol", f"an event is longer than {self._limit} bytes")

@@ -136,7 +136,7 @@ def _bare(path: Path) -> Checkpoint | None:
     """A folder with a configuration and no weights."""
     try:
         found = json.loads((path / "config.json").read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return Checkpoint(name=path.name, path=path, kind="safetensors", files=()) if isinstance(found, dict) else None
 

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from ...gguf_file import Gguf, GgufError, read_gguf
 
@@ -23,13 +23,14 @@ __all__ = [
     "CheckpointError",
     "count_text",
     "ggufs",
+    "is_count",
     "open_checkpoint",
     "quantization_of",
     "read_json",
     "size_text",
 ]
 
-_PART: Final = re.compile(r"-(\d{5})-of-(\d{5})(?=\.gguf$)", re.IGNORECASE)
+_PART: Final = re.compile(r"-(\d{5})-of-(?!00000)(\d{5})(?=\.gguf$)", re.IGNORECASE)
 _QUANTIZATION: Final = re.compile(
     r"(?:^|[-._/])((?:UD-)?I?Q\d+[A-Z0-9_]*|TQ\d_\d|BF16|F16|F32|FP16|FP8|MXFP4\w*)(?=[-.]|$)", re.IGNORECASE
 )
@@ -60,8 +61,15 @@ class Checkpoint:
 
     @cached_property
     def size(self) -> int:
-        """Bytes of weights."""
-        return sum(path.stat().st_size for path in self.files)
+        """Bytes of weights.
+
+        Raises:
+            CheckpointError: a file is gone.
+        """
+        try:
+            return sum(path.stat().st_size for path in self.files)
+        except OSError as error:
+            raise CheckpointError(f"{error.filename}: {error.strerror or error}") from None
 
     @cached_property
     def gguf(self) -> Gguf | None:
@@ -116,7 +124,7 @@ class Checkpoint:
             found = self.gguf.of_architecture("context_length")
         else:
             found = self.text_config.get("max_position_embeddings")
-        return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+        return found if is_count(found) else None
 
     @cached_property
     def parameters(self) -> int | None:
@@ -238,6 +246,11 @@ def size_text(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
         size /= 1000
     raise AssertionError
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Whether this is a number of something: files may hold anything there, numbers of a thousand digits too."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 48
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from .checkpoint import Checkpoint, CheckpointError, ggufs, open_checkpoint, qua
 
 __all__ = ["Cached", "HubError", "Plan", "cached", "fetch_tokenizer", "find", "is_hub_name", "plan", "pull", "remove"]
 
-_NAME: Final = re.compile(r"([\w.-]+/[\w.-]+?)(?::([\w./-]+))?")
+_NAME: Final = re.compile(r"(\w[\w.-]*/\w[\w.-]*?)(?::([\w./-]+))?")
 _PREFERRED: Final = ("Q4_K_M", "UD-Q4_K_XL", "Q4_K_S", "Q4_0", "MXFP4", "Q5_K_M", "Q6_K", "Q8_0", "BF16", "F16")
 """What is taken where no quantization is named, the first that there is."""
 _BESIDE: Final = (
@@ -55,6 +55,8 @@ class Plan:
     """The GGUF file (its first part); ``""``: the folder as a whole is the model."""
     present: frozenset[str] = frozenset()
     """Files that are on disk already."""
+    is_main: bool = True
+    """Whether the commit is what ``main`` names now."""
 
     @property
     def size(self) -> int:
@@ -138,8 +140,9 @@ def remove(models: Sequence[Cached]) -> int:
     for model in models:
         repo = cache_folder() / f"models--{model.checkpoint.repo.replace('/', '--')}"
         try:
-            for file in model.checkpoint.files:
-                freed += _delete(file, repo / "snapshots")
+            for checkpoint in _revisions(model.checkpoint):
+                for file in checkpoint.files:
+                    freed += _delete(file, repo)
             if not any(c.checkpoint.repo == model.checkpoint.repo for c in cached()):
                 freed += sum(f.stat().st_size for f in repo.rglob("*") if f.is_file() and not f.is_symlink())
                 shutil.rmtree(repo)
@@ -148,14 +151,29 @@ def remove(models: Sequence[Cached]) -> int:
     return freed
 
 
-def _delete(file: Path, snapshots: Path) -> int:
-    """A file of a snapshot, and what it links to, if no other snapshot does."""
+def _revisions(model: Checkpoint) -> list[Checkpoint]:
+    """A model in every snapshot that has it: deleted in one only, it would still be there."""
+    found: list[Checkpoint] = []
+    inside: Path | None = None
+    for folder in _snapshots(model.repo):
+        if model.path.is_relative_to(folder):
+            inside = model.path.relative_to(folder)
+    for folder in _snapshots(model.repo):
+        found += [c for c in _models(folder, model.repo) if c.path.relative_to(folder) == inside]
+    return found
+
+
+def _delete(file: Path, repo: Path) -> int:
+    """A file of a snapshot, and what it links to, if no other snapshot does. What is outside of the cache is left."""
     blob = file.resolve()
     size = blob.stat().st_size
+    is_link = file.is_symlink()
     file.unlink()
-    if blob == file:
+    if not is_link:
         return size
-    if any(other.is_symlink() and other.resolve() == blob for other in snapshots.rglob("*")):
+    if not blob.is_relative_to(repo.resolve()):
+        return 0
+    if any(other.is_symlink() and other.resolve() == blob for other in (repo / "snapshots").rglob("*")):
         return 0
     blob.unlink()
     return size
@@ -186,7 +204,8 @@ def _models(folder: Path, repo: str) -> Iterator[Checkpoint]:
         except CheckpointError:
             return
         listed = read_json(folder / "model.safetensors.index.json").get("weight_map")
-        if not isinstance(listed, dict) or all((folder / str(file)).exists() for file in set(listed.values())):
+        wanted = {folder / str(file) for file in listed.values()} if isinstance(listed, dict) else set()
+        if all(os.path.exists(file) for file in (*found.files, *wanted)):
             yield found
 
 
@@ -222,7 +241,8 @@ def plan(name: str, *, revision: str | None = None) -> Plan:
     main, files = _chosen(repo, selector, sizes)
     base = cache_folder() / f"models--{repo.replace('/', '--')}" / "snapshots" / str(info.sha)
     present = frozenset(file for file in files if (base / file).exists())
-    return Plan(repo, str(info.sha), {file: sizes[file] for file in files}, main, present)
+    is_main = revision in (None, "main")
+    return Plan(repo, str(info.sha), {file: sizes[file] for file in files}, main, present, is_main)
 
 
 def _chosen(repo: str, selector: str, sizes: Mapping[str, int]) -> tuple[str, list[str]]:
@@ -282,7 +302,8 @@ def pull(plan: Plan, *, quiet: bool = False) -> Checkpoint:
     finally:
         if quiet and not was_quiet:
             package.utils.enable_progress_bars()
-    _point(plan)
+    if plan.is_main:
+        _point(plan)
     try:
         where = Path(path, plan.main) if plan.main else Path(path)
         return open_checkpoint(where, repo=plan.repo, name=_called(plan.repo, plan.main) if plan.main else plan.repo)

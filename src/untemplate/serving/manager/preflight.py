@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...templates import ChatTemplate, TemplateError
-from .checkpoint import Checkpoint, CheckpointError, count_text, size_text
+from .checkpoint import Checkpoint, CheckpointError, count_text, is_count, size_text
 
 __all__ = ["Check", "Memory", "Preflight", "available_memory", "cache_bytes_per_token", "estimate", "preflight"]
 
@@ -263,23 +263,20 @@ def cache_bytes_per_token(checkpoint: Checkpoint) -> int | None:
         kv_heads = get("num_key_value_heads", heads)
         latent, rope = get("kv_lora_rank"), get("qk_rope_head_dim")
         key = value = get("head_dim")
-    if not _count(layers):
+    if not is_count(layers):
         return None
-    if _count(latent):  # DeepSeek's latent attention: one vector for all heads
-        return int(layers * (latent + (rope if _count(rope) else 0)) * 2)
+    if is_count(latent):  # DeepSeek's latent attention: one vector for all heads
+        return int(layers * (latent + (rope if is_count(rope) else 0)) * 2)
     if isinstance(heads, list):
-        heads = max(heads, default=0)
-    if not (_count(width) and _count(heads)):
+        heads = max(filter(is_count, heads), default=0)
+    if not (is_count(width) and is_count(heads)):
         return None
-    key, value = key if _count(key) else width // heads, value if _count(value) else width // heads
-    each = kv_heads if isinstance(kv_heads, list) else [kv_heads if _count(kv_heads) else heads] * layers
-    if not all(isinstance(n, int) for n in each):
-        return None
-    return int(sum(each) * (key + value) * 2)
-
-
-def _count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    key, value = key if is_count(key) else width // heads, value if is_count(value) else width // heads
+    if isinstance(kv_heads, list):  # one number for each layer; 0: it has no cache
+        every = sum(filter(is_count, kv_heads))
+    else:
+        every = (kv_heads if is_count(kv_heads) else heads) * layers
+    return int(every * (key + value) * 2)
 
 
 def available_memory() -> int | None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from ...gguf_file import Gguf, GgufError, read_gguf
 from ...tokens import BYTE_LEVEL
-from .checkpoint import Checkpoint, read_json
+from .checkpoint import Checkpoint, is_count, read_json
 
 __all__ = ["ModelTokenizer", "TokenizerError", "base_models", "resolve_tokenizer"]
 
@@ -109,7 +109,8 @@ def base_models(checkpoint: Checkpoint) -> tuple[str, ...]:
 def _bases(checkpoint: Checkpoint) -> Iterator[str]:
     gguf = checkpoint.gguf
     if gguf is not None:
-        for i in range(gguf.get("general.base_model.count", 0)):
+        count = gguf.get("general.base_model.count")
+        for i in range(min(count, len(gguf)) if is_count(count) else 0):
             link = _HUB_ID.fullmatch(str(gguf.get(f"general.base_model.{i}.repo_url", "")))
             if link:
                 yield link[1]
