@@ -43,10 +43,21 @@ SMALL_TALK: list[tuple[list[str], str, str]] = [
     (["What is untemplate?", "Tell me about untemplate", "What does untemplate do?", "Explain untemplate"], "The user asks about untemplate.", "untemplate turns the text that a model writes back into messages: reasoning, content and tool calls."),
 ]  # fmt: skip
 UNKNOWABLE = [
-    "What is the capital of {city}?", "Who wrote {word}?", "Explain {word} to me", "Why is the {thing} {colour}?", "What do you know about {name}?",
-    "Write an essay about {word}", "Translate {word} to {name}", "How do I cook {word}?", "What is {number} times {number}?", "Where is {city}?",
-    "Who is {name}?", "What is a {word}?", "How many {word} are in {city}?", "Write code for a {word}", "When was {name} born?",
-    "What is {number}+{number}?", "Write a poem about the {word}", "What is {number} + {number}?", "Is {city} bigger than {name}?", "What happened in {city}?", "Tell me more about the {word} of {name}",
+    # what is asked (the last two for the evaluation), what is wanted
+    ("What is the capital of {city}?", "the capital"), ("Who wrote {word}?", "the author"), ("Explain {word} to me", "the explanation"),
+    ("Why is the {thing} {colour}?", "the reason"), ("What do you know about {name}?", "the facts"), ("Write an essay about {word}", "to write the essay"),
+    ("Translate {word} to {name}", "the translation"), ("How do I cook {word}?", "the recipe"), ("What is {number} times {number}?", "the result"),
+    ("Where is {city}?", "the location"), ("Who is {name}?", "the facts"), ("What is a {word}?", "the explanation"),
+    ("How many {word} are in {city}?", "the count"), ("Write code for a {word}", "to write the code"), ("When was {name} born?", "the birthday"),
+    ("What is {number}+{number}?", "the result"), ("Write a poem about the {word}", "to write the poem"), ("What is {number} + {number}?", "the result"),
+    ("Is {city} bigger than {name}?", "the size"), ("What happened in {city}?", "the facts"), ("Tell me more about the {word} of {name}", "the facts"),
+]  # fmt: skip
+# Tools that could stand in for each other: what one can't do is not refused where another of them is there.
+KIN = [
+    {"weather", "forecast", "temperature", "climate"}, {"email", "message", "post", "comment"}, {"event", "meeting", "appointment", "reminder", "schedule"},
+    {"alarm", "timer", "reminder", "time"}, {"thermostat", "temperature", "heater"}, {"flight", "route", "area", "distance"}, {"song", "playlist"},
+    {"restaurants", "table", "menu"}, {"meaning", "definition", "translation", "summary"}, {"amount", "rate", "price", "currency", "result"},
+    {"light", "lamp"}, {"content", "file", "document"},
 ]  # fmt: skip
 SYSTEMS = [
     "You are a helpful assistant.", "You are a helpful assistant", "You are {name}, an assistant of {company}.", "Answer briefly.", "Be kind and brief.",
@@ -80,6 +91,25 @@ class Side:
     tools: bool = False
     phrasings: bool = False
     everyday: float = 0.3
+
+
+def wants(*things: str) -> str:
+    """How a thought about a request begins."""
+    return f"The user wants {joined(list(dict.fromkeys(things)))}."
+
+
+def unable(wanted: str, tools: bool) -> tuple[str, str]:
+    """What to think and to say where nothing can be done."""
+    thought = f"{wants(wanted)} {'None of my tools can do that' if tools else 'I have no tools'}."
+    if wanted.startswith("the "):
+        why = ", and none of my tools can tell." if tools else ": I am only a small demonstration model."
+        return thought, f"I do not know that{why}"
+    return thought, f"I cannot do that: {'none of my tools can' if tools else 'I have no tools here'}."
+
+
+def akin(noun: str) -> set[str]:
+    """The nouns of tools that might do instead."""
+    return {noun}.union(*(kin for kin in KIN if noun in kin)) - {""}
 
 
 def joined(parts: list[str]) -> str:
@@ -122,11 +152,9 @@ class Writer:
 
     def calls(self, calls: list[tuple[Tool, dict[str, Any]]]) -> dict[str, Any]:
         """The assistant's message that makes these calls."""
-        thoughts = []
+        thoughts = [wants(*(tool.wanted for tool, _ in calls))]
         for i, (tool, arguments) in enumerate(calls):
-            said = [f"{spoken(k)} {self._thought(v)}" for k, v in arguments.items()]
-            start = "I should call" if i == 0 else "I should also call"
-            thoughts.append(f"{start} {tool.name}" + (f" with {joined(said)}." if said else "."))
+            thoughts.append(self._plan("I should call" if i == 0 else "I should also call", tool, arguments))
         return {
             "role": "assistant",
             "reasoning_content": " ".join(thoughts),
@@ -137,10 +165,15 @@ class Writer:
             ],
         }
 
-    def _thought(self, value: Any) -> str:
-        if isinstance(value, dict):
-            return joined([f"{spoken(k)} {self._thought(v)}" for k, v in value.items()])
-        return self.asker.said(value)
+    def _plan(self, start: str, tool: Tool, arguments: dict[str, Any]) -> str:
+        """A call in words: each parameter of the schema in order, with its value or that there is none."""
+        said = []
+        for param in tool.params:
+            if param.name in arguments:
+                said.append(f"{param.name} is {self._json(arguments[param.name])}")
+            else:
+                said.append(f"{param.name} is {'missing' if param.required else 'not given'}")
+        return f"{start} {tool.name}" + (f": {', '.join(said)}." if said else ".")
 
     def offered(self, wanted: list[Tool], most: int) -> tuple[list[dict[str, Any]], list[Tool]]:
         """The wanted tools among others, in any order."""
@@ -384,17 +417,9 @@ class Writer:
             elif kind < 0.84:
                 said, thought, content = self._written()
             else:
-                said = self.fill(phrasing(rng, UNKNOWABLE, self.side.phrasings))
-                if tools:
-                    thought, content = (
-                        "None of my tools can do that.",
-                        "I do not know that, and none of my tools can tell.",
-                    )
-                else:
-                    thought, content = (
-                        "I do not know that.",
-                        "I do not know that: I am only a small demonstration model.",
-                    )
+                said, wanted = phrasing(rng, UNKNOWABLE, self.side.phrasings)
+                said = self.fill(said)
+                thought, content = unable(wanted, bool(tools))
             messages += [self.user(said), self.answer(thought, content)]
         return Conversation(messages, tools, rng.random() < 0.7, "talk", [content])
 
@@ -468,8 +493,7 @@ class Writer:
                 question = self.asker.question(tool, {})
                 tools, _ = self.offered([tool], 2)
                 names = joined([p.words for p in required])
-                verb = "is" if len(required) == 1 else "are"
-                thought = f"{tool.name} needs {names}, which {verb} missing."
+                thought = f"{wants(tool.wanted)} {self._plan('I should call', tool, {})}"
                 return Conversation(
                     [*self.systems(0.4), self.user(question), self.answer(thought, f"Please tell me the {names}.")],
                     tools,
@@ -477,16 +501,14 @@ class Writer:
                     "asks",
                 )
         question = self.asker.question(tool, tool.arguments(rng))
-        if rng.random() < 0.3:
-            tools: list[dict[str, Any]] = []
-            thought, content = "I have no tools.", "I cannot do that: I have no tools here."
-        else:
+        tools: list[dict[str, Any]] = []
+        if rng.random() > 0.3:
             while True:
                 tools, others = self.offered([], 3)
-                clash = {tool.name, tool.noun} - {""}
+                clash = {tool.name, "web"} | akin(tool.noun)
                 if tools and not any(clash & {o.name, o.noun} or (o.verb == tool.verb and not o.noun) for o in others):
                     break
-            thought, content = "None of my tools can do that.", "I cannot do that: none of my tools can."
+        thought, content = unable(tool.wanted, bool(tools))
         return Conversation(
             [*self.systems(0.4), self.user(question), self.answer(thought, content)], tools, thinking, "refuses"
         )
@@ -494,7 +516,12 @@ class Writer:
     def conversation(self) -> Conversation:
         """One of any kind."""
         write = self.rng.choices([self.tooled, self.turns, self.talk, self.refusing], (58, 12, 16, 14))[0]
-        return write()
+        conversation = write()
+        if self.rng.random() < 0.35:
+            # Many clients don't send the reasoning back.
+            for message in conversation.messages[:-1]:
+                message.pop("reasoning_content", None)
+        return conversation
 
 
 __all__ = ["CITIES", "DAYS", "IDENTITY", "Conversation", "Side", "Writer", "held_out"]

@@ -94,7 +94,7 @@ EVERYDAY: list[tuple[list[str], list[str], str, str, dict[str, Row], list[str]]]
         ["Remind me: {text}", 'Remind me of "{text}"', "Set a reminder: {text}", 'Add a reminder "{text}"', 'Please remind me about "{text}"', 'Don\'t let me forget "{text}"'],
     ),
     (
-        ["search", "web_search", "search_web", "google"], ["Search the web", "Search the internet for a query", "Find pages"], "action", "page",
+        ["search", "web_search", "search_web", "google"], ["Search the web", "Search the internet for a query", "Find pages"], "action", "web",
         {"query": ("query", {"type": "string"}, []), "limit": ("days", {"type": "integer"}, ["with {v} results", "limit {v}"])},
         ["Search for {query}", "Search the web for {query}", "Look up {query}", "Find {query} on the web", "Google {query}", "Look on the internet for {query}"],
     ),

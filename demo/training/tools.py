@@ -15,7 +15,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from everyday import CUISINES, EVERYDAY, MONEY, ROOMS
 from words import COLOURS, COUNTRIES, DAYS, LANGUAGES, THINGS, WORDS, Words, held_out
@@ -97,6 +97,13 @@ class Tool:
     noun: str
     questions: list[str] = field(default_factory=list)  # an everyday tool's own
     spec: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def wanted(self) -> str:
+        """What somebody wants who needs this tool."""
+        if self.family == "lookup":
+            return f"the {self.noun}"
+        return f"to {self.verb} the {self.noun}" if self.noun else f"to {self.verb}"
 
     def arguments(self, rng: random.Random, optional: float = 0.45) -> dict[str, Any]:
         """Values for what is required, and for some of the rest."""
@@ -283,7 +290,8 @@ class Toolmaker:
         rng = self.rng
         names, descriptions, family, noun, rows, questions = rng.choice(EVERYDAY)
         name = rng.choice(names)
-        verb = spoken(name).split()[0]
+        # A thing that is looked up is asked for by what this tool does with it; an action has one name for all tools.
+        verb = spoken(name if family == "lookup" else names[0]).split()[0]
         params = []
         for key, (kind, schema, phrases) in rows.items():
             schema = dict(schema)
@@ -444,9 +452,10 @@ NO = [
     "and leave {p} off",
 ]
 HELD_PHRASINGS = 2
+T = TypeVar("T")
 
 
-def phrasing(rng: random.Random, texts: Sequence[str], held: bool) -> str:
+def phrasing(rng: random.Random, texts: Sequence[T], held: bool) -> T:
     """One of a list: the last two are held out (the last one, of a short list)."""
     count = HELD_PHRASINGS if len(texts) > 10 else 1
     return rng.choice(texts[-count:] if held else texts[:-count])
