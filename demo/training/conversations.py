@@ -57,7 +57,8 @@ KIN = [
     {"weather", "forecast", "temperature", "climate"}, {"email", "message", "post", "comment"}, {"event", "meeting", "appointment", "reminder", "schedule"},
     {"alarm", "timer", "reminder", "time"}, {"thermostat", "temperature", "heater"}, {"flight", "route", "area", "distance"}, {"song", "playlist"},
     {"restaurants", "table", "menu"}, {"meaning", "definition", "translation", "summary"}, {"amount", "rate", "price", "currency", "result"},
-    {"light", "lamp"}, {"content", "file", "document"},
+    {"light", "lamp"}, {"content", "file", "document"}, {"meaning", "explanation", "facts"}, {"price", "fee", "fare", "cost", "value"},
+    {"altitude", "elevation", "height"}, {"stock", "inventory"}, {"review", "rating", "score"}, {"route", "location", "address"}, {"count", "population", "size"},
 ]  # fmt: skip
 SYSTEMS = [
     "You are a helpful assistant.", "You are a helpful assistant", "You are {name}, an assistant of {company}.", "Answer briefly.", "Be kind and brief.",
@@ -70,6 +71,16 @@ PLACES = ("city", "location", "place", "town", "country")
 FAILURES = "not found|timeout|no access|unknown {p}|invalid {p}|service unavailable|permission denied|nothing found|quota exceeded".split(
     "|"
 )
+
+
+FOLLOW_UPS = [
+    "And {v}?", "And {x} {v}?", "What about {v}?", "Now {x} {v}", "And for {v}?", "The same {x} {v}, please.",
+    "And what about {v}?", "How about {v}?", "Also for {v}, please",
+]  # fmt: skip
+FOLLOW_UPS_BY_NAME = [
+    "And with {p} {v}?", "Now with {p} {v}", "The same with {p} {v}, please.", "What about {p} {v}?", "Again, but {p} {v}",
+    "And now {p} {v}, please",
+]  # fmt: skip
 
 
 @dataclass
@@ -108,8 +119,14 @@ def unable(wanted: str, tools: bool) -> tuple[str, str]:
 
 
 def akin(noun: str) -> set[str]:
-    """The nouns of tools that might do instead."""
-    return {noun}.union(*(kin for kin in KIN if noun in kin)) - {""}
+    """The nouns of tools that might do instead; a search of the web might do anything."""
+    words = {noun, *noun.split()}
+    return {"web", *words}.union(*(kin for kin in KIN if words & kin)) - {""}
+
+
+def _alone(value: str) -> bool:
+    """Whether a value without quotes can stand in a list of values: one word, or a name."""
+    return " " not in value or value.istitle()
 
 
 def joined(parts: list[str]) -> str:
@@ -185,8 +202,21 @@ class Writer:
             if other.name not in names and other.noun not in names:
                 names |= {other.name, other.noun}
                 tools.append(other)
+        if wanted and not wanted[0].questions and wanted[0].family == "action" and rng.random() < 0.1:
+            # Toolsets have more than one verb for a thing.
+            sibling = self.make.sibling(wanted[0])
+            if sibling and sibling.name not in names:
+                tools[-1 if len(tools) > len(wanted) else len(tools) :] = [sibling]
         rng.shuffle(tools)
         return [t.spec for t in tools], tools
+
+    def others(self, wanted: str, most: int, name: str = "") -> list[dict[str, Any]]:
+        """Some tools, none of which is the named one or might do instead."""
+        clash = akin(wanted.split()[-1]) | akin(wanted.removeprefix("the ")) | {name, wanted.removeprefix("to ")}
+        while True:
+            specs, tools = self.offered([], most)
+            if specs and not any(clash & {t.name, t.noun or t.verb, *t.noun.split()} for t in tools):
+                return specs
 
     # -- results
 
@@ -302,13 +332,13 @@ class Writer:
         if rng.random() < 0.55 and tool.params:
             # The same tool for several values of its first parameter.
             first = tool.params[0]
-            if isinstance(arguments.get(first.name), str) and " and " not in arguments[first.name]:
+            if isinstance(arguments.get(first.name), str) and _alone(arguments[first.name]):
                 values = [arguments[first.name]]
                 while len(values) < (3 if rng.random() < 0.3 else 2):
                     value = first.draw()
                     if "enum" in first.schema:
                         break
-                    if value not in values and " and " not in value:
+                    if value not in values and _alone(value):
                         values.append(value)
                 if len(values) > 1:
                     calls = [(tool, {**arguments, first.name: v}) for v in values]
@@ -375,22 +405,9 @@ class Writer:
         ):
             param = tool.params[0]
             value = param.draw()
-            follow = phrasing(
-                rng,
-                [
-                    "And {v}?",
-                    "And {x} {v}?",
-                    "What about {v}?",
-                    "Now {x} {v}",
-                    "And for {v}?",
-                    "The same {x} {v}, please.",
-                    "And what about {v}?",
-                    "How about {v}?",
-                    "Also for {v}, please",
-                ],
-                self.side.phrasings,
-            )
-            text = follow.format(v=value, x=param.preposition or "for")
+            only = sum(isinstance(v, str) for v in arguments.values()) == 1
+            text = phrasing(rng, FOLLOW_UPS if only else FOLLOW_UPS_BY_NAME, self.side.phrasings)
+            text = text.format(v=value, x=param.preposition or "for", p=param.words)
             calls = [(tool, {**arguments, param.name: value})]
         else:
             tool = rng.choice(others)
@@ -419,6 +436,10 @@ class Writer:
             else:
                 said, wanted = phrasing(rng, UNKNOWABLE, self.side.phrasings)
                 said = self.fill(said)
+                if tools and not messages[1:]:
+                    tools = self.others(wanted, 3)
+                elif tools:
+                    break  # what has been offered might do
                 thought, content = unable(wanted, bool(tools))
             messages += [self.user(said), self.answer(thought, content)]
         return Conversation(messages, tools, rng.random() < 0.7, "talk", [content])
@@ -489,11 +510,14 @@ class Writer:
         thinking = rng.random() < 0.7
         if rng.random() < 0.45 and tool.params:
             required = [p for p in tool.params if p.required]
-            if len(required) == len(tool.params) == 1 or (required and rng.random() < 0.3):
-                question = self.asker.question(tool, {})
+            if len(required) == len(tool.params) == 1 or (required and rng.random() < 0.45):
+                missing = rng.sample(required, 1 if tool.questions else rng.randint(1, len(required)))
+                given = {} if tool.questions else {p.name: p.draw() for p in required if p not in missing}
+                missing = [p for p in required if p.name not in given]
+                question = self.asker.question(tool, given)
                 tools, _ = self.offered([tool], 2)
-                names = joined([p.words for p in required])
-                thought = f"{wants(tool.wanted)} {self._plan('I should call', tool, {})}"
+                names = joined([p.words for p in missing])
+                thought = f"{wants(tool.wanted)} {self._plan('I should call', tool, given)}"
                 return Conversation(
                     [*self.systems(0.4), self.user(question), self.answer(thought, f"Please tell me the {names}.")],
                     tools,
@@ -501,13 +525,7 @@ class Writer:
                     "asks",
                 )
         question = self.asker.question(tool, tool.arguments(rng))
-        tools: list[dict[str, Any]] = []
-        if rng.random() > 0.3:
-            while True:
-                tools, others = self.offered([], 3)
-                clash = {tool.name, "web"} | akin(tool.noun)
-                if tools and not any(clash & {o.name, o.noun} or (o.verb == tool.verb and not o.noun) for o in others):
-                    break
+        tools = self.others(tool.wanted, 3, tool.name) if rng.random() > 0.3 else []
         thought, content = unable(tool.wanted, bool(tools))
         return Conversation(
             [*self.systems(0.4), self.user(question), self.answer(thought, content)], tools, thinking, "refuses"
@@ -515,9 +533,9 @@ class Writer:
 
     def conversation(self) -> Conversation:
         """One of any kind."""
-        write = self.rng.choices([self.tooled, self.turns, self.talk, self.refusing], (58, 12, 16, 14))[0]
+        write = self.rng.choices([self.tooled, self.turns, self.talk, self.refusing], (62, 14, 10, 14))[0]
         conversation = write()
-        if self.rng.random() < 0.35:
+        if self.rng.random() < 0.2:
             # Many clients don't send the reasoning back.
             for message in conversation.messages[:-1]:
                 message.pop("reasoning_content", None)

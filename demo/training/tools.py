@@ -14,7 +14,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from everyday import CUISINES, EVERYDAY, MONEY, ROOMS
@@ -187,7 +187,7 @@ class Toolmaker:
         """One more parameter, named as none of ``taken``."""
         rng = self.rng
         while True:
-            param = self._string() if string else self._any()
+            param = self._string() if string else self._any(taken)
             if param.name not in taken:
                 taken.add(param.name)
                 param.required = required
@@ -223,7 +223,7 @@ class Toolmaker:
             preposition = preposition if kind in ("name", "city", "person") else ""
         return Param(name, {"type": "string"}, True, lambda: self.value(kind), preposition)
 
-    def _any(self) -> Param:
+    def _any(self, taken: set[str] = frozenset()) -> Param:  # type: ignore[assignment]
         rng = self.rng
         kind = rng.random()
         if kind < 0.4:
@@ -265,7 +265,7 @@ class Toolmaker:
                 name, {"type": "array", "items": {"type": "string"}}, True,
                 lambda: list(dict.fromkeys(self.value(item) for _ in range(rng.randint(1, 4)))),
             )  # fmt: skip
-        taken: set[str] = set()
+        taken = set(taken)
         parts = []
         while len(parts) < 2:
             part = self._string() if rng.random() < 0.7 else self._any()
@@ -378,6 +378,19 @@ class Toolmaker:
         tool.spec = self._spec(tool)
         return tool
 
+    def sibling(self, tool: Tool) -> Tool | None:
+        """A tool that does something else to the same thing; none where this side has no name for one."""
+        for _ in range(20):
+            other = self._tool()
+            name = styled(self.rng, [other.verb, *tool.noun.split()], "snake")
+            if other.family == "action" and other.verb != tool.verb and held_out(name) == self.names.held:
+                break
+        else:
+            return None
+        other = replace(other, name=name, noun=tool.noun, description=f"{other.verb.capitalize()} a {tool.noun}")
+        other.spec = self._spec(other)
+        return other
+
     def _noun(self, nouns: Sequence[str], invented: bool) -> str:
         return self.names.invented() if invented else self.names.pick(nouns)
 
@@ -395,6 +408,9 @@ class Toolmaker:
             del function["description"]
         if not tool.params and rng.random() < 0.3:
             del function["parameters"]
+        elif rng.random() < 0.12:
+            parameters["additionalProperties"] = False
+            function["strict"] = True
         return {"type": "function", "function": function}
 
 
@@ -451,6 +467,8 @@ NO = [
     "with {p} off",
     "and leave {p} off",
 ]
+# What an everyday tool is asked for without what it needs.
+BEGUN = ["I want {wanted}.", "I need {wanted}", "I would like {wanted}, please.", "Hi, I want {wanted}", "I wish for {wanted}"]
 HELD_PHRASINGS = 2
 T = TypeVar("T")
 
@@ -494,10 +512,11 @@ class Asker:
             return f"{param.preposition} {text}"
         free = param.schema["type"] == "string" and "enum" not in param.schema
         if main and free and rng.random() < 0.6:
-            used.add("for")
-            return rng.choice(["{v}", "for {v}", "of {v}", "for {v}", "for the {p} {v}", "of {p} {v}"]).format(
-                p=words, v=text
-            )
+            forms = ["{v}", "of {v}", "for the {p} {v}", "of {p} {v}"]
+            if "for" not in used:
+                forms += ["for {v}", "for {v}"]
+                used.add("for")
+            return rng.choice(forms).format(p=words, v=text)
         return phrasing(rng, MENTIONS, self.held and rng.random() < 0.5).format(p=words, v=text)
 
     def question(self, tool: Tool, arguments: dict[str, Any]) -> str:
@@ -505,10 +524,13 @@ class Asker:
         rng = self.rng
         if tool.questions and arguments.keys() >= {p.name for p in tool.params if p.required}:
             return self._everyday(tool, arguments)
+        if tool.questions:
+            return phrasing(rng, BEGUN, self.held).format(wanted=tool.wanted)
         texts = {"lookup": LOOKUPS, "action": ACTIONS, "invented": INVENTIONS, "bare": BARES}[tool.family]
         pattern = phrasing(rng, texts, self.held)
         known = [p for p in tool.params if p.name in arguments]
-        used: set[str] = set()
+        prepositions = [p.preposition for p in tool.params]
+        used = {p for p in prepositions if prepositions.count(p) > 1}
         pieces = [self.mention(p, arguments[p.name], used, main=i == 0 and p.required) for i, p in enumerate(known)]
         if len(pieces) > 2 and rng.random() < 0.2:
             tail = pieces[1:]
