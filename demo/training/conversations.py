@@ -43,10 +43,22 @@ SMALL_TALK: list[tuple[list[str], str, str]] = [
     (["What is untemplate?", "Tell me about untemplate", "What does untemplate do?", "Explain untemplate"], "The user asks about untemplate.", "untemplate turns the text that a model writes back into messages: reasoning, content and tool calls."),
 ]  # fmt: skip
 UNKNOWABLE = [
-    "What is the capital of {city}?", "Who wrote {word}?", "Explain {word} to me", "Why is the {thing} {colour}?", "What do you know about {name}?",
-    "Write an essay about {word}", "Translate {word} to {name}", "How do I cook {word}?", "What is {number} times {number}?", "Where is {city}?",
-    "Who is {name}?", "What is a {word}?", "How many {word} are in {city}?", "Write code for a {word}", "When was {name} born?",
-    "What is {number}+{number}?", "Write a poem about the {word}", "What is {number} + {number}?", "Is {city} bigger than {name}?", "What happened in {city}?", "Tell me more about the {word} of {name}",
+    # what is asked (the last two for the evaluation), what is wanted
+    ("What is the capital of {city}?", "the capital"), ("Who wrote {word}?", "the author"), ("Explain {word} to me", "the explanation"),
+    ("Why is the {thing} {colour}?", "the reason"), ("What do you know about {name}?", "the facts"), ("Write an essay about {word}", "to write the essay"),
+    ("Translate {word} to {name}", "the translation"), ("How do I cook {word}?", "the recipe"), ("What is {number} times {number}?", "the result"),
+    ("Where is {city}?", "the location"), ("Who is {name}?", "the facts"), ("What is a {word}?", "the explanation"),
+    ("How many {word} are in {city}?", "the count"), ("Write code for a {word}", "to write the code"), ("When was {name} born?", "the birthday"),
+    ("What is {number}+{number}?", "the result"), ("Write a poem about the {word}", "to write the poem"), ("What is {number} + {number}?", "the result"),
+    ("Is {city} bigger than {name}?", "the size"), ("What happened in {city}?", "the facts"), ("Tell me more about the {word} of {name}", "the facts"),
+]  # fmt: skip
+# Tools that could stand in for each other: what one can't do is not refused where another of them is there.
+KIN = [
+    {"weather", "forecast", "temperature", "climate"}, {"email", "message", "post", "comment"}, {"event", "meeting", "appointment", "reminder", "schedule"},
+    {"alarm", "timer", "reminder", "time"}, {"thermostat", "temperature", "heater"}, {"flight", "route", "area", "distance"}, {"song", "playlist"},
+    {"restaurants", "table", "menu"}, {"meaning", "definition", "translation", "summary"}, {"amount", "rate", "price", "currency", "result"},
+    {"light", "lamp"}, {"content", "file", "document"}, {"meaning", "explanation", "facts"}, {"price", "fee", "fare", "cost", "value"},
+    {"altitude", "elevation", "height"}, {"stock", "inventory"}, {"review", "rating", "score"}, {"route", "location", "address"}, {"count", "population", "size"},
 ]  # fmt: skip
 SYSTEMS = [
     "You are a helpful assistant.", "You are a helpful assistant", "You are {name}, an assistant of {company}.", "Answer briefly.", "Be kind and brief.",
@@ -59,6 +71,16 @@ PLACES = ("city", "location", "place", "town", "country")
 FAILURES = "not found|timeout|no access|unknown {p}|invalid {p}|service unavailable|permission denied|nothing found|quota exceeded".split(
     "|"
 )
+
+
+FOLLOW_UPS = [
+    "And {v}?", "And {x} {v}?", "What about {v}?", "Now {x} {v}", "And for {v}?", "The same {x} {v}, please.",
+    "And what about {v}?", "How about {v}?", "Also for {v}, please",
+]  # fmt: skip
+FOLLOW_UPS_BY_NAME = [
+    "And with {p} {v}?", "Now with {p} {v}", "The same with {p} {v}, please.", "What about {p} {v}?", "Again, but {p} {v}",
+    "And now {p} {v}, please",
+]  # fmt: skip
 
 
 @dataclass
@@ -80,6 +102,31 @@ class Side:
     tools: bool = False
     phrasings: bool = False
     everyday: float = 0.3
+
+
+def wants(*things: str) -> str:
+    """How a thought about a request begins."""
+    return f"The user wants {joined(list(dict.fromkeys(things)))}."
+
+
+def unable(wanted: str, tools: bool) -> tuple[str, str]:
+    """What to think and to say where nothing can be done."""
+    thought = f"{wants(wanted)} {'None of my tools can do that' if tools else 'I have no tools'}."
+    if wanted.startswith("the "):
+        why = ", and none of my tools can tell." if tools else ": I am only a small demonstration model."
+        return thought, f"I do not know that{why}"
+    return thought, f"I cannot do that: {'none of my tools can' if tools else 'I have no tools here'}."
+
+
+def akin(noun: str) -> set[str]:
+    """The nouns of tools that might do instead; a search of the web might do anything."""
+    words = {noun, *noun.split()}
+    return {"web", *words}.union(*(kin for kin in KIN if words & kin)) - {""}
+
+
+def _alone(value: str) -> bool:
+    """Whether a value without quotes can stand in a list of values: one word, or a name."""
+    return " " not in value or value.istitle()
 
 
 def joined(parts: list[str]) -> str:
@@ -122,11 +169,9 @@ class Writer:
 
     def calls(self, calls: list[tuple[Tool, dict[str, Any]]]) -> dict[str, Any]:
         """The assistant's message that makes these calls."""
-        thoughts = []
+        thoughts = [wants(*(tool.wanted for tool, _ in calls))]
         for i, (tool, arguments) in enumerate(calls):
-            said = [f"{spoken(k)} {self._thought(v)}" for k, v in arguments.items()]
-            start = "I should call" if i == 0 else "I should also call"
-            thoughts.append(f"{start} {tool.name}" + (f" with {joined(said)}." if said else "."))
+            thoughts.append(self._plan("I should call" if i == 0 else "I should also call", tool, arguments))
         return {
             "role": "assistant",
             "reasoning_content": " ".join(thoughts),
@@ -137,10 +182,15 @@ class Writer:
             ],
         }
 
-    def _thought(self, value: Any) -> str:
-        if isinstance(value, dict):
-            return joined([f"{spoken(k)} {self._thought(v)}" for k, v in value.items()])
-        return self.asker.said(value)
+    def _plan(self, start: str, tool: Tool, arguments: dict[str, Any]) -> str:
+        """A call in words: each parameter of the schema in order, with its value or that there is none."""
+        said = []
+        for param in tool.params:
+            if param.name in arguments:
+                said.append(f"{param.name} is {self._json(arguments[param.name])}")
+            else:
+                said.append(f"{param.name} is {'missing' if param.required else 'not given'}")
+        return f"{start} {tool.name}" + (f": {', '.join(said)}." if said else ".")
 
     def offered(self, wanted: list[Tool], most: int) -> tuple[list[dict[str, Any]], list[Tool]]:
         """The wanted tools among others, in any order."""
@@ -152,8 +202,21 @@ class Writer:
             if other.name not in names and other.noun not in names:
                 names |= {other.name, other.noun}
                 tools.append(other)
+        if wanted and not wanted[0].questions and wanted[0].family == "action" and rng.random() < 0.1:
+            # Toolsets have more than one verb for a thing.
+            sibling = self.make.sibling(wanted[0])
+            if sibling and sibling.name not in names:
+                tools[-1 if len(tools) > len(wanted) else len(tools) :] = [sibling]
         rng.shuffle(tools)
         return [t.spec for t in tools], tools
+
+    def others(self, wanted: str, most: int, name: str = "") -> list[dict[str, Any]]:
+        """Some tools, none of which is the named one or might do instead."""
+        clash = akin(wanted.split()[-1]) | akin(wanted.removeprefix("the ")) | {name, wanted.removeprefix("to ")}
+        while True:
+            specs, tools = self.offered([], most)
+            if specs and not any(clash & {t.name, t.noun or t.verb, *t.noun.split()} for t in tools):
+                return specs
 
     # -- results
 
@@ -269,13 +332,13 @@ class Writer:
         if rng.random() < 0.55 and tool.params:
             # The same tool for several values of its first parameter.
             first = tool.params[0]
-            if isinstance(arguments.get(first.name), str) and " and " not in arguments[first.name]:
+            if isinstance(arguments.get(first.name), str) and _alone(arguments[first.name]):
                 values = [arguments[first.name]]
                 while len(values) < (3 if rng.random() < 0.3 else 2):
                     value = first.draw()
                     if "enum" in first.schema:
                         break
-                    if value not in values and " and " not in value:
+                    if value not in values and _alone(value):
                         values.append(value)
                 if len(values) > 1:
                     calls = [(tool, {**arguments, first.name: v}) for v in values]
@@ -342,22 +405,9 @@ class Writer:
         ):
             param = tool.params[0]
             value = param.draw()
-            follow = phrasing(
-                rng,
-                [
-                    "And {v}?",
-                    "And {x} {v}?",
-                    "What about {v}?",
-                    "Now {x} {v}",
-                    "And for {v}?",
-                    "The same {x} {v}, please.",
-                    "And what about {v}?",
-                    "How about {v}?",
-                    "Also for {v}, please",
-                ],
-                self.side.phrasings,
-            )
-            text = follow.format(v=value, x=param.preposition or "for")
+            only = sum(isinstance(v, str) for v in arguments.values()) == 1
+            text = phrasing(rng, FOLLOW_UPS if only else FOLLOW_UPS_BY_NAME, self.side.phrasings)
+            text = text.format(v=value, x=param.preposition or "for", p=param.words)
             calls = [(tool, {**arguments, param.name: value})]
         else:
             tool = rng.choice(others)
@@ -384,17 +434,13 @@ class Writer:
             elif kind < 0.84:
                 said, thought, content = self._written()
             else:
-                said = self.fill(phrasing(rng, UNKNOWABLE, self.side.phrasings))
-                if tools:
-                    thought, content = (
-                        "None of my tools can do that.",
-                        "I do not know that, and none of my tools can tell.",
-                    )
-                else:
-                    thought, content = (
-                        "I do not know that.",
-                        "I do not know that: I am only a small demonstration model.",
-                    )
+                said, wanted = phrasing(rng, UNKNOWABLE, self.side.phrasings)
+                said = self.fill(said)
+                if tools and not messages[1:]:
+                    tools = self.others(wanted, 3)
+                elif tools:
+                    break  # what has been offered might do
+                thought, content = unable(wanted, bool(tools))
             messages += [self.user(said), self.answer(thought, content)]
         return Conversation(messages, tools, rng.random() < 0.7, "talk", [content])
 
@@ -464,12 +510,14 @@ class Writer:
         thinking = rng.random() < 0.7
         if rng.random() < 0.45 and tool.params:
             required = [p for p in tool.params if p.required]
-            if len(required) == len(tool.params) == 1 or (required and rng.random() < 0.3):
-                question = self.asker.question(tool, {})
+            if len(required) == len(tool.params) == 1 or (required and rng.random() < 0.45):
+                missing = rng.sample(required, 1 if tool.questions else rng.randint(1, len(required)))
+                given = {} if tool.questions else {p.name: p.draw() for p in required if p not in missing}
+                missing = [p for p in required if p.name not in given]
+                question = self.asker.question(tool, given)
                 tools, _ = self.offered([tool], 2)
-                names = joined([p.words for p in required])
-                verb = "is" if len(required) == 1 else "are"
-                thought = f"{tool.name} needs {names}, which {verb} missing."
+                names = joined([p.words for p in missing])
+                thought = f"{wants(tool.wanted)} {self._plan('I should call', tool, given)}"
                 return Conversation(
                     [*self.systems(0.4), self.user(question), self.answer(thought, f"Please tell me the {names}.")],
                     tools,
@@ -477,24 +525,21 @@ class Writer:
                     "asks",
                 )
         question = self.asker.question(tool, tool.arguments(rng))
-        if rng.random() < 0.3:
-            tools: list[dict[str, Any]] = []
-            thought, content = "I have no tools.", "I cannot do that: I have no tools here."
-        else:
-            while True:
-                tools, others = self.offered([], 3)
-                clash = {tool.name, tool.noun} - {""}
-                if tools and not any(clash & {o.name, o.noun} or (o.verb == tool.verb and not o.noun) for o in others):
-                    break
-            thought, content = "None of my tools can do that.", "I cannot do that: none of my tools can."
+        tools = self.others(tool.wanted, 3, tool.name) if rng.random() > 0.3 else []
+        thought, content = unable(tool.wanted, bool(tools))
         return Conversation(
             [*self.systems(0.4), self.user(question), self.answer(thought, content)], tools, thinking, "refuses"
         )
 
     def conversation(self) -> Conversation:
         """One of any kind."""
-        write = self.rng.choices([self.tooled, self.turns, self.talk, self.refusing], (58, 12, 16, 14))[0]
-        return write()
+        write = self.rng.choices([self.tooled, self.turns, self.talk, self.refusing], (62, 14, 10, 14))[0]
+        conversation = write()
+        if self.rng.random() < 0.2:
+            # Many clients don't send the reasoning back.
+            for message in conversation.messages[:-1]:
+                message.pop("reasoning_content", None)
+        return conversation
 
 
 __all__ = ["CITIES", "DAYS", "IDENTITY", "Conversation", "Side", "Writer", "held_out"]

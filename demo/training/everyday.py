@@ -29,7 +29,7 @@ EVERYDAY: list[tuple[list[str], list[str], str, str, dict[str, Row], list[str]]]
         ["Get the current weather in a given city", "Get the weather for a city", "Current weather", "Get the current weather in a given location", "Get current temperature for a given location."],
         "lookup", "weather",
         {"city": CITY, "unit": UNIT},
-        ["What is the weather in {city}?", "What's the weather in {city}?", "How is the weather in {city}?", "weather in {city}", "Is it raining in {city}?", "What's the weather like in {city} today?", "How warm is it in {city}?", "Weather {city}", "Tell me the weather in {city}.", "Do I need an umbrella in {city}?", "What is the weather like in {city}?", "How cold is it in {city} right now?", "what's the weather in {city}", "Can you check the weather in {city} for me?"],
+        ["What is the weather in {city}?", "What's the weather in {city}?", "How is the weather in {city}?", "weather in {city}", "Is it raining in {city}?", "What's the weather like in {city} today?", "How warm is it in {city}?", "Weather {city}", "Tell me the weather in {city}.", "Do I need an umbrella in {city}?", "What is the weather like in {city}?", "How cold is it in {city} right now?", "Can you check the weather in {city} for me?"],
     ),
     (
         ["get_weather", "get_current_weather"],
@@ -41,7 +41,7 @@ EVERYDAY: list[tuple[list[str], list[str], str, str, dict[str, Row], list[str]]]
     (
         ["get_forecast", "weather_forecast"], ["Get the weather forecast", "Forecast for the next days in a city"], "lookup", "forecast",
         {"city": CITY, "days": ("days", {"type": "integer"}, ["for {v} days", "for the next {v} days", "over {v} days"])},
-        ["What is the forecast for {city}?", "Forecast for {city}", "How will the weather be in {city}?", "Give me the forecast for {city}.", "Show the forecast in {city}", "What weather is coming to {city}?"],
+        ["What is the forecast for {city}?", "Forecast for {city}", "What does the forecast say for {city}?", "Give me the forecast for {city}.", "Show the forecast in {city}", "What is forecast for {city}?"],
     ),
     (
         ["get_time", "get_current_time", "current_time"], ["Get the current time in a city", "Current local time", "Tells the time"], "lookup", "time",
@@ -94,7 +94,7 @@ EVERYDAY: list[tuple[list[str], list[str], str, str, dict[str, Row], list[str]]]
         ["Remind me: {text}", 'Remind me of "{text}"', "Set a reminder: {text}", 'Add a reminder "{text}"', 'Please remind me about "{text}"', 'Don\'t let me forget "{text}"'],
     ),
     (
-        ["search", "web_search", "search_web", "google"], ["Search the web", "Search the internet for a query", "Find pages"], "action", "page",
+        ["search", "web_search", "search_web", "google"], ["Search the web", "Search the internet for a query", "Find pages"], "action", "web",
         {"query": ("query", {"type": "string"}, []), "limit": ("days", {"type": "integer"}, ["with {v} results", "limit {v}"])},
         ["Search for {query}", "Search the web for {query}", "Look up {query}", "Find {query} on the web", "Google {query}", "Look on the internet for {query}"],
     ),

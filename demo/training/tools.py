@@ -14,8 +14,8 @@ import json
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from everyday import CUISINES, EVERYDAY, MONEY, ROOMS
 from words import COLOURS, COUNTRIES, DAYS, LANGUAGES, THINGS, WORDS, Words, held_out
@@ -97,6 +97,13 @@ class Tool:
     noun: str
     questions: list[str] = field(default_factory=list)  # an everyday tool's own
     spec: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def wanted(self) -> str:
+        """What somebody wants who needs this tool."""
+        if self.family == "lookup":
+            return f"the {self.noun}"
+        return f"to {self.verb} the {self.noun}" if self.noun else f"to {self.verb}"
 
     def arguments(self, rng: random.Random, optional: float = 0.45) -> dict[str, Any]:
         """Values for what is required, and for some of the rest."""
@@ -180,7 +187,7 @@ class Toolmaker:
         """One more parameter, named as none of ``taken``."""
         rng = self.rng
         while True:
-            param = self._string() if string else self._any()
+            param = self._string() if string else self._any(taken)
             if param.name not in taken:
                 taken.add(param.name)
                 param.required = required
@@ -216,7 +223,7 @@ class Toolmaker:
             preposition = preposition if kind in ("name", "city", "person") else ""
         return Param(name, {"type": "string"}, True, lambda: self.value(kind), preposition)
 
-    def _any(self) -> Param:
+    def _any(self, taken: set[str] = frozenset()) -> Param:  # type: ignore[assignment]
         rng = self.rng
         kind = rng.random()
         if kind < 0.4:
@@ -258,7 +265,7 @@ class Toolmaker:
                 name, {"type": "array", "items": {"type": "string"}}, True,
                 lambda: list(dict.fromkeys(self.value(item) for _ in range(rng.randint(1, 4)))),
             )  # fmt: skip
-        taken: set[str] = set()
+        taken = set(taken)
         parts = []
         while len(parts) < 2:
             part = self._string() if rng.random() < 0.7 else self._any()
@@ -283,7 +290,8 @@ class Toolmaker:
         rng = self.rng
         names, descriptions, family, noun, rows, questions = rng.choice(EVERYDAY)
         name = rng.choice(names)
-        verb = spoken(name).split()[0]
+        # A thing that is looked up is asked for by what this tool does with it; an action has one name for all tools.
+        verb = spoken(name if family == "lookup" else names[0]).split()[0]
         params = []
         for key, (kind, schema, phrases) in rows.items():
             schema = dict(schema)
@@ -370,6 +378,19 @@ class Toolmaker:
         tool.spec = self._spec(tool)
         return tool
 
+    def sibling(self, tool: Tool) -> Tool | None:
+        """A tool that does something else to the same thing; none where this side has no name for one."""
+        for _ in range(20):
+            other = self._tool()
+            name = styled(self.rng, [other.verb, *tool.noun.split()], "snake")
+            if other.family == "action" and other.verb != tool.verb and held_out(name) == self.names.held:
+                break
+        else:
+            return None
+        other = replace(other, name=name, noun=tool.noun, description=f"{other.verb.capitalize()} a {tool.noun}")
+        other.spec = self._spec(other)
+        return other
+
     def _noun(self, nouns: Sequence[str], invented: bool) -> str:
         return self.names.invented() if invented else self.names.pick(nouns)
 
@@ -387,6 +408,9 @@ class Toolmaker:
             del function["description"]
         if not tool.params and rng.random() < 0.3:
             del function["parameters"]
+        elif rng.random() < 0.12:
+            parameters["additionalProperties"] = False
+            function["strict"] = True
         return {"type": "function", "function": function}
 
 
@@ -443,10 +467,13 @@ NO = [
     "with {p} off",
     "and leave {p} off",
 ]
+# What an everyday tool is asked for without what it needs.
+BEGUN = ["I want {wanted}.", "I need {wanted}", "I would like {wanted}, please.", "Hi, I want {wanted}", "I wish for {wanted}"]
 HELD_PHRASINGS = 2
+T = TypeVar("T")
 
 
-def phrasing(rng: random.Random, texts: Sequence[str], held: bool) -> str:
+def phrasing(rng: random.Random, texts: Sequence[T], held: bool) -> T:
     """One of a list: the last two are held out (the last one, of a short list)."""
     count = HELD_PHRASINGS if len(texts) > 10 else 1
     return rng.choice(texts[-count:] if held else texts[:-count])
@@ -485,10 +512,11 @@ class Asker:
             return f"{param.preposition} {text}"
         free = param.schema["type"] == "string" and "enum" not in param.schema
         if main and free and rng.random() < 0.6:
-            used.add("for")
-            return rng.choice(["{v}", "for {v}", "of {v}", "for {v}", "for the {p} {v}", "of {p} {v}"]).format(
-                p=words, v=text
-            )
+            forms = ["{v}", "of {v}", "for the {p} {v}", "of {p} {v}"]
+            if "for" not in used:
+                forms += ["for {v}", "for {v}"]
+                used.add("for")
+            return rng.choice(forms).format(p=words, v=text)
         return phrasing(rng, MENTIONS, self.held and rng.random() < 0.5).format(p=words, v=text)
 
     def question(self, tool: Tool, arguments: dict[str, Any]) -> str:
@@ -496,10 +524,13 @@ class Asker:
         rng = self.rng
         if tool.questions and arguments.keys() >= {p.name for p in tool.params if p.required}:
             return self._everyday(tool, arguments)
+        if tool.questions:
+            return phrasing(rng, BEGUN, self.held).format(wanted=tool.wanted)
         texts = {"lookup": LOOKUPS, "action": ACTIONS, "invented": INVENTIONS, "bare": BARES}[tool.family]
         pattern = phrasing(rng, texts, self.held)
         known = [p for p in tool.params if p.name in arguments]
-        used: set[str] = set()
+        prepositions = [p.preposition for p in tool.params]
+        used = {p for p in prepositions if prepositions.count(p) > 1}
         pieces = [self.mention(p, arguments[p.name], used, main=i == 0 and p.required) for i, p in enumerate(known)]
         if len(pieces) > 2 and rng.random() < 0.2:
             tail = pieces[1:]
