@@ -188,13 +188,15 @@ class _Upstream(Engine):
         return ids
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
+        body: dict[str, Any] = {"tokens": list(token_ids)}
         if self.server == "llama.cpp":
-            text: str = await self._asked("/detokenize", {"tokens": list(token_ids)}, "content", str)
-            return text
-        if self.server not in ("vllm", "sglang"):
+            key = "content"
+        elif self.server in ("vllm", "sglang"):
+            body["model"] = self.model
+            key = "prompt" if self.server == "vllm" else "text"
+        else:
             raise NotImplementedError
-        key = "prompt" if self.server == "vllm" else "text"
-        text = await self._asked("/detokenize", {"model": self.model, "tokens": list(token_ids)}, key, str)
+        text: str = await self._asked("/detokenize", body, key, str)
         return text
 
     # -- Requests ----------------------------------------------------------------------------------------------------
