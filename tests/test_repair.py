@@ -151,10 +151,10 @@ class TestSyntax:
     @pytest.mark.parametrize("start", ['{"a": "', "{'a': '", '{"a": [', ""])
     def test_time_is_linear(self, start: str, piece: str) -> None:
         text = (start + piece * MAX_LENGTH)[:MAX_LENGTH]
-        begin = time.perf_counter()
+        begin = time.thread_time()
         repair_syntax(text)
         # Typically under 0.1 s. Anything quadratic would take minutes.
-        assert time.perf_counter() - begin < 5
+        assert time.thread_time() - begin < 5
 
 
 # -- Syntax, as properties ----------------------------------------------------------------------------------------
@@ -476,10 +476,10 @@ class TestSchema:
             ("[" * 60 + "]" * 60, {"type": "integer"}),
         ):
             for count in (900, MAX_LENGTH // (len(item) + 1) - 10):
-                begin = time.perf_counter()
+                begin = time.thread_time()
                 many = ",".join([item] * count)
                 repair_schema(f'{{"v": [{many}]}}', {"properties": {"v": {"items": schema}}})
-                assert time.perf_counter() - begin < 10
+                assert time.thread_time() - begin < 10
         assert (
             repair_schema('{"v": "3", "x": "' + "x" * MAX_LENGTH + '"}', {"properties": {"v": {"type": "null"}}})
             is None

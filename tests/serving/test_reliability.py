@@ -39,7 +39,7 @@ def post(gateway: Running, path: str, body: Any, **more: Any) -> httpx.Response:
 
 def soon(met: Callable[[], bool]) -> bool:
     """Whether it is so within what a busy machine may take."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not met() and time.monotonic() < until:
         time.sleep(0.005)
     return met()

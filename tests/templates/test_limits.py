@@ -246,7 +246,7 @@ def test_the_limits_hold_in_any_thread() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=3 * SOON)
+        thread.join(timeout=300)  # a machine may be busy; a limit that fails never ends
     assert [type(error) for error in errors] == [TemplateLimitError] * 2
 
 
