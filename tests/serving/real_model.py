@@ -58,7 +58,9 @@ class Dictated(LlamaCppEngine):
         if self.text is not None:
             ids = self.vocabulary().get_vocab()
             parts = re.split(r"(</?(?:think|tool_call)>)", self.text)
-            rule = " ".join(f"<[{ids[part]}]>" if part in ids else json.dumps(part) for part in parts if part)
+            rule = " ".join(
+                f"<[{ids[part]}]>" if part in ids else json.dumps(part, ensure_ascii=False) for part in parts if part
+            )
             grammar = Grammar("gbnf", f"root ::= {rule}\n", preserved_tokens=tuple(ids.keys() & set(parts)), by_id=True)
             job = msgspec.structs.replace(job, grammar=grammar)
         return super().generate(job)

@@ -166,6 +166,18 @@ class TestSampling:
         found = client.chat.completions.create(**ask(HELLO, max_tokens=7))
         assert (found.choices[0].finish_reason, found.usage.completion_tokens) == ("length", 7)
 
+    def test_length_anywhere(self, gateway: Running, client: openai.OpenAI) -> None:
+        """In the middle of a character too: its bytes are tokens."""
+        parts = ("ä😀", "€😀")
+        with dictated(gateway, f"<think>\n{parts[0]}\n</think>\n\n{parts[1]}"):
+            *_, last = found = [said(chat(client, HELLO, max_tokens=most)) for most in range(1, 30)]
+            assert last == (*parts, [], "stop")
+            assert sum(reason == "length" for *_, reason in found) > 10
+            for most, one in enumerate(found, 1):
+                for text, part in zip(one, parts, strict=False):
+                    assert part.startswith((text or "").rstrip("\ufffd\n"))
+                assert said(streamed(client, HELLO, max_tokens=most)) == one
+
     def test_a_budget_for_thinking(self, client: openai.OpenAI) -> None:
         free = client.chat.completions.create(**ask(HELLO))
         thought = free.usage.completion_tokens_details.reasoning_tokens
