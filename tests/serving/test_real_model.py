@@ -3,71 +3,41 @@
 from __future__ import annotations
 
 import json
-import socket
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import anthropic
-import httpx
 import ollama
 import openai
 import pytest
 
-from untemplate import OutputParser
-from untemplate.serving.manager.model import Model
-from untemplate.validation import validate
+from .real_model import (
+    ASKED,
+    FIXED,
+    FUNCTION,
+    HELLO,
+    HOT,
+    PARAMETERS,
+    SET_VOLUME,
+    TOOL,
+    VOLUME,
+    calls_of,
+    chat,
+    demo,
+    dictated,
+    streamed,
+)
+from .server import Running
 
-from .server import Running, running
-
-pytest.importorskip("xllamacpp")
-GGUF = Path(__file__).parents[2] / "demo/src/untemplate_demo/untemplate-demo.gguf"
-if not GGUF.is_file():
-    pytest.skip("the demonstration model is not there", allow_module_level=True)
-
-PARAMETERS = {
-    "type": "object",
-    "properties": {"city": {"type": "string", "description": "the city"}},
-    "required": ["city"],
-}
-FUNCTION = {"name": "get_weather", "description": "The weather in a city", "parameters": PARAMETERS}
-TOOL = {"type": "function", "function": FUNCTION}
-OTHER = {
-    "type": "function",
-    "function": {
-        "name": "set_volume",
-        "description": "Set the volume",
-        "strict": True,
-        "parameters": {
-            "type": "object",
-            "properties": {"level": {"type": "integer"}, "room": {"type": "string", "enum": ["kitchen", "hall"]}},
-            "required": ["level", "room"],
-            "additionalProperties": False,
-        },
-    },
-}
-ASKED: list[Any] = [{"role": "user", "content": "What is the weather in Rosenheim?"}]
-HOT = {"min_p": 0, "top_k": 0, "top_p": 1}
-"""Any token may come: llama.cpp cuts off the unlikely ones before it heats the rest."""
-HELLO: list[Any] = [{"role": "user", "content": "Hello! Who are you?"}]
-
-
-async def demo() -> Model:
-    from untemplate.serving.engines.llamacpp import LlamaCppEngine
-
-    engine = LlamaCppEngine(GGUF, n_parallel=4, threads=1)
-    await engine.start()
-    template = engine.template()
-    assert template is not None
-    parser = OutputParser.from_template(template, tokenizer=engine.vocabulary())
-    return Model(name="demo", engine=engine, parser=parser, template=template, context_length=engine.context_length)
+STOPS = "<think>\nA stop here.\n</think>\n\nOne stop two."
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Ulm"}}\n</tool_call>'
+OPEN_DOOR = {**SET_VOLUME, "name": "open_door"}
 
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Running]:
-    with running(load=demo) as running_:
-        yield running_
+    with demo(slots=1) as gateway:
+        yield gateway
 
 
 @pytest.fixture(scope="module")
@@ -76,23 +46,16 @@ def client(gateway: Running) -> Iterator[openai.OpenAI]:
         yield client
 
 
-def ask(messages: list[Any], **more: Any) -> dict[str, Any]:
-    return {"model": "demo", "messages": messages, "temperature": 0, "max_tokens": 200, **more}
+@pytest.fixture(scope="module")
+def llama(gateway: Running) -> Iterator[ollama.Client]:
+    with ollama.Client(host=gateway.url) as llama:
+        yield llama
 
 
-def chat(client: openai.OpenAI, messages: list[Any], **more: Any) -> Any:
-    return client.chat.completions.create(**ask(messages, **more)).choices[0]
-
-
-def streamed(client: openai.OpenAI, messages: list[Any], **more: Any) -> Any:
-    with client.chat.completions.stream(**ask(messages, **more)) as stream:
-        for _ in stream:
-            pass
-        return stream.get_final_completion().choices[0]
-
-
-def calls_of(message: Any) -> list[tuple[str, Any]]:
-    return [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
+@pytest.fixture(scope="module")
+def claude(gateway: Running) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(base_url=gateway.url, api_key="none", max_retries=0) as claude:
+        yield claude
 
 
 class TestEveryApi:
@@ -171,122 +134,222 @@ class TestEveryApi:
         assert getattr(chat(client, HELLO, reasoning_effort="none").message, "reasoning", None) is None
 
 
-class TestSampling:
-    def test_seeds(self, client: openai.OpenAI) -> None:
-        """The same seed gives the same message, another one another."""
+class TestOllama:
+    """Both endpoints have one prompt for one question, and so one answer, whole and streamed."""
 
-        def said(seed: int) -> str:
-            found = chat(client, HELLO, temperature=2.0, seed=seed, max_tokens=60, extra_body=HOT)
-            return json.dumps(found.message.model_dump())
+    def said(self, llama: ollama.Client, temperature: float = 0, **request: Any) -> tuple[str, str, str | None, int]:
+        """Thinking, text, why it ended, and how many tokens it has."""
+        options = {"temperature": temperature, "num_predict": 300, **request.pop("options", {})}
+        asked: Any = {"model": "demo", "options": options, **request}
+        # Now the prompt is in the cache: it is computed in one way for all that follow.
+        llama.chat(**{**asked, "options": {**options, "num_predict": 1}}, messages=HELLO)
+        ways = set()
+        chats = [llama.chat(**asked, messages=HELLO)], [*llama.chat(**asked, messages=HELLO, stream=True)]
+        for parts in chats:
+            thinking = "".join(part.message.thinking or "" for part in parts)
+            text = "".join(part.message.content or "" for part in parts)
+            ways.add((thinking, text, parts[-1].done_reason, parts[-1].eval_count))
+        prompt = HELLO[0]["content"]
+        texts = [llama.generate(**asked, prompt=prompt)], [*llama.generate(**asked, prompt=prompt, stream=True)]
+        for parts in texts:
+            thinking = "".join(part.thinking or "" for part in parts)
+            text = "".join(part.response for part in parts)
+            ways.add((thinking, text, parts[-1].done_reason, parts[-1].eval_count))
+        (way,) = ways
+        return way
 
-        assert said(1) == said(1)
-        assert len({said(seed) for seed in range(8)}) > 1
+    def test_stop(self, gateway: Running, llama: ollama.Client) -> None:
+        with dictated(gateway, STOPS):
+            assert self.said(llama)[:3] == ("A stop here.", "One stop two.", "stop")
+            assert self.said(llama, options={"stop": ["stop"]})[:3] == ("A stop here.", "One ", "stop")
 
-    def test_several(self, client: openai.OpenAI) -> None:
-        found = client.chat.completions.create(
-            **ask(HELLO, n=8, temperature=2.0, seed=1, max_tokens=40, extra_body=HOT)
+    def test_num_predict(self, gateway: Running, llama: ollama.Client) -> None:
+        text = "To be or not to be, that is the question. " * 3 + "Or is it?"
+        with dictated(gateway, text):
+            *_, part, reason, tokens = self.said(llama, options={"num_predict": 7})
+            assert (reason, tokens) == ("length", 7)
+            assert text.startswith(part)
+            assert self.said(llama, options={"num_predict": -1})[:3] == ("", text, "stop")
+
+    def test_temperature_and_seed(self, llama: ollama.Client) -> None:
+        few = {"num_predict": 12, **HOT}
+        cold = {self.said(llama, options={**few, "seed": seed}) for seed in range(2)}
+        hot = {self.said(llama, 3.0, options={**few, "seed": seed}) for seed in range(3)}
+        assert (len(cold), len(hot)) == (1, 3)
+
+    @pytest.mark.parametrize("think", [False, True])
+    def test_format(self, llama: ollama.Client, think: bool) -> None:
+        thinking, text, reason, _ = self.said(llama, format=FIXED, think=think)
+        assert (json.loads(text), reason, bool(thinking)) == (VOLUME, "stop", think)
+
+    def test_think(self, llama: ollama.Client) -> None:
+        thinking, text, *_ = self.said(llama, think=False)
+        assert (thinking, bool(text)) == ("", True)
+        assert self.said(llama, think=True)[0]
+
+    def test_calls(self, gateway: Running, llama: ollama.Client) -> None:
+        request: Any = {"model": "demo", "messages": HELLO, "tools": [TOOL], "options": {"temperature": 0}}
+        with dictated(gateway, f"I look.\n{CALL}\n{CALL.replace('Ulm', 'Hof')}"):
+            whole = llama.chat(**request).message
+            parts = [part.message for part in llama.chat(**request, stream=True)]
+        calls = [[(c.function.name, dict(c.function.arguments)) for c in m.tool_calls or ()] for m in (whole, *parts)]
+        assert calls[0] == [("get_weather", {"city": "Ulm"}), ("get_weather", {"city": "Hof"})]
+        assert [call for part in calls[1:] for call in part] == calls[0]
+        assert whole.content == "".join(part.content or "" for part in parts) == "I look."
+
+    def test_a_raw_prompt(self, gateway: Running, llama: ollama.Client) -> None:
+        request: Any = {"model": "demo", "prompt": "Hm", "raw": True, "options": {"temperature": 0}}
+        with dictated(gateway, STOPS + CALL):
+            whole = llama.generate(**request)
+            parts = [*llama.generate(**request, stream=True)]
+        assert (whole.response, whole.thinking) == (STOPS + CALL, None)
+        assert "".join(part.response for part in parts) == whole.response
+
+
+class TestMessages:
+    def said(self, claude: anthropic.Anthropic, messages: Any = HELLO, **request: Any) -> tuple[Any, ...]:
+        """Blocks, why it ended, and the stop sequence: the same whole and streamed."""
+        body = {"temperature": 0, **request}
+        asked: Any = {"model": "demo", "max_tokens": 300, "messages": messages, "extra_body": body}
+        with claude.messages.stream(**asked) as stream:
+            part = stream.get_final_message()
+        found = []
+        for message in (claude.messages.create(**asked), part):
+            blocks = []
+            for block in message.content:
+                given = block.model_dump()
+                blocks.append([given[name] for name in ("thinking", "text", "name", "input") if name in given])
+            found.append((blocks, message.stop_reason, message.stop_sequence))
+        assert found[0] == found[1]
+        return found[0]
+
+    def tools(self, *functions: dict[str, Any]) -> list[dict[str, Any]]:
+        return [
+            {**{k: v for k, v in f.items() if k != "parameters"}, "input_schema": f["parameters"]} for f in functions
+        ]
+
+    def test_stop_sequences(self, gateway: Running, claude: anthropic.Anthropic) -> None:
+        with dictated(gateway, STOPS):
+            assert self.said(claude) == ([["A stop here."], ["One stop two."]], "end_turn", None)
+            found = self.said(claude, stop_sequences=["here", "two"])
+        assert found == ([["A stop here."], ["One stop "]], "stop_sequence", "two")
+
+    def test_a_stop_sequence_behind_a_call(self, gateway: Running, claude: anthropic.Anthropic) -> None:
+        """The call is there to be answered."""
+        with dictated(gateway, f"{CALL}stop and on"):
+            found = self.said(claude, stop_sequences=["stop"], tools=self.tools(FUNCTION))
+        assert found == ([["get_weather", {"city": "Ulm"}]], "tool_use", None)
+
+    @pytest.mark.parametrize("kind", ["any", "tool"])
+    def test_calls_that_have_to_be(self, claude: anthropic.Anthropic, kind: str) -> None:
+        tools = self.tools(SET_VOLUME, OPEN_DOOR)
+        for name in ("set_volume", "open_door"):
+            choice = {"type": kind, "disable_parallel_tool_use": True, **({"name": name} if kind == "tool" else {})}
+            ((*before, (called, given)), *why) = self.said(
+                claude, tools=tools, tool_choice=choice, thinking={"type": "disabled"}
+            )
+            assert (before, given, why) == ([], VOLUME, ["tool_use", None])
+            assert called in (("set_volume", "open_door") if kind == "any" else (name,))
+
+    def test_no_calls(self, gateway: Running, claude: anthropic.Anthropic) -> None:
+        request: Any = {"tools": self.tools(FUNCTION)}
+        with dictated(gateway, CALL):
+            assert self.said(claude, **request) == ([["get_weather", {"city": "Ulm"}]], "tool_use", None)
+            found = self.said(claude, **request, tool_choice={"type": "none"})
+        assert found == ([[CALL]], "end_turn", None)
+
+    @pytest.mark.parametrize("thinks", [False, True])
+    def test_thinking(self, claude: anthropic.Anthropic, thinks: bool) -> None:
+        wanted = {"format": {"type": "json_schema", "schema": FIXED}}
+        more: Any = {} if thinks else {"thinking": {"type": "disabled"}}
+        (*thoughts, (text,)), *why = self.said(claude, output_config=wanted, **more)
+        assert (json.loads(text), len(thoughts), why) == (VOLUME, int(thinks), ["end_turn", None])
+
+
+class TestResponses:
+    def said(self, client: openai.OpenAI, **request: Any) -> list[list[Any]]:
+        """The items: the same whole and streamed."""
+        asked: Any = {
+            "model": "demo",
+            "input": HELLO[0]["content"],
+            "temperature": 0,
+            "max_output_tokens": 300,
+            **request,
+        }
+        with client.responses.stream(**asked) as stream:
+            for _ in stream:
+                pass
+            part = stream.get_final_response()
+        found = []
+        for response in (client.responses.create(**asked), part):
+            assert response.status == "completed"
+            items = []
+            for item in response.output:
+                if item.type == "function_call":
+                    items.append([item.name, json.loads(item.arguments)])
+                else:
+                    items.append([item.type, "".join(piece.text for piece in item.content or ())])
+            found.append(items)
+        assert found[0] == found[1]
+        return found[0]
+
+    def tools(self, *functions: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"type": "function", **function} for function in functions]
+
+    @pytest.mark.parametrize("name", ["", "set_volume", "open_door"])
+    def test_calls_that_have_to_be(self, client: openai.OpenAI, name: str) -> None:
+        choice: Any = {"type": "function", "name": name} if name else "required"
+        tools = self.tools(SET_VOLUME, OPEN_DOOR)
+        ((called, given),) = self.said(
+            client, tools=tools, tool_choice=choice, parallel_tool_calls=False, reasoning={"effort": "none"}
         )
-        assert [choice.index for choice in found.choices] == list(range(8))
-        assert found.usage.completion_tokens >= 8
-        texts = [choice.message.model_dump() for choice in found.choices]
-        assert any(text != texts[0] for text in texts)
-        said = dict.fromkeys(range(8), "")
-        for chunk in client.chat.completions.create(
-            **ask(HELLO, n=8, temperature=2.0, seed=1, max_tokens=40, extra_body=HOT, stream=True)
-        ):
-            for choice in chunk.choices:
-                said[choice.index] += choice.delta.content or ""
-        assert list(said.values()) == [text["content"] or "" for text in texts]
+        assert given == VOLUME
+        assert called in ((name,) if name else ("set_volume", "open_door"))
 
-    def test_stop_strings(self, client: openai.OpenAI) -> None:
-        whole = chat(client, HELLO)
-        word = whole.message.content.split()[2]
-        cut = whole.message.content[: whole.message.content.index(word)]
-        for found in (chat(client, HELLO, stop=[word]), streamed(client, HELLO, stop=[word])):
-            assert found.finish_reason == "stop"
-            assert (found.message.content or "") == cut
-            assert found.message.reasoning == whole.message.reasoning
-
-    def test_length(self, client: openai.OpenAI) -> None:
-        found = client.chat.completions.create(**ask(HELLO, max_tokens=7))
-        assert (found.choices[0].finish_reason, found.usage.completion_tokens) == ("length", 7)
-
-    def test_a_budget_for_thinking(self, client: openai.OpenAI) -> None:
-        free = client.chat.completions.create(**ask(HELLO))
-        thought = free.usage.completion_tokens_details.reasoning_tokens
-        assert thought > 3
-        short = client.chat.completions.create(**ask(HELLO, extra_body={"thinking_budget": 3}))
-        assert short.usage.completion_tokens_details.reasoning_tokens == 3
-        assert short.choices[0].message.content
-        assert free.choices[0].message.reasoning.startswith(short.choices[0].message.reasoning)
-
-    def test_logprobs(self, client: openai.OpenAI) -> None:
-        found = chat(client, HELLO, logprobs=True, top_logprobs=2)
-        assert "".join(token.token for token in found.logprobs.content).strip() == found.message.content.strip()
-        assert all(token.logprob <= 0 and len(token.top_logprobs) == 2 for token in found.logprobs.content)
-
-    def test_usage_adds_up(self, client: openai.OpenAI) -> None:
-        found = client.chat.completions.create(**ask(HELLO))
-        assert found.usage.total_tokens == found.usage.prompt_tokens + found.usage.completion_tokens
-        *_, last = client.chat.completions.create(**ask(HELLO, stream=True, stream_options={"include_usage": True}))
-        assert last.usage.completion_tokens == found.usage.completion_tokens
-        assert last.usage.prompt_tokens == found.usage.prompt_tokens
-
-
-class TestGrammars:
-    """What the grammar allows is all that can come, however hot the model runs."""
-
-    @pytest.mark.parametrize("seed", range(4))
-    def test_a_call_that_is_required(self, client: openai.OpenAI, seed: int) -> None:
-        request: Any = {"tools": [TOOL, OTHER], "tool_choice": "required", "temperature": 1.5, "seed": seed}
-        request |= {"reasoning_effort": "none", "max_tokens": 600}
-        for found in (chat(client, HELLO, **request), streamed(client, HELLO, **request)):
-            assert found.finish_reason == "tool_calls"
-            for name, arguments in calls_of(found.message):
-                assert name in ("get_weather", "set_volume")
-                if name == "set_volume":  # the strict one
-                    assert not validate(json.dumps(arguments), OTHER["function"]["parameters"])
-
-    @pytest.mark.parametrize("seed", range(4))
-    def test_a_named_one(self, client: openai.OpenAI, seed: int) -> None:
-        choice = {"type": "function", "function": {"name": "set_volume"}}
-        request: Any = {"tools": [TOOL, OTHER], "tool_choice": choice, "temperature": 1.5, "seed": seed}
-        found = chat(client, HELLO, reasoning_effort="none", extra_body=HOT, **request)
-        assert found.finish_reason in ("stop", "tool_calls")
-        assert found.message.tool_calls
-        for name, arguments in calls_of(found.message):
-            assert name == "set_volume"
-            assert not validate(json.dumps(arguments), OTHER["function"]["parameters"])
-
-    def test_none(self, client: openai.OpenAI) -> None:
-        assert chat(client, ASKED, tools=[TOOL], tool_choice="none").message.tool_calls is None
+    def test_no_calls(self, gateway: Running, client: openai.OpenAI) -> None:
+        with dictated(gateway, CALL):
+            assert self.said(client, tools=self.tools(FUNCTION)) == [["get_weather", {"city": "Ulm"}]]
+            assert self.said(client, tools=self.tools(FUNCTION), tool_choice="none") == [["message", CALL]]
 
     @pytest.mark.parametrize("effort", ["none", "high"])
-    def test_json_that_follows_a_schema(self, client: openai.OpenAI, effort: str) -> None:
-        schema = {
-            "type": "object",
-            "properties": {"ok": {"type": "boolean"}, "kind": {"enum": ["a", "b"]}},
-            "required": ["ok", "kind"],
-            "additionalProperties": False,
-        }
-        wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
-        found = chat(client, HELLO, response_format=wanted, reasoning_effort=effort, temperature=1.0, seed=3)
-        assert found.finish_reason == "stop"
-        assert bool(getattr(found.message, "reasoning", None)) == (effort == "high")
-        assert not validate(found.message.content, schema)
+    def test_text_that_follows_a_schema(self, client: openai.OpenAI, effort: str) -> None:
+        wanted = {"format": {"type": "json_schema", "name": "x", "schema": FIXED, "strict": True}}
+        *thoughts, (kind, text) = self.said(client, text=wanted, reasoning={"effort": effort})
+        assert (kind, json.loads(text)) == ("message", VOLUME)
+        assert [kind for kind, _ in thoughts] == ([] if effort == "none" else ["reasoning"])
+
+    def test_stop(self, gateway: Running, client: openai.OpenAI) -> None:
+        with dictated(gateway, STOPS):
+            found = self.said(client, extra_body={"stop": ["stop"]})
+        assert found == [["reasoning", "A stop here."], ["message", "One "]]
 
 
-class TestLeaving:
-    def test_the_slot_is_freed(self, gateway: Running) -> None:
-        """A client that goes away in the middle: llama.cpp stops at once."""
-        model = gateway.app.manager.get("demo")
-        slots = f"http://{model.engine._server.listening_address.removeprefix('http://')}/slots"  # type: ignore[attr-defined]
-        body = json.dumps(ask(HELLO, stream=True, max_tokens=900, temperature=2.0)).encode()
-        with socket.create_connection(("127.0.0.1", gateway.port)) as connection:
-            head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
-            connection.sendall(head.encode() + body)
-            connection.recv(100)
-        until = time.monotonic() + 10
-        while any(slot["is_processing"] for slot in httpx.get(slots).json()):
-            assert time.monotonic() < until, "the engine still writes"
-            time.sleep(0.005)
+class TestCompletions:
+    def said(self, client: openai.OpenAI, n: int = 1, **request: Any) -> list[tuple[str, str]]:
+        """Texts and why they ended: the same whole and streamed."""
+        asked: Any = {"model": "demo", "prompt": "To be", "temperature": 0, "max_tokens": 100, "n": n, **request}
+        client.completions.create(**{**asked, "max_tokens": 1})  # into the cache with it
+        texts, reasons = [""] * n, [""] * n
+        for chunk in client.completions.create(**asked, stream=True):
+            for choice in chunk.choices:
+                texts[choice.index] += choice.text
+                reasons[choice.index] += choice.finish_reason or ""
+        whole = client.completions.create(**asked).choices
+        assert [choice.index for choice in whole] == [*range(n)]
+        found = [(choice.text, choice.finish_reason) for choice in whole]
+        assert found == list(zip(texts, reasons, strict=True))
+        return found
+
+    def test_stop(self, gateway: Running, client: openai.OpenAI) -> None:
+        """Nothing is markup here: a stop string counts where it stands."""
+        with dictated(gateway, STOPS):
+            assert self.said(client) == [(STOPS, "stop")]
+            assert self.said(client, n=2, stop=["here"]) == [("<think>\nA stop ", "stop")] * 2
+            assert self.said(client, stop="</think>") == [("<think>\nA stop here.\n", "stop")]
+
+    def test_seed_and_n(self, client: openai.OpenAI) -> None:
+        hot: Any = {"temperature": 2.0, "max_tokens": 20, "extra_body": HOT}
+        found = self.said(client, n=3, seed=1, **hot)
+        assert len(set(found)) > 1
+        assert self.said(client, seed=1, **hot) == found[:1]
+        assert self.said(client, n=3, seed=11, **hot) != found
