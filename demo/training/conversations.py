@@ -59,6 +59,9 @@ KIN = [
     {"restaurants", "table", "menu"}, {"meaning", "definition", "translation", "summary"}, {"amount", "rate", "price", "currency", "result"},
     {"light", "lamp"}, {"content", "file", "document"}, {"meaning", "explanation", "facts"}, {"price", "fee", "fare", "cost", "value"},
     {"altitude", "elevation", "height"}, {"stock", "inventory"}, {"review", "rating", "score"}, {"route", "location", "address"}, {"count", "population", "size"},
+    {"sum", "product", "difference", "result", "root"}, {"status", "delivery", "arrival", "order"}, {"user", "account", "profile", "contact"},
+    {"file", "files", "folder", "document", "note"}, {"task", "note", "reminder", "list"}, {"page", "content", "web"}, {"balance", "amount"},
+    {"products", "price", "product", "cart"}, {"song", "music", "video"}, {"email", "message", "note"}, {"capital", "location"}, {"call", "message"},
 ]  # fmt: skip
 SYSTEMS = [
     "You are a helpful assistant.", "You are a helpful assistant", "You are {name}, an assistant of {company}.", "Answer briefly.", "Be kind and brief.",
@@ -101,7 +104,7 @@ class Side:
     values: bool = False
     tools: bool = False
     phrasings: bool = False
-    everyday: float = 0.3
+    everyday: float = 0.42
 
 
 def wants(*things: str) -> str:
@@ -197,9 +200,12 @@ class Writer:
         rng = self.rng
         tools = list(wanted)
         names = {t.name for t in tools} | {t.noun for t in tools}
+        for tool in wanted:
+            if tool.questions:  # which may not name what it is about
+                names |= akin(tool.noun) - {"web"}
         for _ in range(min(most, rng.choices((0, 1, 2, 3), (25, 35, 25, 15))[0])):
             other = self.make.tool()
-            if other.name not in names and other.noun not in names:
+            if other.name not in names and other.noun not in names and not names & {*other.noun.split()}:
                 names |= {other.name, other.noun}
                 tools.append(other)
         if wanted and not wanted[0].questions and wanted[0].family == "action" and rng.random() < 0.1:
@@ -352,6 +358,13 @@ class Writer:
         # Each of two is asked for in few words.
         arguments, second = tool.arguments(rng, 0), other.arguments(rng, 0)
         a, b = self.asker.question(tool, arguments), self.asker.question(other, second)
+        # Its first letter is made small unless a value has it.
+        if rng.random() < 0.35 and b.split()[0].strip('",.:?') not in self._json([*second.values()]):
+            ending = "?" if a[-1] == "?" else ""
+            return [self.user(f"{a.rstrip('.?! ')} and {b[0].lower()}{b[1:].rstrip('.?! ')}{ending}")], [
+                (tool, arguments),
+                (other, second),
+            ]
         link = rng.choice([" ", " Also: ", " And ", " Then ", " "])
         return [self.user(f"{a}{link}{b}" if a[-1] in ".?!" else f"{a}.{link}{b}")], [
             (tool, arguments),

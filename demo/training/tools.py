@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from everyday import CUISINES, EVERYDAY, MONEY, ROOMS
+from everyday import COMMANDS, CUISINES, DISHES, EVERYDAY, MONEY, ROOMS, SIGNS, SYNONYMS
 from words import COLOURS, COUNTRIES, DAYS, LANGUAGES, THINGS, WORDS, Words, held_out
 
 TOPICS = """weather forecast temperature humidity price population altitude distance status balance score traffic recipe
@@ -78,6 +78,7 @@ class Param:
     preposition: str = ""
     phrases: list[str] = field(default_factory=list)  # how a question says it, where it has words of its own
     parts: list[Param] = field(default_factory=list)
+    key: str = ""  # what an everyday question calls it
 
     @property
     def words(self) -> str:
@@ -166,6 +167,32 @@ class Toolmaker:
                 return rng.choice(ROOMS) if rng.random() < 0.8 else values.invented()
             case "cuisine":
                 return values.pick(CUISINES)
+            case "order":
+                return values.code() if rng.random() < 0.55 else str(values.number(1000, 99999))
+            case "dish":
+                return values.pick(DISHES) if rng.random() < 0.6 else values.invented()
+            case "sign":
+                return values.pick(SIGNS)
+            case "title":
+                words = [values.pick(WORDS) if rng.random() < 0.4 else values.invented() for _ in range(rng.randint(1, 3))]
+                return " ".join(w.capitalize() for w in words) if rng.random() < 0.7 else " ".join(words).capitalize()
+            case "restaurant":
+                name = values.name()
+                return rng.choice([name, name, f"{name}'s", f"The {name}", f"Chez {name}"])
+            case "command":
+                if rng.random() < 0.3:
+                    return rng.choice(COMMANDS)
+                verb = rng.choice(["cat", "python", "rm", "head", "wc -l", "git add", "open", "cp -r", "less", "./run"])
+                return f"{verb} {values.file() if rng.random() < 0.6 else values.invented()}"
+            case "folder":
+                return rng.choice(["", "/", "~/"]) + values.invented() + rng.choice(["", "", "/" + values.invented(1, 2)])
+            case "url":
+                host = f"{rng.choice(['', 'www.'])}{values.invented()}.{rng.choice(['com', 'org', 'net', 'io'])}"
+                return rng.choice(["https://", "https://", "http://", ""]) + host + rng.choice(["", f"/{values.invented(1, 2)}"])
+            case "people":
+                return list(dict.fromkeys(values.person() for _ in range(rng.randint(1, 3))))
+            case "percent":
+                return rng.randint(1, 100)
             case "days":
                 return values.number(1, rng.choice((10, 60, 200)))
             case "number":
@@ -292,24 +319,57 @@ class Toolmaker:
         name = rng.choice(names)
         # A thing that is looked up is asked for by what this tool does with it; an action has one name for all tools.
         verb = spoken(name if family == "lookup" else names[0]).split()[0]
-        params = []
+        varied = rng.random() < 0.5
+        if varied:
+            name = self._renamed(name, family)
+        kinds = [kind for kind, _, _ in rows.values()]
+        params: list[Param] = []
         for key, (kind, schema, phrases) in rows.items():
+            if varied and phrases and rng.random() < 0.35:
+                continue
+            taken = {p.name for p in params} | rows.keys()
+            other = key
+            if varied and rng.random() < 0.45:
+                other = rng.choice(SYNONYMS.get(kind, [key])) if kinds.count(kind) == 1 else f"{key}_{kind}"
+                other = f"{noun}_{key}" if rng.random() < 0.15 else other
+                if rng.random() < 0.2:
+                    other = styled(rng, other.split("_"), "camel")
+                if other in taken or held_out(other):
+                    other = key
             schema = dict(schema)
             if rng.random() < 0.5:
                 schema.pop("description", None)
             elif "description" not in schema and rng.random() < 0.3:
-                schema["description"] = rng.choice([f"The {key}", key.capitalize()])
+                schema["description"] = rng.choice([f"The {spoken(key)}", spoken(key).capitalize()])
             if kind == "enum":
-                options = schema["enum"]
-                params.append(
-                    Param(key, schema, not phrases, lambda options=options: rng.choice(options), phrases=phrases)
-                )
+                draw = lambda options=schema["enum"]: rng.choice(options)  # noqa: E731
             else:
-                params.append(Param(key, schema, not phrases, lambda kind=kind: self.value(kind), phrases=phrases))
-        description = rng.choice(descriptions).replace("{Verb}", verb.capitalize())
+                draw = lambda kind=kind: self.value(kind)  # noqa: E731
+            params.append(Param(other, schema, not phrases, draw, phrases=phrases, key=key))
+        while varied and len(params) < 4 and rng.random() < 0.35:
+            extra = self.param({p.name for p in params} | rows.keys(), False)
+            if extra.schema["type"] in ("integer", "number", "boolean") or "enum" in extra.schema:
+                params.append(extra)
+        description = rng.choice(descriptions)
         tool = Tool(name, description, params, family, verb, noun, questions)
         tool.spec = self._spec(tool)
         return tool
+
+    def _renamed(self, name: str, family: str) -> str:
+        """Another name that means as much."""
+        rng = self.rng
+        words = spoken(name).split()
+        if family == "lookup":
+            if words[0] in LOOKUP_VERBS:
+                words = words[1:] or words
+            if rng.random() < 0.6:
+                words = [*rng.choice(LOOKUP_VERBS).split("_"), *words]
+            elif rng.random() < 0.4:
+                words = [*words, rng.choice(["info", "lookup", "tool", "service"])]
+        elif rng.random() < 0.3:
+            words = [*words, rng.choice(["tool", "now", "v2", "action", "for_user"])]
+        other = styled(rng, words, rng.choices(["snake", "camel", "kebab", "dot"], (60, 25, 10, 5))[0])
+        return name if held_out(other) else other
 
     def _tool(self) -> Tool:
         """A tool of some family."""
@@ -469,6 +529,8 @@ NO = [
 ]
 # What an everyday tool is asked for without what it needs.
 BEGUN = ["I want {wanted}.", "I need {wanted}", "I would like {wanted}, please.", "Hi, I want {wanted}", "I wish for {wanted}"]
+BEGUN_LOOKUPS = [*BEGUN[:-1], "What's {wanted}?", "Tell me {wanted}", "Can you tell me {wanted}?", "{wanted}?", "How is {wanted}?"]
+BEGUN_ACTIONS = [*BEGUN[:-1], "{Do}", "Please {do}", "Can you {do}?", "{Do}, please", "Could you {do} for me?"]
 HELD_PHRASINGS = 2
 T = TypeVar("T")
 
@@ -525,7 +587,9 @@ class Asker:
         if tool.questions and arguments.keys() >= {p.name for p in tool.params if p.required}:
             return self._everyday(tool, arguments)
         if tool.questions:
-            return phrasing(rng, BEGUN, self.held).format(wanted=tool.wanted)
+            do = tool.wanted.removeprefix("to ")
+            texts = BEGUN_ACTIONS if do != tool.wanted else BEGUN_LOOKUPS
+            return phrasing(rng, texts, self.held).format(wanted=tool.wanted, do=do, Do=do.capitalize())
         texts = {"lookup": LOOKUPS, "action": ACTIONS, "invented": INVENTIONS, "bare": BARES}[tool.family]
         pattern = phrasing(rng, texts, self.held)
         known = [p for p in tool.params if p.name in arguments]
@@ -552,18 +616,20 @@ class Asker:
     def _everyday(self, tool: Tool, arguments: dict[str, Any]) -> str:
         rng = self.rng
         text = phrasing(rng, tool.questions, self.held)
-        for word, put in (("{verb}", tool.verb), ("{Verb}", tool.verb.capitalize())):
-            text = text.replace(word, put)
         ending = text[-1] if text[-1] in ".?" else ""
         body = text.removesuffix(ending)
         for param in tool.params:
             if param.name not in arguments:
                 continue
             said = self.said(arguments[param.name])
-            if f"{{{param.name}}}" in body:
-                body = body.replace(f"{{{param.name}}}", said)
-            else:
+            if param.key and f"{{{param.key}}}" in body:
+                body = body.replace(f"{{{param.key}}}", said)
+            elif param.phrases:
                 body += " " + rng.choice(param.phrases).replace("{v}", said).replace("{q}", f'"{said}"')
+            else:
+                body += rng.choice([" ", ", "]) + self.mention(param, arguments[param.name], set())
+        if rng.random() < 0.08 and not body.startswith('"'):
+            body = rng.choice(["Hi! ", "Hello, ", "Please: ", "Hey, ", "ok, "]) + body
         return body + ending
 
 
