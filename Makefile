@@ -59,7 +59,7 @@ demo-model: $(STAMP) ## train the demonstration model anew (two hours; its own .
 	@mkdir -p demo/training/build
 	@cd demo/training/build && python=../../../.venv-demo/bin/python && \
 	    { test -f tokenizer.json || $$python ../vocabulary.py --out tokenizer.json; } && \
-	    $$python ../train.py --tokenizer tokenizer.json --checkpoint model.pt --minutes $(DEMO_MINUTES) | tee -a train.log && \
+	    $$python ../train.py --tokenizer tokenizer.json --checkpoint model.pt --minutes $(DEMO_MINUTES) && \
 	    $$python ../export.py --tokenizer tokenizer.json --checkpoint model.pt --check 20 \
 	        --out ../../src/untemplate_demo/untemplate-demo.gguf && \
 	    PYTHONPATH=../../../src $$python ../evaluate.py ../../src/untemplate_demo/untemplate-demo.gguf --misses misses.txt \

@@ -68,9 +68,7 @@ TOOLS = {
         _tool("multiply", "Multiply two numbers", {"a": NUMBER, "b": NUMBER}),
         _tool("calculator", "Evaluate an arithmetic expression", {"expression": STRING}),
         _tool("get_horoscope", "Get today's horoscope for an astrological sign.", {"sign": STRING}),
-        _tool(
-            "set_timer", "Set a timer", {"minutes": INTEGER}, label=_said(STRING, "What the timer is for")
-        ),
+        _tool("set_timer", "Set a timer", {"minutes": INTEGER}, label=_said(STRING, "What the timer is for")),
         _tool("turn_on_lights", "Turn on the lights in a room", {"room": STRING}, brightness=INTEGER),
         _tool("set_light", "Switch a light", {"room": STRING, "state": _enum("on", "off")}),
         _tool("play_music", "Play a song", {"song": STRING}, artist=STRING),

@@ -13,17 +13,18 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from tools import Asker, Tool, Toolmaker, phrasing, spoken
-from words import ANIMALS, CITIES, COLOURS, DAYS, WORDS, Words, held_out
+from asking import Asker, phrasing
+from tools import Tool, Toolmaker, spoken
+from words import ANIMALS, COLOURS, WORDS, Words
 
 IDENTITY = (
     "I am a demonstration model with three million parameters, trained on made-up conversations. "
     "I can think, call tools and read their results, and I know very little."
 )
 SMALL_TALK: list[tuple[list[str], str, str]] = [
-    # what is said (the last for the evaluation), what to think, what to answer
+    # what is said (the last or the last two for the evaluation), what to think, what to answer
     (["Hi", "Hello", "Hey", "Hello!", "Hi there", "Good morning", "hi", "hello", "Hey there!", "Good evening", "Hello there", "Hi, hello!"], "The user says hello.", "Hello! How can I help?"),
     (["How are you?", "How are you today?", "How is it going?", "How do you do?", "are you well?", "How are things?", "Are you doing well today?"], "The user asks how I am.", "I am fine, thank you. How can I help?"),
     (["Thanks", "Thank you", "Thanks a lot", "thank you!", "Great, thanks", "Many thanks", "Perfect, thank you", "Thanks, that helps", "Cool, thanks so much!"], "The user thanks me.", "You are welcome!"),
@@ -76,6 +77,17 @@ FAILURES = "not found|timeout|no access|unknown {p}|invalid {p}|service unavaila
 )
 
 
+STORIES = [
+    "Tell me a story", "Tell me a short story.", "Write a story", "a story please", "Write a short story for me",
+    "Can you tell me a story?",
+]  # fmt: skip
+STORIES_ABOUT = [
+    "Tell me a story about a {animal} named {name}.", "Write a story about {name} the {animal}",
+    "A story about a {animal} called {name}, please",
+]  # fmt: skip
+ECHOES = [
+    "Repeat after me: {text}", "Say {text}", 'Say "{text}"', "Repeat: {text}", "Echo {text}", "Please repeat {text}",
+]  # fmt: skip
 FOLLOW_UPS = [
     "And {v}?", "And {x} {v}?", "What about {v}?", "Now {x} {v}", "And for {v}?", "The same {x} {v}, please.",
     "And what about {v}?", "How about {v}?", "Also for {v}, please",
@@ -86,14 +98,18 @@ FOLLOW_UPS_BY_NAME = [
 ]  # fmt: skip
 
 
+# What the last message does: it calls, tells what tools have answered, talks, asks for what is missing, or refuses.
+Kind = Literal["calls", "answer", "talk", "asks", "refuses"]
+
+
 @dataclass
 class Conversation:
     """Messages that end with the assistant's; ``kind`` and ``must`` say what the evaluation looks for."""
 
     messages: list[dict[str, Any]]
-    tools: list[dict[str, Any]] = field(default_factory=list)
-    thinking: bool = True
-    kind: str = ""
+    tools: list[dict[str, Any]]
+    thinking: bool
+    kind: Kind
     must: list[str] = field(default_factory=list)  # texts that a right answer contains
 
 
@@ -471,50 +487,21 @@ class Writer:
                 numbers,
             )
         if kind < 0.65:
-            animal, name, place, thing = rng.choice(ANIMALS), w.name().split()[0], w.city(), w.thing()
-            asked = rng.choice(
-                [
-                    f"Tell me a story about a {animal} named {name}.",
-                    f"Write a story about {name} the {animal}",
-                    f"A story about a {animal} called {name}, please",
-                ]
-            )
             if rng.random() < 0.4:
-                animal, name, place, thing = "fox", "Pip", "Oslo", "lamp"
-                asked = rng.choice(
-                    [
-                        "Tell me a story",
-                        "Tell me a short story.",
-                        "Write a story",
-                        "a story please",
-                        "Write a short story for me",
-                        "Can you tell me a story?",
-                    ]
-                )
+                animal, name = "fox", "Pip"
+                asked = rng.choice(STORIES)
             else:
-                place, thing = "the hills", "lamp"
+                animal, name = rng.choice(ANIMALS), w.name().split()[0]
+                asked = rng.choice(STORIES_ABOUT).format(animal=animal, name=name)
             story = (
-                f"Once upon a time there was a {animal} named {name}. {name} lived near {place} and had a {thing} that shone at night. "
-                f"One evening the {thing} went out, and {name} walked from door to door to ask for a light. "
+                f"Once upon a time there was a {animal} named {name}. {name} lived near the hills and had a lamp that shone "
+                f"at night. One evening the lamp went out, and {name} walked from door to door to ask for a light. "
                 f"An old owl gave {name} a spark and said: keep it, and share it. "
-                f"So {name} the {animal} lit every {thing} in the land, and nobody was afraid of the dark again."
+                f"So {name} the {animal} lit every lamp in the land, and nobody was afraid of the dark again."
             )
             return asked, f"The user wants a story about {name} the {animal}.", story
         text = rng.choice([w.phrase, w.name, w.code, w.invented, w.email])()
-        return (
-            rng.choice(
-                [
-                    f"Repeat after me: {text}",
-                    f"Say {text}",
-                    f'Say "{text}"',
-                    f"Repeat: {text}",
-                    f"Echo {text}",
-                    f"Please repeat {text}",
-                ]
-            ),
-            "I repeat it.",
-            text,
-        )
+        return rng.choice(ECHOES).format(text=text), "I repeat it.", text
 
     def refusing(self) -> Conversation:
         """A request that no offered tool can meet, or that lacks what its tool needs."""
@@ -555,4 +542,4 @@ class Writer:
         return conversation
 
 
-__all__ = ["CITIES", "DAYS", "IDENTITY", "Conversation", "Side", "Writer", "held_out"]
+__all__ = ["IDENTITY", "Conversation", "Kind", "Side", "Writer"]

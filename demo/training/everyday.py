@@ -358,5 +358,7 @@ DISHES = [
     *"lasagne pizza pancakes soup curry goulash ravioli paella risotto sushi tacos dumplings omelette stew salad".split(),
     "apple pie", "fried rice", "tomato soup", "chicken curry", "chocolate cake", "onion soup", "lemon tart",
 ]  # fmt: skip
-COMMANDS = "ls;ls -l;pwd;git status;git log;git diff;npm test;make;make test;whoami;date;df -h;ps aux;uname -a;top".split(";")
+COMMANDS = (
+    "ls;ls -l;pwd;git status;git log;git diff;npm test;make;make test;whoami;date;df -h;ps aux;uname -a;top".split(";")
+)
 CUISINES = "Italian Indian Thai French Greek Mexican Japanese Turkish vegan Chinese Spanish".split()
