@@ -22,52 +22,56 @@ LOOKUPS = [
     "Give me the {noun} {main}, please.", "Could you tell me the {noun} {main}?", "How is the {noun} {main}?",
     "I want to know the {noun} {main}.", "Show me the {noun} {main}", "what is the {noun} {main}", "{noun} {main} please",
     "Do you know the {noun} {main}?", "Hi, what is the {noun} {main}?", "Use {tool} {main}.", "{noun} {main}",
-    "I would like to hear the {noun} {main}.", "Any idea what the {noun} is {main}?",
+    "Find out the {noun} {main}", "Get me the {noun} {main}.", "I am looking for the {noun} {main}.", "Please tell me the {noun} {main}",
+    "I have a question: what is the {noun} {main}?", "What about the {noun} {main}?", "We need the {noun} {main}.", "Let me know the {noun} {main}.",
+    "Could I have the {noun} {main}?", "What {noun} is there {main}?", "Quick question, what's the {noun} {main}?", "Tell me what the {noun} is {main}",
+    "Hey, {noun} {main}?", "please give me the {noun} {main}", "The {noun} {main}?", "I'd like the {noun} {main}.", "Would you know the {noun} {main}?",
+    "My boss wants the {noun} {main}.", "Say the {noun} {main}", "Is there any {noun} {main}?", "I ask for the {noun} {main}.",
+    "May I know the {noun} {main}?", "Any idea what the {noun} is {main}?",
 ]  # fmt: skip
 ACTIONS = [
     "{Verb} a {noun} {main}.", "Please {verb} a {noun} {main}.", "Can you {verb} a {noun} {main}?", "I want to {verb} a {noun} {main}.",
     "{Verb} the {noun} {main}", "Could you {verb} the {noun} {main}?", "I need to {verb} a {noun} {main}.", "{verb} {noun} {main}",
     "Please {verb} my {noun} {main}", "Help me {verb} a {noun} {main}.", "Let's {verb} a {noun} {main}.", "Use {tool} {main}.",
-    "Hi, please {verb} a {noun} {main}.", "{Verb} {noun} {main}, please.", "Would you {verb} a {noun} {main}?",
+    "Hi, please {verb} a {noun} {main}.", "{Verb} {noun} {main}, please.", "I'd like to {verb} a {noun} {main}.", "Go ahead and {verb} the {noun} {main}",
+    "You should {verb} a {noun} {main}.", "{Verb} me a {noun} {main}", "We have to {verb} a {noun} {main}.", "{Verb} another {noun} {main}",
+    "Would you please {verb} the {noun} {main}?", "Please, {verb} that {noun} {main}", "Make sure to {verb} the {noun} {main}.", "Hey, {verb} a {noun} {main}",
+    "Could you please {verb} a {noun} {main}?", "Now {verb} the {noun} {main}", "Let us {verb} a {noun} {main}", "Do {verb} the {noun} {main}",
+    "I was told to {verb} a {noun} {main}.", "Quickly {verb} a {noun} {main}", "You can {verb} the {noun} {main}", "I must {verb} the {noun} {main}.",
+    "Would you {verb} a {noun} {main}?",
     "I'd like you to {verb} a {noun} {main}.", "It's time to {verb} the {noun} {main}.",
 ]  # fmt: skip
 INVENTIONS = [
     "{Verb} {noun} {main}.", "Please {verb} {noun} {main}.", "Can you {verb} {noun} {main}?", "Use {tool} {main}.", "{verb} {noun} {main}",
     "Call {tool} {main}.", "I need a {verb} {noun} {main}.", "Run {tool} {main}", "Run {verb} {noun} {main}.", "Do a {verb} {noun} {main}, please.",
     "{Verb} the {noun} {main}", "Could you {verb} {noun} {main}?", "I want you to {verb} {noun} {main}.", "Try {tool} {main}.",
+    "Please use {tool} {main}", "Could you run {tool} {main}?", "I need {tool} {main}", "Let's {verb} {noun} {main}.", "Do {tool} {main}",
+    "Start {tool} {main}", "I'd like to {verb} {noun} {main}.", "{tool} {main}", "Would you {verb} {noun} {main}?", "Make a {verb} {noun} {main}",
+    "Hey, {verb} {noun} {main}", "Give me a {verb} {noun} {main}", "Call the {tool} tool {main}", "Now {verb} the {noun} {main}.",
+    "Help me {verb} {noun} {main}", "It is time to {verb} the {noun} {main}", "We want {tool} {main}",
     "Go and {verb} {noun} {main}.", "Time for {tool} {main}.",
 ]  # fmt: skip
 BARES = [
     "{Verb} the {noun}.", "{Verb} {noun}", "Please {verb} the {noun}.", "Can you {verb} the {noun}?", "I want to {verb} the {noun}.",
     "{verb} my {noun} please", "Use {tool}.", "{Verb} all the {noun}", "Could you {verb} my {noun}?", "Run {tool}, please.",
+    "{Verb} the {noun}, please", "Hi, {verb} the {noun}", "I need you to {verb} the {noun}.", "Let's {verb} the {noun}", "Would you {verb} the {noun}?",
+    "Go and {verb} the {noun}", "Just {verb} the {noun}", "Please {verb} all the {noun}", "Hey, {verb} my {noun}",
     "I'd like you to {verb} the {noun}.", "Now {verb} the {noun} again.",
 ]  # fmt: skip
 MENTIONS = [
     "with {p} {v}", "{p} {v}", "with the {p} {v}", "{p}: {v}", "{p} = {v}", "using {p} {v}", "with {p} set to {v}", "for {p} {v}",
-    "where the {p} is {v}", "and {p} {v}", "with {v} as {p}", "with {v} as the {p}", "given {p} {v}", "taking {v} for the {p}",
+    "where the {p} is {v}", "and {p} {v}", "with {v} as {p}", "with {v} as the {p}", "the {p} is {v}", "the {p} being {v}", "where {p} = {v}",
+    "my {p} is {v}", "({p} {v})", "[{p}: {v}]", "with {p}={v}", "{p} should be {v}", "use {v} as {p}", "let {p} be {v}", "{v} ({p})",
+    "make the {p} {v}", "{v} is the {p}", "given {p} {v}", "taking {v} for the {p}",
 ]  # fmt: skip
 YES = [
-    "with {p}",
-    "{p} on",
-    "with {p} enabled",
-    "{p}: yes",
-    "{p} true",
-    "with {p} on",
-    "{p} = true",
-    "{p} yes",
-    "and turn {p} on",
-]
+    "with {p}", "{p} on", "with {p} enabled", "{p}: yes", "{p} true", "with {p} on", "{p} = true", "{p}: on", "and use {p}", "turn on {p}",
+    "{p} yes", "and turn {p} on",
+]  # fmt: skip
 NO = [
-    "without {p}",
-    "{p} off",
-    "with {p} disabled",
-    "{p}: no",
-    "{p} false",
-    "no {p}",
-    "{p} = false",
-    "with {p} off",
-    "and leave {p} off",
-]
+    "without {p}", "{p} off", "with {p} disabled", "{p}: no", "{p} false", "no {p}", "{p} = false", "{p}: off", "don't use {p}", "turn off {p}",
+    "with {p} off", "and leave {p} off",
+]  # fmt: skip
 # What an everyday tool is asked for without what it needs.
 BEGUN = [
     "I want {wanted}.",

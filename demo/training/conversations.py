@@ -90,10 +90,12 @@ ECHOES = [
 ]  # fmt: skip
 FOLLOW_UPS = [
     "And {v}?", "And {x} {v}?", "What about {v}?", "Now {x} {v}", "And for {v}?", "The same {x} {v}, please.",
+    "{v}?", "and {v}", "Then {v}", "Do {v} too", "Next: {v}", "Same for {v}", "Now the same for {v}", "Okay, and {v}?",
     "And what about {v}?", "How about {v}?", "Also for {v}, please",
 ]  # fmt: skip
 FOLLOW_UPS_BY_NAME = [
     "And with {p} {v}?", "Now with {p} {v}", "The same with {p} {v}, please.", "What about {p} {v}?", "Again, but {p} {v}",
+    "Same thing, {p} {v}", "Now {p} {v}", "Change {p} to {v}", "Once more with {v} as {p}", "Another one: {p} {v}",
     "And now {p} {v}, please",
 ]  # fmt: skip
 
