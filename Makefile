@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 LOCK := requirements-dev.lock
-DEMO_MINUTES := 100
+DEMO_MINUTES := 340
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -53,7 +53,7 @@ laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
 docs: $(STAMP) ## write the pages that are made from the code
 	@$(BIN)/python docs/generate.py
 
-demo-model: $(STAMP) ## train the demonstration model anew (two hours; its own .venv-demo, with torch)
+demo-model: $(STAMP) ## train the demonstration model anew (hours: DEMO_MINUTES; its own .venv-demo, with torch)
 	@test -x .venv-demo/bin/python || $(BIN)/python -m venv .venv-demo
 	@.venv-demo/bin/pip install -qq --requirement demo/training/requirements.txt
 	@mkdir -p demo/training/build
