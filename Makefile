@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 LOCK := requirements-dev.lock
-DEMO_MINUTES := 100
+DEMO_MINUTES := 340
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -53,13 +53,13 @@ laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
 docs: $(STAMP) ## write the pages that are made from the code
 	@$(BIN)/python docs/generate.py
 
-demo-model: $(STAMP) ## train the demonstration model anew (two hours; its own .venv-demo, with torch)
+demo-model: $(STAMP) ## train the demonstration model anew (hours: DEMO_MINUTES; its own .venv-demo, with torch)
 	@test -x .venv-demo/bin/python || $(BIN)/python -m venv .venv-demo
 	@.venv-demo/bin/pip install -qq --requirement demo/training/requirements.txt
 	@mkdir -p demo/training/build
 	@cd demo/training/build && python=../../../.venv-demo/bin/python && \
 	    { test -f tokenizer.json || $$python ../vocabulary.py --out tokenizer.json; } && \
-	    $$python ../train.py --tokenizer tokenizer.json --checkpoint model.pt --minutes $(DEMO_MINUTES) | tee -a train.log && \
+	    $$python ../train.py --tokenizer tokenizer.json --checkpoint model.pt --minutes $(DEMO_MINUTES) && \
 	    $$python ../export.py --tokenizer tokenizer.json --checkpoint model.pt --check 20 \
 	        --out ../../src/untemplate_demo/untemplate-demo.gguf && \
 	    PYTHONPATH=../../../src $$python ../evaluate.py ../../src/untemplate_demo/untemplate-demo.gguf --misses misses.txt \

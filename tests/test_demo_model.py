@@ -25,7 +25,7 @@ from untemplate.templates import ChatTemplate
 
 DEMO = Path(__file__).parent.parent / "demo"
 MEGABYTES_6 = 6_000_000
-TRAINING = ("words", "everyday", "tools", "conversations", "chat")
+TRAINING = ("words", "everyday", "tools", "asking", "conversations", "chat", "by_hand")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,13 @@ def model(package: ModuleType) -> Path:
 
 def sides(training: SimpleNamespace) -> list[Any]:
     side = training.conversations.Side
-    return [side(), side(values=True), side(values=True, tools=True), side(values=True, phrasings=True)]
+    return [
+        side(),
+        side(everyday=1.0),
+        side(values=True),
+        side(values=True, tools=True),
+        side(values=True, phrasings=True),
+    ]
 
 
 def conversations(training: SimpleNamespace, count: int) -> Iterator[Any]:
@@ -171,15 +177,49 @@ def test_conversations_parse_back(parser: OutputParser, training: SimpleNamespac
         assert not message.diagnostics
 
 
+def calls_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [call["function"] for call in message.get("tool_calls", ())]
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from leaves(inner)
+    else:
+        yield value
+
+
 def test_calls_fit_their_schemas(training: SimpleNamespace) -> None:
     from untemplate.validation import validate
 
-    for conversation in conversations(training, 60):
+    for conversation in [*conversations(training, 60), *training.by_hand.conversations()]:
         schemas = {t["function"]["name"]: t["function"].get("parameters") or {} for t in conversation.tools}
+        assert len(schemas) == len(conversation.tools)
         for message in conversation.messages:
-            for call in message.get("tool_calls", ()):
-                function = call["function"]
+            for function in calls_of(message):
                 assert not validate(json.dumps(function["arguments"]), schemas[function["name"]])
+
+
+def test_what_a_call_needs_has_been_said(training: SimpleNamespace) -> None:
+    for conversation in [*conversations(training, 200), *training.by_hand.conversations()]:
+        said = ""
+        for message in conversation.messages:
+            said += message["content"] if message["role"] == "user" else ""
+            for function in calls_of(message):
+                for value in leaves(function["arguments"]):
+                    if not isinstance(value, bool):
+                        text = value if isinstance(value, str) else json.dumps(value)
+                        assert text in said, (said, function)
+
+
+def test_what_is_refused_no_tool_could_do(training: SimpleNamespace) -> None:
+    for conversation in conversations(training, 200):
+        if conversation.kind != "refuses" or not conversation.tools:
+            continue
+        thought = conversation.messages[-1]["reasoning_content"]
+        wanted = thought.removeprefix("The user wants ").split(".")[0].removeprefix("to ")
+        names = {t["function"]["name"] for t in conversation.tools}
+        assert not names & {wanted.replace(" the ", "_"), wanted.replace("the ", "get_")}, (wanted, names)
 
 
 def test_conversations_repeat(training: SimpleNamespace) -> None:
@@ -188,14 +228,30 @@ def test_conversations_repeat(training: SimpleNamespace) -> None:
 
 
 def test_the_fence_holds(training: SimpleNamespace) -> None:
-    words, make = training.words, training.tools.Toolmaker
-    everyday = {name for row in training.everyday.EVERYDAY for name in row[0]}
-    for n in range(200):
-        seen, held = make(random.Random(n)).tool(), make(random.Random(n), held_names=True).tool()
-        assert words.held_out(held.name)
-        assert seen.name in everyday or not words.held_out(seen.name)
-    invented = [words.Words(random.Random(n), held=True).invented() for n in range(200)]
-    assert all(words.held_out(word) for word in invented)
+    held_out, known = training.words.held_out, training.tools.KNOWN
+
+    def names(held: bool) -> Iterator[str]:
+        for n in range(400):
+            tool = training.tools.Toolmaker(random.Random(n), held_names=held, everyday=0.5).tool()
+            yield tool.name
+            for param in tool.params:
+                yield from (param.name, *(part.name for part in param.parts))
+
+    for name in names(held=True):
+        assert held_out(name), name
+        assert name.lower() not in known
+    for name in names(held=False):
+        assert not held_out(name) or name.lower() in known, name
+    invented = [training.words.Words(random.Random(n), held=True).invented() for n in range(200)]
+    assert all(held_out(word) for word in invented)
+
+
+def test_phrasings_of_the_evaluation_are_its_own(training: SimpleNamespace) -> None:
+    phrasing = training.asking.phrasing
+    for texts in ([*range(5)], [*range(12)]):
+        seen, held = ({phrasing(random.Random(n), texts, side) for n in range(200)} for side in (False, True))
+        assert seen | held == set(texts)
+        assert not seen & held
 
 
 # -- the model

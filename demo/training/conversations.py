@@ -13,17 +13,18 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from tools import Asker, Tool, Toolmaker, phrasing, spoken
-from words import ANIMALS, CITIES, COLOURS, DAYS, WORDS, Words, held_out
+from asking import Asker, phrasing
+from tools import Tool, Toolmaker, spoken
+from words import ANIMALS, COLOURS, WORDS, Words
 
 IDENTITY = (
     "I am a demonstration model with three million parameters, trained on made-up conversations. "
     "I can think, call tools and read their results, and I know very little."
 )
 SMALL_TALK: list[tuple[list[str], str, str]] = [
-    # what is said (the last for the evaluation), what to think, what to answer
+    # what is said (the last or the last two for the evaluation), what to think, what to answer
     (["Hi", "Hello", "Hey", "Hello!", "Hi there", "Good morning", "hi", "hello", "Hey there!", "Good evening", "Hello there", "Hi, hello!"], "The user says hello.", "Hello! How can I help?"),
     (["How are you?", "How are you today?", "How is it going?", "How do you do?", "are you well?", "How are things?", "Are you doing well today?"], "The user asks how I am.", "I am fine, thank you. How can I help?"),
     (["Thanks", "Thank you", "Thanks a lot", "thank you!", "Great, thanks", "Many thanks", "Perfect, thank you", "Thanks, that helps", "Cool, thanks so much!"], "The user thanks me.", "You are welcome!"),
@@ -59,6 +60,9 @@ KIN = [
     {"restaurants", "table", "menu"}, {"meaning", "definition", "translation", "summary"}, {"amount", "rate", "price", "currency", "result"},
     {"light", "lamp"}, {"content", "file", "document"}, {"meaning", "explanation", "facts"}, {"price", "fee", "fare", "cost", "value"},
     {"altitude", "elevation", "height"}, {"stock", "inventory"}, {"review", "rating", "score"}, {"route", "location", "address"}, {"count", "population", "size"},
+    {"sum", "product", "difference", "result", "root"}, {"status", "delivery", "arrival", "order"}, {"user", "account", "profile", "contact"},
+    {"file", "files", "folder", "document", "note"}, {"task", "note", "reminder", "list"}, {"page", "content", "web"}, {"balance", "amount"},
+    {"products", "price", "product", "cart"}, {"song", "music", "video"}, {"email", "message", "note"}, {"capital", "location"}, {"call", "message"},
 ]  # fmt: skip
 SYSTEMS = [
     "You are a helpful assistant.", "You are a helpful assistant", "You are {name}, an assistant of {company}.", "Answer briefly.", "Be kind and brief.",
@@ -73,14 +77,31 @@ FAILURES = "not found|timeout|no access|unknown {p}|invalid {p}|service unavaila
 )
 
 
+STORIES = [
+    "Tell me a story", "Tell me a short story.", "Write a story", "a story please", "Write a short story for me",
+    "Can you tell me a story?",
+]  # fmt: skip
+STORIES_ABOUT = [
+    "Tell me a story about a {animal} named {name}.", "Write a story about {name} the {animal}",
+    "A story about a {animal} called {name}, please",
+]  # fmt: skip
+ECHOES = [
+    "Repeat after me: {text}", "Say {text}", 'Say "{text}"', "Repeat: {text}", "Echo {text}", "Please repeat {text}",
+]  # fmt: skip
 FOLLOW_UPS = [
     "And {v}?", "And {x} {v}?", "What about {v}?", "Now {x} {v}", "And for {v}?", "The same {x} {v}, please.",
+    "{v}?", "and {v}", "Then {v}", "Do {v} too", "Next: {v}", "Same for {v}", "Now the same for {v}", "Okay, and {v}?",
     "And what about {v}?", "How about {v}?", "Also for {v}, please",
 ]  # fmt: skip
 FOLLOW_UPS_BY_NAME = [
     "And with {p} {v}?", "Now with {p} {v}", "The same with {p} {v}, please.", "What about {p} {v}?", "Again, but {p} {v}",
+    "Same thing, {p} {v}", "Now {p} {v}", "Change {p} to {v}", "Once more with {v} as {p}", "Another one: {p} {v}",
     "And now {p} {v}, please",
 ]  # fmt: skip
+
+
+# What the last message does: it calls, tells what tools have answered, talks, asks for what is missing, or refuses.
+Kind = Literal["calls", "answer", "talk", "asks", "refuses"]
 
 
 @dataclass
@@ -88,9 +109,9 @@ class Conversation:
     """Messages that end with the assistant's; ``kind`` and ``must`` say what the evaluation looks for."""
 
     messages: list[dict[str, Any]]
-    tools: list[dict[str, Any]] = field(default_factory=list)
-    thinking: bool = True
-    kind: str = ""
+    tools: list[dict[str, Any]]
+    thinking: bool
+    kind: Kind
     must: list[str] = field(default_factory=list)  # texts that a right answer contains
 
 
@@ -101,7 +122,7 @@ class Side:
     values: bool = False
     tools: bool = False
     phrasings: bool = False
-    everyday: float = 0.3
+    everyday: float = 0.42
 
 
 def wants(*things: str) -> str:
@@ -197,9 +218,12 @@ class Writer:
         rng = self.rng
         tools = list(wanted)
         names = {t.name for t in tools} | {t.noun for t in tools}
+        for tool in wanted:
+            if tool.questions:  # which may not name what it is about
+                names |= akin(tool.noun) - {"web"}
         for _ in range(min(most, rng.choices((0, 1, 2, 3), (25, 35, 25, 15))[0])):
             other = self.make.tool()
-            if other.name not in names and other.noun not in names:
+            if other.name not in names and other.noun not in names and not names & {*other.noun.split()}:
                 names |= {other.name, other.noun}
                 tools.append(other)
         if wanted and not wanted[0].questions and wanted[0].family == "action" and rng.random() < 0.1:
@@ -352,6 +376,13 @@ class Writer:
         # Each of two is asked for in few words.
         arguments, second = tool.arguments(rng, 0), other.arguments(rng, 0)
         a, b = self.asker.question(tool, arguments), self.asker.question(other, second)
+        # Its first letter is made small unless a value has it.
+        if rng.random() < 0.35 and b.split()[0].strip('",.:?') not in self._json([*second.values()]):
+            ending = "?" if a[-1] == "?" else ""
+            return [self.user(f"{a.rstrip('.?! ')} and {b[0].lower()}{b[1:].rstrip('.?! ')}{ending}")], [
+                (tool, arguments),
+                (other, second),
+            ]
         link = rng.choice([" ", " Also: ", " And ", " Then ", " "])
         return [self.user(f"{a}{link}{b}" if a[-1] in ".?!" else f"{a}.{link}{b}")], [
             (tool, arguments),
@@ -458,50 +489,21 @@ class Writer:
                 numbers,
             )
         if kind < 0.65:
-            animal, name, place, thing = rng.choice(ANIMALS), w.name().split()[0], w.city(), w.thing()
-            asked = rng.choice(
-                [
-                    f"Tell me a story about a {animal} named {name}.",
-                    f"Write a story about {name} the {animal}",
-                    f"A story about a {animal} called {name}, please",
-                ]
-            )
             if rng.random() < 0.4:
-                animal, name, place, thing = "fox", "Pip", "Oslo", "lamp"
-                asked = rng.choice(
-                    [
-                        "Tell me a story",
-                        "Tell me a short story.",
-                        "Write a story",
-                        "a story please",
-                        "Write a short story for me",
-                        "Can you tell me a story?",
-                    ]
-                )
+                animal, name = "fox", "Pip"
+                asked = rng.choice(STORIES)
             else:
-                place, thing = "the hills", "lamp"
+                animal, name = rng.choice(ANIMALS), w.name().split()[0]
+                asked = rng.choice(STORIES_ABOUT).format(animal=animal, name=name)
             story = (
-                f"Once upon a time there was a {animal} named {name}. {name} lived near {place} and had a {thing} that shone at night. "
-                f"One evening the {thing} went out, and {name} walked from door to door to ask for a light. "
+                f"Once upon a time there was a {animal} named {name}. {name} lived near the hills and had a lamp that shone "
+                f"at night. One evening the lamp went out, and {name} walked from door to door to ask for a light. "
                 f"An old owl gave {name} a spark and said: keep it, and share it. "
-                f"So {name} the {animal} lit every {thing} in the land, and nobody was afraid of the dark again."
+                f"So {name} the {animal} lit every lamp in the land, and nobody was afraid of the dark again."
             )
             return asked, f"The user wants a story about {name} the {animal}.", story
         text = rng.choice([w.phrase, w.name, w.code, w.invented, w.email])()
-        return (
-            rng.choice(
-                [
-                    f"Repeat after me: {text}",
-                    f"Say {text}",
-                    f'Say "{text}"',
-                    f"Repeat: {text}",
-                    f"Echo {text}",
-                    f"Please repeat {text}",
-                ]
-            ),
-            "I repeat it.",
-            text,
-        )
+        return rng.choice(ECHOES).format(text=text), "I repeat it.", text
 
     def refusing(self) -> Conversation:
         """A request that no offered tool can meet, or that lacks what its tool needs."""
@@ -542,4 +544,4 @@ class Writer:
         return conversation
 
 
-__all__ = ["CITIES", "DAYS", "IDENTITY", "Conversation", "Side", "Writer", "held_out"]
+__all__ = ["IDENTITY", "Conversation", "Kind", "Side", "Writer"]

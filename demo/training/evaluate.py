@@ -1,11 +1,15 @@
-"""The held-out evaluation: the GGUF file under llama.cpp, on conversations that training cannot have made.
+"""The evaluation: the GGUF file under llama.cpp, on conversations that training cannot have made.
 
 Rules of this module:
 
-* Four sets, all with unseen values: the everyday tools that training knows; all tools that it can have made; unseen
-  tools (their names and their parameters' names); unseen phrasings. ``words.py`` says what keeps them apart.
+* Four generated sets, all with unseen values: the everyday tools that training knows; all tools that it can have made;
+  unseen tools (their names and their parameters' names); unseen phrasings. ``words.py`` says what keeps them apart; a
+  conversation counts as one that calls only if training cannot have made at least one value of its calls.
+* One set that a person has written (``by_hand.py``).
 * The output is what untemplate's own parser, made from the shipped chat template, says it is.
-* Everything is counted per conversation: a call is right only if every call of the turn is, letter for letter.
+* Everything is counted per conversation: a call is right only if every call of the turn is, letter for letter; calls
+  that are made at once have no order.
+* A call under the grammar that was written to its end and does not fit its schema ends the program with an error.
 * ``--card`` writes the numbers into the model card, between two comments; what is said around them is by hand.
 """
 
@@ -16,6 +20,7 @@ import json
 import queue
 import random
 import re
+import statistics
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -23,8 +28,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import by_hand
 from chat import prompt
 from conversations import Conversation, Side, Writer
+from words import held_out
 
 from engine import Engine
 from untemplate import OutputParser
@@ -46,36 +53,68 @@ DECODINGS = [
 ]
 CALLS, ANSWERS, QUIET = "calls", "answer", "none"
 MOST = 480
+MOST_PROMPT = 2600  # characters: with what is written, the context's 1024 tokens
 TRIGGER_WORD = 1  # llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE_WORD
-COLUMNS = ("decision", "tool name", "arguments", "answer", "valid calls")
+COLUMNS = ("decision", "tool name", "arguments", "answer", "valid calls", "cut")
+BY_HAND = "by hand"
 
 
 def kind_of(conversation: Conversation) -> str:
     return conversation.kind if conversation.kind in (CALLS, ANSWERS) else QUIET
 
 
+def is_unseen(call: dict[str, Any], tools: list[dict[str, Any]]) -> bool:
+    """Whether training cannot have made one of the call's values."""
+    function = call["function"]
+    schemas = {t["function"]["name"]: t["function"].get("parameters") or {} for t in tools}
+    properties = schemas[function["name"]].get("properties", {})
+    values = [v for k, v in function["arguments"].items() if "enum" not in properties[k] and not isinstance(v, bool)]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            values += value.values()
+        elif isinstance(value, list):
+            values += value
+        elif isinstance(value, str):
+            if held_out(value) or any(held_out(word) for word in re.findall(r"[^\W\d_]{3,}", value)):
+                return True
+        elif abs(value) >= 100:
+            return True
+    return False
+
+
 def collect(name: str, side: Side, count: int) -> list[Conversation]:
-    """As many that call, half as many that answer from a result, half as many that do neither."""
+    """As many that call, half as many that answer from a result, half as many that are offered tools and do neither."""
     wanted = {CALLS: count, ANSWERS: count // 2, QUIET: count // 2}
     found: list[Conversation] = []
     n = 0
     while any(wanted.values()):
-        conversation = Writer(random.Random(f"evaluation:{name}:{n}"), side).conversation()
+        conversation = Writer(random.Random(f"evaluation 2:{name}:{n}"), side).conversation()
         n += 1
         kind = kind_of(conversation)
-        if wanted[kind] and len(prompt(conversation)) < 2600:
-            wanted[kind] -= 1
-            found.append(conversation)
+        if not wanted[kind] or not conversation.tools or len(prompt(conversation)) > MOST_PROMPT:
+            continue
+        if kind == CALLS and not any(is_unseen(c, conversation.tools) for c in conversation.messages[-1]["tool_calls"]):
+            continue
+        wanted[kind] -= 1
+        found.append(conversation)
     return found
 
 
-def calls_of(message: dict[str, Any]) -> list[tuple[str, Any]]:
-    return [(c["function"]["name"], c["function"]["arguments"]) for c in message.get("tool_calls") or ()]
+def calls_of(message: dict[str, Any]) -> list[tuple[str, str]]:
+    """Names and arguments, as JSON text: 1 is neither 1.0 nor true."""
+    return sorted(
+        (c["function"]["name"], canonical(c["function"]["arguments"])) for c in message.get("tool_calls") or ()
+    )
+
+
+def canonical(arguments: Any) -> str:
+    return json.dumps(arguments, sort_keys=True)
 
 
 def contains(content: str, text: str) -> bool:
     """Whether a text stands in the content, and not as a part of a longer word or number."""
-    return re.search(rf"(?<![\w.]){re.escape(text)}(?![\w])", content) is not None
+    return re.search(rf"(?<![\w.-]){re.escape(text)}(?!\w|\.\d)", content) is not None
 
 
 class Evaluation:
@@ -84,6 +123,8 @@ class Evaluation:
     def __init__(self, engines: list[Engine], parser: OutputParser, temperature: float, grammar: bool) -> None:
         self.engines, self.parser, self.temperature, self.grammar = engines, parser, temperature, grammar
         self.misses: list[str] = []
+        self.unfit: list[str] = []
+        """Calls that were written to their end and do not fit their schema."""
 
     def settings(self, conversation: Conversation) -> dict[str, Any]:
         settings: dict[str, Any] = {"n_predict": MOST, "temperature": self.temperature, "seed": 1}
@@ -105,16 +146,17 @@ class Evaluation:
             }
         return settings
 
-    def write(self, conversations: list[Conversation]) -> list[str]:
-        """What the model writes, raw: each engine takes the next conversation when it is free."""
+    def write(self, conversations: list[Conversation]) -> list[tuple[str, bool]]:
+        """What the model writes, raw, and whether the limit cut it: each engine takes the next when it is free."""
         free: queue.SimpleQueue[Engine] = queue.SimpleQueue()
         for engine in self.engines:
             free.put(engine)
 
-        def one(conversation: Conversation) -> str:
+        def one(conversation: Conversation) -> tuple[str, bool]:
             engine = free.get()
             try:
-                return str(engine.complete(prompt(conversation), **self.settings(conversation))["content"])
+                answer = engine.complete(prompt(conversation), **self.settings(conversation))
+                return answer["content"], answer["stop_type"] == "limit"
             finally:
                 free.put(engine)
 
@@ -131,20 +173,23 @@ class Evaluation:
             of[column] += 1
             return good
 
-        for conversation, raw in zip(conversations, self.write(conversations), strict=True):
+        for conversation, (raw, cut) in zip(conversations, self.write(conversations), strict=True):
             asked = prompt(conversation)
             parsed = self.parser.parse(raw, tools=conversation.tools or None, prompt=asked)
             expected = calls_of(conversation.messages[-1])
             schemas = {t["function"]["name"]: t["function"].get("parameters") or {} for t in conversation.tools}
-            written: list[tuple[str, Any]] = []
+            written: list[tuple[str, str]] = []
+            count("cut", cut)
             for call in parsed.tool_calls:
                 name, arguments = call.function.name, call.function.arguments or "{}"
                 try:
-                    value = json.loads(arguments)
+                    written.append((name, canonical(json.loads(arguments))))
                 except ValueError:
-                    value = arguments
-                written.append((name, value))
-                count("valid calls", name in schemas and not validate(arguments, schemas[name]))
+                    written.append((name, arguments))
+                fits = name in schemas and not validate(arguments, schemas[name])
+                if not cut and not count("valid calls", fits):
+                    self.unfit.append(raw)
+            written.sort()
             good = count("decision", bool(written) == bool(expected))
             if expected:
                 good &= count("tool name", [n for n, _ in written] == [n for n, _ in expected])
@@ -168,11 +213,11 @@ def speed(path: Path) -> tuple[float, float]:
     engine = Engine(path)
     loaded = time.perf_counter() - begun
     asked = "<|im_start|>user\nCount to 30<|im_end|>\n<|im_start|>assistant\n"
-    best = 0.0
+    rates = []
     for _ in range(5):
         answer = engine.complete(asked, n_predict=256, temperature=0, ignore_eos=True)
-        best = max(best, answer["timings"]["predicted_per_second"])
-    return loaded, best
+        rates.append(answer["timings"]["predicted_per_second"])
+    return loaded, statistics.median(rates)
 
 
 def main() -> None:
@@ -193,18 +238,23 @@ def main() -> None:
     lines = ["| set | decoding | " + " | ".join(COLUMNS) + " |", "| --- | --- |" + " ---: |" * len(COLUMNS)]
     print("\n".join(lines), flush=True)
     misses: list[str] = []
-    for name, side in SETS.items():
-        conversations = collect(name, side, options.count)
+    unfit: list[str] = []
+    sets = {name: collect(name, side, options.count) for name, side in SETS.items()}
+    for name, conversations in {**sets, BY_HAND: by_hand.conversations()}.items():
         for decoding, temperature, grammar, thinking in DECODINGS[:1] if options.quick else DECODINGS:
             run = Evaluation(engines, output_parser, temperature, grammar)
             cells = run.run([replace(c, thinking=thinking) for c in conversations])
             lines.append(f"| {name} | {decoding} | " + " | ".join(percent(cells.get(c)) for c in COLUMNS) + " |")
             print(lines[-1], flush=True)
             misses += [f"##### {name}, {decoding}\n{m}\n" for m in run.misses]
+            if grammar:
+                unfit += run.unfit
+    called = sum(bool(calls) for _, _, calls in by_hand.ROWS)
     lines += [
         "",
         f"{options.count} conversations per set that need calls, {options.count // 2} that are answered from results, "
-        f"{options.count // 2} that need neither.",
+        f"{options.count // 2} that need neither; by hand, {called} that need calls and {len(by_hand.ROWS) - called} "
+        "that don't.",
         f"Loaded in {loaded:.2f} s; {rate:.0f} tokens per second on one core.",
     ]
     print("\n".join(lines[-3:]))
@@ -218,6 +268,8 @@ def main() -> None:
                 r"(<!-- evaluation[^\n]*-->\n).*?(<!-- end)", lambda m: f"{m[1]}\n{table}\n\n{m[2]}", card, flags=re.S
             )
         )
+    if unfit:
+        raise SystemExit("\n".join(["under the grammar, and yet these don't fit their schemas:", *unfit]))
 
 
 if __name__ == "__main__":

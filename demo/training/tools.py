@@ -10,15 +10,13 @@ Rules of this module:
 
 from __future__ import annotations
 
-import json
 import random
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
-from everyday import CUISINES, EVERYDAY, MONEY, ROOMS
-from words import COLOURS, COUNTRIES, DAYS, LANGUAGES, THINGS, WORDS, Words, held_out
+from everyday import COMMANDS, CUISINES, DISHES, EVERYDAY, MONEY, ROOMS, SIGNS, SYNONYMS
+from words import COLOURS, COUNTRIES, DAYS, LANGUAGES, WORDS, Words
 
 TOPICS = """weather forecast temperature humidity price population altitude distance status balance score traffic recipe
 definition translation summary schedule capital currency rate stock address phone birthday age weight height size colour
@@ -65,6 +63,12 @@ ENUMS: dict[str, tuple[Sequence[str], str]] = {
     "frequency": (["daily", "weekly", "monthly"], ""), "level": (["beginner", "advanced", "expert"], ""),
     "type": (["single", "double", "suite"], ""), "category": (["books", "music", "food", "sports", "games"], ""),
 }  # fmt: skip
+# The names of everyday tools, of their things and of their parameters: training has them whatever their checksum is.
+KNOWN = frozenset(
+    text.lower()
+    for names, _, _, noun, rows, _ in EVERYDAY
+    for text in (*names, noun, *rows, *(other for kind, _, _ in rows.values() for other in SYNONYMS.get(kind, ())))
+)
 
 
 @dataclass
@@ -78,6 +82,7 @@ class Param:
     preposition: str = ""
     phrases: list[str] = field(default_factory=list)  # how a question says it, where it has words of its own
     parts: list[Param] = field(default_factory=list)
+    key: str = ""  # what an everyday question calls it
 
     @property
     def words(self) -> str:
@@ -135,7 +140,7 @@ class Toolmaker:
     ) -> None:
         self.rng = rng
         self.share = 0.0 if held_names else everyday
-        self.names = Words(rng, held_names)
+        self.names = Words(rng, held_names, KNOWN)
         self.values = Words(rng, held_values)
 
     def value(self, kind: str) -> Any:
@@ -166,6 +171,40 @@ class Toolmaker:
                 return rng.choice(ROOMS) if rng.random() < 0.8 else values.invented()
             case "cuisine":
                 return values.pick(CUISINES)
+            case "order":
+                return values.code() if rng.random() < 0.55 else str(values.number(1000, 99999))
+            case "dish":
+                return values.pick(DISHES) if rng.random() < 0.6 else values.invented()
+            case "sign":
+                return values.pick(SIGNS)
+            case "title":
+                words = [
+                    values.pick(WORDS) if rng.random() < 0.4 else values.invented() for _ in range(rng.randint(1, 3))
+                ]
+                return " ".join(w.capitalize() for w in words) if rng.random() < 0.7 else " ".join(words).capitalize()
+            case "restaurant":
+                name = values.name()
+                return rng.choice([name, name, f"{name}'s", f"The {name}", f"Chez {name}"])
+            case "command":
+                if rng.random() < 0.3:
+                    return rng.choice(COMMANDS)
+                verb = rng.choice(["cat", "python", "rm", "head", "wc -l", "git add", "open", "cp -r", "less", "./run"])
+                return f"{verb} {values.file() if rng.random() < 0.6 else values.invented()}"
+            case "folder":
+                return (
+                    rng.choice(["", "/", "~/"]) + values.invented() + rng.choice(["", "", "/" + values.invented(1, 2)])
+                )
+            case "url":
+                host = f"{rng.choice(['', 'www.'])}{values.invented()}.{rng.choice(['com', 'org', 'net', 'io'])}"
+                return (
+                    rng.choice(["https://", "https://", "http://", ""])
+                    + host
+                    + rng.choice(["", f"/{values.invented(1, 2)}"])
+                )
+            case "people":
+                return list(dict.fromkeys(values.person() for _ in range(rng.randint(1, 3))))
+            case "percent":
+                return rng.randint(1, 100)
             case "days":
                 return values.number(1, rng.choice((10, 60, 200)))
             case "number":
@@ -212,7 +251,7 @@ class Toolmaker:
         if kind < invent + 0.08 and "_" not in name:
             other = rng.choice(["new", "main", "first", "target", "source", "final", "home", self.names.invented(1, 2)])
             name = styled(rng, [other, name], "camel" if rng.random() < 0.25 else "snake")
-        return name if held_out(name) == self.names.held else self.names.invented(1, 2)
+        return name if self.names.allows(name) else self.names.invented(1, 2)
 
     def _string(self) -> Param:
         rng = self.rng
@@ -248,7 +287,7 @@ class Toolmaker:
             name = rng.choice(list(ENUMS))
             options, preposition = ENUMS[name]
             options = rng.sample(list(options), min(len(options), rng.randint(2, 4)))
-            if rng.random() < 0.4 or held_out(name) != self.names.held:
+            if rng.random() < 0.4 or not self.names.allows(name):
                 name, preposition = self._name(["mode", "style", "kind", "variant", "option", "profile"], 0.5), ""
                 if rng.random() < 0.6:
                     options = list(dict.fromkeys(self.values.invented(1, 2) for _ in range(rng.randint(2, 4))))
@@ -282,7 +321,7 @@ class Toolmaker:
             return self.everyday()
         while True:
             tool = self._tool()
-            if held_out(tool.name) == self.names.held:
+            if self.names.allows(tool.name):
                 return tool
 
     def everyday(self) -> Tool:
@@ -292,24 +331,57 @@ class Toolmaker:
         name = rng.choice(names)
         # A thing that is looked up is asked for by what this tool does with it; an action has one name for all tools.
         verb = spoken(name if family == "lookup" else names[0]).split()[0]
-        params = []
+        varied = rng.random() < 0.5
+        if varied:
+            name = self._renamed(name, family)
+        kinds = [kind for kind, _, _ in rows.values()]
+        params: list[Param] = []
         for key, (kind, schema, phrases) in rows.items():
+            if varied and phrases and rng.random() < 0.35:
+                continue
+            taken = {p.name for p in params} | rows.keys()
+            other = key
+            if varied and rng.random() < 0.45:
+                other = rng.choice(SYNONYMS.get(kind, [key])) if kinds.count(kind) == 1 else f"{key}_{kind}"
+                other = f"{noun}_{key}" if rng.random() < 0.15 else other
+                if rng.random() < 0.2:
+                    other = styled(rng, other.split("_"), "camel")
+                if other in taken or not self.names.allows(other):
+                    other = key
             schema = dict(schema)
             if rng.random() < 0.5:
                 schema.pop("description", None)
             elif "description" not in schema and rng.random() < 0.3:
-                schema["description"] = rng.choice([f"The {key}", key.capitalize()])
+                schema["description"] = rng.choice([f"The {spoken(key)}", spoken(key).capitalize()])
             if kind == "enum":
-                options = schema["enum"]
-                params.append(
-                    Param(key, schema, not phrases, lambda options=options: rng.choice(options), phrases=phrases)
-                )
+                draw = lambda options=schema["enum"]: rng.choice(options)  # noqa: E731
             else:
-                params.append(Param(key, schema, not phrases, lambda kind=kind: self.value(kind), phrases=phrases))
-        description = rng.choice(descriptions).replace("{Verb}", verb.capitalize())
+                draw = lambda kind=kind: self.value(kind)  # noqa: E731
+            params.append(Param(other, schema, not phrases, draw, phrases=phrases, key=key))
+        while varied and len(params) < 4 and rng.random() < 0.35:
+            extra = self.param({p.name for p in params} | rows.keys(), False)
+            if extra.schema["type"] in ("integer", "number", "boolean") or "enum" in extra.schema:
+                params.append(extra)
+        description = rng.choice(descriptions)
         tool = Tool(name, description, params, family, verb, noun, questions)
         tool.spec = self._spec(tool)
         return tool
+
+    def _renamed(self, name: str, family: str) -> str:
+        """Another name that means as much."""
+        rng = self.rng
+        words = spoken(name).split()
+        if family == "lookup":
+            if words[0] in LOOKUP_VERBS:
+                words = words[1:] or words
+            if rng.random() < 0.6:
+                words = [*rng.choice(LOOKUP_VERBS).split("_"), *words]
+            elif rng.random() < 0.4:
+                words = [*words, rng.choice(["info", "lookup", "tool", "service"])]
+        elif rng.random() < 0.3:
+            words = [*words, rng.choice(["tool", "now", "v2", "action", "for_user"])]
+        other = styled(rng, words, rng.choices(["snake", "camel", "kebab", "dot"], (60, 25, 10, 5))[0])
+        return other if self.names.allows(other) else name
 
     def _tool(self) -> Tool:
         """A tool of some family."""
@@ -383,7 +455,7 @@ class Toolmaker:
         for _ in range(20):
             other = self._tool()
             name = styled(self.rng, [other.verb, *tool.noun.split()], "snake")
-            if other.family == "action" and other.verb != tool.verb and held_out(name) == self.names.held:
+            if other.family == "action" and other.verb != tool.verb and self.names.allows(name):
                 break
         else:
             return None
@@ -412,159 +484,3 @@ class Toolmaker:
             parameters["additionalProperties"] = False
             function["strict"] = True
         return {"type": "function", "function": function}
-
-
-# How questions say things. The last of each list is for the evaluation alone.
-LOOKUPS = [
-    "What is the {noun} {main}?", "Tell me the {noun} {main}.", "I need the {noun} {main}.", "Can you {verb} the {noun} {main}?",
-    "Please {verb} the {noun} {main}.", "{Verb} the {noun} {main}", "{Noun} {main}?", "What's the {noun} {main}?",
-    "Give me the {noun} {main}, please.", "Could you tell me the {noun} {main}?", "How is the {noun} {main}?",
-    "I want to know the {noun} {main}.", "Show me the {noun} {main}", "what is the {noun} {main}", "{noun} {main} please",
-    "Do you know the {noun} {main}?", "Hi, what is the {noun} {main}?", "Use {tool} {main}.", "{noun} {main}",
-    "I would like to hear the {noun} {main}.", "Any idea what the {noun} is {main}?",
-]  # fmt: skip
-ACTIONS = [
-    "{Verb} a {noun} {main}.", "Please {verb} a {noun} {main}.", "Can you {verb} a {noun} {main}?", "I want to {verb} a {noun} {main}.",
-    "{Verb} the {noun} {main}", "Could you {verb} the {noun} {main}?", "I need to {verb} a {noun} {main}.", "{verb} {noun} {main}",
-    "Please {verb} my {noun} {main}", "Help me {verb} a {noun} {main}.", "Let's {verb} a {noun} {main}.", "Use {tool} {main}.",
-    "Hi, please {verb} a {noun} {main}.", "{Verb} {noun} {main}, please.", "Would you {verb} a {noun} {main}?",
-    "I'd like you to {verb} a {noun} {main}.", "It's time to {verb} the {noun} {main}.",
-]  # fmt: skip
-INVENTIONS = [
-    "{Verb} {noun} {main}.", "Please {verb} {noun} {main}.", "Can you {verb} {noun} {main}?", "Use {tool} {main}.", "{verb} {noun} {main}",
-    "Call {tool} {main}.", "I need a {verb} {noun} {main}.", "Run {tool} {main}", "Run {verb} {noun} {main}.", "Do a {verb} {noun} {main}, please.",
-    "{Verb} the {noun} {main}", "Could you {verb} {noun} {main}?", "I want you to {verb} {noun} {main}.", "Try {tool} {main}.",
-    "Go and {verb} {noun} {main}.", "Time for {tool} {main}.",
-]  # fmt: skip
-BARES = [
-    "{Verb} the {noun}.", "{Verb} {noun}", "Please {verb} the {noun}.", "Can you {verb} the {noun}?", "I want to {verb} the {noun}.",
-    "{verb} my {noun} please", "Use {tool}.", "{Verb} all the {noun}", "Could you {verb} my {noun}?", "Run {tool}, please.",
-    "I'd like you to {verb} the {noun}.", "Now {verb} the {noun} again.",
-]  # fmt: skip
-MENTIONS = [
-    "with {p} {v}", "{p} {v}", "with the {p} {v}", "{p}: {v}", "{p} = {v}", "using {p} {v}", "with {p} set to {v}", "for {p} {v}",
-    "where the {p} is {v}", "and {p} {v}", "with {v} as {p}", "with {v} as the {p}", "given {p} {v}", "taking {v} for the {p}",
-]  # fmt: skip
-YES = [
-    "with {p}",
-    "{p} on",
-    "with {p} enabled",
-    "{p}: yes",
-    "{p} true",
-    "with {p} on",
-    "{p} = true",
-    "{p} yes",
-    "and turn {p} on",
-]
-NO = [
-    "without {p}",
-    "{p} off",
-    "with {p} disabled",
-    "{p}: no",
-    "{p} false",
-    "no {p}",
-    "{p} = false",
-    "with {p} off",
-    "and leave {p} off",
-]
-# What an everyday tool is asked for without what it needs.
-BEGUN = ["I want {wanted}.", "I need {wanted}", "I would like {wanted}, please.", "Hi, I want {wanted}", "I wish for {wanted}"]
-HELD_PHRASINGS = 2
-T = TypeVar("T")
-
-
-def phrasing(rng: random.Random, texts: Sequence[T], held: bool) -> T:
-    """One of a list: the last two are held out (the last one, of a short list)."""
-    count = HELD_PHRASINGS if len(texts) > 10 else 1
-    return rng.choice(texts[-count:] if held else texts[:-count])
-
-
-class Asker:
-    """Turns a tool and arguments into a question."""
-
-    def __init__(self, rng: random.Random, held_phrasings: bool = False) -> None:
-        self.rng = rng
-        self.held = held_phrasings
-
-    def said(self, value: Any, quote: bool = False) -> str:
-        """A value as it stands in a question."""
-        if isinstance(value, list):
-            parts = [self.said(v, quote) for v in value]
-            return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
-        text = value if isinstance(value, str) else json.dumps(value)
-        return f'"{text}"' if quote and isinstance(value, str) else text
-
-    def mention(self, param: Param, value: Any, used: set[str], main: bool = False) -> str:
-        """A parameter and its value, in words; a preposition means one parameter only, and ``used`` has those."""
-        rng, words = self.rng, param.words
-        if isinstance(value, bool):
-            return phrasing(rng, YES if value else NO, self.held and rng.random() < 0.5).format(p=words)
-        if isinstance(value, dict):
-            inner = " and ".join(f"{spoken(k)} {self.said(v)}" for k, v in value.items())
-            return rng.choice(["with {p} {v}", "{p}: {v}", "with the {p} {v}", "{p} {v}"]).format(p=words, v=inner)
-        several = isinstance(value, str) and (" " in value or not value[0].isalnum())
-        text = self.said(
-            value,
-            rng.random() < (0.85 if isinstance(value, str) and value.count(" ") > 1 else 0.35 if several else 0.12),
-        )
-        if param.preposition and param.preposition not in used and rng.random() < 0.7:
-            used.add(param.preposition)
-            return f"{param.preposition} {text}"
-        free = param.schema["type"] == "string" and "enum" not in param.schema
-        if main and free and rng.random() < 0.6:
-            forms = ["{v}", "of {v}", "for the {p} {v}", "of {p} {v}"]
-            if "for" not in used:
-                forms += ["for {v}", "for {v}"]
-                used.add("for")
-            return rng.choice(forms).format(p=words, v=text)
-        return phrasing(rng, MENTIONS, self.held and rng.random() < 0.5).format(p=words, v=text)
-
-    def question(self, tool: Tool, arguments: dict[str, Any]) -> str:
-        """A question that says all of the arguments."""
-        rng = self.rng
-        if tool.questions and arguments.keys() >= {p.name for p in tool.params if p.required}:
-            return self._everyday(tool, arguments)
-        if tool.questions:
-            return phrasing(rng, BEGUN, self.held).format(wanted=tool.wanted)
-        texts = {"lookup": LOOKUPS, "action": ACTIONS, "invented": INVENTIONS, "bare": BARES}[tool.family]
-        pattern = phrasing(rng, texts, self.held)
-        known = [p for p in tool.params if p.name in arguments]
-        prepositions = [p.preposition for p in tool.params]
-        used = {p for p in prepositions if prepositions.count(p) > 1}
-        pieces = [self.mention(p, arguments[p.name], used, main=i == 0 and p.required) for i, p in enumerate(known)]
-        if len(pieces) > 2 and rng.random() < 0.2:
-            tail = pieces[1:]
-            rng.shuffle(tail)
-            pieces = [pieces[0], *tail]
-        joined = pieces[0] if pieces else ""
-        for i, piece in enumerate(pieces[1:]):
-            joined += rng.choice([", ", " and ", " ", ", "] if i == len(pieces) - 2 else [", ", " "]) + piece
-        text = pattern.format(
-            verb=tool.verb,
-            Verb=tool.verb.capitalize(),
-            noun=tool.noun,
-            Noun=tool.noun.capitalize(),
-            tool=tool.name,
-            main=joined,
-        )
-        return re.sub(r"\band and\b", "and", re.sub(r" ([.?,])(?= |$)", r"\1", " ".join(text.split())))
-
-    def _everyday(self, tool: Tool, arguments: dict[str, Any]) -> str:
-        rng = self.rng
-        text = phrasing(rng, tool.questions, self.held)
-        for word, put in (("{verb}", tool.verb), ("{Verb}", tool.verb.capitalize())):
-            text = text.replace(word, put)
-        ending = text[-1] if text[-1] in ".?" else ""
-        body = text.removesuffix(ending)
-        for param in tool.params:
-            if param.name not in arguments:
-                continue
-            said = self.said(arguments[param.name])
-            if f"{{{param.name}}}" in body:
-                body = body.replace(f"{{{param.name}}}", said)
-            else:
-                body += " " + rng.choice(param.phrases).replace("{v}", said).replace("{q}", f'"{said}"')
-        return body + ending
-
-
-__all__ = ["THINGS", "Asker", "Param", "Tool", "Toolmaker", "phrasing", "spoken"]

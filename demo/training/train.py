@@ -5,7 +5,9 @@ Rules of this module:
 * Time is the budget. The learning rates follow the share of ``--minutes`` that has passed (up, level, down to nothing),
   so a run on a busy machine ends as well annealed as one on an idle machine, only with fewer steps.
 * A checkpoint has everything: weights, optimiser, minutes spent, how far the conversations are. It is written beside
-  its name and renamed, and a run that finds one goes on from there. SIGTERM makes one and ends the run.
+  its name and renamed, and a run that finds one goes on from there. SIGTERM makes one and ends the run, as a failure:
+  what would follow a training does not follow half of one.
+* What is printed also goes to the end of ``train.log`` beside the checkpoint.
 * Conversations of about one length make one batch, so padding costs little and every batch has one of a few shapes,
   each compiled once. Position i of conversation n depends on the seed and n alone.
 * Cores are used by processes with a thread each, not by threads: they wait for each other once in a step, not once in
@@ -24,6 +26,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed
@@ -46,7 +49,13 @@ class Batches:
     """An endless stream of (ids, targets, weights), from conversation number ``start`` on."""
 
     def __init__(
-        self, tokenizer: Tokenizer, seed: str, tokens: int, start: int = 0, stride: int = 1, side: Side | None = None
+        self,
+        tokenizer: Tokenizer,
+        seed: int | str,
+        tokens: int,
+        start: int = 0,
+        stride: int = 1,
+        side: Side | None = None,
     ) -> None:
         self.stride = stride
         self.tokenizer, self.seed, self.tokens, self.number = tokenizer, seed, tokens, start
@@ -108,7 +117,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--checkpoint", type=Path, required=True, help="read if it is there, and written")
     parser.add_argument("--minutes", type=float, default=95, help="of training altogether")
-    parser.add_argument("--seed", default="1")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2, help="with one thread each")
     parser.add_argument("--rank", type=int, default=0, help="of this process; the first starts the others")
     parser.add_argument("--tokens", type=int, default=6144, help="in a batch, per process")
@@ -126,7 +135,7 @@ def main() -> None:
             # In a session of its own: Linux shares cores between sessions first, and only then between processes.
             subprocess.Popen([sys.executable, *sys.argv, "--rank", str(other)], start_new_session=True)
     torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=processes)
-    torch.manual_seed(0)
+    torch.manual_seed(options.seed)
     torch._dynamo.config.recompile_limit = 64
     tokenizer = Tokenizer.from_file(str(options.tokenizer))
     shape = Shape(tokenizer.get_vocab_size())
@@ -138,9 +147,14 @@ def main() -> None:
         model.load_state_dict(state["model"])
         optimiser.load_state_dict(state["optimiser"])
         step, spent, start = state["step"], state["spent"], state["conversations"]
+
+    def say(line: dict[str, Any]) -> None:
+        print(json.dumps(line), flush=True)
+        with options.checkpoint.with_name("train.log").open("a") as log:
+            print(json.dumps(line), file=log)
+
     if not rank:
-        about = {"parameters": sum(p.numel() for p in model.parameters()), **shape.to_dict(), "from_step": step}
-        print(json.dumps(about), flush=True)
+        say({"parameters": sum(p.numel() for p in model.parameters()), **shape.to_dict(), "from_step": step})
 
     def losses(ids: Tensor, targets: Tensor) -> Tensor:
         logits = model(ids).float()
@@ -211,14 +225,16 @@ def main() -> None:
                 with torch.no_grad(), autocast:
                     for name, (i, t, w) in held.items():
                         line[name] = round(losses(i, t)[w == 1].mean().item(), 4)
-            print(json.dumps(line), flush=True)
+            say(line)
         if time.monotonic() - saved > options.save_minutes * 60:
             checkpoint()
             saved = time.monotonic()
     if not rank:
         checkpoint()
-        print(json.dumps({"done": True, "step": step}), flush=True)
+        say({"done": share >= 1, "step": step})
     torch.distributed.destroy_process_group()
+    if share < 1:
+        raise SystemExit("stopped before its time: run it again to go on")
 
 
 if __name__ == "__main__":

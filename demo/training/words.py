@@ -2,8 +2,9 @@
 
 Rules of this module:
 
-* A word, value or phrasing belongs to one side for good: the checksum of its text says which. So what is held out
-  needs no list, and no seed can carry it over.
+* A word or value belongs to one side for good: the checksum of its text says which. So what is held out needs no list,
+  and no seed can carry it over. (Of phrasings, the last of each list are held out: see ``tools.py``.)
+* What there are too few of stands on both sides: numbers below 100, times, weekdays, colours, adjectives.
 * Every choice comes from the ``random.Random`` that is passed in.
 """
 
@@ -72,20 +73,25 @@ def held_out(text: str) -> bool:
 
 
 class Words:
-    """Draws from one side: ``held`` draws only what is held out, the default only what is not."""
+    """Draws from one side: ``held`` draws only what is held out, the default only what is not.
 
-    def __init__(self, rng: random.Random, held: bool = False) -> None:
+    ``known`` is what the default side has of other sources: it is never held out.
+    """
+
+    def __init__(self, rng: random.Random, held: bool = False, known: frozenset[str] = frozenset()) -> None:
         self.rng = rng
         self.held = held
+        self.known = known
 
-    def _allows(self, text: str) -> bool:
-        return held_out(text) == self.held
+    def allows(self, text: str) -> bool:
+        """Whether a text is on this side."""
+        return not held_out(text) if not self.held else held_out(text) and text.lower() not in self.known
 
     def pick(self, texts: Sequence[str]) -> str:
         """One of a list, from this side; invented if the list has none there."""
         for _ in range(40):
             text = self.rng.choice(texts)
-            if self._allows(text):
+            if self.allows(text):
                 return text
         return self.invented()
 
@@ -100,14 +106,14 @@ class Words:
             text = "".join(parts)
             if rng.random() < 0.2:
                 text = rng.choice("aeiou") + text
-            if 3 <= len(text) <= 8 and self._allows(text):
+            if 3 <= len(text) <= 8 and self.allows(text):
                 return text
 
     def number(self, low: int, high: int) -> int:
-        """Small numbers are on both sides: there are too few of them."""
+        """A whole number between these, both included."""
         while True:
             value = self.rng.randint(low, high)
-            if abs(value) < 100 or self._allows(str(value)):
+            if abs(value) < 100 or self.allows(str(value)):
                 return value
 
     def name(self) -> str:
@@ -161,14 +167,14 @@ class Words:
                     letters.lower() + "_" + digits,
                 ]
             )
-            if self._allows(text):
+            if self.allows(text):
                 return text
 
     def date(self) -> str:
         while True:
             rng = self.rng
             text = f"{rng.randint(2019, 2031)}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
-            if self._allows(text):
+            if self.allows(text):
                 return text
 
     def time(self) -> str:
