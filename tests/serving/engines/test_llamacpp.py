@@ -33,6 +33,7 @@ TOOLS = [
         },
     }
 ]
+IM_END = 258
 ENDLESS = {**NOISE, str(END): -100.0}
 
 
@@ -114,11 +115,12 @@ def test_special_tokens_have_text_and_ids(model: Path):
     run(model, act)
 
 
-def test_the_end_token_ends_the_output(model: Path):
+@pytest.mark.parametrize("end", [END, IM_END])  # the file names the first; llama.cpp knows the other
+def test_an_end_token_ends_the_output(model: Path, end: int):
     async def act(engine: LlamaCppEngine) -> None:
-        found = await pieces(engine, job(bias={str(END): 100.0}))
+        found = await pieces(engine, job(bias={str(end): 100.0}))
         last = Piece("", [], "stop", usage=Usage(prompt_tokens=1, completion_tokens=1))
-        assert found == [Piece("", [END]), last]
+        assert found == [Piece("", [end]), last]
 
     run(model, act)
 

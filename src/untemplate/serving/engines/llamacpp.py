@@ -157,17 +157,23 @@ class LlamaCppEngine(Engine):
                 if response.status != 200:
                     raise refused(response.status, await response.body())
                 events = Events()
-                ends = self._ends
+                held: Piece | None = None  # what the output ends with, or text after all: the next event tells
                 while chunk := await response.read():
                     for event in events.feed(chunk):
                         piece = piece_of(event, job.logprobs)
+                        if held is not None:
+                            if piece.finish_reason == "stop":
+                                held.text = held.text.removesuffix(self._ends[held.token_ids[-1]])
+                            yield held
+                            held = None
                         if piece.finish_reason is not None:
                             await response.rest()
                             yield piece
                             return
-                        if ends and piece.token_ids and (text := ends.get(piece.token_ids[-1])):
-                            piece.text = piece.text.removesuffix(text)
-                        yield piece
+                        if piece.token_ids and piece.token_ids[-1] in self._ends:
+                            held = piece
+                        else:
+                            yield piece
         except WireError as error:
             raise EngineError(f"llama.cpp broke off: {error}") from None
         raise EngineError("llama.cpp broke off in the middle of the output")
@@ -351,6 +357,14 @@ class _Vocabulary:
         return self._vocab
 
 
+_ENDS: Final = (
+    "<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<end_of_turn>", "<end_of_utterance>",
+    "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "</s>", "<eos>",
+)  # fmt: skip
+"""Tokens at which llama.cpp ends any output, by their text, also where the file does not name them. Those that a format
+needs to see (``<|call|>``) are not among them."""
+
+
 def _look_into(path: Path) -> tuple[_Vocabulary | None, dict[int, str], ChatTemplate | None]:
     """Vocabulary, the tokens that end an output, and template. Whatever is wrong with the file, llama.cpp has the last
     word on it."""
@@ -366,7 +380,9 @@ def _look_into(path: Path) -> tuple[_Vocabulary | None, dict[int, str], ChatTemp
         template = None
     if not isinstance(tokens, list):
         return None, {}, template
-    return _Vocabulary(tokens), {i: tokens[i] for i in ids if isinstance(i, int) and i < len(tokens)}, template
+    vocabulary = _Vocabulary(tokens)
+    ids += [vocabulary.get_vocab().get(text) for text in _ENDS]
+    return vocabulary, {i: tokens[i] for i in ids if isinstance(i, int) and 0 <= i < len(tokens)}, template
 
 
 def _set(params: Any, name: str, value: Any) -> None:
