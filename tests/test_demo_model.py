@@ -307,6 +307,26 @@ def test_it_calls_a_tool_and_tells_the_result(engine: Any, package: ModuleType, 
     assert "cloudy" in (message.content or "")
 
 
+def test_it_tells_what_the_tour_tells(engine: Any, package: ModuleType, parser: OutputParser) -> None:
+    """`make run` is the first that many see."""
+    from untemplate.serving.tour import STORIES
+
+    calls = {
+        "What is the weather in Rosenheim?": [("get_weather", {"city": "Rosenheim"})],
+        "Set a timer for 15 minutes.": [("set_timer", {"minutes": 15})],
+        "What's the weather in Oslo and Bergen?": [("get_weather", {"city": c}) for c in ("Oslo", "Bergen")],
+        "Hello! Who are you?": [],
+    }
+    template = ChatTemplate(package.chat_template())
+    for story in STORIES:
+        tools = list(story.tools)
+        messages = [{"role": "user", "content": story.question}]
+        prompt = template.render(messages, tools=tools, add_generation_prompt=True)
+        message = parser.parse(write(engine, prompt), tools=tools, prompt=prompt)
+        found = [(c.function.name, json.loads(c.function.arguments)) for c in message.tool_calls]
+        assert found == calls[story.question]
+
+
 @pytest.mark.parametrize("thinking", [True, False])
 def test_it_says_what_it_is(engine: Any, package: ModuleType, parser: OutputParser, thinking: bool) -> None:
     template = ChatTemplate(package.chat_template())
