@@ -127,7 +127,7 @@ class Evaluation:
         """Calls that were written to their end and do not fit their schema."""
 
     def settings(self, conversation: Conversation) -> dict[str, Any]:
-        settings: dict[str, Any] = {"n_predict": MOST, "temperature": self.temperature, "seed": 1}
+        settings: dict[str, Any] = {"n_predict": MOST, "temperature": self.temperature}
         if self.temperature:
             settings |= {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
         if self.grammar and conversation.tools:
@@ -152,16 +152,16 @@ class Evaluation:
         for engine in self.engines:
             free.put(engine)
 
-        def one(conversation: Conversation) -> tuple[str, bool]:
+        def one(seed: int, conversation: Conversation) -> tuple[str, bool]:
             engine = free.get()
             try:
-                answer = engine.complete(prompt(conversation), **self.settings(conversation))
+                answer = engine.complete(prompt(conversation), seed=seed, **self.settings(conversation))
                 return answer["content"], answer["stop_type"] == "limit"
             finally:
                 free.put(engine)
 
         with ThreadPoolExecutor(len(self.engines)) as pool:
-            return list(pool.map(one, conversations))
+            return list(pool.map(one, range(len(conversations)), conversations))
 
     def run(self, conversations: list[Conversation]) -> dict[str, tuple[int, int]]:
         """Counts per column: right, of how many."""
