@@ -289,7 +289,7 @@ def test_requests_are_repeated_before_the_first_byte():
         (
             Answer([], 308, {"location": "https://h/v1/completions"}),
             502,
-            "the upstream: redirects to https://h/v1/completions; give that URL",
+            "the upstream: redirects to https://h/v1/completions; give the URL of that server",
             1,
         ),
         (
@@ -508,6 +508,8 @@ def test_nobody_is_there():
     assert error.message == "upstream: '\u201c' cannot stand in a URL, a key or a header"
     error = start("http://two..dots")
     assert error.message.startswith("the upstream http://two..dots cannot be reached: ")
+    assert start("user:secret@h:8000").message == "upstream: 'h:8000' is not an http:// or https:// URL"
+    assert start("http://user:se/cret@h").message == "upstream: 'h' is not an http:// or https:// URL"
     error = start("http://user:p@ss@127.0.0.1:1/v1")
     assert error.message.startswith("the upstream http://127.0.0.1:1 cannot be reached: ")
 
@@ -519,6 +521,11 @@ def test_nobody_is_there():
         (Answer.json({}), "does not say which model it has: set upstream_model"),
         (Answer.json({"data": [{"object": "model"}]}), "does not say which model it has: set upstream_model"),
         (Answer.json({}, 404), "does not say which model it has (HTTP 404): set upstream_model"),
+        (Answer([], 308, {"location": "https://h/v1/models"}), "redirects: give the URL https://h"),
+        (
+            Answer([b"?"], 401, headers={"content_encoding": "gzip"}),
+            "refuses the API key (HTTP 401): set upstream_api_key",
+        ),
         (Answer.json({}, 401), "refuses the API key (HTTP 401): set upstream_api_key"),
     ],
 )

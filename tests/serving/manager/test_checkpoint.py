@@ -293,7 +293,9 @@ def test_the_cache_of_a_token(tmp_path: Path, fields: dict[str, Any], each: int 
 )
 def test_a_configuration_of_nonsense(tmp_path: Path, config: dict[str, Any]):
     folder = no_weights(tmp_path, **{"config.json": json.dumps({**CONFIG, **config})})
-    assert preflight(open_checkpoint(folder), available=PLENTY).memory is not None
+    checkpoint = open_checkpoint(folder)
+    assert preflight(checkpoint, available=PLENTY).memory is not None
+    assert cache_bytes_per_token(checkpoint) is None
     (folder / "config.json").write_text(json.dumps({**CONFIG, "max_position_embeddings": 10**400}))
     assert open_checkpoint(folder).context_length is None
 

@@ -123,7 +123,10 @@ class _Upstream(Engine):
 
     async def _look(self) -> None:
         """Finds out what the server is, and which model it has."""
-        status, found, server = await self._get("/v1/models")
+        status, found, headers = await self._get("/v1/models")
+        if 300 <= status < 400 and "location" in headers:
+            problem = f"{self.url} redirects: give the URL {headers['location'].removesuffix('/v1/models')}"
+            raise EngineError(problem, status=500, code="bad_setting")
         if status in (401, 403):
             problem = f"{self.url} refuses the API key (HTTP {status}): set upstream_api_key"
             raise EngineError(problem, status=500, code="upstream_refused")
@@ -141,7 +144,7 @@ class _Upstream(Engine):
         owner = str(mine.get("owned_by", "")).lower()
         if owner in ("vllm", "sglang"):
             self.server = owner
-        elif owner == "llamacpp" or server == "llama.cpp":
+        elif owner == "llamacpp" or headers.get("server") == "llama.cpp":
             self.server = "llama.cpp"
         else:
             self.server = await self._named()
@@ -206,12 +209,12 @@ class _Upstream(Engine):
             raise EngineError("the engine is not started", status=503)
         return self._client
 
-    async def _get(self, path: str) -> tuple[int, Any, str]:
-        """Status, JSON value and the name of the server."""
+    async def _get(self, path: str) -> tuple[int, Any, Mapping[str, str]]:
+        """Status, JSON value and headers."""
         try:
             async with self._reached().request("GET", path, read_timeout=10) as response:
                 body = await response.body()
-                return response.status, _value(body), response.headers.get("server", "")
+                return response.status, _value(body), response.headers
         except WireError as error:
             raise self._unreachable(error) from None
 
@@ -325,7 +328,9 @@ class _Upstream(Engine):
         elif isinstance(inner, str):
             message = inner
         if 300 <= status < 400 and "location" in response.headers:
-            message = f"redirects to {response.headers['location']}; give that URL"
+            message = f"redirects to {response.headers['location']}; give the URL of that server"
+        if "content-encoding" in response.headers:
+            body = b""
         message = message or body[:200].decode("utf-8", "replace").strip() or f"HTTP {status}"
         headers = {"Retry-After": response.headers["retry-after"]} if "retry-after" in response.headers else {}
         if status in (401, 403):

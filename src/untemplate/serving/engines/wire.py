@@ -145,8 +145,8 @@ class _Connection(asyncio.Protocol):
             if self.error is not None:
                 raise self.error
             await self._wait()
-        coding = self.headers.get("content-encoding", "identity")
-        if coding.lower() != "identity":
+        coding = self.headers.get("content-encoding") or "identity"
+        if self.status == 200 and coding.lower() != "identity":  # of another, the status says enough
             raise WireError("protocol", f"the response is encoded as {coding}, which was not asked for")
 
     async def read(self) -> bytes:
@@ -267,12 +267,16 @@ class Client:
         max_connections: int = 1024,
     ) -> None:
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is not an http:// or https:// URL")
+        try:
+            port = parts.port
+        except ValueError:
+            port = -1
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == -1:
+            raise ValueError(f"{url.rpartition('@')[2]!r} is not an http:// or https:// URL")
         self.url = url.rstrip("/")
         self._host = parts.hostname
         self._tls = parts.scheme == "https"
-        self._port = parts.port or (443 if self._tls else 80)
+        self._port = port or (443 if self._tls else 80)
         self._path = parts.path.rstrip("/")
         lines = [f"host: {parts.netloc.rpartition('@')[2]}", "accept: */*", "accept-encoding: identity"]
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]

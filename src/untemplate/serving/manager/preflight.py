@@ -273,7 +273,9 @@ def cache_bytes_per_token(checkpoint: Checkpoint) -> int | None:
         return None
     key, value = key if is_count(key) else width // heads, value if is_count(value) else width // heads
     if isinstance(kv_heads, list):  # one number for each layer; 0: it has no cache
-        every = sum(filter(is_count, kv_heads))
+        if not all(each == 0 or is_count(each) for each in kv_heads):
+            return None
+        every = sum(kv_heads)
     else:
         every = (kv_heads if is_count(kv_heads) else heads) * layers
     return int(every * (key + value) * 2)
