@@ -118,6 +118,8 @@ def test_the_card_says_what_it_is() -> None:
         "unseen values",
         "unseen tools",
         "unseen phrasings",
+        "by hand",
+        "cut",
         "greedy",
         "temperature 0.7",
         "tokens per second",
@@ -210,6 +212,12 @@ def test_what_a_call_needs_has_been_said(training: SimpleNamespace) -> None:
                     if not isinstance(value, bool):
                         text = value if isinstance(value, str) else json.dumps(value)
                         assert text in said, (said, function)
+
+
+def test_a_value_keeps_its_capital(training: SimpleNamespace) -> None:
+    writers = [training.conversations.Writer(random.Random(n)) for n in range(100)]
+    assert {w.user("Leo horoscope", {"sign": "Leo"})["content"] for w in writers} == {"Leo horoscope"}
+    assert {w.user("Read it", {"path": "a"})["content"] for w in writers} == {"Read it", "read it"}
 
 
 def test_what_is_refused_no_tool_could_do(training: SimpleNamespace) -> None:

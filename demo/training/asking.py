@@ -78,17 +78,16 @@ BEGUN = [
     "I need {wanted}",
     "I would like {wanted}, please.",
     "Hi, I want {wanted}",
-    "I wish for {wanted}",
 ]
 BEGUN_LOOKUPS = [
-    *BEGUN[:-1],
+    *BEGUN,
     "What's {wanted}?",
     "Tell me {wanted}",
     "Can you tell me {wanted}?",
     "{wanted}?",
     "How is {wanted}?",
 ]
-BEGUN_ACTIONS = [*BEGUN[:-1], "{Do}", "Please {do}", "Can you {do}?", "{Do}, please", "Could you {do} for me?"]
+BEGUN_ACTIONS = [*BEGUN, "{Do}", "Please {do}", "Can you {do}?", "{Do}, please", "Could you {do} for me?"]
 HELD_PHRASINGS = 2
 T = TypeVar("T")
 

@@ -58,10 +58,10 @@ KIN = [
     {"weather", "forecast", "temperature", "climate"}, {"email", "message", "post", "comment"}, {"event", "meeting", "appointment", "reminder", "schedule"},
     {"alarm", "timer", "reminder", "time"}, {"thermostat", "temperature", "heater"}, {"flight", "route", "area", "distance"}, {"song", "playlist"},
     {"restaurants", "table", "menu"}, {"meaning", "definition", "translation", "summary"}, {"amount", "rate", "price", "currency", "result"},
-    {"light", "lamp"}, {"content", "file", "document"}, {"meaning", "explanation", "facts"}, {"price", "fee", "fare", "cost", "value"},
+    {"light", "lamp"}, {"content", "file", "document", "command"}, {"meaning", "definition", "explanation", "facts", "news", "profile", "history"}, {"price", "fee", "fare", "cost", "value"},
     {"altitude", "elevation", "height"}, {"stock", "inventory"}, {"review", "rating", "score"}, {"route", "location", "address"}, {"count", "population", "size"},
     {"sum", "product", "difference", "result", "root"}, {"status", "delivery", "arrival", "order"}, {"user", "account", "profile", "contact"},
-    {"file", "files", "folder", "document", "note"}, {"task", "note", "reminder", "list"}, {"page", "content", "web"}, {"balance", "amount"},
+    {"file", "files", "folder", "document", "note", "command"}, {"dice", "number"}, {"task", "note", "reminder", "list"}, {"page", "content", "web"}, {"balance", "amount"},
     {"products", "price", "product", "cart"}, {"song", "music", "video"}, {"email", "message", "note"}, {"capital", "location"}, {"call", "message"},
 ]  # fmt: skip
 SYSTEMS = [
@@ -179,10 +179,12 @@ class Writer:
             return []
         return [{"role": "system", "content": self.fill(phrasing(self.rng, SYSTEMS, self.side.phrasings))}]
 
-    def user(self, text: str) -> dict[str, Any]:
-        rng = self.rng
-        if not self.side.phrasings and rng.random() < 0.1:
-            text = text.lower() if text.lower() == text[:1].lower() + text[1:] else text
+    def user(self, text: str, values: Any = ()) -> dict[str, Any]:
+        """What the user says; one in ten begins small, unless a value stands there."""
+        lower = text[:1].lower() + text[1:]
+        begins_small = not self.side.phrasings and self.rng.random() < 0.1
+        if begins_small and lower == text.lower() and text.split()[0].strip('",.:?') not in self._json(values):
+            text = lower
         return {"role": "user", "content": text}
 
     def answer(self, thought: str, content: str) -> dict[str, Any]:
@@ -352,8 +354,8 @@ class Writer:
         tool = self.make.tool()
         arguments = tool.arguments(rng)
         if rng.random() >= parallel:
-            return [self.user(self.asker.question(tool, arguments))], [(tool, arguments)]
-        if rng.random() < 0.55 and tool.params:
+            return [self.user(self.asker.question(tool, arguments), arguments)], [(tool, arguments)]
+        if rng.random() < 0.55 and tool.params and tool.params[0].key not in ("from", "origin"):
             # The same tool for several values of its first parameter.
             first = tool.params[0]
             if isinstance(arguments.get(first.name), str) and _alone(arguments[first.name]):
@@ -368,23 +370,24 @@ class Writer:
                     calls = [(tool, {**arguments, first.name: v}) for v in values]
                     marker = "QZX"
                     text = self.asker.question(tool, {**arguments, first.name: marker})
-                    if text.count(marker) == 1:
-                        return [self.user(text.replace(f'"{marker}"', marker).replace(marker, joined(values)))], calls
+                    if text.count(marker) == 1 and f"`{marker}`" not in text:
+                        text = text.replace(f'"{marker}"', marker).replace(marker, joined(values))
+                        return [self.user(text, values)], calls
         other = self.make.tool()
         if other.name == tool.name or other.noun == tool.noun:
-            return [self.user(self.asker.question(tool, arguments))], [(tool, arguments)]
+            return [self.user(self.asker.question(tool, arguments), arguments)], [(tool, arguments)]
         # Each of two is asked for in few words.
         arguments, second = tool.arguments(rng, 0), other.arguments(rng, 0)
         a, b = self.asker.question(tool, arguments), self.asker.question(other, second)
         # Its first letter is made small unless a value has it.
         if rng.random() < 0.35 and b.split()[0].strip('",.:?') not in self._json([*second.values()]):
             ending = "?" if a[-1] == "?" else ""
-            return [self.user(f"{a.rstrip('.?! ')} and {b[0].lower()}{b[1:].rstrip('.?! ')}{ending}")], [
+            return [self.user(f"{a.rstrip('.?! ')} and {b[0].lower()}{b[1:].rstrip('.?! ')}{ending}", arguments)], [
                 (tool, arguments),
                 (other, second),
             ]
         link = rng.choice([" ", " Also: ", " And ", " Then ", " "])
-        return [self.user(f"{a}{link}{b}" if a[-1] in ".?!" else f"{a}.{link}{b}")], [
+        return [self.user(f"{a}{link}{b}" if a[-1] in ".?!" else f"{a}.{link}{b}", arguments)], [
             (tool, arguments),
             (other, second),
         ]
@@ -420,7 +423,7 @@ class Writer:
         arguments = tool.arguments(rng)
         calls = [(tool, arguments)]
         tools, others = self.offered([tool], 2)
-        messages = [*self.systems(0.3), self.user(self.asker.question(tool, arguments)), self.calls(calls)]
+        messages = [*self.systems(0.3), self.user(self.asker.question(tool, arguments), arguments), self.calls(calls)]
         first = self._answered(messages, tools, True, calls)
         messages, thinking = first.messages, rng.random() < 0.7
         kind = rng.random()
@@ -445,7 +448,7 @@ class Writer:
             arguments = tool.arguments(rng)
             text = self.asker.question(tool, arguments)
             calls = [(tool, arguments)]
-        messages += [self.user(text), self.calls(calls)]
+        messages += [self.user(text, [arguments for _, arguments in calls]), self.calls(calls)]
         return Conversation(messages, tools, thinking, "calls")
 
     def _talk(self) -> tuple[str, str, str]:
@@ -521,7 +524,11 @@ class Writer:
                 names = joined([p.words for p in missing])
                 thought = f"{wants(tool.wanted)} {self._plan('I should call', tool, given)}"
                 return Conversation(
-                    [*self.systems(0.4), self.user(question), self.answer(thought, f"Please tell me the {names}.")],
+                    [
+                        *self.systems(0.4),
+                        self.user(question, given),
+                        self.answer(thought, f"Please tell me the {names}."),
+                    ],
                     tools,
                     thinking,
                     "asks",

@@ -5,10 +5,10 @@ Rules of this module:
 * Four generated sets, all with unseen values: the everyday tools that training knows; all tools that it can have made;
   unseen tools (their names and their parameters' names); unseen phrasings. ``words.py`` says what keeps them apart; a
   conversation counts as one that calls only if training cannot have made at least one value of its calls.
-* One set that a person has written (``by_hand.py``).
+* One set that was written by hand, not by the generator (``by_hand.py``).
 * The output is what untemplate's own parser, made from the shipped chat template, says it is.
-* Everything is counted per conversation: a call is right only if every call of the turn is, letter for letter; calls
-  that are made at once have no order.
+* Conversations are counted, and calls only where their validity is: a call is right only if every call of the turn is,
+  letter for letter; calls that are made at once have no order.
 * A call under the grammar that was written to its end and does not fit its schema ends the program with an error.
 * ``--card`` writes the numbers into the model card, between two comments; what is said around them is by hand.
 """
@@ -31,7 +31,8 @@ from typing import Any
 import by_hand
 from chat import prompt
 from conversations import Conversation, Side, Writer
-from words import held_out
+from everyday import COMMANDS, MONEY, ROOMS
+from words import ADJECTIVES, COLOURS, DAYS, DOMAINS, EXTENSIONS, held_out
 
 from engine import Engine
 from untemplate import OutputParser
@@ -55,6 +56,14 @@ CALLS, ANSWERS, QUIET = "calls", "answer", "none"
 MOST = 480
 MOST_PROMPT = 2600  # characters: with what is written, the context's 1024 tokens
 TRIGGER_WORD = 1  # llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE_WORD
+# What the generator draws with no regard to the side: words of its short lists, times, symbols of a few capitals.
+SHARED = {
+    word.lower()
+    for texts in (MONEY, ROOMS, DAYS, COLOURS, ADJECTIVES, COMMANDS, DOMAINS, EXTENSIONS)
+    for text in texts
+    for word in re.findall(r"\w+", text)
+} | {"the", "chez", "https", "http", "www", "com", "org", "net"}
+ON_BOTH_SIDES = re.compile(r"\d\d:\d\d|[A-Z]{2,4}")
 COLUMNS = ("decision", "tool name", "arguments", "answer", "valid calls", "cut")
 BY_HAND = "by hand"
 
@@ -75,12 +84,19 @@ def is_unseen(call: dict[str, Any], tools: list[dict[str, Any]]) -> bool:
             values += value.values()
         elif isinstance(value, list):
             values += value
-        elif isinstance(value, str):
-            if held_out(value) or any(held_out(word) for word in re.findall(r"[^\W\d_]{3,}", value)):
-                return True
-        elif abs(value) >= 100:
+        elif is_unseen_text(value) if isinstance(value, str) else abs(value) > 100:
             return True
     return False
+
+
+def is_unseen_text(text: str) -> bool:
+    """Whether a text has a word, number or code that training cannot have."""
+    if ON_BOTH_SIDES.fullmatch(text):
+        return False
+    if re.fullmatch(r"(?=.*\d)[\w#-]+", text) and held_out(text):
+        return True
+    parts = re.findall(r"[^\W\d_]{3,}|\d{3,}", text)
+    return any(held_out(part) and part.lower() not in SHARED for part in parts)
 
 
 def collect(name: str, side: Side, count: int) -> list[Conversation]:

@@ -22,7 +22,7 @@ UNIT: Row = (
     ["in {v}", "in {v}, please", "({v})", "use {v}"],
 )
 
-# name(s), description(s), family, noun, parameters, questions (the last for the evaluation alone)
+# name(s), description(s), family, noun, parameters, questions (the last, or the last two of more than ten, for the evaluation alone)
 EVERYDAY: list[tuple[list[str], list[str], str, str, dict[str, Row], list[str]]] = [
     (
         ["get_weather", "get_current_weather", "weather", "getWeather", "get_weather"],

@@ -1,11 +1,11 @@
-"""Tools that never were: a schema, questions that need it, what it returns, and how its result is told.
+"""Tools, most of which never were: names, schemas, and values for their parameters.
 
 Rules of this module:
 
 * Whatever a call needs can be read: which tool, from words that the question shares with its name or description;
   which argument, from the parameter's name, its description or a preposition; the value, letter for letter.
 * Arguments stand in the order of the schema. What the question does not mention is left out.
-* Names, parameter names and phrasings have two sides, as ``words.py`` says.
+* Names and parameter names have two sides, as ``words.py`` says.
 """
 
 from __future__ import annotations
@@ -342,7 +342,8 @@ class Toolmaker:
             taken = {p.name for p in params} | rows.keys()
             other = key
             if varied and rng.random() < 0.45:
-                other = rng.choice(SYNONYMS.get(kind, [key])) if kinds.count(kind) == 1 else f"{key}_{kind}"
+                synonyms = SYNONYMS.get(kind, [])
+                other = rng.choice(synonyms) if kinds.count(kind) == 1 and key in synonyms else f"{key}_{kind}"
                 other = f"{noun}_{key}" if rng.random() < 0.15 else other
                 if rng.random() < 0.2:
                     other = styled(rng, other.split("_"), "camel")

@@ -3,8 +3,9 @@
 Rules of this module:
 
 * A word or value belongs to one side for good: the checksum of its text says which. So what is held out needs no list,
-  and no seed can carry it over. (Of phrasings, the last of each list are held out: see ``tools.py``.)
-* What there are too few of stands on both sides: numbers below 100, times, weekdays, colours, adjectives.
+  and no seed can carry it over. (Of phrasings, the last of each list are held out: see ``asking.py``.)
+* What there are too few of stands on both sides: numbers below 100, times, weekdays, colours, adjectives, symbols of
+  shares, currencies, rooms, the shell's commands.
 * Every choice comes from the ``random.Random`` that is passed in.
 """
 
