@@ -343,7 +343,10 @@ class Toolmaker:
             other = key
             if varied and rng.random() < 0.45:
                 synonyms = SYNONYMS.get(kind, [])
-                other = rng.choice(synonyms) if kinds.count(kind) == 1 and key in synonyms else f"{key}_{kind}"
+                if kinds.count(kind) > 1:
+                    other = f"{key}_{kind}"
+                elif key in synonyms:
+                    other = rng.choice(synonyms)
                 other = f"{noun}_{key}" if rng.random() < 0.15 else other
                 if rng.random() < 0.2:
                     other = styled(rng, other.split("_"), "camel")
