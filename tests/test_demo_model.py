@@ -323,7 +323,7 @@ def test_it_tells_what_the_tour_tells(engine: Any, package: ModuleType, parser: 
         "What is the weather in Rosenheim?": [("get_weather", {"city": "Rosenheim"})],
         "Set a timer for 15 minutes.": [("set_timer", {"minutes": 15})],
         "What's the weather in Oslo and Bergen?": [("get_weather", {"city": c}) for c in ("Oslo", "Bergen")],
-        "Hello! Who are you?": [],
+        "Who are you?": [],
     }
     template = ChatTemplate(package.chat_template())
     for story in STORIES:

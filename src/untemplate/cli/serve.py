@@ -178,6 +178,8 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
             # uvicorn's own raises the signal once more when all is done: the exit code should be 0 then.
             if self.should_exit:
                 self.force_exit = True
+                # What is cut off says so with a traceback, to nobody's use.
+                logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
                 return
             self.should_exit = True
             for task in tours:

@@ -71,7 +71,9 @@ class LlamaCpp(msgspec.Struct, frozen=True, kw_only=True):
 
     n_ctx: Annotated[int, _is("tokens of context of each request; 0: as the model was trained", ge=0)] = 0
     n_parallel: Annotated[int, _is("requests that are decoded together", ge=1)] = 4
-    threads: Annotated[int, _is("threads of the processor; 0: as many as there are cores", ge=0)] = 0
+    threads: Annotated[
+        int, _is("threads of the processor; 0: as many as there are cores, one for a model under 64 MB", ge=0)
+    ] = 0
     gpu_layers: Annotated[int, _is("layers that go to the GPU; -1: all", ge=-1)] = -1
     extra: Annotated[
         dict[str, Any],

@@ -46,10 +46,14 @@ def _tool(name: str, description: str, **properties: str) -> dict[str, Any]:
 _WEATHER: Final = _tool("get_weather", "Get the weather in a city", city="string")
 _TIMER: Final = _tool("set_timer", "Set a timer", minutes="integer")
 STORIES: Final = (
-    Story("What is the weather in Rosenheim?", (_WEATHER,), {"get_weather": {"temperature": 17, "sky": "cloudy"}}),
+    Story(
+        "What is the weather in Rosenheim?", (_WEATHER,), {"get_weather": {"temperature": 17, "condition": "cloudy"}}
+    ),
     Story("Set a timer for 15 minutes.", (_TIMER, _WEATHER), {"set_timer": {"ok": True}}),
-    Story("What's the weather in Oslo and Bergen?", (_WEATHER,), {"get_weather": {"temperature": 9, "sky": "clear"}}),
-    Story("Hello! Who are you?"),
+    Story(
+        "What's the weather in Oslo and Bergen?", (_WEATHER,), {"get_weather": {"temperature": 9, "condition": "clear"}}
+    ),
+    Story("Who are you?"),
 )
 
 

@@ -35,7 +35,7 @@ class LlamaCppEngine(Engine):
         model: the file; of a split model its first part.
         n_ctx: tokens of context, which the requests that run share; 0: as the model was trained.
         n_parallel: requests that are decoded together; further ones wait.
-        threads: 0: as many as there are cores.
+        threads: 0: as many as there are cores; one for a model under 64 MB.
         gpu_layers: layers that go to the GPU; -1: all.
         extra: any other parameter of llama.cpp, by the name that xllamacpp has for it (``flash_attn_type``,
             ``cache_type_k``, ``sampling.temp`` …).
@@ -107,9 +107,10 @@ class LlamaCppEngine(Engine):
         params.endpoint_slots = True
         params.endpoint_metrics = False
         params.ui = False
-        if self._threads:
-            params.cpuparams.n_threads = self._threads
-            params.cpuparams_batch.n_threads = self._threads
+        threads = self._threads or (1 if self.path.stat().st_size < _SMALL else 0)
+        if threads:
+            params.cpuparams.n_threads = threads
+            params.cpuparams_batch.n_threads = threads
         self._vocabulary, self._ends, self._template = _look_into(self.path)
         # One cache for all slots: a request may fill it as long as the others leave it room.
         params.n_ctx = self._n_ctx
@@ -357,6 +358,8 @@ class _Vocabulary:
         return self._vocab
 
 
+_SMALL: Final = 64 << 20
+"""Bytes. The threads of a smaller model wait for each other longer than they compute: seconds, on a busy machine."""
 _ENDS: Final = (
     "<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<end_of_turn>", "<end_of_utterance>",
     "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "</s>", "<eos>",
