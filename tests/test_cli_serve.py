@@ -175,6 +175,24 @@ def test_a_server_greets_answers_and_ends_what_it_has_begun():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_second_signal_ends_it_at_once_and_in_silence():
+    with serving("replay:hermes", "--port", "0", "--replay-speed", "1") as (process, greeting):
+        found = re.search(r"untemplate serves on (\S+)\n", greeting)
+        assert found is not None
+        assert process.stderr is not None
+        with urllib.request.urlopen(ask(found[1], stream=True)) as response:
+            response.readline()
+            process.send_signal(signal.SIGINT)
+            while "shutting down" not in (line := process.stderr.readline()):
+                assert line
+            process.send_signal(signal.SIGINT)
+            process.wait()
+        said = process.stderr.read()
+    assert "Traceback" not in said
+    assert "ERROR" not in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_sighup_puts_another_model_in_place(tmp_path: Path):
     file = tmp_path / "u.toml"
     file.write_text("model = 'replay:hermes'\nport = 0\n[replay]\nspeed = 30\n")

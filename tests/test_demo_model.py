@@ -57,8 +57,7 @@ def parser(package: ModuleType) -> OutputParser:
 @pytest.fixture(scope="module")
 def model(package: ModuleType) -> Path:
     path: Path = package.model_path()
-    if not path.exists():
-        pytest.skip("the weights are not there: make demo-model")
+    assert path.exists(), f"{path} is gone: make demo-model"
     return path
 
 

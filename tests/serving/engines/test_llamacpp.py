@@ -12,7 +12,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.serving.engines.base import Health, Job, Piece, Takes
-from untemplate.serving.engines.llamacpp import LlamaCppEngine
+from untemplate.serving.engines.llamacpp import LlamaCppEngine, default_threads
 from untemplate.serving.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate.serving.errors import ApiError, EngineError
 from untemplate.serving.generation import Generation, Sampling, Usage
@@ -87,6 +87,18 @@ def test_what_is_known_of_the_model(model: Path):
             await engine.detokenize([65, 99999])
 
     run(model, act, n_ctx=512)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "threads"),
+    [("m.gguf", 1000, 1), ("m.gguf", 64 << 20, 0), ("m-00001-of-00003.gguf", 1000, 0), ("m-00002.gguf", 1000, 1)],
+)
+def test_a_small_model_has_one_thread(tmp_path: Path, name: str, size: int, threads: int):
+    """But not a large one in parts, of which the first may have no weights."""
+    path = tmp_path / name
+    with path.open("wb") as file:
+        file.truncate(size)
+    assert default_threads(path) == threads
 
 
 def test_text_and_ids_come_together(model: Path):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import os
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -107,8 +108,7 @@ class LlamaCppEngine(Engine):
         params.endpoint_slots = True
         params.endpoint_metrics = False
         params.ui = False
-        threads = self._threads or (1 if self.path.stat().st_size < _SMALL else 0)
-        if threads:
+        if threads := self._threads or default_threads(self.path):
             params.cpuparams.n_threads = threads
             params.cpuparams_batch.n_threads = threads
         self._vocabulary, self._ends, self._template = _look_into(self.path)
@@ -358,6 +358,8 @@ class _Vocabulary:
         return self._vocab
 
 
+_PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
+"""The first part of a large model may have no weights."""
 _SMALL: Final = 64 << 20
 """Bytes. The threads of a smaller model wait for each other longer than they compute: seconds, on a busy machine."""
 _ENDS: Final = (
@@ -366,6 +368,11 @@ _ENDS: Final = (
 )  # fmt: skip
 """Tokens at which llama.cpp ends any output, by their text, also where the file does not name them. Those that a format
 needs to see (``<|call|>``) are not among them."""
+
+
+def default_threads(path: Path) -> int:
+    """How many threads a model gets where nobody says; 0: llama.cpp's own choice."""
+    return 1 if path.stat().st_size < _SMALL and not _PART.search(path.name) else 0
 
 
 def _look_into(path: Path) -> tuple[_Vocabulary | None, dict[int, str], ChatTemplate | None]:
