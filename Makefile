@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-grammar lint types imports unit bench laws docs demo-model lock clean
+.PHONY: help run test test-grammar lint types imports unit chaos bench laws docs demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ test-grammar: $(STAMP) ## law 9 against xgrammar, llguidance and llama.cpp (slow
 	@.venv-grammar/bin/pip install -qq --requirement requirements-grammar.txt
 	@.venv-grammar/bin/pip install -qq --no-deps 'xgrammar>=0.2.8'
 	@PYTHONPATH=src .venv-grammar/bin/python -m pytest tests/grammar -m 'exhaustive or not exhaustive' -n 2
+
+chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
+	@$(PYTEST) -p tests.chaos tests/serving tests/test_cli_serve.py -n 3
 
 bench: $(STAMP) ## pytest-benchmark, one process
 	@$(PYTEST) benchmarks --benchmark-enable --benchmark-only

@@ -130,7 +130,7 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     command = [sys.executable, "-m", "untemplate", "serve", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    killer = threading.Timer(60, process.kill)
+    killer = threading.Timer(240, process.kill)
     killer.start()
     try:
         greeting = ""

@@ -67,12 +67,13 @@ def write_model(
     control: frozenset[int] = frozenset(),
     template: str = "",
     bos: bool = False,
+    context: int = 4096,
 ) -> None:
     import gguf
 
     size = embedding.shape[1]
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(4096)
+    writer.add_context_length(context)
     writer.add_embedding_length(size)
     writer.add_block_count(1)
     writer.add_feed_forward_length(32)

@@ -41,6 +41,9 @@ class Scripted(Engine):
         self.size = size
         self.reason = reason
         self.takes = takes or Takes(logprobs=True, grammar="gbnf")
+        self.gate = asyncio.Event()
+        """Nothing is written while it is not set."""
+        self.gate.set()
         self.jobs: list[Job] = []
         self.closed: list[str] = []
         """Jobs that were left before their end."""
@@ -63,6 +66,7 @@ class Scripted(Engine):
         count = 0
         done = False
         try:
+            await self.gate.wait()
             for start in range(0, len(text), self.size):
                 await asyncio.sleep(0)
                 part = text[start : start + self.size]

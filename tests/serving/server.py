@@ -55,7 +55,7 @@ def running(
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not server.started:
         if time.monotonic() > until or not thread.is_alive():
             raise RuntimeError("the server did not start")
@@ -66,5 +66,5 @@ def running(
         yield found
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)
         listening.close()

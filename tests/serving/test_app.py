@@ -25,8 +25,8 @@ ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
 
 def post(gateway: Running, path: str = "/v1/chat/completions", body: Any = ASK, **more: Any) -> httpx.Response:
     if isinstance(body, bytes):
-        return httpx.post(gateway.url + path, content=body, timeout=30, **more)
-    return httpx.post(gateway.url + path, json=body, timeout=30, **more)
+        return httpx.post(gateway.url + path, content=body, timeout=120, **more)
+    return httpx.post(gateway.url + path, json=body, timeout=120, **more)
 
 
 def error(response: httpx.Response) -> tuple[int, str]:

@@ -20,8 +20,8 @@ NOISE = {str(i): -100.0 for i in (*range(32), *range(127, 256), *range(257, 264)
 """A logit bias under which it writes printable ASCII only."""
 
 
-def tiny_gguf(folder: Path, *, bos: bool = False) -> Path:
-    """Writes the model. ``bos``: llama.cpp puts the token ``<end>`` before prompts."""
+def tiny_gguf(folder: Path, *, bos: bool = False, context: int = 4096) -> Path:
+    """Writes the model. ``bos``: llama.cpp puts the token ``<end>`` before prompts; ``context``: in tokens."""
     pytest.importorskip("xllamacpp")
     pytest.importorskip("gguf")
     np = pytest.importorskip("numpy")
@@ -41,5 +41,6 @@ def tiny_gguf(folder: Path, *, bos: bool = False) -> Path:
         frozenset(range(257, 264)),
         TEMPLATE,
         bos,
+        context,
     )
     return path

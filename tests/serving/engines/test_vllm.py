@@ -41,7 +41,7 @@ def run(act: Callable[[VllmEngine], Awaitable[Any]], **settings: Any) -> Any:
         finally:
             await engine.close()
 
-    return asyncio.run(asyncio.wait_for(main(), 30))
+    return asyncio.run(asyncio.wait_for(main(), 120))
 
 
 async def pieces(engine: VllmEngine, **fields: Any) -> list[Piece]:

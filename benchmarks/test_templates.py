@@ -1,0 +1,67 @@
+"""What templates cost: seen for the first time, known, and hostile (DESIGN section 7).
+
+Rule of this module: a comment makes a source new to every cache, the compiled template's included.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import pytest
+from tests.analysis.conftest import TEMPLATES
+from tests.templates.test_limits import GROWS, LOOPS, SOURCES
+
+from untemplate.analysis import analyze
+from untemplate.templates import ChatTemplate, TemplateError
+
+HOSTILE = {**LOOPS, **GROWS, **SOURCES}
+LOOKS = ("s == t", "s.islower()", "2 in l", "l.count(2)", "l | max", "s[1:] | length")
+VALUES = "{% set s = 'a' * 1900000 %}{% set t = 'a' * 1899999 + 'b' %}{% set l = [1] * 200000 %}"
+
+
+@pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+def test_cold_analysis(benchmark: Any) -> None:
+    """One template after the other: the median and the longest round are the figures to quote."""
+    sources = [ChatTemplate.load(path).source for path in TEMPLATES]
+    numbers = count()
+
+    def setup() -> tuple[tuple[Any, ...], dict[str, Any]]:
+        number = next(numbers)
+        return (ChatTemplate(sources[number % len(sources)] + f"{{# {number} #}}"),), {"cache": False}
+
+    benchmark.pedantic(analyze, setup=setup, rounds=len(sources), warmup_rounds=1)
+
+
+@pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+def test_known_template(benchmark: Any) -> None:
+    template = ChatTemplate.load(TEMPLATES[0])
+    analyze(template)
+    benchmark(analyze, template)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile(benchmark: Any, name: str) -> None:
+    """None should take more than two seconds of a quiet machine."""
+    _refused(benchmark, HOSTILE[name])
+
+
+@pytest.mark.parametrize("expression", LOOKS)
+def test_long_values(benchmark: Any, expression: str) -> None:
+    """Some are fast enough to end."""
+    _refused(benchmark, VALUES + ("{{ " + expression + " }}") * 1000)
+
+
+def _refused(benchmark: Any, source: str) -> None:
+    numbers = count()
+
+    def setup() -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return (f"{source}{{# {next(numbers)} #}}",), {}
+
+    def render(source: str) -> None:
+        with suppress(TemplateError):
+            ChatTemplate(source).render([{"role": "user", "content": "hi"}])
+
+    benchmark.group = "hostile templates"
+    benchmark.pedantic(render, setup=setup, rounds=2)
