@@ -61,3 +61,17 @@ def test_what_is_too_much_to_hold_does_not_depend_on_the_cut(name: str, raw: str
     check(name, raw, policy=Policy(max_held=most), exhaustive=True, roundtrip=False)
     if name == "hermes":
         check(name, f"<think>Hm {raw}</think>", reasoning="qwen3", policy=Policy(max_held=most), roundtrip=False)
+
+
+def test_what_the_prompt_gave_back_says_nothing_of_the_output() -> None:
+    """Text is looked at for markers once: each place of the output, whatever stood at that place of the prompt."""
+    begun = '<tool_call>{"nam": 1, "x": "'
+    prompt = (
+        "<|im_start|>assistant\n"
+        + begun
+        + "nothing of the kind, at some length, and then some more"
+        + '"}</tool_call> '
+    )
+    raw = begun + '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    expected = {"content": begun, "tool_calls": [("f", "{}")]}
+    check("hermes", raw, expected, prompt=prompt, exhaustive=True, roundtrip=False)

@@ -174,7 +174,7 @@ class CallReader:
         if self._phase == AFTER:
             return True
         if self._phase == BETWEEN:
-            return not self.host.speculating or (self.any and self.host.drafting)
+            return not self.host.speculation.active or (self.any and self.host.drafting)
         return self._phase == ARGUMENTS and self._arguments.finish()
 
     def _at(self, literals: Literals) -> int:
@@ -191,7 +191,7 @@ class CallReader:
         end = cur.spaces()
         if end > cur.pos:
             between = self._phase == AFTER and self.host.judging
-            if (self.host.speculating or not self.any) and not between:
+            if (self.host.speculation.active or not self.any) and not between:
                 cur.pos = end
             else:
                 self.host.pend(end)
@@ -296,7 +296,7 @@ class CallReader:
             else:
                 self._begin_name()
             return AGAIN
-        if not self.any or host.speculating:
+        if not self.any or host.speculation.active:
             return FAILED
         # What stands between calls and is none: content. Calls and the section's end are still looked for.
         return LEFT
@@ -309,7 +309,7 @@ class CallReader:
         if grammar.list_opens and not self._in_list and not grammar.list_optional:
             return False
         # Behind a first call outside a list the next needs a marker or a separator.
-        if self.any and not self.host.speculating and not self._in_list and not self.in_section:
+        if self.any and not self.host.speculation.active and not self._in_list and not self.in_section:
             return False
         if grammar.body == JSON_BODY:
             return c == "{"
@@ -318,16 +318,16 @@ class CallReader:
     def _open(self, end: int) -> None:
         """Something that may turn out to be no call begins here."""
         host = self.host
-        if not host.speculating:
+        if not host.speculation.active:
             host.speculate(end - host.cur.pos)
         host.cur.pos = end
 
     def _consume(self, end: int) -> None:
         host = self.host
         host.cur.pos = end
-        if not host.speculating or host.judging:
+        if not host.speculation.active or host.judging:
             host.unpend()
-        if not host.speculating:
+        if not host.speculation.active:
             host.mark(MARKUP, end)
 
     def _settle(self, end: int) -> None:
@@ -476,7 +476,7 @@ class CallReader:
                 return MORE
             if end >= 0:
                 host.report("stray_text", cur.pos, stray.end())
-                if not host.speculating:
+                if not host.speculation.active:
                     host.unpend()
                 host.mark(MARKUP, cur.pos)
                 cur.pos = stray.end()

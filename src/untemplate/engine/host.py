@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from .coercion import ToolSet
-from .ledger import DROPPED, MARKUP
+from .events import Sink
+from .ledger import DROPPED, MARKUP, Ledger
 from .lexer import Cursor
-from .program import Edge
+from .program import Edge, Program
+from .speculation import Speculation
+
+# Who reads on.
+MORE: Final = -1
+"""Nobody, before more text has come."""
+TEXT: Final = 0
+CALL: Final = 1
+TURN_END: Final = 2
+HEADER_START: Final = 3
+HEADER: Final = 4
+DRAFT_WAIT: Final = 5
 
 
 class Host:
     """What a reader may ask and tell."""
 
-    cur: Cursor
+    program: Program
     tools: ToolSet
+    sink: Sink
+    ledger: Ledger
+    config_events: ConfigEvents | None
+    cur: Cursor
+    base: int
+    """Where ``cur.text`` begins in the output."""
     checks: bool
     """Whether token ids authorise markers."""
-    speculating: bool
+    speculation: Speculation
     drafting: bool
     """Whether the call being read stands inside reasoning, and may be none."""
     judging: bool

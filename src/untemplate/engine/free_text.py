@@ -1,0 +1,308 @@
+"""Reads free text: content, reasoning, and the markers between them.
+
+Rules of this module:
+
+* The state's literals are searched in C. Which of them is a marker, its edge says, and what stands around it.
+* White space at the end of text waits for what follows; right after a marker it is the marker's.
+* ``step`` answers who reads on. What begins as a call, as a header or as the end of the turn is not read here.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from .calls import CallReader
+from .host import CALL, HEADER, HEADER_START, MORE, TEXT, TURN_END, Host
+from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
+from .lexer import WS
+from .program import (
+    BARE,
+    CLOSE_CALL,
+    CLOSE_MESSAGE,
+    CLOSE_REASONING,
+    CLOSE_SECTION,
+    CLOSE_WRAP,
+    CONTENT,
+    END_TURN,
+    GO,
+    OPEN_CALLS,
+    OPEN_HEADER,
+    OPEN_REASONING,
+    OPEN_WRAP,
+    REASONING,
+    Edge,
+    TextState,
+)
+
+_NO_EDGE: Final = Edge(GO)
+
+
+@final
+class FreeText:
+    """One output's, in whatever state it is."""
+
+    def __init__(self, host: Host, calls: CallReader, state: TextState, calls_in_reasoning: bool) -> None:
+        self.host: Host = host
+        self.state: TextState = state
+        self.spaces: list[str] = []
+        """White space that waits for what follows."""
+        self.fresh: bool = False
+        """Whether nothing but white space has followed the last marker."""
+        self.at_start: bool = True
+        """Whether nothing but white space stands in the region so far."""
+        self.after_call: bool = False
+        self.edge: Edge = _NO_EDGE
+        """What the calls begin with, when ``step`` has answered CALL."""
+        self.edge_end: int = 0
+        self._calls: CallReader = calls
+        self._calls_in_reasoning: bool = calls_in_reasoning
+        self._wrapped: bool = False
+
+    def enter(self, index: int) -> None:
+        """A region begins."""
+        self.state = self.host.program.states[index]
+        self.at_start = True
+        self.after_call = False
+
+    # -- in -----------------------------------------------------------------------------------------------------
+
+    def passes(self, text: str) -> bool:
+        """Whether all of ``text`` is simply said: no marker begins in it, and no white space waits. Most deltas."""
+        if self.spaces or self.fresh:
+            return False
+        state = self.state
+        if state.trims and text[-1] in WS:
+            return False
+        for head in state.heads:  # noqa: SIM110 (a generator costs more than the search)
+            if head in text:
+                return False
+        return True
+
+    def step(self) -> int:
+        """MORE: all text has been read; else who reads on."""
+        cur = self.host.cur
+        text = cur.text
+        pos = cur.pos
+        size = len(text)
+        if pos >= size:
+            return MORE
+        base = self.host.base
+        state = self.state
+        literals = state.literals
+        search = pos
+        end = -1
+        while True:
+            found = literals.find(text, search)
+            if found is None:
+                break
+            start = found.start()
+            if not cur.final:
+                # A longer literal may have begun before this one, and hold it: ``Action:\n``` `` before ``` ``` ``.
+                tail = literals.tail(text, pos)
+                if tail <= start:
+                    end = tail
+                    break
+            edge = state.edges[literals.tags[found.group()]]
+            if self._accepts(edge, start, found.end()):
+                self.say(text[pos:start], base + start)
+                cur.pos = start
+                return self._take(edge, found.end())
+            search = start + 1
+        if end < 0:
+            end = size if cur.final else literals.tail(text, pos)
+        self.say(text[pos:end], base + end)
+        cur.pos = end
+        return MORE
+
+    def _accepts(self, edge: Edge, start: int, end: int) -> bool:
+        """Whether the literal at ``start`` is a marker here."""
+        host = self.host
+        kind = edge.kind
+        if host.checks and not host.authorised(start, end):
+            return False
+        if kind == OPEN_REASONING:
+            return (host.program.repeats and self.state.region == CONTENT) or self._nothing_before(start)
+        if kind == OPEN_WRAP:
+            return not self._wrapped and (edge.target == 1 or self._nothing_before(start))
+        if kind == CLOSE_WRAP:
+            return self._wrapped
+        if kind == CLOSE_SECTION:
+            calls = self._calls
+            if calls.section_is_text:
+                calls.section_is_text = False
+                calls.in_section = False
+                return False
+            return calls.in_section or self._right_after_call(start)
+        if kind == CLOSE_CALL:
+            return self._right_after_call(start)
+        if kind == BARE:
+            return self._nothing_before(start)
+        if kind == OPEN_CALLS:
+            if edge.target == 1 and not self._calls.in_section:
+                return False
+            if edge.weak and not host.tools.known and not self._nothing_before(start):
+                return False
+            return self._calls_in_reasoning or self.state.region != REASONING
+        if kind == GO:
+            if edge.needs_id and (host.checks or edge.needs_id == 2) and not host.proven(start, end):
+                return False
+            events = host.config_events
+            return events is None or events.accepts(host.cur.text, host.cur.pos, start)
+        return True
+
+    def _right_after_call(self, start: int) -> bool:
+        cur = self.host.cur
+        return self.after_call and not cur.text[cur.pos : start].strip(WS)
+
+    def _nothing_before(self, start: int) -> bool:
+        """Whether nothing but white space stands between the region's start and here."""
+        cur = self.host.cur
+        return self.at_start and not cur.text[cur.pos : start].strip(WS)
+
+    def _take(self, edge: Edge, end: int) -> int:
+        """The literal from the cursor to ``end`` is a marker: does what its edge says, and answers who reads on."""
+        host = self.host
+        cur = host.cur
+        kind = edge.kind
+        if kind == GO:
+            self._go(edge, end)
+        elif kind == OPEN_REASONING:
+            self._drop(end)
+            if self.state.region != REASONING:
+                host.sink.reasoning_start()
+            self.enter(host.program.reasoning)
+            self.fresh = True
+        elif kind == CLOSE_REASONING:
+            self.close_reasoning(end)
+        elif kind in (OPEN_WRAP, CLOSE_WRAP):
+            self._drop(end)
+            self._wrapped = kind == OPEN_WRAP
+            self.fresh = True
+        elif kind == CLOSE_SECTION:
+            self._drop(end)
+            self._calls.in_section = False
+            self.after_call = True
+        elif kind == CLOSE_CALL:
+            host.report("stray_close", cur.pos, end)
+            self.spaces = []
+            cur.pos = end
+            host.mark(DROPPED, end)
+        elif kind == END_TURN:
+            if not host.proven(cur.pos, end):
+                host.speculate(end - cur.pos)
+                cur.pos = end
+                return TURN_END
+            self._drop(end)
+            self.enter(host.program.content)
+            self.fresh = True
+            if host.program.header_first:
+                return HEADER_START
+        elif kind == CLOSE_MESSAGE:
+            if self.state.region == REASONING:
+                host.sink.reasoning_end()
+            self._drop(end)
+            self.enter(host.program.content)
+            return HEADER_START
+        elif kind == OPEN_HEADER:
+            host.speculate(end - cur.pos)
+            if edge.target == 0:
+                cur.pos = end
+            return HEADER
+        else:
+            self.edge = edge
+            self.edge_end = end
+            return CALL
+        return TEXT
+
+    def _drop(self, end: int) -> None:
+        """What comes before ``end`` is a marker, and the white space before it the marker's."""
+        self.spaces = []
+        self.host.cur.pos = end
+        self.host.mark(MARKUP, end)
+
+    def close_reasoning(self, end: int) -> None:
+        """The text from the cursor to ``end`` closes reasoning."""
+        host = self.host
+        if self.state.region == REASONING:
+            self._drop(end)
+            host.sink.reasoning_end()
+            self.enter(host.program.content)
+            self.fresh = True
+            return
+        # A second close: nothing to close.
+        cur = host.cur
+        if self.at_start:
+            self.spaces = []
+            self.fresh = True
+        elif self.spaces:
+            spaces = "".join(self.spaces)
+            self.spaces = []
+            self.emit(spaces, host.base + cur.pos)
+        host.report("stray_close", cur.pos, end)
+        cur.pos = end
+        host.mark(DROPPED, end)
+
+    def _go(self, edge: Edge, end: int) -> None:
+        host = self.host
+        cur = host.cur
+        events = host.config_events
+        literal = cur.text[cur.pos : end]
+        kind = MARKUP if events is None else events.take(edge, literal, host.base + cur.pos)
+        cur.pos = end
+        host.mark(kind, end)
+        self.state = host.program.states[edge.target]
+
+    # -- out: places are in characters of the output --------------------------------------------------------------
+
+    def say(self, piece: str, end: int) -> None:
+        """Text of the state, which ends at ``end``, as far as it is decided."""
+        if not piece:
+            return
+        if not self.state.trims:
+            self.emit(piece, end)
+            return
+        if self.fresh:
+            text = piece.lstrip(WS)
+            if len(text) < len(piece):
+                self.host.ledger.mark(MARKUP, end - len(text))
+            if not text:
+                return
+            self.fresh = False
+            piece = text
+        body = piece.rstrip(WS)
+        if not body:
+            self.spaces.append(piece)
+            return
+        after = piece[len(body) :]
+        if self.spaces:
+            self.spaces.append(body)
+            spaced = "".join(self.spaces)
+            self.spaces = []
+            self.emit(spaced, end - len(after))
+        else:
+            self.emit(body, end - len(after))
+        if after:
+            self.spaces.append(after)
+
+    def emit(self, text: str, end: int) -> None:
+        """Text of the state, as it is."""
+        host = self.host
+        region = self.state.region
+        if region == CONTENT:
+            host.sink.content(text)
+            host.ledger.mark(CONTENT_TEXT, end)
+        elif region == REASONING:
+            host.sink.reasoning(text)
+            host.ledger.mark(REASONING_TEXT, end)
+        else:
+            events = host.config_events
+            host.ledger.mark(DROPPED if events is None else events.chunk(region, text, end - len(text)), end)
+        self.at_start = False
+        self.after_call = False
+
+    def finish(self) -> None:
+        """The output has ended: white space at its very end is the text's, unless a call stands before it."""
+        spaces = "".join(self.spaces)
+        self.spaces = []
+        if spaces and not self.after_call and not self.fresh:
+            self.emit(spaces, self.host.ledger.frontier + len(spaces))
