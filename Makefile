@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-grammar lint types imports unit chaos bench laws docs demo-model lock clean
+.PHONY: help run test test-grammar lint types imports unit chaos compiled bench laws docs demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,11 @@ test-grammar: $(STAMP) ## law 9 against xgrammar, llguidance and llama.cpp (slow
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
 	@$(PYTEST) -p tests.chaos tests/serving tests/test_cli_serve.py -n 3
+
+compiled: $(STAMP) ## the engine compiled by mypyc, in build/compiled, and the parser's tests on it (opt-in, minutes)
+	@rm -rf build/compiled && mkdir -p build/compiled && cp -r src/untemplate build/compiled
+	@cd build/compiled && ../../$(BIN)/mypyc --config-file= untemplate/engine/*.py untemplate/engine/arguments/*.py > mypyc.log
+	@PYTHONPATH=build/compiled $(PYTEST) tests/engine tests/laws tests/parser tests/test_*.py -n 2
 
 bench: $(STAMP) ## pytest-benchmark, one process
 	@$(PYTEST) benchmarks --benchmark-enable --benchmark-only

@@ -90,27 +90,6 @@ WHOLE = {
 }
 
 
-LONG = {
-    "JSON": ("hermes", '<tool_call>{"a": {"x": ', ""),
-    "JSON that ends": ("hermes", '<tool_call>{"name": "f", "arguments": {', "}"),
-    "headers": ("kimi_k2", "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{", "}"),
-    "tags": ("qwen3_coder", "<function=f", ""),
-    "keys": ("glm45", "<tool_call>abc</arg_key>", ""),
-    "literals": ("gemma4", "<|tool_call>call:f{a:(", ""),
-    "Python": ("lfm2", "<|tool_call_start|>[f(a ", ""),
-}
-
-
-@pytest.mark.parametrize("times", [1_000, 16_000])
-@pytest.mark.parametrize("kind", LONG)
-def test_what_never_closes(benchmark: Any, kind: str, times: int) -> None:
-    """Sixteen times the text in about sixteen times the time."""
-    name, unit, end = LONG[kind]
-    parser = OutputParser.named(name)
-    benchmark.group = f"what never closes, {kind}"
-    benchmark.pedantic(parser.parse, (unit * times + end,), rounds=3, warmup_rounds=1)
-
-
 @pytest.mark.parametrize("kind", WHOLE)
 def test_whole(benchmark: Any, kind: str) -> None:
     """64 KB in one piece."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterable
@@ -438,23 +439,40 @@ def test_threads_share_a_parser() -> None:
     assert together == alone
 
 
-class TestLinearTime:
+NEVER_CLOSED = [
+    ("hermes", '<tool_call>{"a": {"x": ', ""),
+    ("hermes", '<tool_call>{"a": {"x": ', "}"),
+    ("hermes", '<tool_call>{"name": "f", "arguments": {', "}"),
+    ("kimi_k2", "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{", "}"),
+    ("qwen3_coder", "<function=f", ""),
+    ("glm45", "<tool_call>abc</arg_key>", ""),
+    ("gemma4", "<|tool_call>call:f{a:(", ""),
+    ("lfm2", "<|tool_call_start|>[f(a ", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "unit", "end"), NEVER_CLOSED)
+class TestLinear:
     """Of an output that comes whole: sixteen times the text, sixteen times the work; a square would be 256 times."""
 
-    @pytest.mark.parametrize(
-        ("name", "unit", "end"),
-        [
-            ("hermes", '<tool_call>{"a": {"x": ', ""),
-            ("hermes", '<tool_call>{"a": {"x": ', "}"),
-            ("hermes", '<tool_call>{"name": "f", "arguments": {', "}"),
-            ("kimi_k2", "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{", "}"),
-            ("qwen3_coder", "<function=f", ""),
-            ("glm45", "<tool_call>abc</arg_key>", ""),
-            ("gemma4", "<|tool_call>call:f{a:(", ""),
-            ("lfm2", "<|tool_call_start|>[f(a ", ""),
-        ],
-    )
-    def test_of_a_whole_output(self, name: str, unit: str, end: str) -> None:
+    def test_work(self, name: str, unit: str, end: str) -> None:
         parser = OutputParser.named(name)
         small, large = (lines_run(lambda raw=unit * times + end: parser.parse(raw)) for times in (100, 1600))
         assert large < 17 * small
+
+    @pytest.mark.exhaustive
+    def test_time(self, name: str, unit: str, end: str) -> None:
+        """What C searches and copies is in no line: it takes a clock, and a machine that is not too busy."""
+        parser = OutputParser.named(name)
+
+        def took(times: int) -> float:
+            raw = unit * times + end
+            best = float("inf")
+            for _ in range(3):
+                before = time.process_time()
+                parser.parse(raw)
+                best = min(best, time.process_time() - before)
+            return best
+
+        small, large = took(2000), took(32_000)
+        assert large / small < 48, (small, large)

@@ -63,15 +63,22 @@ def test_what_is_too_much_to_hold_does_not_depend_on_the_cut(name: str, raw: str
         check(name, f"<think>Hm {raw}</think>", reasoning="qwen3", policy=Policy(max_held=most), roundtrip=False)
 
 
-def test_what_the_prompt_gave_back_says_nothing_of_the_output() -> None:
+BEGUN = '<tool_call>{"nam": 1, "x": "'
+CALL = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("prefill", "raw", "content"),
+    [
+        (BEGUN + 'nothing of the kind, at some length, and then some more"}</tool_call> ', BEGUN + CALL, BEGUN),
+        (BEGUN, f"abc{CALL}", "abc"),
+        ("<tool_call>", '{"a' + CALL, '{"a'),
+        ("<tool_call>", CALL, ""),
+        ("<tool_call>", "x", "x"),
+        ("<tool", f"_call>{CALL}", "_call>"),
+    ],
+)
+def test_what_the_prompt_began_says_nothing_of_the_output(prefill: str, raw: str, content: str) -> None:
     """Text is looked at for markers once: each place of the output, whatever stood at that place of the prompt."""
-    begun = '<tool_call>{"nam": 1, "x": "'
-    prompt = (
-        "<|im_start|>assistant\n"
-        + begun
-        + "nothing of the kind, at some length, and then some more"
-        + '"}</tool_call> '
-    )
-    raw = begun + '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
-    expected = {"content": begun, "tool_calls": [("f", "{}")]}
-    check("hermes", raw, expected, prompt=prompt, exhaustive=True, roundtrip=False)
+    expected = {"content": content, "tool_calls": [("f", "{}")] * raw.count("arguments")}
+    check("hermes", raw, expected, prompt="<|im_start|>assistant\n" + prefill, exhaustive=True, roundtrip=False)

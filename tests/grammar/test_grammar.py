@@ -273,7 +273,7 @@ def test_the_same_request_has_the_same_grammar(dialect: str) -> None:
 
 @dialects
 def test_work_grows_with_the_tools(dialect: str) -> None:
-    """Of 64 tools it is what benchmarks time."""
+    """The time for 64 tools is measured by the benchmarks."""
     properties = {
         "path": {"type": "string"},
         "mode": {"enum": ["a", "b"]},

@@ -14,8 +14,20 @@ import uvicorn
 
 from untemplate.serving.app import Gateway, create_app
 from untemplate.serving.manager import Manager
+from untemplate.serving.manager.manager import Status
 from untemplate.serving.manager.model import Model
 from untemplate.serving.settings import Settings
+
+LONG = 120.0
+"""Seconds that nothing takes, on a busy machine neither."""
+
+
+def soon(met: Callable[[], bool]) -> bool:
+    """Whether it is so within what a busy machine may take."""
+    until = time.monotonic() + LONG
+    while not met() and time.monotonic() < until:
+        time.sleep(0.005)
+    return met()
 
 
 class Running:
@@ -28,6 +40,14 @@ class Running:
         self.url = f"http://127.0.0.1:{port}"
         self.loop: asyncio.AbstractEventLoop
         """The server's."""
+
+    def ps(self) -> tuple[Status, ...]:
+        """What the manager says of its models, asked in the server's loop, where it changes."""
+
+        async def ask() -> tuple[Status, ...]:
+            return self.app.manager.ps()
+
+        return asyncio.run_coroutine_threadsafe(ask(), self.loop).result(LONG)
 
 
 @contextlib.contextmanager
@@ -55,7 +75,7 @@ def running(
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    until = time.monotonic() + 120
+    until = time.monotonic() + LONG
     while not server.started:
         if time.monotonic() > until or not thread.is_alive():
             raise RuntimeError("the server did not start")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import socket
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 from untemplate.serving.observe import JsonFormatter
 
 from .scripted import Scripted, scripted
-from .server import Running, running
+from .server import LONG, Running, running, soon
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"x": "a"}}\n</tool_call>'
 OUTPUT = f"<think>\nHm.\n</think>\n\nSure.\n{CALL}"
@@ -25,8 +24,8 @@ ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
 
 def post(gateway: Running, path: str = "/v1/chat/completions", body: Any = ASK, **more: Any) -> httpx.Response:
     if isinstance(body, bytes):
-        return httpx.post(gateway.url + path, content=body, timeout=120, **more)
-    return httpx.post(gateway.url + path, json=body, timeout=120, **more)
+        return httpx.post(gateway.url + path, content=body, timeout=LONG, **more)
+    return httpx.post(gateway.url + path, json=body, timeout=LONG, **more)
 
 
 def error(response: httpx.Response) -> tuple[int, str]:
@@ -42,8 +41,8 @@ class TestDoor:
                 assert error(post(gateway, headers=given)) == (401, problem)
             for headers in ({"authorization": "Bearer one"}, {"authorization": "bearer two"}, {"x-api-key": "one"}):
                 assert post(gateway, headers=headers).status_code == 200
-            assert httpx.get(gateway.url + "/health").status_code == 200
-            assert httpx.get(gateway.url + "/metrics").status_code == 401
+            assert httpx.get(gateway.url + "/health", timeout=LONG).status_code == 200
+            assert httpx.get(gateway.url + "/metrics", timeout=LONG).status_code == 401
 
     def test_limits(self) -> None:
         with running([scripted("x")], max_body_bytes=2000, max_messages=2, max_choices=2) as gateway:
@@ -54,7 +53,9 @@ class TestDoor:
 
     def test_too_many_at_once(self) -> None:
         with running([scripted("a\1", size=1)], max_concurrent_requests=1) as gateway:
-            with httpx.stream("POST", gateway.url + "/v1/chat/completions", json={**ASK, "stream": True}) as first:
+            with httpx.stream(
+                "POST", gateway.url + "/v1/chat/completions", json={**ASK, "stream": True}, timeout=LONG
+            ) as first:
                 chunks = first.iter_raw()
                 next(chunks)
                 refused = post(gateway)
@@ -64,7 +65,9 @@ class TestDoor:
     def test_pages_of_other_origins(self) -> None:
         with running([scripted("x")], cors_origins=("https://a.example",)) as gateway:
             url = gateway.url + "/v1/chat/completions"
-            asked = httpx.options(url, headers={"origin": "https://a.example", "access-control-request-method": "POST"})
+            asked = httpx.options(
+                url, headers={"origin": "https://a.example", "access-control-request-method": "POST"}, timeout=LONG
+            )
             assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (204, "https://a.example")
             assert post(gateway, headers={"origin": "https://a.example"}).headers["vary"] == "origin"
             other = post(gateway, headers={"origin": "https://b.example"})
@@ -97,8 +100,11 @@ class TestErrors:
         assert error(post(shared, body=body)) == (status, problem)
 
     def test_wrong_paths_and_methods(self, shared: Running) -> None:
-        assert error(httpx.get(shared.url + "/v2")) == (404, "there is nothing at /v2")
-        assert error(httpx.get(shared.url + "/v1/completions")) == (405, "/v1/completions does not take GET")
+        assert error(httpx.get(shared.url + "/v2", timeout=LONG)) == (404, "there is nothing at /v2")
+        assert error(httpx.get(shared.url + "/v1/completions", timeout=LONG)) == (
+            405,
+            "/v1/completions does not take GET",
+        )
 
     def test_no_trace_of_the_inside(self, caplog: pytest.LogCaptureFixture) -> None:
         def broken(job: Any) -> str:
@@ -136,15 +142,9 @@ class TestLeaving:
             with socket.create_connection(("127.0.0.1", gateway.port)) as connection:
                 head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
                 connection.sendall(head.encode() + body)
-                until = time.monotonic() + 60
-                while len(model.engine.jobs) < n and time.monotonic() < until:
-                    time.sleep(0.005)
-            while len(model.engine.closed) < n and time.monotonic() < until:
-                time.sleep(0.005)
-            assert len(model.engine.closed) == n
-            while 'status="499"' not in gateway.app.metrics.text().decode() and time.monotonic() < until:
-                time.sleep(0.005)
-            assert 'status="499"' in gateway.app.metrics.text().decode()
+                assert soon(lambda: len(model.engine.jobs) == n)
+            assert soon(lambda: len(model.engine.closed) == n)
+            assert soon(lambda: 'status="499"' in gateway.app.metrics.text().decode())
 
 
 class TestLookingInside:
@@ -168,11 +168,17 @@ class TestLookingInside:
         with running([scripted([OUTPUT, cut, "<tool_call> is how", CALL.replace('"f"', '"g"')])]) as gateway:
             for _ in range(4):
                 post(gateway, body={**ASK, "tools": TOOLS})
-            text = httpx.get(gateway.url + "/metrics").text
+
+            def shown() -> str:
+                return httpx.get(gateway.url + "/metrics", timeout=LONG).text
+
+            counted = 'untemplate_requests_total{dialect="chat",model="scripted",status="200"} 4.0'
+            assert soon(lambda: counted in (text := shown()) and "untemplate_requests_running 1.0" in text)
+            text = shown()
         labels = 'format="qwen3+hermes",model="scripted"'
         for outcome in ("ok", "fell_back_to_content", "unknown_tool"):
             assert f'untemplate_outputs_total{{{labels},outcome="{outcome}"}}' in text
-        assert 'untemplate_requests_total{dialect="chat",model="scripted",status="200"} 4.0' in text
+        assert counted in text
         assert 'untemplate_tokens_total{kind="prompt",model="scripted"} 28.0' in text
         assert "untemplate_requests_running 1.0" in text  # the one that asks
 
@@ -196,11 +202,13 @@ class TestLookingInside:
     def test_a_line_of_log_for_a_request(self, shared: Running, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO, "untemplate.serving")
         post(shared, body={**ASK, "tools": TOOLS}, headers={"x-request-id": "abcdefgh"})
-        until = time.monotonic() + 60
-        while not caplog.records and time.monotonic() < until:
-            time.sleep(0.005)
-        (record,) = [r for r in caplog.records if r.name == "untemplate.serving"]
-        line = json.loads(JsonFormatter().format(record))
+
+        def lines() -> list[Any]:
+            shown = [JsonFormatter().format(r) for r in caplog.records if r.name == "untemplate.serving"]
+            return [line for line in map(json.loads, shown) if line["request"] == "abcdefgh"]  # an earlier one may come
+
+        assert soon(lambda: bool(lines()))
+        (line,) = lines()
         assert {key: line[key] for key in ("request", "message", "model", "format", "status", "calls", "outcome")} == {
             "request": "abcdefgh",
             "message": "chat 200",
@@ -228,11 +236,14 @@ class TestOtherEndpoints:
                 "grammar": "gbnf",
             },
         }
-        assert httpx.get(shared.url + "/v1/models").json() == {"object": "list", "data": [model]}
-        assert httpx.get(shared.url + "/v1/models/scripted").json() == model
+        assert httpx.get(shared.url + "/v1/models", timeout=LONG).json() == {"object": "list", "data": [model]}
+        assert httpx.get(shared.url + "/v1/models/scripted", timeout=LONG).json() == model
 
     def test_health(self, shared: Running) -> None:
-        assert httpx.get(shared.url + "/health").json() == {"status": "ok", "models": {"scripted": {"status": "ok"}}}
+        assert httpx.get(shared.url + "/health", timeout=LONG).json() == {
+            "status": "ok",
+            "models": {"scripted": {"status": "ok"}},
+        }
 
     def test_tokens(self, shared: Running) -> None:
         tokens = list(b"ab")

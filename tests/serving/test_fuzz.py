@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from .scripted import scripted
-from .server import Running, running
+from .server import LONG, Running, running
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -107,7 +107,7 @@ RIGHT: dict[str, dict[str, Any]] = {
 def test_one_or_two_fields_that_are_any_json(gateway: Running, method: str, path: str) -> None:
     if method != "post":
         return
-    with httpx.Client(base_url=gateway.url) as client:
+    with httpx.Client(base_url=gateway.url, timeout=LONG) as client:
 
         @settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None, database=None)
         @given(fields=st.dictionaries(st.sampled_from(FIELDS), VALUES, min_size=1, max_size=2))
@@ -137,5 +137,5 @@ def test_wrong_types(gateway: Running, method: str, path: str) -> None:
     if method != "post":
         return
     for body in BODIES:
-        response = httpx.post(gateway.url + path, json=body)
+        response = httpx.post(gateway.url + path, json=body, timeout=LONG)
         assert response.status_code < 500, (body, response.text)

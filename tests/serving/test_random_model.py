@@ -17,7 +17,7 @@ import pytest
 from untemplate import OutputParser
 from untemplate.serving.manager.model import Model
 
-from .server import Running, running
+from .server import LONG, Running, running
 from .tiny_gguf import NOISE, tiny_gguf
 
 SCHEMA = {
@@ -130,6 +130,6 @@ def test_the_other_dialects(gateway: Running) -> None:
 
 
 def test_ids_that_are_none(gateway: Running) -> None:
-    answer = httpx.post(f"{gateway.url}/detokenize", json={"tokens": [65, 264]})
+    answer = httpx.post(f"{gateway.url}/detokenize", json={"tokens": [65, 264]}, timeout=LONG)
     assert (answer.status_code, answer.json()["error"]["message"]) == (400, "tokens: 264 is no token id: there are 264")
-    assert httpx.post(f"{gateway.url}/detokenize", json={"tokens": [65, 66]}).json() == {"prompt": "AB"}
+    assert httpx.post(f"{gateway.url}/detokenize", json={"tokens": [65, 66]}, timeout=LONG).json() == {"prompt": "AB"}

@@ -8,7 +8,7 @@ import json
 import logging
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,26 +25,16 @@ from untemplate.serving.observe import TextFormatter
 from untemplate.templates import ChatTemplate
 
 from .scripted import TEMPLATE, Scripted, scripted
-from .server import Running, running
+from .server import LONG, Running, running, soon
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 CALL = '<tool_call>\n{"name": "f", "arguments": {"x": "a"}}\n</tool_call>'
 ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
 CHAT = "/v1/chat/completions"
-LONG = 120.0
-"""Seconds that nothing takes, on a busy machine neither."""
 
 
 def post(gateway: Running, path: str, body: Any, **more: Any) -> httpx.Response:
     return httpx.post(gateway.url + path, json=body, timeout=LONG, **more)
-
-
-def soon(met: Callable[[], bool]) -> bool:
-    """Whether it is so within what a busy machine may take."""
-    until = time.monotonic() + LONG
-    while not met() and time.monotonic() < until:
-        time.sleep(0.005)
-    return met()
 
 
 def sent(gateway: Running, path: str, body: Any) -> socket.socket:
@@ -130,7 +120,7 @@ class TestNonsense:
         ],
     )
     def test_odd_names_of_models(self, shared: Running, path: str, shown: str) -> None:
-        missing = httpx.get(shared.url + path)
+        missing = httpx.get(shared.url + path, timeout=LONG)
         problem = f"the model {shown} does not exist (models: scripted)"
         assert (missing.status_code, missing.json()["error"]["message"]) == (404, problem)
 
@@ -146,13 +136,13 @@ class TestNonsense:
         ],
     )  # fmt: skip
     def test_each_api_has_its_own_errors(self, shared: Running, method: str, path: str, body: Any) -> None:
-        assert httpx.request(method, shared.url + path).json() == body
+        assert httpx.request(method, shared.url + path, timeout=LONG).json() == body
 
     def test_names_that_clients_make_up_are_no_labels(self) -> None:
         with running([scripted("x")]) as gateway:
             for i in range(20):
                 post(gateway, CHAT, {**ASK, "model": f"made-up-{i}"})
-                httpx.get(f"{gateway.url}/made-up-{i}")
+                httpx.get(f"{gateway.url}/made-up-{i}", timeout=LONG)
             assert soon(
                 lambda: metric(gateway, 'untemplate_requests_total{dialect="chat",model="",status="404"}') == 20
             )
@@ -166,8 +156,13 @@ class TestNonsense:
         caplog.set_level(logging.INFO, "untemplate.serving")
         headers = {"x-request-id": "abcdefgh ijkl", "authorization": "Bearer s3cret-key"}
         post(shared, CHAT, {**ASK, "a\nFAKE 200\x1b[2J\u2028": 1}, headers=headers)
-        assert soon(lambda: bool(caplog.records))
-        (line,) = [TextFormatter("%(message)s").format(r) for r in caplog.records if r.name == "untemplate.serving"]
+
+        def lines() -> list[str]:
+            shown = [TextFormatter("%(message)s").format(r) for r in caplog.records if r.name == "untemplate.serving"]
+            return [line for line in shown if line.startswith("chat 400")]  # an earlier test's may still come
+
+        assert soon(lambda: bool(lines()))
+        (line,) = lines()
         assert line.startswith("chat 400 request=")
         assert line.endswith(
             r" error=a\nFAKE 200\x1b[2J\u2028: is not supported param=a\nFAKE 200\x1b[2J\u2028"
@@ -194,7 +189,7 @@ class Endless(Scripted):
             while True:
                 await asyncio.sleep(3600 if self.silent else 0)
                 self.written += 1
-                yield Piece("word " * 1000)
+                yield Piece("word " * 50_000)  # a few fill the buffers of both sockets
         finally:
             self.closed.append(job.id)
 
@@ -211,13 +206,13 @@ class TestReaders:
         model, engine = endless()
         with running([model, scripted("x")]) as gateway:
             with sent(gateway, CHAT, {**ASK, "model": "endless", "stream": True, "n": n}):
-                assert soon(lambda: engine.written > 100)
+                assert soon(lambda: engine.written > 2)
                 before = -1
                 while before != engine.written:  # until the buffers of both sockets are full
                     before = engine.written
                     time.sleep(0.3)
-                    assert before < 10_000
-                # 5000 characters a piece: what the gateway holds beside the sockets is a few of them.
+                    assert before < 200
+                # 250 000 characters a piece: what the gateway holds beside the sockets is a few of them.
                 other = post(gateway, CHAT, {**ASK, "model": "scripted"})
                 assert other.json()["choices"][0]["message"]["content"] == "x"
             assert soon(lambda: len(engine.closed) == n)
@@ -255,7 +250,7 @@ class TestReaders:
 
             with running(load=load) as gateway:
                 with sent(gateway, CHAT, {**ASK, "stream": stream, "max_tokens": 1_000_000}):
-                    assert soon(lambda: engine.written > 10)
+                    assert soon(lambda: engine.written > 1)
                 assert soon(lambda: bool(engine.closed))
 
 
@@ -498,7 +493,7 @@ class TestCrowds:
             assert soon(lambda: answered() == 3 * clients)
             line = 'untemplate_outputs_total{format="qwen3+hermes",model="echo",outcome="ok"}'
             assert soon(lambda: metric(gateway, line) == 3 * clients)
-            assert soon(lambda: [status.state for status in manager.ps()] == ["ready"])
+            assert soon(lambda: [status.state for status in gateway.ps()] == ["ready"])
 
     def test_a_model_that_is_unloaded_ends_what_it_has_begun(self) -> None:
         model = scripted(WORDS)
@@ -509,9 +504,9 @@ class TestCrowds:
             with ThreadPoolExecutor(4) as threads:
                 whole = [threads.submit(post, gateway, CHAT, ASK) for _ in range(4)]
                 # Not the metric: a request counts from its first line on, and has a model once its body is read.
-                assert soon(lambda: [status.requests for status in manager.ps()] == [4])
+                assert soon(lambda: [status.requests for status in gateway.ps()] == [4])
                 unloading = asyncio.run_coroutine_threadsafe(manager.unload("scripted"), gateway.loop)
-                assert soon(lambda: [status.state for status in manager.ps()] == ["draining"])
+                assert soon(lambda: [status.state for status in gateway.ps()] == ["draining"])
                 late = post(gateway, CHAT, {**ASK, "model": "scripted"})
                 problem = "the model 'scripted' does not exist (models: none)"
                 assert (late.status_code, late.json()["error"]["message"]) == (404, problem)

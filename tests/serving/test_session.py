@@ -308,17 +308,20 @@ class TestFailures:
         assert lines[-2:] == [["finish", 0, "error"], ["error", 502, "the engine broke"]]
 
     def test_time_that_is_up(self) -> None:
-        model = scripted("word \1", size=1)
+        model = scripted("word \1", size=5)
 
         async def run() -> bytes:
-            session = Session(model, ask(), META, timeout=0.05)
-            return b"".join([frame async for frame in session.frames(Lines())])
+            session = Session(model, ask(), META, timeout=120.0)
+            frames = session.frames(Lines())
+            first = await anext(frames)
+            session._until = 0.0
+            return b"".join([first, *[frame async for frame in frames]])
 
         lines = [json.loads(line) for line in asyncio.run(run()).splitlines()]
         assert text_of(lines) == "word "
         assert lines[-2:] == [
             ["finish", 0, "error"],
-            ["error", 504, "the request took longer than 0.05 seconds"],
+            ["error", 504, "the request took longer than 120 seconds"],
         ]
         assert isinstance(model.engine, Scripted)
         assert model.engine.closed == [f"{META.id}-0"]

@@ -14,9 +14,11 @@ from enum import Enum, auto
 from typing import final
 
 from ..protocol import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from .compiled import mypyc_attr
 from .judge import Call
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Sink:
     """Who listens. Texts are not empty. Calls are numbered from 0 in the order in which they began."""
 

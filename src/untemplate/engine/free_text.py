@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from .calls import CallReader
-from .host import CALL, HEADER, HEADER_START, MORE, TEXT, TURN_END, Host
+from .host import CALL, HEADER, HEADER_START, TEXT, TURN_END, WAIT, Host
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS
 from .program import (
@@ -39,7 +39,7 @@ _NO_EDGE: Final = Edge(GO)
 
 @final
 class FreeText:
-    """One output's, in whatever state it is."""
+    """Reads the free text of one output."""
 
     def __init__(self, host: Host, calls: CallReader, state: TextState, calls_in_reasoning: bool) -> None:
         self.host: Host = host
@@ -51,12 +51,14 @@ class FreeText:
         self.at_start: bool = True
         """Whether nothing but white space stands in the region so far."""
         self.after_call: bool = False
+        """Whether nothing but white space has followed the last call."""
         self.edge: Edge = _NO_EDGE
         """What the calls begin with, when ``step`` has answered CALL."""
         self.edge_end: int = 0
         self._calls: CallReader = calls
         self._calls_in_reasoning: bool = calls_in_reasoning
         self._wrapped: bool = False
+        """Whether content stands in markers of its own."""
 
     def enter(self, index: int) -> None:
         """A region begins."""
@@ -79,13 +81,13 @@ class FreeText:
         return True
 
     def step(self) -> int:
-        """MORE: all text has been read; else who reads on."""
+        """WAIT: all text has been read; else who reads on."""
         cur = self.host.cur
         text = cur.text
         pos = cur.pos
         size = len(text)
         if pos >= size:
-            return MORE
+            return WAIT
         base = self.host.base
         state = self.state
         literals = state.literals
@@ -112,7 +114,7 @@ class FreeText:
             end = size if cur.final else literals.tail(text, pos)
         self.say(text[pos:end], base + end)
         cur.pos = end
-        return MORE
+        return WAIT
 
     def _accepts(self, edge: Edge, start: int, end: int) -> bool:
         """Whether the literal at ``start`` is a marker here."""

@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import Final, final
 
 from .calls import CallReader
-from .host import CALL, HEADER, HEADER_START, MORE, TEXT, Host
+from .host import CALL, HEADER, HEADER_START, TEXT, WAIT, Host
 from .ledger import MARKUP, NAME_TEXT
 from .lexer import MORE as LITERAL_MORE
 from .lexer import WS
 from .names import MAX_NAME
 from .program import H_BODY, H_CLOSE, H_OPEN, HeaderGrammar
 
-# What else start() and step() answer.
+# What else start() and step() answer, beside who reads on (host.py has the numbers below 10).
 MESSAGE: Final = 10
 """The message of a channel begins at ``end``; ``is_reasoning`` says of which kind."""
 NO_HEADER: Final = 11
@@ -29,6 +29,8 @@ NO_TOOLS: Final = 12
 
 @final
 class HeaderReader:
+    """Reads the headers of one output."""
+
     def __init__(self, host: Host, calls: CallReader) -> None:
         self.host: Host = host
         self.end: int = 0
@@ -37,7 +39,7 @@ class HeaderReader:
         self._calls: CallReader = calls
 
     def start(self, first: bool) -> int:
-        """Where a header may begin. ``first``: nothing but white space comes before it."""
+        """Where a header may begin. ``first``: nothing comes before it but white space; no call either."""
         host = self.host
         cur = host.cur
         header = self._grammar()
@@ -45,10 +47,10 @@ class HeaderReader:
         if end > cur.pos:
             host.pend(end)
         if cur.pos >= len(cur.text):
-            return MORE
+            return WAIT
         end = header.literals.at(cur.text, cur.pos, cur.final)
         if end == LITERAL_MORE:
-            return MORE
+            return WAIT
         if end >= 0 and (not host.checks or host.authorised(cur.pos, end)):
             tag = header.literals.tags[cur.text[cur.pos : end]]
             if tag == H_CLOSE:
@@ -87,7 +89,7 @@ class HeaderReader:
             self.in_content = illegal is not None and not header.bare
             return NO_HEADER
         if found is None:
-            return MORE
+            return WAIT
         return self._message(header, piece, found.end())
 
     def _message(self, header: HeaderGrammar, piece: str, end: int) -> int:

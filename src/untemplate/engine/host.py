@@ -11,15 +11,14 @@ from .lexer import Cursor
 from .program import Edge, Program
 from .speculation import Speculation
 
-# Who reads on.
-MORE: Final = -1
+# Who reads on: what readers of free text and of headers answer, and the machine's modes.
+WAIT: Final = -1
 """Nobody, before more text has come."""
 TEXT: Final = 0
 CALL: Final = 1
 TURN_END: Final = 2
 HEADER_START: Final = 3
 HEADER: Final = 4
-DRAFT_WAIT: Final = 5
 
 
 class Host:

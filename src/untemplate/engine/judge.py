@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from .compiled import mypyc_attr
+
 KEEP: Final = 0
 DROP: Final = 1
 AS_CONTENT: Final = 2
@@ -36,6 +38,7 @@ class Call:
         """What a judge mended."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Judge:
     """Decides on calls."""
 

@@ -21,7 +21,7 @@ from .drafts import Draft
 from .events import Sink, tell_call
 from .free_text import FreeText
 from .headers import MESSAGE, NO_HEADER, NO_TOOLS, HeaderReader
-from .host import CALL, DRAFT_WAIT, HEADER, HEADER_START, MORE, TEXT, TURN_END, ConfigEvents, Host
+from .host import CALL, HEADER, HEADER_START, TEXT, TURN_END, WAIT, ConfigEvents, Host
 from .ids import IdFactory
 from .judge import AS_CONTENT, DROP, Call, Judge
 from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP, Ledger
@@ -30,6 +30,9 @@ from .lexer import WS, Cursor
 from .program import BARE, CLOSE_REASONING, END_TURN, OPEN_CALLS, REASONING, Edge, Program
 from .scanner import TokenScanner
 from .speculation import Speculation
+
+# A mode of the machine's own, beside those that readers answer.
+DRAFT_WAIT: Final = 5
 
 # Policy on calls inside reasoning.
 RECOVER: Final = 0
@@ -284,9 +287,9 @@ class Machine(Host):
     # -- free text ----------------------------------------------------------------------------------------------
 
     def _free_text(self) -> bool:
-        """False: all text has been read."""
+        """False: all text has been read. As everywhere here: nothing more can be done before more text has come."""
         answer = self._text.step()
-        if answer == MORE:
+        if answer == WAIT:
             return False
         if answer == CALL:
             self._enter_calls(self._text.edge, self._text.edge_end)
@@ -311,10 +314,11 @@ class Machine(Host):
             self.speculation.end()
 
     def _release(self, too_long: bool = False) -> None:
-        """What was read is no call: it is text, whole, and at least the character that begins it."""
+        """What was read is no call: it is text, whole, and at least the character that begins it (unless that stands in
+        the prompt)."""
         cur = self.cur
         speculation = self.speculation
-        if not speculation.read(cur) and cur.pos < len(cur.text):
+        if speculation.opener and not speculation.length(cur) and cur.pos < len(cur.text):
             cur.pos += 1
         raw = speculation.raw(cur)
         reaches_back = speculation.reaches_back
@@ -335,7 +339,7 @@ class Machine(Host):
             return
         start = self.base + cur.pos - len(raw)
         # Behind the opener other markers may stand.
-        size = speculation.text_at_once(start, len(raw), had_calls or too_long)
+        size = speculation.give_back(start, len(raw), had_calls or too_long)
         if reaches_back:
             cur.text = raw[size:] + cur.text[cur.pos :]
             cur.pos = 0
@@ -360,6 +364,7 @@ class Machine(Host):
     # -- calls --------------------------------------------------------------------------------------------------
 
     def _enter_calls(self, edge: Edge, end: int) -> None:
+        """Free text has met what calls begin with. (A header enters its call by itself.)"""
         cur = self.cur
         self.speculate(end - cur.pos)
         if self._text.state.region == REASONING and self._drafts == RECOVER and not self.drafting:
@@ -381,7 +386,7 @@ class Machine(Host):
             return True
         if self._draft is not None:
             self.mark(MARKUP, self.cur.pos)
-            self._draft.safe = self.speculation.read(self.cur)
+            self._draft.safe = self.speculation.length(self.cur)
             self._mode = DRAFT_WAIT
             return True
         self._enter_text(self.program.content)
@@ -433,7 +438,7 @@ class Machine(Host):
         """The call is closed: what has been kept back is judged."""
         if self._draft is not None:
             self.mark(MARKUP, self.cur.pos)
-            self._draft.safe = self.speculation.read(self.cur)
+            self._draft.safe = self.speculation.length(self.cur)
         judge = self.judge
         if judge is None or not self.judging:
             return
@@ -501,7 +506,7 @@ class Machine(Host):
                 self._enter_calls(edge, end)
                 return True
             if edge.kind == CLOSE_REASONING and draft.close < 0:
-                draft.close = self.speculation.read(cur)
+                draft.close = self.speculation.length(cur)
                 draft.after = draft.close + end - cur.pos
                 cur.pos = end
                 return True
@@ -567,7 +572,7 @@ class Machine(Host):
         """What the reader of headers has found."""
         text = self._text
         program = self.program
-        if answer == MORE:
+        if answer == WAIT:
             return False
         if answer == MESSAGE:
             self.settle()

@@ -2,8 +2,8 @@
 
 Rules of this module:
 
-* It keeps what is needed to give everything back, and decides nothing.
-* What has been given back is looked at for markers once: behind its opener, and never a second time.
+* It keeps what is needed to give everything back; whether to, the host decides.
+* What is given back is looked at for markers once: behind its opener, and never a second time.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ class Speculation:
         """How many calls there were."""
         self.size: int = 0
         """Characters that are kept, those in the cursor's text not counted."""
+        self.opener: int = 1
+        """How many characters the literal has that it began with; 0: that stands in the prompt."""
         self._kept: list[str] = []
         self._start: int = 0
-        """Where it begins in the cursor's text, or what of it is kept ends."""
-        self._opener: int = 1
+        """Where in the cursor's text it begins; where something is kept already: where that ends."""
         self._looked_at: int = 0
         """Everything before this place of the output has been given back and looked at again."""
 
@@ -44,7 +45,7 @@ class Speculation:
         self.size = 0
         self._kept = []
         self._start = pos
-        self._opener = opener
+        self.opener = opener
 
     def end(self) -> None:
         """Nothing has to be given back."""
@@ -56,6 +57,7 @@ class Speculation:
         """The output begins here."""
         self.calls = 0
         self.size = 0
+        self.opener = 0
         self._kept = []
         self._start = 0
         self._looked_at = 0
@@ -68,7 +70,7 @@ class Speculation:
             self.size += len(piece)
         self._start = 0
 
-    def read(self, cur: Cursor) -> int:
+    def length(self, cur: Cursor) -> int:
         """Characters from where it began to the cursor."""
         return self.size + cur.pos - self._start
 
@@ -81,9 +83,9 @@ class Speculation:
         """Whether it began before the cursor's text."""
         return bool(self._kept)
 
-    def text_at_once(self, start: int, size: int, whole: bool) -> int:
-        """How much of ``size`` characters that are given back, from ``start`` of the output on, is text without another
-        look. ``whole``: all of it."""
+    def give_back(self, start: int, size: int, whole: bool) -> int:
+        """``size`` characters are given back, from ``start`` of the output on: answers how many of them are text
+        without another look. ``whole``: all."""
         seen = self._looked_at - start
         self._looked_at = max(self._looked_at, start + size)
-        return size if whole else min(max(self._opener, seen, 1), size)
+        return size if whole else min(max(self.opener, seen, 0), size)

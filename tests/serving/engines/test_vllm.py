@@ -143,7 +143,8 @@ def test_who_leaves_aborts(vllm: Any):
         await output.aclose()
         assert engine._engine.aborted == ["r1"]
         task = asyncio.create_task(pieces(engine, id="r2"))
-        await asyncio.sleep(0.01)
+        while len(engine._engine.requests) < 2:
+            await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
