@@ -50,20 +50,20 @@ HOT = {"min_p": 0, "top_k": 0, "top_p": 1}
 
 
 class Dictated(LlamaCppEngine):
-    """Writes ``text``, where there is one: a grammar allows nothing else, and special tokens by their ids only."""
+    """Writes what the grammar ``rule`` allows, where there is one."""
 
-    text: str | None = None
+    rule: str | None = None
 
     def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
-        if self.text is not None:
-            ids = self.vocabulary().get_vocab()
-            parts = re.split(r"(</?(?:think|tool_call)>)", self.text)
-            rule = " ".join(
-                f"<[{ids[part]}]>" if part in ids else json.dumps(part, ensure_ascii=False) for part in parts if part
-            )
-            grammar = Grammar("gbnf", f"root ::= {rule}\n", preserved_tokens=tuple(ids.keys() & set(parts)), by_id=True)
-            job = msgspec.structs.replace(job, grammar=grammar)
+        if self.rule is not None:
+            job = msgspec.structs.replace(job, grammar=Grammar("gbnf", f"root ::= {self.rule}\n", by_id=True))
         return super().generate(job)
+
+    def of_text(self, text: str) -> str:
+        """The rule that allows this text only, its special tokens by their ids only."""
+        ids = self.vocabulary().get_vocab()
+        parts = [part for part in re.split(r"(</?(?:think|tool_call)>)", text) if part]
+        return " ".join(f"<[{ids[part]}]>" if part in ids else json.dumps(part, ensure_ascii=False) for part in parts)
 
 
 @contextlib.contextmanager
@@ -93,12 +93,23 @@ def engine_of(gateway: Running) -> Dictated:
 @contextlib.contextmanager
 def dictated(gateway: Running, text: str) -> Iterator[None]:
     """The model writes this text inside of the block."""
+    with _ruled(gateway, engine_of(gateway).of_text(text)):
+        yield
+
+
+def babbling(gateway: Running) -> contextlib.AbstractContextManager[None]:
+    """The model writes letters inside of the block: which, it does not know. (It knows all too well what to say.)"""
+    return _ruled(gateway, "[a-z]{60,90}")
+
+
+@contextlib.contextmanager
+def _ruled(gateway: Running, rule: str) -> Iterator[None]:
     engine = engine_of(gateway)
-    engine.text = text
+    engine.rule = rule
     try:
         yield
     finally:
-        engine.text = None
+        engine.rule = None
 
 
 def ask(messages: list[Any], **more: Any) -> dict[str, Any]:

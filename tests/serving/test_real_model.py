@@ -21,6 +21,7 @@ from .real_model import (
     SET_VOLUME,
     TOOL,
     VOLUME,
+    babbling,
     calls_of,
     chat,
     demo,
@@ -171,10 +172,11 @@ class TestOllama:
             assert text.startswith(part)
             assert self.said(llama, options={"num_predict": -1})[:3] == ("", text, "stop")
 
-    def test_temperature_and_seed(self, llama: ollama.Client) -> None:
+    def test_temperature_and_seed(self, gateway: Running, llama: ollama.Client) -> None:
         few = {"num_predict": 12, **HOT}
-        cold = {self.said(llama, options={**few, "seed": seed}) for seed in range(2)}
-        hot = {self.said(llama, 3.0, options={**few, "seed": seed}) for seed in range(3)}
+        with babbling(gateway):
+            cold = {self.said(llama, options={**few, "seed": seed}) for seed in range(2)}
+            hot = {self.said(llama, 3.0, options={**few, "seed": seed}) for seed in range(3)}
         assert (len(cold), len(hot)) == (1, 3)
 
     @pytest.mark.parametrize("think", [False, True])
@@ -347,9 +349,10 @@ class TestCompletions:
             assert self.said(client, n=2, stop=["here"]) == [("<think>\nA stop ", "stop")] * 2
             assert self.said(client, stop="</think>") == [("<think>\nA stop here.\n", "stop")]
 
-    def test_seed_and_n(self, client: openai.OpenAI) -> None:
+    def test_seed_and_n(self, gateway: Running, client: openai.OpenAI) -> None:
         hot: Any = {"temperature": 2.0, "max_tokens": 20, "extra_body": HOT}
-        found = self.said(client, n=3, seed=1, **hot)
-        assert len(set(found)) > 1
-        assert self.said(client, seed=1, **hot) == found[:1]
-        assert self.said(client, n=3, seed=11, **hot) != found
+        with babbling(gateway):
+            found = self.said(client, n=3, seed=1, **hot)
+            assert len(set(found)) == 3
+            assert self.said(client, seed=1, **hot) == found[:1]
+            assert self.said(client, n=3, seed=11, **hot) != found
