@@ -54,19 +54,19 @@ class Machine(Host):
         max_held: int,
         drafts: int,
     ) -> None:
-        self.program: Program = program
-        self.tools: ToolSet = tools
-        self.sink: Sink = sink
-        self.cur: Cursor = Cursor()
-        self.base: int = 0
-        self.checks: bool = False
-        self.drafting: bool = False
-        self.judging: bool = False
-        self.max_held: int = max_held
+        self.program = program
+        self.tools = tools
+        self.sink = sink
+        self.cur = Cursor()
+        self.base = 0
+        self.checks = False
+        self.drafting = False
+        self.judging = False
+        self.max_held = max_held
         self.calls: list[Call] = []
-        self.ledger: Ledger = Ledger()
+        self.ledger = Ledger()
         self.scanner: TokenScanner | None = None
-        self.config_events: ConfigEvents | None = None
+        self.config_events = None
         self.judge: Judge | None = None
         self.finished: bool = False
         self._make_id: IdFactory = make_id
@@ -75,7 +75,7 @@ class Machine(Host):
         self._draft: Draft | None = None
         self._mode: int = HEADER_START if program.header_first else TEXT
         state = program.states[program.no_prompt]
-        self.speculation: Speculation = Speculation(state)
+        self.speculation = Speculation(state)
         self._reader: CallReader = CallReader(self)
         self._text: FreeText = FreeText(self, self._reader, state, drafts != NEVER)
         self._headers: HeaderReader = HeaderReader(self, self._reader)
