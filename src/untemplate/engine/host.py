@@ -24,8 +24,8 @@ HEADER: Final = 4
 class Host:
     """What a reader may ask and tell.
 
-    The attributes are declared here only. Were they declared in a subclass again, mypyc's garbage collection would count
-    each twice, and clear what is still in use.
+    The attributes are declared here only. Were they declared in a subclass again, mypyc's garbage collection would
+    count each twice, and clear what is still in use.
     """
 
     program: Program

@@ -21,7 +21,7 @@ from .drafts import Draft
 from .events import Sink, tell_call
 from .free_text import FreeText
 from .headers import MESSAGE, NO_HEADER, NO_TOOLS, HeaderReader
-from .host import CALL, HEADER, HEADER_START, TEXT, TURN_END, WAIT, ConfigEvents, Host
+from .host import CALL, HEADER, HEADER_START, TEXT, TURN_END, WAIT, Host
 from .ids import IdFactory
 from .judge import AS_CONTENT, DROP, Call, Judge
 from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP, Ledger
