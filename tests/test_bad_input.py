@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 import time
 import tracemalloc
 import zlib
@@ -32,7 +31,7 @@ from untemplate.formats import entries
 from untemplate.protocol import ParsedOutput
 from untemplate.testing import check
 
-from .work import lines_run
+from .work import function_calls, lines_run
 
 FAMILIES = [
     "hermes",
@@ -180,23 +179,6 @@ class TestSizes:
         assert [(c.function.name, c.function.arguments) for c in result.tool_calls] == [name_and_arguments] * 3000
         assert len({c.id for c in result.tool_calls}) == 3000
         assert (result.content, result.reasoning_content) == (None, None)
-
-
-def function_calls(work: Callable[[], object]) -> int:
-    """How many calls, of Python functions and of built-in ones, some work takes."""
-    calls = 0
-
-    def seen(frame: Any, event: str, argument: Any) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(seen)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return calls
 
 
 HOSTILE = [

@@ -398,23 +398,21 @@ class Machine(Host):
         return True
 
     def begin_call(self, name: str, call_id: str) -> None:
+        index = len(self.calls)
+        call = Call(index, call_id or self._make_id(name, self._first_index + index), name)
+        call.start = self.ledger.frontier
+        self.calls.append(call)
         if self.judge is not None and not self.drafting:
             self.judging = True
             self._spaces_before = self._text.spaces
             self._text.spaces = []
             self._arguments = []
-            index = len(self.calls)
-            self._begin(Call(index, call_id or self._make_id(name, self._first_index + index), name))
             return
         if not self.drafting:
             self.settle()
             self._text.spaces = []
             self._leave_reasoning()
-        index = len(self.calls)
-        if not call_id:
-            call_id = self._make_id(name, self._first_index + index)
-        self._begin(Call(index, call_id, name))
-        self.sink.call_start(index, call_id, name)
+        self.sink.call_start(index, call.id, name)
 
     def arguments(self, text: str) -> None:
         if self.judging:
@@ -429,10 +427,6 @@ class Machine(Host):
         call.end = self.base + self.cur.pos
         if whole and not self.judging:
             self.sink.call_end(call.index)
-
-    def _begin(self, call: Call) -> None:
-        call.start = self.ledger.frontier
-        self.calls.append(call)
 
     def call_over(self) -> None:
         """The call is closed: what has been kept back is judged."""
