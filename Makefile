@@ -45,13 +45,13 @@ test-grammar: $(STAMP) ## law 9 against xgrammar, llguidance and llama.cpp (slow
 	@PYTHONPATH=src .venv-grammar/bin/python -m pytest tests/grammar -m 'exhaustive or not exhaustive' -n 2
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
-	@$(PYTEST) -p tests.chaos tests/serving tests/test_cli_serve.py -n 3
+	@$(PYTEST) -p tests.chaos tests/gateway tests/test_cli_serve.py -n 3
 
 compiled: $(STAMP) ## the engine compiled by mypyc, in build/compiled, and the parser's tests on it (opt-in, minutes)
 	@rm -rf build/compiled && mkdir -p build/compiled && cp -r src/untemplate build/compiled
 	@cd build/compiled && ../../$(BIN)/mypyc --config-file= > mypyc.log \
-	    $$(ls untemplate/engine/*.py untemplate/engine/arguments/*.py | grep -v /config.py)  # that one checks types itself
-	@PYTHONPATH=build/compiled $(PYTEST) tests/engine tests/laws tests/parser tests/test_*.py -n 2
+	    $$(ls untemplate/machine/*.py untemplate/machine/arguments/*.py | grep -v /config.py)  # that one checks types itself
+	@PYTHONPATH=build/compiled $(PYTEST) tests/machine tests/laws tests/vllm_api tests/test_*.py -n 2
 
 bench: $(STAMP) ## pytest-benchmark, one process
 	@$(PYTEST) benchmarks --benchmark-enable --benchmark-only

@@ -90,11 +90,11 @@ def litestar(count: int) -> Any:
 def gateway(count: int, *, output: str = "content") -> Any:
     """Ours: dialect, prompt, parser, writer and all, on an engine that yields as the others do."""
     from untemplate import OutputParser
-    from untemplate.serving.app import create_app
-    from untemplate.serving.engines.base import Engine, Health, Job, Piece, Takes
-    from untemplate.serving.generation import Usage
-    from untemplate.serving.manager import Manager, Model
-    from untemplate.serving.settings import Settings
+    from untemplate.gateway.app import create_app
+    from untemplate.gateway.engines.base import Engine, Health, Job, Piece, Takes
+    from untemplate.gateway.generation import Usage
+    from untemplate.gateway.manager import Manager, Model
+    from untemplate.gateway.settings import Settings
     from untemplate.templates import ChatTemplate
 
     words = ["word"] * count
@@ -152,10 +152,10 @@ def emitter(count: int) -> Any:
 def upstream(count: int) -> Any:
     """The gateway in front of another server (``--upstream``). The server runs in a process of its own."""
     from untemplate import OutputParser
-    from untemplate.serving.app import create_app
-    from untemplate.serving.engines.openai import OpenAIEngine
-    from untemplate.serving.manager import Manager, Model
-    from untemplate.serving.settings import Settings
+    from untemplate.gateway.app import create_app
+    from untemplate.gateway.engines.openai import OpenAIEngine
+    from untemplate.gateway.manager import Manager, Model
+    from untemplate.gateway.settings import Settings
     from untemplate.templates import ChatTemplate
 
     engine = OpenAIEngine(os.environ["BENCH_UPSTREAM"])
@@ -272,10 +272,10 @@ def per_chunk(name: str, count: int, rounds: int) -> list[float]:
 def paced(count: int) -> Any:
     """The replay engine at ``RATE`` tokens a second for each of ``count`` streams."""
     from untemplate import OutputParser
-    from untemplate.serving.app import create_app
-    from untemplate.serving.engines.replay import Recording, ReplayEngine
-    from untemplate.serving.manager import Manager, Model
-    from untemplate.serving.settings import Settings
+    from untemplate.gateway.app import create_app
+    from untemplate.gateway.engines.replay import Recording, ReplayEngine
+    from untemplate.gateway.manager import Manager, Model
+    from untemplate.gateway.settings import Settings
 
     output = "<think>\n" + "thinking about it " * 40 + "\n</think>\n\n" + "and the answer is this " * 40
     engine = ReplayEngine("hermes", [Recording(output=output)], speed=RATE / count)

@@ -20,9 +20,9 @@ from typing import Any
 from untemplate.cli.formats import evidence_word, samples
 from untemplate.format import Format
 from untemplate.formats import Entry, entries, named, registry
+from untemplate.gateway import settings
+from untemplate.gateway.settings import GROUPS
 from untemplate.policy import Policy
-from untemplate.serving import settings
-from untemplate.serving.settings import GROUPS
 
 DOCS = Path(__file__).parent
 

@@ -28,7 +28,7 @@ from untemplate.format import (
     Turn,
 )
 from untemplate.formats import entries
-from untemplate.protocol import ParsedOutput
+from untemplate.messages import ParsedOutput
 from untemplate.testing import check
 
 from .work import function_calls, lines_run

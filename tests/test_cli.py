@@ -20,7 +20,7 @@ from untemplate.cli import common
 from untemplate.cli.formats import evidence_word
 from untemplate.format import Format, Marker, Reasoning
 from untemplate.formats import entries, lookup, named, names
-from untemplate.parser._requests import joined
+from untemplate.vllm_api._requests import joined
 
 OUTPUT = """\
 <think>

@@ -13,8 +13,8 @@ import pytest
 
 from untemplate import cli
 
-from .serving.manager.fake_hub import commit, fake_hub
-from .serving.manager.models import TEMPLATE, gguf_model, safetensors_files, safetensors_model
+from .gateway.manager.fake_hub import commit, fake_hub
+from .gateway.manager.models import TEMPLATE, gguf_model, safetensors_files, safetensors_model
 
 pytest.importorskip("huggingface_hub")
 
@@ -146,7 +146,7 @@ def test_list(run: Run, home: Path):
 
 
 def test_show(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from untemplate.serving.manager import preflight
+    from untemplate.gateway.manager import preflight
 
     monkeypatch.setattr(preflight, "available_memory", lambda: 10**12)
     monkeypatch.setattr(preflight, "_llamacpp_architectures", lambda: ["qwen2"])

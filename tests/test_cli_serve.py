@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from untemplate import cli
-from untemplate.serving.settings import fields
+from untemplate.gateway.settings import fields
 
 for package in ("starlette", "uvicorn", "httptools", "prometheus_client"):
     pytest.importorskip(package)

@@ -316,7 +316,7 @@ def test_it_calls_a_tool_and_tells_the_result(engine: Any, package: ModuleType, 
 
 def test_it_tells_what_the_tour_tells(engine: Any, package: ModuleType, parser: OutputParser) -> None:
     """`make run` is the first that many see."""
-    from untemplate.serving.tour import STORIES
+    from untemplate.gateway.tour import STORIES
 
     calls = {
         "What is the weather in Rosenheim?": [("get_weather", {"city": "Rosenheim"})],

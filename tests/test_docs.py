@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from untemplate.formats import names, registry
-from untemplate.serving.settings import resolve
+from untemplate.gateway.settings import resolve
 from untemplate.stream import DIAGNOSTICS
 
 ROOT = Path(__file__).parents[1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from untemplate import DeltaMessage, OutputParser, Policy
-from untemplate.engine.events import EventType, SemanticEvent
-from untemplate.protocol import ChatCompletionRequest, DeltaFunctionCall, DeltaToolCall
+from untemplate.machine.events import EventType, SemanticEvent
+from untemplate.messages import ChatCompletionRequest, DeltaFunctionCall, DeltaToolCall
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
 TOOLS = [

@@ -44,7 +44,7 @@ def bare(code: str, *arguments: str, cwd: Path, blocked: set[str] = EXTRAS) -> s
 
 
 @pytest.mark.parametrize(
-    "code", ["from untemplate import *", "import untemplate.serving.settings", "import untemplate.cli"]
+    "code", ["from untemplate import *", "import untemplate.gateway.settings", "import untemplate.cli"]
 )
 def test_the_core_is_enough_for(code: str, tmp_path: Path):
     done = bare(code, cwd=tmp_path)
@@ -52,7 +52,7 @@ def test_the_core_is_enough_for(code: str, tmp_path: Path):
 
 
 def test_settings_load_nothing_of_the_gateway(tmp_path: Path):
-    loaded = f"import untemplate.serving.settings; print(sorted({EXTRAS} & set(sys.modules)))"
+    loaded = f"import untemplate.gateway.settings; print(sorted({EXTRAS} & set(sys.modules)))"
     done = bare(loaded, cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
@@ -88,8 +88,8 @@ def test_a_model_says_what_it_needs(model: str, blocked: set[str], message: str,
     (tmp_path / "model.gguf").touch()
     code = f"""
 import asyncio
-from untemplate.serving.manager.loading import open_manager
-from untemplate.serving.settings import Settings
+from untemplate.gateway.manager.loading import open_manager
+from untemplate.gateway.settings import Settings
 try:
     asyncio.run(open_manager(Settings(model={model!r})))
 except Exception as error:

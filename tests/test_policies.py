@@ -11,8 +11,8 @@ import pytest
 from untemplate import OutputParser, Policy
 from untemplate.format import Format
 from untemplate.formats import entries
+from untemplate.messages import ParsedOutput
 from untemplate.policy import strict_from_environment
-from untemplate.protocol import ParsedOutput
 from untemplate.render import expressible, render
 
 TOOLS: list[dict[str, Any]] = [

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from untemplate.protocol import (
+from untemplate.messages import (
     ChatCompletionRequest,
     DeltaFunctionCall,
     DeltaMessage,

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 from untemplate.format import Format, JsonBody, Marker, Tools
 from untemplate.formats import entries, named
+from untemplate.messages import FunctionCall, ParsedOutput, ToolCall
 from untemplate.output_parser import OutputParser
-from untemplate.protocol import FunctionCall, ParsedOutput, ToolCall
 from untemplate.render import REASONS, Inexpressible, expressible, render
 
 RATCHET = Path(__file__).parent / "data" / "expressible.json"

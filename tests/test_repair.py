@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from untemplate.repair import MAX_LENGTH, Repair, nearest_name, repair_schema, repair_syntax
+from untemplate.jsontext.repair import MAX_LENGTH, Repair, nearest_name, repair_schema, repair_syntax
 from untemplate.validation import validate
 
 from .work import lines_run

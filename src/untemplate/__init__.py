@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .format import Format, FormatError
+    from .messages import DeltaMessage, ParsedOutput
     from .output_parser import OutputParser
     from .policy import Policy
-    from .protocol import DeltaMessage, ParsedOutput
     from .stream import Stream
 
 __all__ = ["DeltaMessage", "Format", "FormatError", "OutputParser", "ParsedOutput", "Policy", "Stream", "__version__"]
@@ -23,11 +23,11 @@ __all__ = ["DeltaMessage", "Format", "FormatError", "OutputParser", "ParsedOutpu
 __version__ = "0.1.0"
 
 _HOME = {
-    "DeltaMessage": "protocol",
+    "DeltaMessage": "messages",
     "Format": "format",
     "FormatError": "format",
     "OutputParser": "output_parser",
-    "ParsedOutput": "protocol",
+    "ParsedOutput": "messages",
     "Policy": "policy",
     "Stream": "stream",
 }

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Final
 
+from .messages import DeltaMessage, ParsedOutput, Span, ToolCall
 from .output_parser import OutputParser
-from .protocol import DeltaMessage, ParsedOutput, Span, ToolCall
 from .terminal import Line, Segment, coloured, encodable, painted, visible, width, wrapped
 
 __all__ = ["Example", "examples", "main", "pieces"]

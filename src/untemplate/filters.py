@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .engine.coercion import ToolSet, tool_schemas
-from .engine.events import Sink
-from .engine.judge import AS_CONTENT, DROP, KEEP, Call, Judge
-from .engine.lexer import WS
 from .format import Format, Marker
+from .jsontext.repair import nearest_name, repair_schema, repair_syntax
+from .machine.coercion import ToolSet, tool_schemas
+from .machine.events import Sink
+from .machine.judge import AS_CONTENT, DROP, KEEP, Call, Judge
+from .machine.lexer import WS
 from .policy import Policy
-from .repair import nearest_name, repair_schema, repair_syntax
 from .validation import Validator, validate
 
 __all__ = ["Both", "CallJudge", "Filter", "filters", "judge"]

@@ -14,27 +14,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from .engine.coercion import ToolSet
-from .engine.compiler import compile_format
-from .engine.events import DeltaSink, EventSink, SemanticEvent, Sink
-from .engine.ids import IdFactory, make_ids
-from .engine.machine import IMMEDIATELY, NEVER, RECOVER, Machine
-from .engine.scanner import TokenScanner
-from .engine.start import start
 from .format import Format
 from .formats import lookup, named
-from .parser._requests import adjusted, count_calls, get, joined
-from .parser.format_parsers import reasoning_class, tool_class
+from .machine.coercion import ToolSet
+from .machine.compiler import compile_format
+from .machine.events import DeltaSink, EventSink, SemanticEvent, Sink
+from .machine.ids import IdFactory, make_ids
+from .machine.machine import IMMEDIATELY, NEVER, RECOVER, Machine
+from .machine.scanner import TokenScanner
+from .machine.start import start
+from .messages import ChatCompletionRequest, DeltaMessage, ParsedOutput
 from .policy import Policy
-from .protocol import ChatCompletionRequest, DeltaMessage, ParsedOutput
 from .stream import Stream
 from .tokens import TokenTable
+from .vllm_api._requests import adjusted, count_calls, get, joined
+from .vllm_api.format_parsers import reasoning_class, tool_class
 
 if TYPE_CHECKING:
     from .analysis import Certificate
     from .grammar import Grammar
-    from .parser.abstract import ReasoningParser, ToolParser
     from .selection import Selection
+    from .vllm_api.abstract import ReasoningParser, ToolParser
 
 __all__ = ["OutputParser", "Tokenizer"]
 
@@ -65,7 +65,7 @@ class OutputParser:
     Args:
         tokenizer: anything with ``get_vocab()``; with it token ids tell markers from text that merely spells them.
         reasoning_parser_name, tool_parser_name: names of the catalogue, or registered with the managers of
-            ``untemplate.parser``; with neither, text passes through as content.
+            ``untemplate.vllm_api``; with neither, text passes through as content.
         format: a Format instead of names.
         policy: how unclean output is treated.
         special_text: whether the engine's text holds special tokens (``"kept"``) or not (``"stripped"``: markers come
@@ -369,7 +369,7 @@ class OutputParser:
             on_event: is told everything as :class:`SemanticEvent`, in order, as it is found.
 
         Parsers that are registered by name say what they say: for them the result is a
-        :class:`~untemplate.parser.delegating_stream.DelegatingStream`, used in the same way, and ``on_event``,
+        :class:`~untemplate.vllm_api.delegating_stream.DelegatingStream`, used in the same way, and ``on_event``,
         ``spans``, ``seed`` and policies do not reach them.
 
         Raises:
@@ -413,7 +413,7 @@ class OutputParser:
         self, request: Any, prompt: str | None, ids: Sequence[int] | None, prefill: str, collect: bool
     ) -> Stream:
         """A stream over a registered parser. It wants the prompt as ids."""
-        from .parser.delegating_stream import DelegatingStream
+        from .vllm_api.delegating_stream import DelegatingStream
 
         assert self._foreign is not None
         encode = getattr(self._tokenizer, "encode", None)
@@ -439,7 +439,7 @@ class OutputParser:
         **_: Any,
     ) -> ParsedOutput:
         """What a registered parser makes of a whole output, which may be more than it makes of a stream without ids."""
-        from .parser.delegating_stream import parsed_of
+        from .vllm_api.delegating_stream import parsed_of
 
         assert self._foreign is not None
         request = _request(request, tools, tool_choice, messages)
@@ -539,14 +539,14 @@ def _registered(reasoning: str | None, tools: str | None) -> type[Any] | None:
     """The parser of these names, if one of them has been registered and is not the catalogue's."""
     if reasoning is None and tools is None:
         return None
-    from .parser.managers import ParserManager
+    from .vllm_api.managers import ParserManager
 
     return ParserManager.get_parser(tools, reasoning) if ParserManager.is_foreign(tools, reasoning) else None
 
 
 def _half_named(reasoning: str | None, tools: str | None) -> Format:
     """The Format of what is the catalogue's among these names."""
-    from .parser.managers import ParserManager, ReasoningParserManager, ToolParserManager
+    from .vllm_api.managers import ParserManager, ReasoningParserManager, ToolParserManager
 
     foreign = ToolParserManager.registered(tools) or ParserManager.registered(tools)
     return _named(None if ReasoningParserManager.registered(reasoning) else reasoning, None if foreign else tools)

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from .engine.events import DeltaSink
-from .engine.json_text import is_json
-from .engine.judge import Call
-from .engine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
-from .engine.machine import Machine
-from .engine.scanner import TokenScanner
-from .policy import Policy
-from .protocol import (
+from .machine.events import DeltaSink
+from .machine.json_text import is_json
+from .machine.judge import Call
+from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
+from .machine.machine import Machine
+from .machine.scanner import TokenScanner
+from .messages import (
     DeltaMessage,
     Diagnostic,
     FunctionCall,
@@ -28,6 +27,7 @@ from .protocol import (
     ToolCall,
     name_reasoning,
 )
+from .policy import Policy
 
 if TYPE_CHECKING:
     from .validation import Validator

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, final
 
-from .engine.coercion import ToolSet, _canonical, _function, _get, _resolve, _schema, json_escape
-from .engine.json_text import is_deep, is_json
+from .machine.coercion import ToolSet, _canonical, _function, _get, _resolve, _schema, json_escape
+from .machine.json_text import is_deep, is_json
 
 __all__ = ["Problem", "Validator", "check_strict", "needs_full", "validate"]
 
@@ -112,7 +112,7 @@ def check_strict(tools: Any) -> None:
 class Validator:
     """The tools of one request, ready to check calls. Safe to share between threads.
 
-    ``tools`` as for :class:`~untemplate.engine.coercion.ToolSet`, which also says what is refused; None: any name is a
+    ``tools`` as for :class:`~untemplate.machine.coercion.ToolSet`, which also says what is refused; None: any name is a
     tool's. ``strict`` adds the full check where a schema needs it, and raises as :func:`check_strict`.
     """
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from untemplate.protocol import FunctionCall, ToolCall
+from untemplate.messages import FunctionCall, ToolCall
 from untemplate.templates import ChatTemplate, TemplateError, TemplateRaised
 
 USER = {"role": "user", "content": "Hi <b> & 'you' \"ü\""}

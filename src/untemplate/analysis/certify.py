@@ -16,14 +16,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..engine.coercion import ToolSet
-from ..engine.compiler import compile_format
-from ..engine.events import Sink
-from ..engine.ids import pattern_ids
-from ..engine.machine import RECOVER, Machine
-from ..engine.program import Program
-from ..engine.start import start
 from ..format import Format
+from ..machine.coercion import ToolSet
+from ..machine.compiler import compile_format
+from ..machine.events import Sink
+from ..machine.ids import pattern_ids
+from ..machine.machine import RECOVER, Machine
+from ..machine.program import Program
+from ..machine.start import start
 from .checks import CAPABILITIES, Check
 
 __all__ = ["Certificate", "Outcome", "Runner", "StoredOutcome", "certify"]

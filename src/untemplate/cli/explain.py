@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ..analysis import Analysis, Certificate, Prepared
     from ..format import Format
     from ..grammar import Grammar
+    from ..messages import ParsedOutput
     from ..output_parser import OutputParser
     from ..policy import Policy
-    from ..protocol import ParsedOutput
     from ..selection import Selection, Tried
     from ..templates import ChatTemplate
 
@@ -419,7 +419,7 @@ def _everything(known: Known) -> dict[str, Any]:
 
 
 def _program(fmt: Format) -> str:
-    from ..engine.compiler import compile_format
+    from ..machine.compiler import compile_format
     from .program import shown
 
     colour = coloured(sys.stdout)

@@ -16,8 +16,8 @@ from ..terminal import coloured, painted, visible
 from .common import UsageError, field, note, print_json, print_text, quiet, stdin, table
 
 if TYPE_CHECKING:
-    from ..serving.manager.checkpoint import Checkpoint
-    from ..serving.manager.hub import Cached
+    from ..gateway.manager.checkpoint import Checkpoint
+    from ..gateway.manager.hub import Cached
 
 __all__ = ["add_commands"]
 
@@ -88,8 +88,8 @@ def add_commands(command: _Command) -> None:
 
 
 def _pull(arguments: argparse.Namespace) -> None:
-    from ..serving.manager import hub
-    from ..serving.manager.checkpoint import size_text
+    from ..gateway.manager import hub
+    from ..gateway.manager.checkpoint import size_text
 
     as_json: bool = arguments.json
     try:
@@ -123,8 +123,8 @@ def _pull(arguments: argparse.Namespace) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> None:
-    from ..serving.manager import hub
-    from ..serving.manager.checkpoint import size_text
+    from ..gateway.manager import hub
+    from ..gateway.manager.checkpoint import size_text
 
     rows: list[tuple[str, ...]] = []
     values: list[dict[str, Any]] = []
@@ -153,10 +153,10 @@ def _list(arguments: argparse.Namespace) -> None:
 
 def _format_of(checkpoint: Checkpoint) -> str:
     """The name of the format that its outputs are in; empty where that cannot be said."""
-    from ..serving.manager.capabilities import model_type_of
-    from ..serving.manager.checkpoint import CheckpointError
-    from ..serving.manager.choices import choose_format
-    from ..serving.settings import Settings
+    from ..gateway.manager.capabilities import model_type_of
+    from ..gateway.manager.checkpoint import CheckpointError
+    from ..gateway.manager.choices import choose_format
+    from ..gateway.settings import Settings
     from ..templates import ChatTemplate, TemplateError
 
     try:
@@ -181,9 +181,9 @@ def _ago(seconds: float) -> str:
 
 
 def _show(arguments: argparse.Namespace) -> None:
-    from ..serving.manager.capabilities import detect_capabilities
-    from ..serving.manager.checkpoint import CheckpointError
-    from ..serving.manager.preflight import preflight
+    from ..gateway.manager.capabilities import detect_capabilities
+    from ..gateway.manager.checkpoint import CheckpointError
+    from ..gateway.manager.preflight import preflight
 
     checkpoint = _named(arguments.model)
     try:
@@ -215,7 +215,7 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _print(checkpoint: Checkpoint, details: dict[str, Any], found: Any, checked: Any) -> None:
-    from ..serving.manager.checkpoint import count_text, size_text
+    from ..gateway.manager.checkpoint import count_text, size_text
 
     colour = coloured(sys.stdout)
     parameters = details["parameters"]
@@ -270,8 +270,8 @@ def _block(title: str, lines: list[str], colour: bool) -> str:
 
 def _named(name: str) -> Checkpoint:
     """The model of a name: on disk."""
-    from ..serving.manager import hub
-    from ..serving.manager.checkpoint import CheckpointError, open_checkpoint
+    from ..gateway.manager import hub
+    from ..gateway.manager.checkpoint import CheckpointError, open_checkpoint
 
     try:
         if not hub.is_hub_name(name):
@@ -288,8 +288,8 @@ def _named(name: str) -> Checkpoint:
 
 
 def _rm(arguments: argparse.Namespace) -> None:
-    from ..serving.manager import hub
-    from ..serving.manager.checkpoint import size_text
+    from ..gateway.manager import hub
+    from ..gateway.manager.checkpoint import size_text
 
     if arguments.json and not arguments.yes:
         raise UsageError("--json needs --yes: there is nobody to ask")

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import argparse
 
     from ..format import Format
+    from ..messages import Diagnostic, ParsedOutput
     from ..output_parser import OutputParser
     from ..policy import Policy
-    from ..protocol import Diagnostic, ParsedOutput
     from ..stream import Stream
 
 __all__ = ["run"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from ..engine import program as p
-from ..engine.lexer import Literals
+from ..machine import program as p
+from ..machine.lexer import Literals
 
 if TYPE_CHECKING:
-    from ..engine.program import CallGrammar, Edge, HeaderGrammar, Program, TextState
+    from ..machine.program import CallGrammar, Edge, HeaderGrammar, Program, TextState
 
 __all__ = ["shown"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ..terminal import encodable, paint, painted, visible
 
 if TYPE_CHECKING:
-    from ..protocol import Diagnostic, ParsedOutput, Span
+    from ..messages import Diagnostic, ParsedOutput, Span
 
 __all__ = ["KINDS", "diagnosed", "legend", "marked", "summary"]
 

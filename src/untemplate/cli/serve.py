@@ -25,12 +25,12 @@ from .common import UsageError, print_json, print_text, table
 if TYPE_CHECKING:
     from types import FrameType
 
-    from ..serving.manager import Manager, Model
-    from ..serving.settings import Resolved, Settings
+    from ..gateway.manager import Manager, Model
+    from ..gateway.settings import Resolved, Settings
 
 __all__ = ["add_arguments", "run"]
 
-_log: Final = logging.getLogger("untemplate.serving")
+_log: Final = logging.getLogger("untemplate.gateway")
 _NEEDS: Final = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
 
@@ -39,7 +39,7 @@ _NEEDS: Final = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
 def add_arguments(serve: argparse.ArgumentParser) -> None:
     """The options, each made from the declaration of its setting."""
-    from ..serving.settings import GROUPS, fields
+    from ..gateway.settings import GROUPS, fields
 
     serve.set_defaults(run=run)
     serve.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help="what to serve (see above)")
@@ -74,7 +74,7 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
 
 
 def _resolved(arguments: argparse.Namespace) -> Resolved:
-    from ..serving.settings import SettingsError, resolve
+    from ..gateway.settings import SettingsError, resolve
 
     given = vars(arguments)
     flags = {name.removeprefix("setting "): value for name, value in given.items() if name.startswith("setting ")}
@@ -108,12 +108,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 async def _serve(settings: Settings, bound: socket.socket | None, show: bool, again: Callable[[], Settings]) -> None:
-    from ..serving.app import create_app
-    from ..serving.errors import ApiError
-    from ..serving.manager.checkpoint import CheckpointError
-    from ..serving.manager.hub import HubError
-    from ..serving.manager.loading import open_manager
-    from ..serving.settings import SettingsError
+    from ..gateway.app import create_app
+    from ..gateway.errors import ApiError
+    from ..gateway.manager.checkpoint import CheckpointError
+    from ..gateway.manager.hub import HubError
+    from ..gateway.manager.loading import open_manager
+    from ..gateway.settings import SettingsError
 
     try:
         manager = await open_manager(settings)
@@ -148,7 +148,7 @@ def _reload_at_sighup(manager: Manager, again: Callable[[], Settings]) -> None:
 
 
 async def _reload(manager: Manager, again: Callable[[], Settings]) -> None:
-    from ..serving.manager.loading import load_models
+    from ..gateway.manager.loading import load_models
 
     try:
         models = await load_models(again(), lambda what: _log.info("reload: %s", what))
@@ -201,8 +201,8 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
 
 
 async def _tour(url: str, model: str, settings: Settings) -> None:
-    from ..serving.engines.wire import WireError
-    from ..serving.tour import tour
+    from ..gateway.engines.wire import WireError
+    from ..gateway.tour import tour
 
     log = logging.getLogger("untemplate")
     level = log.level
@@ -265,7 +265,7 @@ def _url(settings: Settings, bound: socket.socket | None) -> str:
 
 def _log_to_stderr(settings: Settings) -> None:
     """One handler for everything that the gateway and its server log."""
-    from ..serving.observe import JsonFormatter, TextFormatter
+    from ..gateway.observe import JsonFormatter, TextFormatter
 
     text = TextFormatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
     handler = logging.StreamHandler(sys.stderr)

@@ -29,7 +29,7 @@ ENTRIES = (
             "template: Qwen-Qwen3-0.6B.jinja",
             "template: Qwen3.5-4B.jinja",
             "case",
-            "SGLang parser/reasoning_parser.py: interns1 is Qwen3Detector (read 2026-11-21)",
+            "SGLang vllm_api/reasoning_parser.py: interns1 is Qwen3Detector (read 2026-11-21)",
         ),
     ),
     Entry(

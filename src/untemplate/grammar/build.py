@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from ..engine.compiler import compile_format
-from ..engine.program import BARE, CLOSE_CALL, CLOSE_SECTION, END_TURN, Program
 from ..format import Format, NamedBody
+from ..machine.compiler import compile_format
+from ..machine.program import BARE, CLOSE_CALL, CLOSE_SECTION, END_TURN, Program
 from .calls import Calls, Spelling, spaces
 from .choose import Choice
 from .rules import (

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from ..engine.program import CallGrammar
 from ..format import Format, JsonArguments, JsonBody, LiteralArguments, Marker, NamedBody, TaggedArguments, Tools
+from ..machine.program import CallGrammar
 from .choose import Tool
 from .reading import closed, closed_note, members
 from .rules import (

@@ -9,8 +9,8 @@ Rules of this module:
 
 from __future__ import annotations
 
-from ..engine.compiler import compile_format
 from ..format import Channels, Format
+from ..machine.compiler import compile_format
 from .build import SPACES, Options, excluded
 from .calls import ANY_OBJECT, Spelling
 from .choose import Tool

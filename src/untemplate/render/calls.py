@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..engine.coercion import ToolSet
 from ..format import (
     Channels,
     Format,
@@ -23,6 +22,7 @@ from ..format import (
     TaggedArguments,
     Tools,
 )
+from ..machine.coercion import ToolSet
 from .arguments import escape, json_text, key_text, value_text
 from .message import Call
 from .reasons import Inexpressible

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..engine.coercion import ToolSet
 from ..format import Channels, Content, Format, JsonBody, NamedBody, Tools
+from ..machine.coercion import ToolSet
 from .calls import ILLEGAL, MAX_NAME, WS, call_problem, name_ends, spellings
 from .message import Message, read_message
 from .reasons import Inexpressible

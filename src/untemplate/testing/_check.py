@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..format import Format
+from ..messages import ParsedOutput
 from ..output_parser import OutputParser
 from ..policy import Policy
-from ..protocol import ParsedOutput
 from ._message import expect, round_trip, sound
 from ._prompts import start_states
 from ._splits import no_tools, splits, truncations

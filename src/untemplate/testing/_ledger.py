@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ..format import Format, JsonBody, LiteralArguments, Marker, TaggedArguments
-from ..protocol import ParsedOutput, Span
+from ..messages import ParsedOutput, Span
 from ._subject import Subject, difference
 
 _KINDS: Final = {"reasoning", "content", "name", "id", "arguments", "markup", "dropped"}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..protocol import ParsedOutput
+from ..messages import ParsedOutput
 from ._ledger import ledger
 from ._subject import SEED, Outcome, Parsed, Subject, difference
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from ..format import Format
 from ..formats import named
+from ..messages import DeltaMessage, ParsedOutput
 from ..output_parser import OutputParser
 from ..policy import Policy
-from ..protocol import DeltaMessage, ParsedOutput
 from ..stream import Stream
 
 SEED: Final = "untemplate.testing"

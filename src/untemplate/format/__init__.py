@@ -1,0 +1,10 @@
+"""Format: a description, as data, of what one model family writes.
+
+`model` holds the dataclasses, `serialization` converts a Format to JSON and back, and `response_template` reads the
+declarative template that newer checkpoints ship.
+"""
+
+from __future__ import annotations
+
+from .model import *  # noqa: F403
+from .model import __all__ as __all__

@@ -1,0 +1,67 @@
+r"""Import of a checkpoint's ``response_template``: what transformers (5.13 and later, version 1) reads from
+``tokenizer_config.json`` to turn output into a message.
+
+Rules of this module:
+
+* What has a counterpart in a Format is translated; the first part that has none is an error that names its path. What
+  only concerns the resulting dict (``defaults``, ``optional``, ``strip``, the types of ``value_parser``) is checked and
+  left out: values get their types from the tools' schemas here.
+* A pattern is not run but read: literal text, white space (``\s*``, ``\n?``), optional and alternative groups, and the
+  named groups. Anything else (``[^<]*``, lookahead) has no counterpart.
+* White space that a pattern allows between two tags, or around a tagged value, is written as one newline: such a
+  pattern is made for a model that writes some. A tag that is opened around the name (``<function=``) and that the
+  template never closes is written with its close (``</function>``), as XML demands.
+
+Source: https://huggingface.co/docs/transformers/main/chat_response_parsing (2026-11).
+"""
+
+from __future__ import annotations
+
+from .. import Content, Format, FormatError, Marker, Reasoning, Tools, Turn
+from .calls import tools_of
+from .channels import channels_end, channels_of
+from .checks import REASONING_KEYS, Json, check_template, is_implicit
+from .markers import check_plain, close_of, content_of, reasoning_of, start_of
+
+__all__ = ["from_response_template"]
+
+
+def from_response_template(template: Json, *, name: str) -> Format:
+    """The Format, called ``name``, that says what ``template`` says.
+
+    Raises:
+        FormatError: a wrong type, an unknown key, or a part without a counterpart; ``path`` names the first such part
+            (``fields.tool_calls.content_args.merge_duplicates``).
+    """
+    check_template(template)
+    fields: dict[str, Json] = template["fields"]
+    reasoning_key = next((key for key in fields if key in REASONING_KEYS), "")
+    start = start_of(template)
+    channels = channels_of(fields, reasoning_key, start)
+    try:
+        if channels is not None:
+            return Format(name=name, channels=channels, turn=Turn(start=start, end=channels_end(fields, channels)))
+        reasoning: Reasoning | None = None
+        content: Content | None = None
+        tools: tuple[Tools, ...] = ()
+        end: Marker | None = None
+        for key, field in fields.items():
+            path = f"fields.{key}"
+            if key == reasoning_key:
+                reasoning = reasoning_of(field, path)
+            elif key == "tool_calls":
+                tools = (tools_of(field, path),)
+            elif is_implicit(field):
+                check_plain(field, path)
+                end = close_of(field, path)
+            else:
+                content = content_of(field, path)
+        return Format(name=name, turn=Turn(start=start, end=end), reasoning=reasoning, content=content, tools=tools)
+    except FormatError as error:
+        # A path that is not the template's own is the Format's: its parts are translated, but do not work together.
+        part = error.path.partition(".")[0]
+        if part in ("fields", "name"):
+            raise
+        place = {"reasoning": f"fields.{reasoning_key}", "content": "fields.content", "turn": "fields.content.close"}
+        own = place.get(part, "fields.tool_calls" if part.startswith("tools[") else "fields")
+        raise FormatError(own, f"does not work in a Format: {error}") from None

@@ -1,0 +1,322 @@
+"""One choice of a response: pieces of an engine's output in, deltas out.
+
+Rules of this module:
+
+* Stop strings, thinking budgets and logprobs see what the parser found, not the raw text: a stop string inside
+  reasoning, markup or arguments is none.
+* A request that wants none of them pays for none of them: `Choice.feed` is then little more than the parser's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..machine.ledger import CONTENT_TEXT
+from ..messages import DeltaMessage, Item, ParsedOutput
+from ..stream import Stream
+from .engines.base import Piece
+from .generation import Ended, Generation, TokenLogprob, Usage
+
+__all__ = ["Choice", "Step"]
+
+Step = tuple[DeltaMessage, list[TokenLogprob] | None]
+"""A delta, and the log probabilities of the tokens whose content it holds."""
+
+
+class Choice:
+    """Parses one output.
+
+    Args:
+        stream: the parser's, with ``collect`` set, and with ``spans`` where logprobs are wanted.
+        budget: tokens of reasoning after which it is to be closed; ``None``: any number.
+    """
+
+    def __init__(self, index: int, request: Generation, stream: Stream, budget: int | None = None) -> None:
+        self.index = index
+        self.stream = stream
+        self.usage = Usage()
+        self.raw: list[str] = []
+        self.stopped: str | None = None
+        """The stop string that was found: the output ends before it."""
+        self.finish_reason: str | None = None
+        self._request = request
+        self._budget = budget
+        self._stops = _Stops(request.stop) if request.stop else None
+        self._aligned = _Aligned(stream) if request.logprobs is not None else None
+        self._logprobs: list[TokenLogprob] = []
+        self.tokens = 0
+        """Written so far."""
+        self._before = 0
+        plain = self._stops is None and self._aligned is None and self._budget is None and request.include_reasoning
+        self.feed: Callable[[Piece], list[Step]] = self._feed_plain if plain else self._feed_all
+        self.left = False
+        """The engine is to be left: a stop string was found, or the model has thought enough."""
+
+    def _feed_plain(self, piece: Piece) -> list[Step]:
+        deltas = self._parsed(piece)
+        if len(deltas) == 1:
+            delta = deltas[0]
+            if (delta.reasoning is None) + (delta.content is None) + (delta.tool_calls is None) == 2:
+                return [(delta, None)]
+        return [(part, None) for delta in deltas for part in _parts(delta)]
+
+    def _feed_all(self, piece: Piece) -> list[Step]:
+        if self.stopped is not None:
+            return []
+        if self._aligned is not None:
+            self._aligned.tokens(piece)
+        steps = self._through(self._parsed(piece))
+        self.left = self.stopped is not None or self.over_budget
+        return steps
+
+    def _parsed(self, piece: Piece) -> list[DeltaMessage]:
+        text, ids, stream = piece.text, piece.token_ids, self.stream
+        self.raw.append(text)
+        delta = piece.delta
+        count = len(ids) or (1 if text or delta is not None else 0)
+        self.tokens += count
+        if stream.in_reasoning if delta is None else delta.reasoning is not None:
+            self.usage.reasoning_tokens += count
+        if piece.finish_reason is not None:
+            self.finish_reason = piece.finish_reason
+        if piece.usage is not None:
+            # A continued output (a budget) is several jobs: what they wrote adds up, the prompt is the first one's.
+            usage = self.usage
+            usage.prompt_tokens = usage.prompt_tokens or piece.usage.prompt_tokens
+            usage.cached_tokens = usage.cached_tokens or piece.usage.cached_tokens
+            if piece.usage.completion_tokens:
+                self.tokens = self._before + piece.usage.completion_tokens
+        return stream.feed(text, ids) if delta is None else stream.accept(delta)
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether the model has thought enough and does not stop by itself."""
+        return (
+            self._budget is not None
+            and self.usage.reasoning_tokens >= self._budget
+            and self.stream.in_reasoning
+            and self.finish_reason is None
+        )
+
+    def force(self, parts: Sequence[tuple[str, Sequence[int]]]) -> list[Step]:
+        """Text that the gateway writes in the model's place: the close of reasoning. What comes then is another job.
+
+        Args:
+            parts: the text in pieces; each special token is one, with its id where that is known.
+        """
+        self._before = self.tokens
+        self.left = False
+        deltas = []
+        for text, ids in parts:
+            self.raw.append(text)
+            deltas += self.stream.feed(text, ids)
+            if self._aligned is not None:
+                self._aligned.skip(len(text))
+        return self._through(deltas)
+
+    def finish(self, reason: str | None = None) -> tuple[list[Step], Ended]:
+        """The output has ended, or is left off.
+
+        Args:
+            reason: instead of the engine's (``error``).
+        """
+        reason = reason or ("stop" if self.stopped is not None else self.finish_reason)
+        rest = self.stream.finish(reason or "stop")
+        steps = self._through(rest) if self.stopped is None else []
+        if self.stopped is None and self._stops is not None:
+            steps += self._checked([DeltaMessage(content=text) for text in self._stops.rest()])
+        parsed = self.stream.result()
+        if self.stopped is not None and self._stops is not None:
+            parsed = _cut(parsed, self._stops.said)
+        if not self._request.include_reasoning:
+            parsed.reasoning_content = None
+            parsed.items = [item for item in parsed.items if item.type != "reasoning"]
+        usage = self.usage
+        usage.completion_tokens = self.tokens
+        usage.reasoning_tokens = min(usage.reasoning_tokens, usage.completion_tokens)
+        ended = Ended(
+            index=self.index,
+            finish_reason=parsed.finish_reason,
+            parsed=parsed,
+            raw="".join(self.raw),
+            stop=self.stopped,
+            logprobs=self._logprobs if self._aligned is not None else None,
+            usage=usage,
+        )
+        return steps, ended
+
+    def _through(self, deltas: list[DeltaMessage]) -> list[Step]:
+        """Deltas without what the request does not want to see, cut at a stop string, with their logprobs."""
+        deltas = [part for delta in deltas for part in _parts(delta)]
+        if self._stops is not None:
+            deltas = self._stops.feed(deltas)
+            self.stopped = self._stops.found
+        return self._checked(deltas)
+
+    def _checked(self, deltas: list[DeltaMessage]) -> list[Step]:
+        if not self._request.include_reasoning:
+            deltas = [delta for delta in deltas if delta.reasoning is None]
+        aligned = self._aligned
+        if aligned is None:
+            return [(delta, None) for delta in deltas]
+        steps: list[Step] = []
+        for delta in deltas:
+            found = aligned.said(len(delta.content)) if delta.content else None
+            if found:
+                self._logprobs += found
+            steps.append((delta, found))
+        return steps
+
+
+def _parts(delta: DeltaMessage) -> list[DeltaMessage]:
+    """A delta of one kind each, in the order of the output."""
+    parts = []
+    if delta.reasoning is not None:
+        parts.append(DeltaMessage(reasoning=delta.reasoning))
+    if delta.content is not None:
+        parts.append(DeltaMessage(content=delta.content))
+    if delta.tool_calls is not None:
+        parts.append(DeltaMessage(tool_calls=delta.tool_calls))
+    return parts
+
+
+class _Stops:
+    """Finds stop strings in content. Holds back only what may still become one."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = stops
+        self._longest = max(map(len, stops))
+        self._held = ""
+        self.found: str | None = None
+        self.said = 0
+        """Characters of content that have gone out."""
+
+    def feed(self, deltas: list[DeltaMessage]) -> list[DeltaMessage]:
+        out: list[DeltaMessage] = []
+        for delta in deltas:
+            if delta.content is None:
+                # Content that a call follows has ended: nothing can join on to it.
+                if delta.tool_calls:
+                    out += [DeltaMessage(content=text) for text in self.rest()]
+                out.append(delta)
+                continue
+            text = self._feed(delta.content)
+            if text:
+                out.append(DeltaMessage(content=text))
+            if self.found is not None:
+                break
+        return out
+
+    def _feed(self, text: str) -> str:
+        text = self._held + text
+        at, found = min(
+            ((at, stop) for stop in self._stops if (at := text.find(stop)) >= 0), default=(-1, ""), key=_first_whole
+        )
+        if found:
+            self.found = found
+            self._held = ""
+            return self._say(text[:at])
+        keep = 0
+        for size in range(min(self._longest - 1, len(text)), 0, -1):
+            tail = text[-size:]
+            if any(stop.startswith(tail) for stop in self._stops if len(stop) > size):
+                keep = size
+                break
+        self._held = text[len(text) - keep :]
+        return self._say(text[: len(text) - keep])
+
+    def _say(self, text: str) -> str:
+        self.said += len(text)
+        return text
+
+    def rest(self) -> list[str]:
+        """What was held: it became no stop string."""
+        text, self._held = self._held, ""
+        return [self._say(text)] if text else []
+
+
+def _first_whole(found: tuple[int, str]) -> tuple[int, int]:
+    """The first that is whole, of those the longest: however the text is cut, it is the same."""
+    return found[0] + len(found[1]), found[0]
+
+
+def _cut(parsed: ParsedOutput, size: int) -> ParsedOutput:
+    """The message up to ``size`` characters of content: what came behind a stop string was never said."""
+    items: list[Item] = []
+    for item in parsed.items:
+        if item.type != "content":
+            items.append(item)
+            continue
+        whole = item.text or ""
+        text = whole[:size]
+        size -= len(text)
+        if text:
+            items.append(Item(type="content", text=text))
+        if len(text) < len(whole):
+            break
+    calls = [item.call for item in items if item.call is not None]
+    parsed.items = items
+    parsed.content = "".join(item.text or "" for item in items if item.type == "content") or None
+    parsed.tool_calls = calls
+    parsed.tools_called = bool(calls)
+    parsed.finish_reason = "tool_calls" if calls else "stop"
+    return parsed
+
+
+class _Aligned:
+    """Which tokens a stretch of content is made of."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._waiting: list[tuple[int, int, TokenLogprob]] = []
+        """(start, end) in the raw output, of tokens that have not been said."""
+        self._fed = 0
+        self._span = 0
+        self._at = 0
+
+    def tokens(self, piece: Piece) -> None:
+        """The tokens of a piece. Their texts say where each stands; where they do not add up to the piece (part of a
+        character, a special token without text) all of them stand in the whole of it."""
+        start, size = self._fed, len(piece.text)
+        self._fed += size
+        tokens = piece.logprobs or ()
+        exact = sum(len(token.token) for token in tokens) == size
+        for token in tokens:
+            end = start + len(token.token) if exact else self._fed
+            self._waiting.append((start, end, token))
+            if exact:
+                start = end
+
+    def skip(self, size: int) -> None:
+        """Text that no token of the engine's stands for."""
+        self._fed += size
+
+    def said(self, size: int) -> list[TokenLogprob]:
+        """The tokens of the next ``size`` characters of content."""
+        found: list[TokenLogprob] = []
+        spans = self._stream.marked
+        while size > 0 and self._span < len(spans):
+            kind, start, end = spans[self._span]
+            start = max(start, self._at)
+            if kind != CONTENT_TEXT or start >= end:
+                if self._span + 1 == len(spans):
+                    break
+                self._span += 1
+                continue
+            taken = min(end - start, size)
+            size -= taken
+            self._at = start + taken
+            found += self._between(start, self._at)
+        return found
+
+    def _between(self, start: int, end: int) -> list[TokenLogprob]:
+        found: list[TokenLogprob] = []
+        done = 0
+        for first, last, token in self._waiting:
+            if first >= end:
+                break
+            done += 1
+            if last > start:
+                found.append(token)
+        del self._waiting[:done]
+        return found

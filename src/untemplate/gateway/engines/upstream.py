@@ -1,0 +1,358 @@
+"""The connection to an OpenAI-compatible server: what it is, its tokens, its events, its refusals.
+
+Rules of this module:
+
+* What the server is (vLLM, SGLang, llama.cpp, anything) is found out once, at the start; what it cannot do is done
+  without. Fields of ours that it refuses are left out from then on.
+* A request is repeated only as long as nothing of its response has come.
+* Secrets stand in no error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from ...format import Format
+from ..errors import ApiError
+from .base import Engine, EngineError, Health
+from .wire import Client, Events, Response, WireError
+
+__all__ = ["Upstream"]
+
+_log: Final = logging.getLogger("untemplate.gateway.engines")
+_AGAIN: Final = frozenset((429, 502, 503))
+"""Statuses after which a request is repeated."""
+_LONGEST_WAIT: Final = 10.0
+"""Seconds: a server that wants more between two attempts gets no second one."""
+
+_OURS: Final = {
+    "vllm": {
+        "skip_special_tokens": False,
+        "spaces_between_special_tokens": False,
+        "return_token_ids": True,
+    },
+    "sglang": {"skip_special_tokens": False, "return_token_ids": True},
+    "llama.cpp": {},
+    "": {"skip_special_tokens": False, "return_token_ids": True},
+}
+"""What is asked of each kind of server beyond OpenAI's API: text with its special tokens, and the ids of tokens."""
+
+
+class Upstream(Engine):
+    """What both modes share: see `OpenAIEngine` for the arguments."""
+
+    kind = "openai"
+    _path: ClassVar[str]
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        model: str = "",
+        api_key: str = "",
+        headers: Mapping[str, str] | None = None,
+        connect_timeout: float = 5.0,
+        read_timeout: float = 300.0,
+        total_timeout: float = 0.0,
+        retries: int = 2,
+        max_connections: int = 1024,
+        format: Format | None = None,
+    ) -> None:
+        # Without a password: it stands in errors, which clients and logs get to see.
+        self.url = re.sub(r"(?<=://)[^/?#]*@", "", url).rstrip("/").removesuffix("/v1")
+        self.model = model
+        self.server = ""
+        """``vllm``, ``sglang``, ``llama.cpp``; empty: not known. Found out at the start, as is the next."""
+        self.context_length: int | None = None
+        self.format = format
+        """What its model writes; may be set later, but before the first job."""
+        sent = dict(headers or {})
+        if api_key:
+            sent["authorization"] = f"Bearer {api_key}"
+        self._settings: dict[str, Any] = {
+            "headers": sent,
+            "connect_timeout": connect_timeout,
+            "read_timeout": read_timeout,
+            "max_connections": max_connections,
+        }
+        self._total = total_timeout
+        self._retries = retries
+        self._client: Client | None = None
+        self._ours: dict[str, Any] = {}
+        self._accepted = False
+        self._bos = ""
+
+    # -- Start and end -----------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        if self._client is not None:
+            return
+        try:
+            self._client = Client(self.url, **self._settings)
+        except ValueError as error:
+            raise EngineError(f"upstream: {error}", status=500, code="bad_setting") from None
+        try:
+            await self._look()
+        except BaseException:
+            await self.close()
+            raise
+        self._ours = {"stream_options": {"include_usage": True}, **_OURS[self.server]}
+
+    def expect(self, format: Format) -> None:
+        self.format = format
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _look(self) -> None:
+        """Finds out what the server is, and which model it has."""
+        status, found, headers = await self._get("/v1/models")
+        if 300 <= status < 400 and "location" in headers:
+            problem = f"{self.url} redirects: give the URL {headers['location'].removesuffix('/v1/models')}"
+            raise EngineError(problem, status=500, code="bad_setting")
+        if status in (401, 403):
+            problem = f"{self.url} refuses the API key (HTTP {status}): set upstream_api_key"
+            raise EngineError(problem, status=500, code="upstream_refused")
+        listed = found.get("data") if isinstance(found, dict) and status == 200 else None
+        listed = listed if isinstance(listed, list) else []
+        models = [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
+        if not self.model and len(models) != 1:
+            names = ", ".join(model["id"] for model in models)
+            answered = "" if status == 200 else f" (HTTP {status})"
+            has = f"lists the models {names}" if names else f"does not say which model it has{answered}"
+            raise EngineError(f"{self.url} {has}: set upstream_model", status=500, code="upstream_model")
+        mine = next((model for model in models if model.get("id") == self.model), models[0] if models else {})
+        self.model = self.model or mine["id"]
+        length = mine.get("max_model_len")
+        owner = str(mine.get("owned_by", "")).lower()
+        if owner in ("vllm", "sglang"):
+            self.server = owner
+        elif owner == "llamacpp" or headers.get("server") == "llama.cpp":
+            self.server = "llama.cpp"
+        else:
+            self.server = await self._named()
+        if self.server == "llama.cpp":
+            _, properties, _ = await self._get("/props")
+            properties = properties if isinstance(properties, dict) else {}
+            settings = properties.get("default_generation_settings")
+            length = settings.get("n_ctx") if isinstance(settings, dict) else None
+            # It puts a BOS token before prompts that are text; templates write their own.
+            with suppress(NotImplementedError):
+                if await self._asked("/tokenize", {"content": "", "add_special": True}, "tokens", list):
+                    self._bos = str(properties.get("bos_token") or "")
+        self.context_length = length if isinstance(length, int) else None
+
+    async def _named(self) -> str:
+        """What a server says that it is, where its list of models does not."""
+        for path, key, name in (
+            ("/version", "version", "vllm"),
+            ("/get_model_info", "model_path", "sglang"),
+            ("/props", "default_generation_settings", "llama.cpp"),
+        ):
+            status, found, _ = await self._get(path)
+            if status == 200 and isinstance(found, dict) and key in found:
+                return name
+        return ""
+
+    async def health(self) -> Health:
+        try:
+            status, _, _ = await self._get("/health")
+            if status == 404:
+                status, _, _ = await self._get("/v1/models")
+        except EngineError as error:
+            return Health(ok=False, detail=error.message)
+        return Health(ok=status == 200, detail="" if status == 200 else f"{self.url} answers HTTP {status}")
+
+    async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        if self.server == "llama.cpp":
+            body = {"content": text, "add_special": False, "parse_special": special}
+        elif self.server in ("vllm", "sglang"):
+            body = {"model": self.model, "prompt": text, "add_special_tokens": False}
+        else:
+            raise NotImplementedError
+        ids: list[int] = await self._asked("/tokenize", body, "tokens", list)
+        return ids
+
+    async def detokenize(self, token_ids: Sequence[int]) -> str:
+        body: dict[str, Any] = {"tokens": list(token_ids)}
+        if self.server == "llama.cpp":
+            key = "content"
+        elif self.server in ("vllm", "sglang"):
+            body["model"] = self.model
+            key = "prompt" if self.server == "vllm" else "text"
+        else:
+            raise NotImplementedError
+        text: str = await self._asked("/detokenize", body, key, str)
+        return text
+
+    # -- Requests ----------------------------------------------------------------------------------------------------
+
+    def _reached(self) -> Client:
+        if self._client is None:
+            raise EngineError("the engine is not started", status=503)
+        return self._client
+
+    async def _get(self, path: str) -> tuple[int, Any, Mapping[str, str]]:
+        """Status, JSON value and headers."""
+        try:
+            async with self._reached().request("GET", path, read_timeout=10) as response:
+                body = await response.body()
+                return response.status, _value(body), response.headers
+        except WireError as error:
+            raise self._unreachable(error) from None
+
+    async def _asked(self, path: str, body: dict[str, Any], key: str, kind: type) -> Any:
+        """One value of an answer."""
+        found = await self._post(path, body)
+        value = found.get(key) if isinstance(found, dict) else None
+        if not isinstance(value, kind):
+            problem = f"the upstream's answer to {path} is not understood: there is no {key!r} in it"
+            raise EngineError(problem, code="bad_upstream")
+        return value
+
+    async def _post(self, path: str, body: dict[str, Any]) -> Any:
+        try:
+            async with self._reached().request("POST", path, msgspec.json.encode(body)) as response:
+                answer = await response.body()
+                if response.status == 404:
+                    raise NotImplementedError
+                if response.status != 200:
+                    raise self._refused(response, answer)
+                return _value(answer)
+        except WireError as error:
+            raise self._unreachable(error) from None
+
+    @asynccontextmanager
+    async def _opened(self, path: str, fields: dict[str, Any], ours: dict[str, Any]) -> AsyncIterator[Response]:
+        """The response to a request, repeated where that helps.
+
+        Args:
+            fields: the body.
+            ours: further fields that the server may do without.
+
+        Raises:
+            ApiError: it answers with an error, or not at all.
+        """
+        client = self._reached()
+        ours = {name: value for name, value in ours.items() if name not in fields}
+        refused: ApiError | None = None
+        attempt = 0
+        while True:
+            body = msgspec.json.encode({**fields, **ours})
+            try:
+                async with client.request("POST", path, body) as response:
+                    if response.status == 200:
+                        self._accepted = True
+                        if refused is not None:
+                            _log.warning("%s takes no fields of ours: %s", self.url, refused.message)
+                            self._ours = {}
+                        yield response
+                        return
+                    error = self._refused(response, await response.body())
+                    wait = _wait(response.headers.get("retry-after"), attempt)
+                    again = response.status in _AGAIN
+            except WireError as broken:
+                if broken.kind != "connect":
+                    raise self._unreachable(broken) from None
+                error, wait, again = self._unreachable(broken), _wait(None, attempt), True
+            if error.status in (400, 422) and ours and not self._accepted:
+                # Perhaps a server that takes no fields it does not know: without them it says whether they were it.
+                refused, ours = error, {}
+                continue
+            if not again or attempt >= self._retries or wait > _LONGEST_WAIT:
+                raise error
+            attempt += 1
+            await asyncio.sleep(wait)
+
+    async def _events(self, response: Response) -> AsyncGenerator[bytes, None]:
+        """The data of the response's events, up to ``[DONE]``."""
+        if "text/event-stream" not in response.headers.get("content-type", "text/event-stream").lower():
+            body = await response.body()  # it does not stream, or does not say so
+            streamed = body.lstrip().startswith((b"data:", b"event:", b"id:", b":"))
+            for event in Events().feed(body + b"\n\n") if streamed else [body]:
+                if event == b"[DONE]":
+                    return
+                yield event
+            return
+        clock = asyncio.get_running_loop().time
+        latest = clock() + self._total if self._total else 0.0
+        events = Events()
+        read = response.read
+        while chunk := await read():
+            for event in events.feed(chunk):
+                if event == b"[DONE]":
+                    await response.rest()
+                    return
+                yield event
+            if latest and clock() > latest:
+                raise EngineError(f"the upstream was not done after {self._total:g} s", status=504, code="timeout")
+        for event in events.end():
+            if event != b"[DONE]":
+                yield event
+
+    def _unreachable(self, error: WireError) -> EngineError:
+        if error.kind == "timeout":
+            return EngineError(f"the upstream is silent: {error}", status=504, code="upstream_timeout")
+        if error.kind == "connect":
+            problem = f"the upstream {self.url} cannot be reached: {error}. Is it running?"
+            return EngineError(problem, code="upstream_unreachable")
+        return EngineError(f"the upstream broke off: {error}", code="upstream_broke_off")
+
+    def _refused(self, response: Response, body: bytes) -> ApiError:
+        """What the upstream says against a request, as OpenAI would: 4xx are the request's own."""
+        status = response.status
+        found = _value(body)
+        inner = found.get("error", found) if isinstance(found, dict) else None
+        message = ""
+        about: dict[str, Any] = {}
+        if isinstance(inner, dict):
+            about = inner
+            message = str(inner.get("message") or inner.get("detail") or "")
+        elif isinstance(inner, str):
+            message = inner
+        if 300 <= status < 400 and "location" in response.headers:
+            message = f"redirects to {response.headers['location']}; give the URL of that server"
+        if "content-encoding" in response.headers:
+            body = b""
+        message = message or body[:200].decode("utf-8", "replace").strip() or f"HTTP {status}"
+        headers = {"Retry-After": response.headers["retry-after"]} if "retry-after" in response.headers else {}
+        if status in (401, 403):
+            return EngineError(f"the upstream refuses the gateway's API key: {message}", code="upstream_refused")
+        if 400 <= status < 500:
+            kind, param, code = about.get("type"), about.get("param"), about.get("code")
+            return ApiError(
+                status,
+                message,
+                type=kind if isinstance(kind, str) else "invalid_request_error",
+                param=param if isinstance(param, str) else None,
+                code=code if isinstance(code, str) else None,
+                headers=headers,
+            )
+        status = status if status in (503, 504) else 502
+        return EngineError(f"the upstream: {message}", status=status, code="upstream_error", headers=headers)
+
+
+def _wait(header: str | None, attempt: int) -> float:
+    """Seconds until the next attempt: what the server says, or a growing while."""
+    try:
+        return max(0.0, float(header or ""))
+    except ValueError:
+        return min(2.0, 0.1 * 2.0**attempt) * random.uniform(0.5, 1.0)
+
+
+def _value(body: bytes) -> Any:
+    """A JSON value; ``None`` if it is none."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

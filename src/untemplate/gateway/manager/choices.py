@@ -1,0 +1,180 @@
+"""What settings leave open: which engine runs a model, which template prompts it, which Format it writes.
+
+Rules of this module:
+
+* What the operator names goes before what anything suggests.
+* Every choice is logged with its evidence, and a choice that nothing certifies is a warning.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from ...formats import Kind, UnknownFormatError, lookup, names
+from ...formats.registry import IncompatibleFormatsError
+from ...selection import Selection, select
+from ...templates import ChatTemplate, TemplateError
+from ..settings import Settings, SettingsError
+from ..templates import OURS, our_template
+from .capabilities import ModelCapabilities, select_by_name
+from .checkpoint import read_json
+
+__all__ = [
+    "DEMO",
+    "REPLAY",
+    "choose_engine",
+    "choose_format",
+    "known_to_vllm",
+    "load_template",
+    "log_choice",
+    "names_a_format",
+]
+
+_log: Final = logging.getLogger("untemplate.gateway.manager")
+DEMO: Final = "demo"
+"""Stands for the demonstration model, where its package is installed."""
+REPLAY: Final = re.compile(r"replay(?::(.+))?")
+
+
+def choose_engine(settings: Settings) -> str:
+    """What runs the model: as set, else what its name suggests.
+
+    Raises:
+        SettingsError: nothing says what is to be served, or two things do.
+    """
+    upstream = settings.upstream or settings.upstream_chat
+    engine = settings.engine
+    if upstream and engine not in ("auto", "openai"):
+        raise SettingsError(f"engine: {engine} and an upstream exclude each other")
+    if engine == "openai" and not upstream:
+        raise SettingsError("engine: openai needs upstream or upstream_chat (--upstream URL, --upstream-chat URL)")
+    if settings.parser_backend == "vllm" and (upstream or engine not in ("auto", "vllm")):
+        raise SettingsError("parser_backend: vllm needs the engine vllm")
+    if upstream:
+        return "openai"
+    if not settings.model and engine != "replay":
+        raise SettingsError(
+            "model: nothing to serve; give a GGUF file, a folder, a hub id or replay, or --upstream URL for a server"
+        )
+    if REPLAY.fullmatch(settings.model) and engine in ("auto", "replay"):
+        return "replay"
+    if engine != "auto":
+        return engine
+    name = settings.model
+    if os.path.isdir(name) and not any(Path(name).glob("*.safetensors")) and any(Path(name).rglob("*.gguf")):
+        return "llamacpp"
+    return "llamacpp" if name == DEMO or _is_gguf(name) else "vllm"
+
+
+def _is_gguf(name: str) -> bool:
+    """A GGUF file, or one quantization of a repository; a repository's name often says it, too."""
+    return name.lower().endswith((".gguf", "-gguf")) or ":" in name
+
+
+def load_template(settings: Settings) -> ChatTemplate | None:
+    """The operator's chat template; ``None``: the model's own is to be used.
+
+    Raises:
+        SettingsError: there is none of that name; lists ours.
+    """
+    wanted = settings.chat_template
+    if not wanted:
+        return None
+    if wanted in OURS:
+        return ChatTemplate(our_template(wanted), name=wanted)
+    try:
+        return ChatTemplate.load(Path(wanted))
+    except TemplateError as error:
+        names = ", ".join(OURS)
+        raise SettingsError(f"chat_template: {error}; give a file, or one of ours: {names}") from None
+
+
+def choose_format(
+    settings: Settings,
+    template: ChatTemplate | None,
+    *,
+    identifier: str | None = None,
+    model_type: str = "",
+    folder: Path | None = None,
+) -> Selection:
+    """What the model writes: what the operator names, what our own template stands for, else `select`'s choice.
+
+    Args:
+        template: that prompts are rendered with.
+        identifier: hub id or name of the model.
+        folder: of the checkpoint: a response template may be shipped in it.
+
+    Raises:
+        SettingsError: names that cannot be together, or none of the catalogue.
+    """
+    if names_a_format(settings):
+        tools = settings.enforce_parser or settings.tool_parser or None
+        try:
+            chosen = select(enforce=tools, reasoning=settings.reasoning_parser or None)
+        except (UnknownFormatError, IncompatibleFormatsError) as error:
+            raise SettingsError(str(error)) from None
+        return _measured(chosen, template)
+    if settings.chat_template in OURS:
+        chosen = select(enforce=OURS[settings.chat_template])
+        return _measured(chosen, template, f"what our template {settings.chat_template} asks for")
+    if template is None:
+        return select_by_name(identifier, model_type)
+    return select(
+        identifier,
+        template=template,
+        model_type=model_type or None,
+        response_template=_shipped(folder),
+    )
+
+
+def names_a_format(settings: Settings) -> bool:
+    named = settings.enforce_parser or settings.reasoning_parser or settings.tool_parser
+    return settings.parser_backend == "untemplate" and bool(named)
+
+
+def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
+    """An enforced choice, with what the template says about it."""
+    from ...analysis import AnalysisError, prepare
+
+    remark = remark or chosen.chosen.remark
+    if template is None:
+        return replace(chosen, chosen=replace(chosen.chosen, remark=remark))
+    try:
+        certificate = prepare(template).certify(chosen.format)
+    except (TemplateError, AnalysisError) as error:
+        return replace(chosen, warning=f"the chat template cannot be measured against: {error}")
+    failed = [name for name, found in certificate.capabilities.items() if found == "failed"]
+    warning = f"{chosen.chosen.name} does not read all that the chat template writes: {', '.join(failed)}"
+    verdict = "certified" if not failed else f"not certified: {', '.join(failed)}"
+    tried = replace(chosen.chosen, certificate=certificate, remark=f"{remark}; {verdict}")
+    return replace(chosen, chosen=tried, tried=(tried,), warning=warning if failed else "")
+
+
+def _shipped(folder: Path | None) -> dict[str, Any] | None:
+    found = read_json(folder / "tokenizer_config.json").get("response_template") if folder is not None else None
+    return found if isinstance(found, dict) else None
+
+
+def known_to_vllm(kind: Kind, name: str | None) -> str | None:
+    """The name, if vLLM documents a parser by it."""
+    if name is None or name not in names(kind):
+        return None
+    return name if "vllm" in lookup(kind, name).engines else None
+
+
+def log_choice(name: str, selection: Selection, found: ModelCapabilities, *, warn: bool = True) -> None:
+    """Logs what was chosen for a model, and why."""
+    chosen = selection.chosen
+    abilities = [word for word, has in (("thinking", found.supports_thinking), ("tools", found.supports_tools)) if has]
+    _log.info("%s: format %s (%s)", name, chosen.name, chosen.remark or chosen.source)
+    _log.info("%s: %s", name, " and ".join(abilities) or "neither thinking nor tools")
+    for sentence in found.evidence:
+        _log.debug("%s: %s", name, sentence)
+    if selection.warning and warn:
+        hint = "" if selection.source == "enforced" else " (--enforce-parser names what it writes)"
+        _log.warning("%s: %s%s", name, selection.warning, hint)

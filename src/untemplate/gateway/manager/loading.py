@@ -1,0 +1,420 @@
+"""From settings to models that answer.
+
+    settings ─▶ source (file, hub, upstream) ─▶ preflight ─▶ engine, started ─▶ template ─▶ format ─▶ Model
+
+Rules of this module:
+
+* What is wrong is found before an engine is started, as far as it can be.
+* An engine that has been started is closed when anything after it fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from ...output_parser import OutputParser
+from ...selection import Selection
+from ...templates import ChatTemplate, TemplateError
+from ..engines.base import Engine
+from ..settings import Settings, SettingsError
+from ..templates import OURS
+from . import hub
+from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
+from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text
+from .choices import DEMO, choose_engine, choose_format, known_to_vllm, load_template, log_choice, names_a_format
+from .manager import Event, Loader, Manager, Report
+from .model import Model
+from .preflight import estimate, preflight
+from .replaying import replay_models
+from .tokenizers import TokenizerError, base_models, resolve_tokenizer
+
+__all__ = ["load_models", "loader", "locate", "open_manager"]
+
+_log: Final = logging.getLogger("untemplate.gateway.manager")
+
+
+async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] | None = None) -> Manager:
+    """A manager with everything in it that the settings name, ready to answer.
+
+    Raises:
+        SettingsError, CheckpointError, HubError: it cannot be what they say; the message says what to do.
+        EngineError: the engine does not start.
+    """
+    aliases = settings.aliases
+    manager = Manager(aliases=aliases, any_name=settings.any_model_name, on_event=on_event)
+    what = settings.name or settings.model or settings.upstream or settings.upstream_chat
+    manager.add(*await load_models(settings, lambda text: manager.tell(Event("progress", what, text))))
+    return manager
+
+
+def loader(settings: Settings) -> Loader:
+    """What `Manager.load` and `Manager.swap` take, for settings that name one model."""
+
+    async def load(report: Report) -> Model:
+        models = await load_models(settings, report)
+        if len(models) != 1:
+            raise SettingsError(f"model: {settings.model} is several models: {', '.join(m.name for m in models)}")
+        return models[0]
+
+    return load
+
+
+async def load_models(settings: Settings, report: Report) -> list[Model]:
+    """The models that settings name, their engines started. Several for ``replay`` only. Raises as `open_manager`."""
+    engine = choose_engine(settings)
+    if names_a_format(settings):  # what is wrong with the names should not come out after minutes of loading
+        choose_format(settings, None)
+    if engine == "replay":
+        return await replay_models(settings)
+    return [await _load(settings, engine, report)]
+
+
+# -- Where the model is -------------------------------------------------------------------------------------------
+
+
+def locate(name: str, report: Report) -> Checkpoint:
+    """The model of a name: on disk, in the hub's cache, or fetched.
+
+    Raises:
+        CheckpointError: there is no such file or folder, or no model in it.
+        HubError: it cannot be fetched.
+    """
+    if name == DEMO:
+        return open_checkpoint(_demo())
+    if not hub.is_hub_name(name):
+        return open_checkpoint(Path(name).expanduser())
+    found = hub.find(name)
+    if found is not None:
+        return found
+    report(f"asking the hub for {name}")
+    plan = hub.plan(name)
+    if plan.missing:
+        report(f"fetching {len(plan.files)} files, {size_text(plan.missing)}")
+    return hub.pull(plan)
+
+
+def _demo() -> Path:
+    """The demonstration model, which is a package of its own."""
+    try:
+        from untemplate_demo import model_path
+    except ImportError:
+        raise CheckpointError("demo: needs the demonstration model: pip install 'untemplate[demo]'") from None
+    path: Path = model_path()
+    return path
+
+
+# -- Models -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is known of a model before its engine runs."""
+
+    name: str
+    identifier: str | None
+    """What the catalogue may know it by."""
+    checkpoint: Checkpoint | None
+    template: ChatTemplate | None
+    """The operator's, else the model's own as far as files have it."""
+
+
+async def _load(settings: Settings, kind: str, report: Report) -> Model:
+    if kind == "openai":  # which may have to be asked what its model is
+        return await _started(_openai(settings), settings, report)
+    if kind == "vllm" and settings.engine == "auto" and hub.is_hub_name(settings.model):
+        kind = await asyncio.to_thread(_kind_on_hub, settings.model)
+    _installed(kind, settings.model)
+    source = await asyncio.to_thread(_source, settings, kind, report)
+    return await _started(_engine(settings, kind, source, report), settings, report, source)
+
+
+def _kind_on_hub(name: str) -> str:
+    """What runs a repository whose name does not say what is in it."""
+    found = hub.find(name)
+    is_gguf = found.kind == "gguf" if found is not None else bool(hub.plan(name).main)
+    return "llamacpp" if is_gguf else "vllm"
+
+
+def _installed(kind: str, model: str) -> None:
+    """Whether the engine's package is there: before anything is fetched for it.
+
+    Raises:
+        SettingsError: it is not.
+        CheckpointError: nor is the model, which is the more likely mistake.
+    """
+    if model != DEMO and not hub.is_hub_name(model) and not Path(model).expanduser().exists():
+        raise CheckpointError(f"{model}: no such file or folder")
+    if kind == "vllm" and find_spec("vllm") is None:
+        raise SettingsError(
+            f"model: {model} would run on vLLM, which is not installed: pip install vllm; or name a GGUF model, which "
+            "llama.cpp runs, or --upstream URL"
+        )
+    if kind == "llamacpp" and find_spec("xllamacpp") is None:
+        raise SettingsError("engine: llamacpp needs xllamacpp: pip install 'untemplate[serve,llamacpp]'")
+
+
+async def _started(engine: Engine, settings: Settings, report: Report, source: _Source | None = None) -> Model:
+    report(f"starting {engine.kind}")
+    try:
+        await engine.start()
+        return await asyncio.to_thread(_model, settings, engine, source)
+    except BaseException:
+        await engine.close()
+        raise
+
+
+def _source(settings: Settings, kind: str, report: Report) -> _Source:
+    template = load_template(settings)
+    checkpoint = locate(settings.model, report)
+    _look(settings, kind, checkpoint, template, report)
+    return _Source(checkpoint.name, checkpoint.repo or checkpoint.name, checkpoint, template or _own(checkpoint))
+
+
+def _source_of_upstream(settings: Settings, served: str) -> _Source:
+    """``served``: what the upstream calls its model; often the hub id."""
+    template = load_template(settings)
+    name = settings.model or served
+    checkpoint = _beside_upstream(name)
+    if template is None and checkpoint is not None:
+        template = _own(checkpoint)
+    return _Source(served or name, name, checkpoint, template)
+
+
+def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatTemplate | None, report: Report) -> None:
+    """Preflight.
+
+    Raises:
+        CheckpointError: what keeps the model from being loaded.
+    """
+    if settings.preflight == "off":
+        return
+    found = preflight(checkpoint, engine=kind, context=_context(settings, kind, checkpoint), template=template)
+    problems = found.problems(strict=settings.preflight == "strict")
+    if problems:
+        raise CheckpointError(f"{checkpoint.name}: {'; '.join(problems)} (--preflight off tries all the same)")
+    for check in found.checks:
+        if check.verdict == "warning":
+            _log.warning("%s: %s: %s", checkpoint.name, check.name, check.detail)
+        else:
+            report(f"{check.name}: {check.detail}")
+
+
+def _context(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
+    """Tokens of context that the engine will hold altogether."""
+    if kind == "vllm":
+        return settings.vllm.max_model_len
+    each = settings.llamacpp.n_ctx or _fitting(settings, checkpoint) or checkpoint.context_length or 0
+    return each * settings.llamacpp.n_parallel
+
+
+def _fitting(settings: Settings, checkpoint: Checkpoint) -> int:
+    """The context of each request that fits, where the one that the model was trained for does not; 0: it does."""
+    parallel = settings.llamacpp.n_parallel
+    trained = checkpoint.context_length
+    if not trained:
+        return 0
+    memory = estimate(checkpoint, context=trained * parallel)
+    if memory.fits is not False or memory.fitting_context is None:
+        return 0
+    return max(min(memory.fitting_context // parallel, trained), 2048)
+
+
+def _beside_upstream(name: str) -> Checkpoint | None:
+    """The files of a model that an upstream runs, as far as they can be had: its weights are not needed."""
+    path = Path(name).expanduser()
+    try:
+        if hub.is_hub_name(name):
+            return hub.find(name) or _without_weights(hub.fetch_tokenizer(name), name)
+        return open_checkpoint(path) if path.exists() else None
+    except hub.HubError as error:
+        _log.warning("%s", error)
+        return None
+    except CheckpointError:
+        return _without_weights(path) if path.is_dir() else None
+
+
+def _without_weights(folder: Path, repo: str = "") -> Checkpoint:
+    return Checkpoint(name=repo or folder.name, path=folder, kind="safetensors", files=(), repo=repo)
+
+
+def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
+    try:
+        return ChatTemplate.load(checkpoint.path)
+    except TemplateError:  # preflight has said so, and the choice of the format will
+        return None
+
+
+def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
+    if source is None:
+        source = _source_of_upstream(settings, str(getattr(engine, "model", "")))
+    template = source.template or engine.template()
+    if settings.chat_template in OURS and template is not None:
+        template = _with_tokens(template, source, engine)
+    checkpoint = source.checkpoint
+    kind = model_type_of(checkpoint, checkpoint.config if checkpoint is not None else None)
+    folder = checkpoint.path if checkpoint is not None and checkpoint.kind != "gguf" else None
+    selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
+    found = detect_capabilities(checkpoint, template=template, selection=selection)
+    name = settings.name or source.name
+    # What `select` has to warn of, it has logged by itself.
+    log_choice(name, selection, found, warn=template is None or names_a_format(settings))
+    parser = _parser(settings, engine, source, selection, found)
+    engine.expect(selection.format)
+    details = {} if checkpoint is None else _details(checkpoint)
+    context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
+    return Model(
+        name=name,
+        engine=engine,
+        parser=parser,
+        template=template,
+        capabilities=found,
+        context_length=context,
+        created=int(time.time() if checkpoint is None or not checkpoint.files else _written(checkpoint)),
+        details={"format": "", **details, "parser": selection.chosen.name, "engine": engine.kind},
+        template_kwargs=settings.chat_template_kwargs,
+    )
+
+
+def _parser(
+    settings: Settings, engine: Engine, source: _Source, selection: Selection, found: ModelCapabilities
+) -> OutputParser:
+    if settings.parser_backend == "untemplate":
+        return OutputParser.from_format(
+            selection.format,
+            tokenizer=_vocabulary(engine, source),
+            policy=settings.output_policy(),
+            special_text=engine.takes.special_text,
+        )
+    from ..vllm_parsers import VllmOutputParser
+
+    reasoning = settings.reasoning_parser or known_to_vllm("reasoning", found.reasoning_parser)
+    tools = settings.tool_parser or known_to_vllm("tool", found.tool_call_parser)
+    try:
+        return VllmOutputParser(
+            engine.vocabulary(), reasoning, tools, format=selection.format, policy=settings.output_policy()
+        )
+    except ValueError as error:
+        raise SettingsError(f"parser_backend: {error}") from None
+
+
+def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> ChatTemplate:
+    """One of our templates with the tokens that the model itself begins and ends with."""
+    own = engine.template() or (_own(source.checkpoint) if source.checkpoint is not None else None)
+    if own is None:
+        return template
+    return ChatTemplate(template.source, bos_token=own.bos_token, eos_token=own.eos_token, name=template.name)
+
+
+def _vocabulary(engine: Engine, source: _Source) -> Any:
+    """The engine's vocabulary, else that of the model's files; ``None``: markers are found by text alone."""
+    found = engine.vocabulary()
+    if found is not None or source.checkpoint is None:
+        return found
+    if not engine.takes.token_ids:
+        return None
+    try:
+        return resolve_tokenizer(source.checkpoint, fetch=hub.fetch_tokenizer)
+    except TokenizerError as error:
+        _log.warning("%s; markers are told from text that spells them by text alone", error)
+        return None
+
+
+def _details(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What is known of a model, also by the names that Ollama's ``/api/show`` has for it."""
+    details = {**checkpoint.details(), "digest": _digest(checkpoint), "quantization_level": checkpoint.quantization}
+    count = checkpoint.parameters
+    if count:
+        details["parameter_size"] = f"{count / 1e9:.1f}B" if count >= 1e9 else f"{count / 1e6:.2f}M"
+        details["model_info"] = {"general.parameter_count": count}
+    bases = base_models(checkpoint)
+    if bases:
+        details["parent_model"] = bases[0]
+    if checkpoint.gguf is not None and "general.license" in checkpoint.gguf:
+        details["license"] = str(checkpoint.gguf["general.license"])
+    return details
+
+
+def _digest(checkpoint: Checkpoint) -> str:
+    """What tells two models apart without reading them: the hub's checksum, else one of name, size and time."""
+    blob = checkpoint.files[0].resolve().name if checkpoint.files else ""
+    if re.fullmatch(r"[0-9a-f]{64}", blob):
+        return blob
+    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in checkpoint.files]
+    return hashlib.sha256(repr((checkpoint.name, facts)).encode()).hexdigest()
+
+
+def _written(checkpoint: Checkpoint) -> float:
+    return max(file.stat().st_mtime for file in checkpoint.files)
+
+
+# -- Engines ------------------------------------------------------------------------------------------------------
+
+
+def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> Engine:
+    """The engine, not started."""
+    assert source.checkpoint is not None
+    if kind == "llamacpp":
+        from ..engines.llamacpp import LlamaCppEngine
+
+        options = settings.llamacpp
+        n_ctx = options.n_ctx
+        if not n_ctx:
+            n_ctx = _fitting(settings, source.checkpoint)
+            if n_ctx:
+                report(
+                    f"a context of {source.checkpoint.context_length} tokens would not fit: "
+                    f"{n_ctx} (--llamacpp-n-ctx sets it)"
+                )
+        return LlamaCppEngine(
+            source.checkpoint.path,
+            n_ctx=n_ctx,
+            n_parallel=options.n_parallel,
+            threads=options.threads,
+            gpu_layers=options.gpu_layers,
+            extra=options.extra,
+        )
+    return _vllm(settings, source)
+
+
+def _openai(settings: Settings) -> Engine:
+    from ..engines.openai import OpenAIChatEngine, OpenAIEngine
+
+    kind = OpenAIChatEngine if settings.upstream_chat else OpenAIEngine
+    try:
+        return kind(
+            settings.upstream or settings.upstream_chat,
+            model=settings.upstream_model,
+            api_key=settings.upstream_api_key,
+            connect_timeout=settings.upstream_connect_timeout,
+            read_timeout=settings.upstream_read_timeout,
+            total_timeout=settings.request_timeout,
+            retries=settings.upstream_retries,
+        )
+    except ValueError as error:
+        raise SettingsError(f"upstream: {error}") from None
+
+
+def _vllm(settings: Settings, source: _Source) -> Engine:
+    from ..engines.vllm import VllmEngine
+
+    assert source.checkpoint is not None
+    options = settings.vllm
+    return VllmEngine(
+        str(source.checkpoint.path),
+        dtype=options.dtype,
+        max_model_len=options.max_model_len or None,
+        gpu_memory_utilization=options.gpu_memory_utilization,
+        enforce_eager=options.enforce_eager,
+        tensor_parallel_size=options.tensor_parallel_size,
+        trust_remote_code=options.trust_remote_code,
+        extra=options.extra,
+    )

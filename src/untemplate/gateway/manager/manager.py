@@ -1,0 +1,403 @@
+"""The models of one gateway: leased to requests, loaded, swapped and let go.
+
+Rules of this module:
+
+* A request leases a `Model` and keeps it until it ends, whatever happens to its name meanwhile. An engine is closed
+  when the last model that uses it has gone and its last lease has ended.
+* What is being loaded takes a name only when it is ready. A load that fails leaves everything as it was.
+* Tables change between two awaits only, in the one event loop that all of it runs in: there is nothing to lock, but the
+  loads of one name, which follow each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import difflib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Final
+
+import msgspec
+
+from ..engines.base import Health
+from ..errors import ApiError, bad_request, not_found
+from .model import Model
+
+__all__ = ["Event", "Lease", "Loader", "Manager", "Report", "Status"]
+
+_log: Final = logging.getLogger("untemplate.gateway.manager")
+_RETRY_AFTER: Final = {"Retry-After": "5"}
+"""Seconds, while a model is being loaded or the gateway goes down."""
+
+Report = Callable[[str], None]
+"""Told what a load is doing, in a few words."""
+Loader = Callable[[Report], Awaitable[Model]]
+"""Brings a model to where it can answer, its engine started. What it has begun when it fails, it undoes itself."""
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something that happened to a model: ``loading``, ``progress``, ``ready``, ``failed``, ``draining``, ``gone``."""
+
+    kind: str
+    model: str
+    detail: str = ""
+    seconds: float | None = None
+    """How long it took: of ``ready``, ``failed`` and ``gone``."""
+
+
+class Status(msgspec.Struct, frozen=True):
+    """A model as ``ps`` shows it."""
+
+    name: str
+    state: str
+    """``loading`` · ``ready`` · ``draining`` (takes no new requests; some still run)."""
+    requests: int = 0
+    """That are running."""
+    since: float = 0.0
+    """Seconds since the epoch: when it came into this state."""
+    last_used: float | None = None
+    """Seconds since the epoch: when the last request began."""
+    model: Model | None = None
+    """``None`` while it is being loaded."""
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """A model and who uses it."""
+
+    model: Model
+    since: float
+    leases: int = 0
+    last_used: float | None = None
+    retired: bool = False
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it is retired and its last lease has ended."""
+
+
+class Lease:
+    """One request's hold on a model: ``async with manager.use(name) as model``."""
+
+    __slots__ = ("_manager", "_name", "_slot")
+
+    def __init__(self, manager: Manager, name: str) -> None:
+        self._manager = manager
+        self._name = name
+        self._slot: _Slot | None = None
+
+    async def __aenter__(self) -> Model:
+        self._slot = slot = self._manager._slot(self._name)
+        slot.leases += 1
+        slot.last_used = self._manager._clock()
+        return slot.model
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        slot, self._slot = self._slot, None
+        assert slot is not None
+        slot.leases -= 1
+        if slot.retired and not slot.leases:
+            slot.idle.set()
+
+
+class Manager:
+    """All models that can be asked for.
+
+    Args:
+        models: models that are ready, their engines started.
+        aliases: further names → the model that each stands for; ``""``: the only one.
+        any_name: with exactly one model, a name that nobody has stands for it, too.
+        on_event: is told what happens to models; by default it is logged.
+        clock: seconds since the epoch.
+
+    Raises:
+        ValueError: two models, or a model and an alias, with one name.
+    """
+
+    def __init__(
+        self,
+        models: Iterable[Model] = (),
+        *,
+        aliases: Mapping[str, str] | None = None,
+        any_name: bool = False,
+        on_event: Callable[[Event], None] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._aliases = dict(aliases or {})
+        self._any_name = any_name
+        self.tell = on_event or _logged
+        self._clock = clock
+        self._slots: dict[str, _Slot] = {}
+        self._names: dict[str, str] = {}
+        """Aliases of the models themselves → their names."""
+        self._loading: dict[str, float] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._draining: set[_Slot] = set()
+        self._engines: dict[int, int] = {}
+        """How many models use each, by its ``id()``."""
+        self._tasks: set[asyncio.Task[bool]] = set()
+        self._closed = False
+        self.add(*models)
+
+    # -- Requests ------------------------------------------------------------------------------------------------
+
+    def use(self, name: str = "") -> Lease:
+        """Leases a model for one request: ``async with manager.use(name) as model``.
+
+        Args:
+            name: a model's name or alias, Ollama's ``:latest`` behind it or not; ``""``: the only model.
+
+        Raises:
+            ApiError: on entering: 404 an unknown name (lists the models), 400 no name where there are several models,
+                503 one that is still being loaded, or the gateway is shutting down.
+        """
+        return Lease(self, name)
+
+    def get(self, name: str = "") -> Model:
+        """The model behind a name, without a lease: to look at, not to generate with. Raises as `use`."""
+        return self._slot(name).model
+
+    def list(self) -> tuple[Model, ...]:
+        """The models that take requests, in the order in which they came."""
+        return tuple(slot.model for slot in self._slots.values())
+
+    def ps(self) -> tuple[Status, ...]:
+        """Every model there is: what is loaded, what is being loaded, and what only ends what it has begun."""
+        ready = [_status(slot, "ready") for slot in self._slots.values()]
+        loading = [Status(name, "loading", since=since) for name, since in self._loading.items()]
+        draining = [_status(slot, "draining") for slot in self._draining]
+        return (*ready, *loading, *sorted(draining, key=lambda status: status.since))
+
+    async def health(self) -> dict[str, Health]:
+        """The health of each model's engine, by the model's name. An engine that cannot even say is not well."""
+        slots = dict(self._slots)
+        found = await asyncio.gather(*(slot.model.engine.health() for slot in slots.values()), return_exceptions=True)
+        return {
+            name: health if isinstance(health, Health) else Health(False, f"{type(health).__name__}: {health}")
+            for name, health in zip(slots, found, strict=True)
+        }
+
+    def _slot(self, name: str) -> _Slot:
+        slot = self._found(name) or (self._found(name.removesuffix(":latest")) if name else None)
+        if slot is not None and not self._closed:
+            return slot
+        if self._closed:
+            raise _shutting_down()
+        if name in self._loading or (not name and self._loading and not self._slots):
+            which = f"the model {name!r}" if name else "the model"
+            problem = f"{which} is being loaded; try again in a few seconds"
+            raise ApiError(503, problem, type="server_error", param="model", code="model_loading", headers=_RETRY_AFTER)
+        if not name and self._slots:
+            raise bad_request("model", f"is required: there are several models: {self._listed()}")
+        raise not_found(self._unknown(name), code="model_not_found", param="model")
+
+    def _found(self, name: str) -> _Slot | None:
+        slots = self._slots
+        slot = slots.get(name)
+        if slot is None and name in self._names:
+            slot = slots.get(self._names[name])
+        if slot is None and name in self._aliases:
+            slot = slots.get(self._aliases[name]) if self._aliases[name] else self._only()
+        if slot is None and (not name or self._any_name):
+            slot = self._only()
+        return slot
+
+    def _only(self) -> _Slot | None:
+        return next(iter(self._slots.values())) if len(self._slots) == 1 else None
+
+    def _listed(self) -> str:
+        return ", ".join(self._slots) or "none"
+
+    def _unknown(self, name: str) -> str:
+        known = {*self._slots, *self._names, *self._aliases} - {name}
+        near = difflib.get_close_matches(name, sorted(known), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        which = f"the model {name!r} does not exist" if name else "no model is loaded"
+        return f"{which}{hint} (models: {self._listed()})"
+
+    # -- Loading -------------------------------------------------------------------------------------------------
+
+    def add(self, *models: Model) -> None:
+        """Takes in models that are ready. They may share an engine.
+
+        Raises:
+            ValueError: a name that is taken.
+        """
+        self._install(models)
+
+    async def load(self, name: str, loader: Loader) -> Model:
+        """Loads a model under a name that is free, or `swap`\\ s the one that has it. Loads of one name wait for each
+        other.
+
+        Raises:
+            ApiError: 503: the gateway is shutting down.
+            ValueError: the name, or an alias of the model, belongs to another.
+            Exception: whatever ``loader`` raised; everything is as it was.
+        """
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            if self._closed:
+                raise _shutting_down()
+            begun = time.monotonic()
+            self._loading[name] = self._clock()
+            self._tell("loading", name)
+            try:
+                model = await loader(lambda what: self._tell("progress", name, what))
+                if model.name != name:
+                    model = replace(model, name=name)
+                await self._take_in([model], lambda slot: slot.model.name == name)
+            except BaseException as error:
+                what = str(error) or type(error).__name__
+                self._tell("failed", name, what, time.monotonic() - begun)
+                raise
+            finally:
+                del self._loading[name]
+            self._tell("ready", name, model.engine.kind, time.monotonic() - begun)
+            return model
+
+    async def swap(self, name: str, loader: Loader) -> Model:
+        """Puts another model in the place of one that is loaded: it takes requests as soon as it is ready; the old one
+        ends what it has begun, and closes. Both are in memory meanwhile.
+
+        Raises:
+            ApiError: 404: no such model; 503 as `load`.
+            Exception: as `load`.
+        """
+        if name not in self._slots:
+            raise not_found(self._unknown(name), code="model_not_found", param="model")
+        return await self.load(name, loader)
+
+    async def change(self, *models: Model) -> None:
+        """Puts models that are ready in the place of all that there are: those end what they have begun, and close.
+
+        Raises:
+            ApiError, ValueError: as `load`; everything is as it was.
+        """
+        await self._take_in(models, lambda slot: True)
+
+    async def unload(self, name: str, timeout: float | None = None) -> bool:
+        """Takes a model out: new requests get a 404 at once, and when the running ones have ended it is closed.
+
+        Args:
+            timeout: seconds after which it is closed all the same; ``None``: never.
+
+        Returns: whether every request could end by itself.
+
+        Raises:
+            ApiError: 404: no such model.
+        """
+        slot = self._slots.get(name)
+        if slot is None:
+            raise not_found(self._unknown(name), code="model_not_found", param="model")
+        self._remove(slot)
+        return await self._retire(slot, timeout)
+
+    async def close(self, timeout: float | None = None) -> bool:
+        """Closes everything: new requests get a 503, running ones may end. May be called twice.
+
+        Args:
+            timeout: seconds after which engines are closed in the middle of what they write; ``None``: never.
+
+        Returns: whether every request could end by itself.
+        """
+        self._closed = True
+        slots = list(self._slots.values())
+        for slot in slots:
+            self._remove(slot)
+        until = None if timeout is None else time.monotonic() + timeout
+        ended = await asyncio.gather(*(self._retire(slot, timeout) for slot in slots))
+        if self._tasks:  # models that were swapped out, and still run
+            left = None if until is None else max(until - time.monotonic(), 0.0)
+            _, late = await asyncio.wait(list(self._tasks), timeout=left)
+            if late:
+                for slot in list(self._draining):
+                    slot.idle.set()
+                await asyncio.wait(late)
+                return False
+        return all(ended)
+
+    async def _take_in(self, models: Sequence[Model], replaces: Callable[[_Slot], bool]) -> None:
+        """Gives new models their names, which may be those of models that they replace. If they cannot have them, they
+        are closed again."""
+        old = [slot for slot in self._slots.values() if replaces(slot)]
+        try:
+            if self._closed:
+                raise _shutting_down()
+            self._install(models, old)
+        except (ApiError, ValueError):
+            for engine in {id(model.engine): model.engine for model in models}.values():
+                if id(engine) not in self._engines:
+                    await engine.close()
+            raise
+        for slot in old:
+            task = asyncio.get_running_loop().create_task(self._retire(slot, None))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _install(self, models: Sequence[Model], instead_of: Sequence[_Slot] = ()) -> None:
+        gone = {name for slot in instead_of for name in (slot.model.name, *slot.model.aliases)}
+        taken = {*self._slots, *self._names} - gone
+        for model in models:
+            for name in (model.name, *model.aliases):
+                if name in taken or (name in self._aliases and name != model.name):
+                    raise ValueError(f"the name {name!r} of model {model.name!r} belongs to another model")
+            taken |= {model.name, *model.aliases}
+        for slot in instead_of:
+            self._remove(slot)
+        for model in models:
+            self._slots[model.name] = _Slot(model, self._clock())
+            self._names |= dict.fromkeys(model.aliases, model.name)
+            self._engines[id(model.engine)] = self._engines.get(id(model.engine), 0) + 1
+
+    def _remove(self, slot: _Slot) -> None:
+        del self._slots[slot.model.name]
+        for alias in slot.model.aliases:
+            self._names.pop(alias, None)
+        slot.retired = True
+        slot.since = self._clock()
+        self._draining.add(slot)
+        if not slot.leases:
+            slot.idle.set()
+
+    async def _retire(self, slot: _Slot, timeout: float | None) -> bool:
+        """Waits for the leases of a model that has no name any more, and frees its engine."""
+        begun = time.monotonic()
+        if slot.leases:
+            self._tell("draining", slot.model.name, f"{slot.leases} running")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(slot.idle.wait(), timeout)
+        ended = not slot.leases
+        engine = slot.model.engine
+        self._engines[id(engine)] -= 1
+        if not self._engines[id(engine)]:
+            del self._engines[id(engine)]
+            try:
+                await engine.close()
+            except Exception:
+                _log.exception("model %s: its engine did not close", slot.model.name)
+        self._draining.discard(slot)
+        cut = "" if ended else f"{slot.leases} cut off"
+        self._tell("gone", slot.model.name, cut, time.monotonic() - begun)
+        return ended
+
+    def _tell(self, kind: str, model: str, detail: str = "", seconds: float | None = None) -> None:
+        self.tell(Event(kind, model, detail, seconds))
+
+
+def _shutting_down() -> ApiError:
+    problem = "the server is shutting down"
+    return ApiError(503, problem, type="server_error", code="shutting_down", headers=_RETRY_AFTER)
+
+
+def _status(slot: _Slot, state: str) -> Status:
+    return Status(slot.model.name, state, slot.leases, slot.since, slot.last_used, slot.model)
+
+
+def _logged(event: Event) -> None:
+    level = logging.WARNING if event.kind == "failed" or event.detail.endswith("cut off") else logging.INFO
+    what = ": ".join(part for part in (event.kind, event.detail) if part).removeprefix("progress: ")
+    took = "" if event.seconds is None else f" ({event.seconds:.1f} s)"
+    _log.log(level, "model %s %s%s", event.model, what, took)

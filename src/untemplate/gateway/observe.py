@@ -1,0 +1,251 @@
+"""What the gateway says about itself: metrics, a line of log per request, raw outputs on request of the operator.
+
+Rules of this module:
+
+* Counted once per request, at its end; nothing is counted per token.
+* Logs hold no prompt, no output and no key. Raw outputs go to a file of their own, which the operator has asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from ..format import Format, Marker, NamedBody
+from .generation import Ended, Usage
+from .manager.model import Model
+
+__all__ = ["JsonFormatter", "Metrics", "RawLog", "Record", "outcome"]
+
+_log: Final = logging.getLogger("untemplate.gateway")
+_SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+_WORST: Final = ("incomplete", "invalid_json", "invalid_arguments", "unknown_tool")
+"""Statuses of calls, the worst first."""
+
+
+def outcome(ended: Ended, fmt: Format, *, offered: bool) -> str:
+    """What came of an output: ``ok``, a status of its calls (the worst), or ``fell_back_to_content``: tools were
+    offered, and its content holds a marker that calls begin with."""
+    statuses = {call.status for call in ended.parsed.tool_calls}
+    for status in _WORST:
+        if status in statuses:
+            return status
+    if ended.finish_reason == "error":
+        return "incomplete"
+    content = ended.parsed.content
+    if offered and content and any(marker in content for marker in _call_markers(fmt)):
+        return "fell_back_to_content"
+    return "ok"
+
+
+@lru_cache(maxsize=256)
+def _call_markers(fmt: Format) -> tuple[str, ...]:
+    markers: list[Marker | None] = []
+    for tools in fmt.tools:
+        markers += [tools.section_open, tools.call_open]
+        if isinstance(tools.body, NamedBody):
+            markers.append(tools.body.name_open)
+    # One character (``[``) says nothing.
+    return tuple({text for m in markers if m is not None for text in m.spellings if len(text) > 1})
+
+
+class Record:
+    """One request, as it is counted and logged."""
+
+    def __init__(self, request_id: str, dialect: str) -> None:
+        self.id = request_id
+        self.dialect = dialect
+        self.began = time.perf_counter()
+        self.first: float | None = None
+        """Seconds to the first piece of output."""
+        self.model: Model | None = None
+        self.stream = False
+        self.status = 500
+        self.usage = Usage()
+        self.ended: Sequence[Ended] = ()
+        self.offered = False
+        """Whether tools were."""
+        self.error: str | None = None
+        self.param: str | None = None
+        self.notes: tuple[str, ...] = ()
+
+    def first_piece(self) -> None:
+        self.first = time.perf_counter() - self.began
+
+
+class Metrics:
+    """Prometheus' view. One registry per gateway, so that two in one process do not meet."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        registry = self.registry
+        self.requests = Counter(
+            "untemplate_requests", "Requests, by dialect, model and status", ["dialect", "model", "status"],
+            registry=registry,
+        )  # fmt: skip
+        self.running = Gauge("untemplate_requests_running", "Requests that are being answered", registry=registry)
+        self.seconds = Histogram(
+            "untemplate_request_seconds", "From request to last byte", ["dialect", "model"], buckets=_SECONDS,
+            registry=registry,
+        )  # fmt: skip
+        self.first = Histogram(
+            "untemplate_time_to_first_token_seconds", "From request to first output", ["model"], buckets=_SECONDS,
+            registry=registry,
+        )  # fmt: skip
+        self.tokens = Counter(
+            "untemplate_tokens", "Tokens: prompt, cached (of the prompt), completion, reasoning (of the completion)",
+            ["model", "kind"], registry=registry,
+        )  # fmt: skip
+        self.outputs = Counter(
+            "untemplate_outputs",
+            "Outputs: ok, incomplete, invalid_json, invalid_arguments, unknown_tool, fell_back_to_content",
+            ["model", "format", "outcome"],
+            registry=registry,
+        )
+        self.calls = Counter(
+            "untemplate_tool_calls", "Tool calls, by status", ["model", "format", "status"], registry=registry
+        )
+        self.diagnostics = Counter(
+            "untemplate_diagnostics", "What was odd about outputs, by code", ["model", "format", "code"],
+            registry=registry,
+        )  # fmt: skip
+        self.parser_errors = Counter(
+            "untemplate_parser_errors", "Errors of parsers that are not ours; the output was given raw", ["parser"],
+            registry=registry,
+        )  # fmt: skip
+
+    def text(self) -> bytes:
+        """Everything in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+    def count(self, record: Record) -> None:
+        """A request that has ended."""
+        model = "" if record.model is None else record.model.name
+        self.requests.labels(record.dialect, model, str(record.status)).inc()
+        self.seconds.labels(record.dialect, model).observe(time.perf_counter() - record.began)
+        if record.first is not None:
+            self.first.labels(model).observe(record.first)
+        usage = record.usage
+        for kind, count in (
+            ("prompt", usage.prompt_tokens),
+            ("cached", usage.cached_tokens),
+            ("completion", usage.completion_tokens),
+            ("reasoning", usage.reasoning_tokens),
+        ):
+            if count:
+                self.tokens.labels(model, kind).inc(count)
+        if record.model is None:
+            return
+        fmt = record.model.parser.format
+        for ended in record.ended:
+            self.outputs.labels(model, fmt.name, outcome(ended, fmt, offered=record.offered)).inc()
+            for call in ended.parsed.tool_calls:
+                self.calls.labels(model, fmt.name, call.status).inc()
+            for diagnostic in ended.parsed.diagnostics:
+                self.diagnostics.labels(model, fmt.name, diagnostic.code).inc()
+
+
+def log_request(record: Record) -> None:
+    """One line for a request that has ended."""
+    fmt = None if record.model is None else record.model.parser.format
+    fields: dict[str, Any] = {
+        "request": record.id,
+        "dialect": record.dialect,
+        "model": None if record.model is None else record.model.name,
+        "format": None if fmt is None else fmt.name,
+        "status": record.status,
+        "stream": record.stream,
+        "seconds": round(time.perf_counter() - record.began, 4),
+        "first": None if record.first is None else round(record.first, 4),
+        "prompt_tokens": record.usage.prompt_tokens,
+        "completion_tokens": record.usage.completion_tokens,
+        "reasoning_tokens": record.usage.reasoning_tokens,
+        "finish": [ended.finish_reason for ended in record.ended],
+        "calls": [call.status for ended in record.ended for call in ended.parsed.tool_calls],
+        "diagnostics": sorted({d.code for ended in record.ended for d in ended.parsed.diagnostics}),
+        "grammar_notes": list(record.notes),
+        "error": record.error,
+        "param": record.param,
+    }
+    if fmt is not None:
+        fields["outcome"] = [outcome(ended, fmt, offered=record.offered) for ended in record.ended]
+    kept = {key: value for key, value in fields.items() if value not in (None, [], 0) or key == "status"}
+    level = logging.WARNING if record.status >= 500 else logging.INFO
+    _log.log(level, "%s %s", record.dialect, record.status, extra={"fields": kept})
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: ``time``, ``level``, ``logger``, ``message``, and a request's fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        fields = getattr(record, "fields", None)
+        if isinstance(fields, dict):
+            line.update(fields)
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=True)
+
+
+class TextFormatter(logging.Formatter):
+    """For people: the message, and a request's fields behind it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        fields = getattr(record, "fields", None)
+        if isinstance(fields, dict):
+            shown = " ".join(f"{k}={_short(v)}" for k, v in fields.items() if k not in ("dialect", "status"))
+            text = f"{text} {shown}"
+        return text
+
+
+def _short(value: Any) -> str:
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    # What a client sent may stand in an error: it makes no lines of its own, and moves no cursor.
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+class RawLog:
+    """Raw outputs, one JSON object a line, appended to a file: the operator has said so (``--log-raw``)."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._file: TextIO = open(path, "a", encoding="utf-8")  # noqa: SIM115 - closed by close()
+        self._lock = threading.Lock()
+
+    def write(self, record: Record) -> None:
+        """The outputs of a request that has ended."""
+        if record.model is None:
+            return
+        fmt = record.model.parser.format
+        lines = []
+        for ended in record.ended:
+            line = {
+                "request": record.id,
+                "choice": ended.index,
+                "model": record.model.name,
+                "format": fmt.name,
+                "finish_reason": ended.finish_reason,
+                "outcome": outcome(ended, fmt, offered=record.offered),
+                "raw": ended.raw,
+                "message": ended.parsed.message(),
+            }
+            lines.append(json.dumps(line) + "\n")
+        with self._lock:
+            self._file.writelines(lines)
+            self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()

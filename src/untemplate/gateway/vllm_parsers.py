@@ -1,0 +1,250 @@
+"""vLLM's own reasoning and tool parsers in the place of ours (``--parser-backend vllm``, spec 1).
+
+Rules of this module:
+
+* A request has parser instances of its own: they keep the state of one output.
+* First reasoning, then calls in what is left, as vLLM's server does it. A parser that raises costs the request its
+  parsing, not its text: what has not been said, and all that comes, is content.
+* vLLM is imported when a parser is made, by whichever path this version has.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+from ..format import Format
+from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from ..output_parser import OutputParser
+from ..policy import Policy
+from ..stream import Stream
+from ..vllm_api.delegating_stream import DelegatingStream
+
+__all__ = ["VllmOutputParser"]
+
+_log: Final = logging.getLogger("untemplate.gateway.vllm_parsers")
+
+_REASONING: Final = ("vllm.reasoning", "vllm.entrypoints.openai.reasoning_parsers")
+_TOOLS: Final = ("vllm.tool_parsers", "vllm.entrypoints.openai.tool_parsers")
+_REQUESTS: Final = ("vllm.entrypoints.openai.chat_completion.protocol", "vllm.entrypoints.openai.protocol")
+"""Where vLLM has had them, newest first."""
+
+
+class VllmOutputParser(OutputParser):
+    """An `OutputParser` that reads outputs by vLLM's parsers. Grammars and policies are still those of ``format``.
+
+    Args:
+        tokenizer: the model's, as vLLM's parsers want it.
+        reasoning_parser_name, tool_parser_name: vLLM's names; ``None``: no such parser.
+        format: ours of the same model.
+        policy: as for `OutputParser`; vLLM's parsers have none.
+        on_failure: told the name of a parser that raised; for metrics.
+
+    Raises:
+        ValueError: vLLM is not there, or has no parser of that name; lists those that it has.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        reasoning_parser_name: str | None = None,
+        tool_parser_name: str | None = None,
+        *,
+        format: Format,
+        policy: Policy | None = None,
+        on_failure: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(tokenizer, format=format, policy=policy)
+        self._reasoning = _class(_REASONING, "reasoning", reasoning_parser_name)
+        self._tool = _class(_TOOLS, "tool", tool_parser_name)
+        self.on_failure = on_failure
+
+    def stream(
+        self,
+        *,
+        tools: Sequence[Any] | None = None,
+        tool_choice: Any = None,
+        prompt: str | None = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        messages: Sequence[Any] | None = None,
+        collect: bool = False,
+        **_: Any,
+    ) -> Stream:
+        """As `OutputParser.stream`; what vLLM's parsers do not know (policies, seeds, spans) has no effect."""
+        if prompt_token_ids is None and prompt is not None:
+            prompt_token_ids = self._tokenizer.encode(prompt, add_special_tokens=False)  # type: ignore[attr-defined]
+        offered = tools if tools and tool_choice != "none" else None
+        parsers = _Parsers(self._reasoning, self._tool, self._tokenizer, offered, prompt_token_ids, self.on_failure)
+        parsers.request = _request(offered)
+        return cast(Stream, _VllmStream(parsers, collect=collect))  # type: ignore[arg-type]
+
+
+class _VllmStream(DelegatingStream):
+    """A `DelegatingStream` that has what the gateway asks of streams."""
+
+    marked: Sequence[tuple[int, int, int]] = ()
+    """No spans: logprobs cannot be told apart by what they stand for."""
+
+
+class _Parsers:
+    """Both parsers at work on one output."""
+
+    def __init__(
+        self,
+        reasoning: type[Any] | None,
+        tool: type[Any] | None,
+        tokenizer: Any,
+        tools: Sequence[Any] | None,
+        prompt: Sequence[int] | None,
+        on_failure: Callable[[str], None] | None,
+    ) -> None:
+        self.request: Any = None
+        self._on_failure = on_failure
+        self._reasoning = None if reasoning is None else reasoning(tokenizer)
+        self._tool = _tool_parser(tool, tokenizer, tools) if tool is not None and tools else None
+        self._text = ""
+        self._ids: list[int] = []
+        self._unsaid = ""
+        self._failed = False
+        if self._reasoning is not None and prompt is not None and self._reasoning.is_reasoning_end(list(prompt)):
+            self._reasoning = None  # the prompt has closed it
+
+    def parse_delta(
+        self, text: str, ids: list[int], request: Any, prompt: Sequence[int] | None, *, finished: bool
+    ) -> DeltaMessage | None:
+        """What a piece says; ``None``: nothing yet."""
+        if self._failed:
+            return DeltaMessage(content=text) if text else None
+        self._unsaid += text
+        try:
+            delta = self._rest() if finished else self._parsed(text, ids)
+        except Exception as error:
+            self._failed = True
+            name = type(self._reasoning or self._tool).__name__
+            _log.warning("vLLM's %s raised %s: %s; the rest is content", name, type(error).__name__, error)
+            if self._on_failure is not None:
+                self._on_failure(name)
+            return DeltaMessage(content=self._unsaid) if self._unsaid else None
+        if delta is None and not finished:
+            return None
+        self._unsaid = ""
+        return delta
+
+    def _parsed(self, text: str, ids: list[int]) -> DeltaMessage | None:
+        if self._reasoning is None:
+            return self._called(text, ids)
+        before, before_ids = self._text, self._ids
+        self._text += text
+        self._ids = before_ids + ids
+        delta = self._reasoning.extract_reasoning_streaming(before, self._text, text, before_ids, self._ids, ids)
+        ended = getattr(self._reasoning, "is_reasoning_end_streaming", None)
+        if not (ended(self._ids, ids) if ended is not None else self._reasoning.is_reasoning_end(ids)):
+            return _ours(delta)
+        # What follows is the tool parser's, from its first character on.
+        rest_ids = list(self._reasoning.extract_content_ids(ids))
+        rest = (delta.content or "") if delta is not None else ""
+        said = _ours(delta)
+        if said is not None:
+            said.content = None
+        self._reasoning = None
+        self._text, self._ids = "", []
+        called = self._called(rest, rest_ids) if rest or rest_ids else None
+        if said is None or (said.reasoning is None and said.tool_calls is None):
+            return called
+        if called is not None:
+            said.content, said.tool_calls = called.content, called.tool_calls
+        return said
+
+    def _called(self, text: str, ids: list[int]) -> DeltaMessage | None:
+        if self._tool is None:
+            return DeltaMessage(content=text) if text else None
+        before, before_ids = self._text, self._ids
+        self._text += text
+        self._ids = before_ids + ids
+        delta = self._tool.extract_tool_calls_streaming(
+            before, self._text, text, before_ids, self._ids, ids, self.request
+        )
+        return _ours(delta)
+
+    def _rest(self) -> DeltaMessage | None:
+        """Arguments that the tool parser knows and has not said: vLLM's server looks for them at the end as well."""
+        known = getattr(self._tool, "prev_tool_call_arr", None)
+        said = getattr(self._tool, "streamed_args_for_tool", None)
+        if not known or not said:
+            return None
+        index = len(said) - 1
+        arguments = known[index].get("arguments") if index < len(known) else None
+        if arguments is None:
+            return None
+        whole = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        if not whole.startswith(said[index]) or whole == said[index]:
+            return None
+        rest = DeltaFunctionCall(arguments=whole[len(said[index]) :])
+        return DeltaMessage(tool_calls=[DeltaToolCall(index=index, function=rest)])
+
+
+def _module(paths: Sequence[str]) -> Any:
+    problem: ImportError | None = None
+    for path in paths:
+        try:
+            return importlib.import_module(path)
+        except ImportError as error:
+            problem = problem or error
+    raise ValueError(f"parser_backend: vllm needs vLLM, which cannot be imported: {problem}")
+
+
+def _class(paths: Sequence[str], kind: str, name: str | None) -> type[Any] | None:
+    if not name:
+        return None
+    manager = getattr(_module(paths), f"{kind.title()}ParserManager")
+    try:
+        found: type[Any] = getattr(manager, f"get_{kind}_parser")(name)
+    except KeyError:
+        listed = getattr(manager, "list_registered", None)
+        names = listed() if listed is not None else sorted(getattr(manager, f"{kind}_parsers", ()))
+        raise ValueError(f"{kind}_parser: vLLM has no {name!r} (it has: {', '.join(names)})") from None
+    return found
+
+
+def _tool_parser(cls: type[Any], tokenizer: Any, tools: Sequence[Any] | None) -> Any:
+    """An instance; newer versions of vLLM want to know the tools."""
+    wants = "tools" in inspect.signature(cls).parameters
+    return cls(tokenizer, tools=_request(tools).tools) if wants else cls(tokenizer)
+
+
+def _request(tools: Sequence[Any] | None) -> Any:
+    """The request as vLLM's parsers know it: they look at the tools and at ``tool_choice``."""
+    if not tools:
+        return None
+    request = _module(_REQUESTS).ChatCompletionRequest
+    placeholder: list[Mapping[str, Any]] = [{"role": "user", "content": ""}]
+    return request(model="", messages=placeholder, tools=list(tools), tool_choice="auto")
+
+
+def _ours(delta: Any) -> DeltaMessage | None:
+    """vLLM's delta as ours; ``None`` if it says nothing."""
+    if delta is None:
+        return None
+    reasoning = getattr(delta, "reasoning", None) or getattr(delta, "reasoning_content", None)
+    calls = [
+        DeltaToolCall(
+            index=call.index,
+            id=call.id,
+            type=call.type if call.id else None,
+            function=call.function
+            and DeltaFunctionCall(name=_field(call.function, "name"), arguments=_field(call.function, "arguments")),
+        )
+        for call in delta.tool_calls or ()
+    ]
+    if not (reasoning or delta.content or calls):
+        return None
+    return DeltaMessage(content=delta.content or None, reasoning=reasoning or None, tool_calls=calls or None)
+
+
+def _field(function: Any, name: str) -> str | None:
+    value = function.get(name) if isinstance(function, dict) else getattr(function, name, None)
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)

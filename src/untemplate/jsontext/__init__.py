@@ -1,0 +1,1 @@
+"""JSON as models write it: scanned as it comes, repaired where that is unambiguous."""

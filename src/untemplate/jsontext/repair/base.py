@@ -1,0 +1,41 @@
+"""What the repairs share.
+
+Rule of this module: nothing here repairs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, final
+
+from ...validation import read_json
+
+MAX_LENGTH: Final = 1 << 18
+"""Characters. Longer arguments are not repaired."""
+WS: Final = " \t\r\n"
+SPACE: Final = re.compile(r"[ \t\r\n]*")
+BARE: Final = re.compile(r"[^ \t\r\n,\[\]{}\"':]+")
+"""A number or a word."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Repaired arguments, and the slugs of what was done, in order, each once."""
+
+    arguments: str
+    steps: tuple[str, ...]
+
+
+def is_object(text: str) -> bool:
+    """Whether ``text`` is a JSON object, taken strictly."""
+    try:
+        return isinstance(read_json(text), dict)
+    except ValueError:
+        return False
+
+
+def after_spaces(text: str, pos: int) -> int:
+    found = SPACE.match(text, pos)
+    return pos if found is None else found.end()

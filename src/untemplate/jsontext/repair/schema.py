@@ -1,0 +1,193 @@
+"""Arguments that are JSON but not what the schema asks for.
+
+Rules of this module:
+
+* Only values that do not fit are touched (:func:`~untemplate.validation.failures` says which, and which part of the
+  schema they do not fit), and only if they fit then.
+* A key is renamed only where that supplies a required one or removes a forbidden one.
+* Edits are spliced into the text, so that everything else keeps its bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, final
+
+from ...machine.coercion import Param, extract_types_from_schema, json_escape
+from ...validation import Failure, Path, failures, read_json
+from .base import BARE, MAX_LENGTH, WS, Repair, after_spaces, is_object
+from .names import nearest_name
+
+_MAX_PASSES: Final = 8
+"""What needs more is not repaired: it would not have settled."""
+_MAX_LEVELS: Final = 2
+"""Changes to one value on top of each other: a string read as a number, in a list."""
+_MAX_FAILURES: Final = 1_000
+"""A value that does not fit in more places has not slipped."""
+# Names in an object that are compared with each other.
+_MAX_STRANGERS: Final = 8
+_MAX_ABSENT: Final = 64
+
+_DECODER: Final = json.JSONDecoder()
+
+
+def repair_schema(arguments: str, schema: Any, *, names: Iterable[str] | None = None) -> Repair | None:
+    """``arguments`` with what the schema shows to be a slip put right; None if there is nothing, or no JSON object.
+
+    Other problems may remain. ``names``: the only names that keys may get (default: those that the schema has; ``()``:
+    keys stay).
+
+    Steps: ``coerced_string`` (``"3"`` is 3; a string that holds the list or object that is wanted), ``made_string`` (3
+    is ``"3"``), ``wrapped_in_list``, ``unwrapped_item``, ``renamed_key``.
+    """
+    if len(arguments) > MAX_LENGTH or not isinstance(schema, Mapping) or not is_object(arguments):
+        return None
+    mender = _Mender(schema, None if names is None else frozenset(names))
+    steps: dict[str, None] = {}
+    text, _, settled = mender.fit(arguments, schema, 0, steps)
+    return Repair(text, tuple(steps)) if settled and steps else None
+
+
+@final
+class _Mender:
+    """Repairs values against one schema."""
+
+    def __init__(self, root: Any, names: frozenset[str] | None) -> None:
+        self.root = root
+        self.names = names
+
+    def fit(self, text: str, schema: Any, level: int, steps: dict[str, None]) -> tuple[str, list[Failure], bool]:
+        """``text`` (a JSON value) with what can be repaired repaired, what is left, and whether that is the end."""
+        for _ in range(_MAX_PASSES):
+            value = read_json(text)
+            left = failures(value, schema, self.root)
+            places = _Places(text) if 0 < len(left) <= _MAX_FAILURES else None
+            if places is None or not places.complete:
+                return text, left, True
+            edits = sorted(self._edits(value, left, places, level, steps))
+            if not edits:
+                return text, left, True
+            pieces: list[str] = []
+            done = 0
+            for start, end, new in edits:
+                if start >= done:
+                    pieces += (text[done:start], new)
+                    done = end
+            text = "".join(pieces) + text[done:]
+        return text, left, False
+
+    def _edits(
+        self, value: Any, left: list[Failure], places: _Places, level: int, steps: dict[str, None]
+    ) -> Iterator[tuple[int, int, str]]:
+        objects: dict[Path, list[Failure]] = {}
+        wrong: dict[Path, Failure] = {}
+        for failure in left:
+            if failure.slug in ("missing", "extra"):
+                objects.setdefault(failure.path[:-1], []).append(failure)
+            elif failure.path in places.values:
+                wrong.setdefault(failure.path, failure)
+        for path, failure in wrong.items():
+            start, end = places.values[path]
+            new = self._fitting(places.text[start:end], failure.schema, level, steps)
+            if new is not None:
+                yield start, end, new
+        for path, failed in objects.items():
+            for old, name in self._renames(_at(value, path), failed):
+                start, end = places.keys[*path, old]
+                steps["renamed_key"] = None
+                yield start, end, f'"{json_escape(name)}"'
+
+    def _fitting(self, text: str, schema: Any, level: int, steps: dict[str, None]) -> str | None:
+        """The first reading of ``text`` that fits. Where the text itself says that it is a list or an object, what is
+        in it may still be wrong; where the list is our idea, not."""
+        if level >= _MAX_LEVELS:
+            return None
+        for slug, candidate in _readings(text, extract_types_from_schema(schema, root=self.root)):
+            inner: dict[str, None] = {}
+            new, left, settled = self.fit(candidate, schema, level + 1, inner)
+            if settled and (not left or (slug == "coerced_string" and all(f.path for f in left))):
+                steps.update({slug: None, **inner})
+                return new
+        return None
+
+    def _renames(self, value: dict[str, Any], failed: list[Failure]) -> Iterator[tuple[str, str]]:
+        """Keys that are near one absent property, and alone in that."""
+        schema = failed[0].schema
+        # Where keys are data, none of them is misspelt.
+        if "patternProperties" in schema or isinstance(schema.get("additionalProperties"), Mapping):
+            return
+        properties = schema.get("properties")
+        missing = {f.path[-1] for f in failed if f.slug == "missing"}
+        forbidden = {f.path[-1] for f in failed if f.slug == "extra"}
+        known = {*(properties if isinstance(properties, Mapping) else ()), *missing}
+        absent = [k for k in known if isinstance(k, str) and k not in value and (self.names is None or k in self.names)]
+        strangers = [key for key in value if key not in known]
+        if len(absent) > _MAX_ABSENT or len(strangers) > _MAX_STRANGERS:
+            return
+        near = [(old, nearest_name(old, absent)) for old in strangers]
+        for old, name in near:
+            if name is not None and (name in missing or old in forbidden) and [n for _, n in near].count(name) == 1:
+                yield old, name
+
+
+def _readings(text: str, types: list[str]) -> Iterator[tuple[str, str]]:
+    """What a value that does not fit may have been meant to be, as JSON, with the step's slug."""
+    value = read_json(text)
+    if isinstance(value, str):
+        coerced = Param(types).encode(value)
+        if not coerced.startswith('"'):
+            yield "coerced_string", coerced
+    elif isinstance(value, list):
+        if len(value) == 1:
+            yield "unwrapped_item", text[1:-1].strip(WS)
+        return
+    elif not isinstance(value, dict) and value is not None and "string" in types:
+        yield "made_string", f'"{text}"'
+    if "array" in types and value is not None:
+        yield "wrapped_in_list", f"[{text}]"
+
+
+def _at(value: Any, path: Path) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+@final
+class _Places:
+    """Where the values and keys of a JSON text stand. Of a key that is there twice the last counts, as in reading."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.values: dict[Path, tuple[int, int]] = {}
+        self.keys: dict[Path, tuple[int, int]] = {}
+        self.complete = True
+        try:
+            self._value(after_spaces(text, 0), ())
+        except RecursionError:
+            self.complete = False
+
+    def _value(self, start: int, path: Path) -> int:
+        text = self.text
+        if text[start] in "{[":
+            pos = after_spaces(text, start + 1)
+            i = 0
+            while text[pos] not in "]}":
+                key: str | int = i
+                if text[start] == "{":
+                    key, end = _DECODER.raw_decode(text, pos)
+                    self.keys[*path, key] = pos, end
+                    pos = after_spaces(text, after_spaces(text, end) + 1)
+                pos = after_spaces(text, self._value(pos, (*path, key)))
+                if text[pos] == ",":
+                    pos = after_spaces(text, pos + 1)
+                i += 1
+            pos += 1
+        elif text[start] == '"':
+            pos = _DECODER.raw_decode(text, start)[1]
+        else:
+            found = BARE.match(text, start)
+            pos = start if found is None else found.end()
+        self.values[path] = start, pos
+        return pos

@@ -1,0 +1,53 @@
+"""Parsers as specs 1 to 3 have them: by name, by subclassing, by config. All run on the one machine.
+
+>>> from untemplate.vllm_api import ToolParserManager, make_parser_request
+>>> parser = ToolParserManager.get_tool_parser("hermes")(None)
+>>> request = make_parser_request("m", [], [{"type": "function", "function": {"name": "f"}}])
+>>> found = parser.extract_tool_calls('<tool_call>{"name": "f", "arguments": {}}</tool_call>', request)
+>>> found.tool_calls[0].function.name
+'f'
+"""
+
+from ..machine.coercion import (
+    coerce_to_schema_type,
+    extract_types_from_schema,
+    find_tool_name,
+    find_tool_properties,
+)
+from ..machine.events import EventType, SemanticEvent
+from .abstract import Parser, ReasoningParser, ToolParser
+from .config import ParserEngineConfig, ParserState, Transition
+from .delegating import DelegatingParser, _WrappedParser
+from .format_parsers import FormatParser, FormatReasoningParser, FormatToolParser
+from .managers import ParserManager, ReasoningParserManager, ToolParserManager
+from .parser_engine import ParserEngine, StreamState, ToolCallSlot, make_parser_request, make_tool_call_id
+from .streaming_engine import StreamingParserEngine
+
+__all__ = [
+    "DelegatingParser",
+    "EventType",
+    "FormatParser",
+    "FormatReasoningParser",
+    "FormatToolParser",
+    "Parser",
+    "ParserEngine",
+    "ParserEngineConfig",
+    "ParserManager",
+    "ParserState",
+    "ReasoningParser",
+    "ReasoningParserManager",
+    "SemanticEvent",
+    "StreamState",
+    "StreamingParserEngine",
+    "ToolCallSlot",
+    "ToolParser",
+    "ToolParserManager",
+    "Transition",
+    "_WrappedParser",
+    "coerce_to_schema_type",
+    "extract_types_from_schema",
+    "find_tool_name",
+    "find_tool_properties",
+    "make_parser_request",
+    "make_tool_call_id",
+]

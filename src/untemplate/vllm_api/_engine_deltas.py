@@ -1,0 +1,458 @@
+"""From the events of a config's engine to deltas: the half of ParserEngine that knows what has been said.
+
+Rules of this module:
+
+* A call stands when its name is complete and its arguments begin, or when it is closed. What never becomes a call is
+  content, its markup included. A call that is cut keeps the arguments that were written.
+* White space goes with the marker that it touches, as the config's flags say; the end of the output is no marker. White
+  space that may have to go is held until what follows decides.
+* What has been said is never taken back: a converter that contradicts itself is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..machine.coercion import extract_types_from_schema, find_tool_name, find_tool_properties
+from ..machine.events import EventType, SemanticEvent
+from ..machine.lexer import WS
+from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Diagnostic
+from ._arguments import coerce_members, coerce_value, coerced, safe_prefix, within
+from ._requests import coalesced, get, joined
+from ._slots import ToolCallSlot, make_tool_call_id
+from .abstract import Parser
+from .config import ParserEngineConfig
+from .config_arguments import ArgumentReader
+from .streaming_engine import StreamingParserEngine
+
+__all__ = ["EngineDeltas"]
+
+_REASONING = frozenset({EventType.REASONING_START, EventType.REASONING_CHUNK})
+_NOTES = {
+    "converter_failed": "the arg_converter raised on these arguments: {}",
+    "converter_retracted": "the arg_converter took back what it had said; the arguments stay as they were sent",
+    "stray_text": "text behind the arguments was dropped",
+    "unknown_tool": "a call of a tool that was not offered was dropped",
+}
+
+
+class EngineDeltas(Parser):
+    """Turns events into deltas, and keeps what that takes."""
+
+    def __init__(
+        self, tokenizer: Any, tools: Sequence[Any] | None, config: ParserEngineConfig, engine: StreamingParserEngine
+    ) -> None:
+        super().__init__(tokenizer)
+        self.parser_engine_config = config
+        self._tools = tools
+        self._engine = engine
+        self._make_id: Callable[[str, int], str] | None = None
+        self._arg_converter = config.arg_converter
+        self._argument_markers = _argument_markers(config)
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._reasoning_ended = False
+        self._in_reasoning = False
+        self._tool_slots: list[ToolCallSlot] = []
+        self._calls_sent = 0
+        self._unconverted: dict[int, list[str]] = {}
+        self._content: list[str] = []
+        # White space that waits for what follows it.
+        self._deferred_content: list[str] = []
+        self._deferred_reasoning: list[str] = []
+        self._content_has_nonws = False
+        self._after_call = False
+        self._notes: list[Diagnostic] = []
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """What was odd about the output so far, dropped text included."""
+        return sorted(self._engine.diagnostics + self._notes, key=lambda note: note.start)
+
+    # -- events to deltas ----------------------------------------------------------------------------------------
+
+    def _to_delta(self, events: Sequence[SemanticEvent], finished: bool) -> DeltaMessage | None:
+        """One delta for all of these events. Reasoning and the rest are converted in turns, so that each turn shows
+        where reasoning ends."""
+        if not events and not finished:
+            return None
+        deltas = []
+        turns = [events] if len(events) < 2 else _turns(events)
+        for i, turn in enumerate(turns):
+            last = finished and i == len(turns) - 1
+            delta = self._strip_trailing_reasoning(self._events_to_delta(turn, finished=last))
+            if delta is not None:
+                deltas.append(delta)
+        if finished and self._deferred_reasoning:
+            deltas.append(DeltaMessage(reasoning="".join(self._deferred_reasoning)))
+            self._deferred_reasoning = []
+        return joined(deltas)
+
+    def _events_to_delta(self, events: Sequence[SemanticEvent], finished: bool = False) -> DeltaMessage | None:
+        """The delta that events amount to. ``finished``: no more will come, so what is held is said as well.
+
+        May be overridden; reasoning still has the white space at its end."""
+        reasoning: list[str] = []
+        calls: list[DeltaToolCall] = []
+        for event in events:
+            kind = event.type
+            if kind is EventType.REASONING_CHUNK:
+                self._in_reasoning = True
+                reasoning.append(event.value)
+            elif kind is EventType.TEXT_CHUNK:
+                self._in_reasoning = False
+                self._add_content(event.value)
+            elif kind is EventType.REASONING_START:
+                self._in_reasoning = True
+            elif kind is EventType.REASONING_END:
+                self._in_reasoning = False
+                self._reasoning_ended = True
+            else:
+                self._in_reasoning = False
+                self._handle_tool_event(event, calls)
+        if self._unconverted:
+            self._convert_arguments(calls)
+        if finished:
+            self._finish(calls)
+        content = "".join(self._content)
+        self._content.clear()
+        if not (content or reasoning or calls):
+            return None
+        return DeltaMessage(content=content or None, reasoning="".join(reasoning) or None, tool_calls=calls or None)
+
+    def _handle_tool_event(self, event: SemanticEvent, deltas: list[DeltaToolCall]) -> None:
+        kind, index = event.type, event.tool_index
+        if kind is EventType.TOOL_CALL_START:
+            if index > 0:
+                # The one before has not been closed: where the next one begins it is over.
+                self._end_call(index - 1, deltas, closed=False)
+            self._ensure_slot(index)
+        elif not 0 <= index < len(self._tool_slots):
+            return
+        elif kind is EventType.TOOL_NAME:
+            self._handle_tool_name(event)
+        elif kind is EventType.ARG_VALUE_CHUNK:
+            self._handle_arg_chunk(event, deltas)
+        elif kind is EventType.TOOL_CALL_END:
+            self._handle_tool_end(event, deltas)
+
+    def _finish(self, deltas: list[DeltaToolCall]) -> None:
+        """The output is over: the call that is open stays as it was cut, and held white space finds its place."""
+        for index in range(len(self._tool_slots)):
+            self._end_call(index, deltas, closed=False)
+        config = self.parser_engine_config
+        strips = config.strip_content_whitespace_with_tools
+        if self._calls_sent and self._content_has_nonws:
+            goes = strips and self._after_call
+        else:
+            goes = self._calls_sent > 0 and (strips or config.drop_whitespace_only_content_before_tools)
+        if not goes:
+            self._content += self._deferred_content
+        self._deferred_content = []
+
+    def _strip_trailing_reasoning(self, delta: DeltaMessage | None) -> DeltaMessage | None:
+        """Takes the white space off the end of reasoning where a marker follows it. It is held until that is known."""
+        if not self.parser_engine_config.strip_trailing_reasoning_whitespace:
+            return delta
+        if delta is not None and delta.reasoning is not None:
+            text = delta.reasoning
+            body = text.rstrip(WS)
+            delta.reasoning = None
+            if body:
+                delta.reasoning = "".join((*self._deferred_reasoning, body))
+                self._deferred_reasoning = []
+            if len(body) < len(text):
+                self._deferred_reasoning.append(text[len(body) :])
+            if not (delta.reasoning or delta.content or delta.tool_calls):
+                delta = None
+        if not self._in_reasoning and self._deferred_reasoning:
+            self._deferred_reasoning = []
+        return delta
+
+    # -- content -------------------------------------------------------------------------------------------------
+
+    def _add_content(self, text: str) -> None:
+        """Text of the content, without the white space at its end while that may have to go."""
+        config = self.parser_engine_config
+        strips = config.strip_content_whitespace_with_tools
+        body = text.rstrip(WS)
+        if body:
+            if not self._content_has_nonws:
+                self._content_has_nonws = True
+                if self._calls_sent and strips:
+                    self._deferred_content = []
+                    text, body = text.lstrip(WS), body.lstrip(WS)
+            self._content += self._deferred_content
+            self._deferred_content = []
+            self._after_call = False
+        holds = strips or (config.drop_whitespace_only_content_before_tools and not self._content_has_nonws)
+        said = body if holds else text
+        if said:
+            self._content.append(said)
+        if len(said) < len(text):
+            self._deferred_content.append(text[len(said) :])
+
+    def _space_before_call(self) -> None:
+        """White space in front of a call, now that it is one."""
+        config = self.parser_engine_config
+        goes = config.strip_content_whitespace_with_tools or (
+            config.drop_whitespace_only_content_before_tools and not self._content_has_nonws
+        )
+        if not goes:
+            self._content += self._deferred_content
+        self._deferred_content = []
+        self._after_call = True
+
+    # -- calls ---------------------------------------------------------------------------------------------------
+
+    def _ensure_slot(self, index: int) -> None:
+        while len(self._tool_slots) <= index:
+            self._tool_slots.append(ToolCallSlot())
+
+    def _ensure_tool_id(self, slot: ToolCallSlot, name: str) -> None:
+        if not slot.id:
+            state, make_id = self._stream_state, self._make_id
+            number = state.history_tool_call_cnt + slot.index
+            slot.id = make_id(name, number) if make_id else make_tool_call_id(state.tool_call_id_type, name, number)
+
+    def _is_valid_tool_name(self, name: str) -> bool:
+        """Whether a call of this name may stand."""
+        if not self.parser_engine_config.validate_tool_names or not self._tools:
+            return True
+        return find_tool_name(self._tools, name)
+
+    def _handle_tool_name(self, event: SemanticEvent) -> None:
+        slot = self._tool_slots[event.tool_index]
+        if not slot.name_sent:
+            slot.name += event.value
+
+    def _emit_name_delta(self, index: int, deltas: list[DeltaToolCall], name: str | None) -> None:
+        """The call stands, if it has a name and that is valid."""
+        slot = self._tool_slots[index]
+        if not name or slot.name_sent or slot.rejected:
+            return
+        if not self._is_valid_tool_name(name):
+            slot.rejected = True
+            return
+        self._engine.take_call(index)
+        self._space_before_call()
+        slot.name = name
+        slot.name_sent = True
+        slot.index = self._calls_sent
+        slot.string_keys = self._streamable_string_keys(self._properties(name))
+        self._calls_sent += 1
+        self._ensure_tool_id(slot, name)
+        function = DeltaFunctionCall(name=name)
+        deltas.append(DeltaToolCall(index=slot.index, id=slot.id, type="function", function=function))
+
+    def _handle_arg_chunk(self, event: SemanticEvent, deltas: list[DeltaToolCall]) -> None:
+        index, text = event.tool_index, event.value
+        slot = self._tool_slots[index]
+        if slot.ended or slot.rejected or not text:
+            return
+        if not slot.name_sent or self._arg_converter is not None:
+            slot.append_args(text)
+        if not slot.name_sent and slot.name.strip(WS):
+            # White space alone does not say that arguments follow.
+            text = slot.args
+            if not text.strip(WS):
+                return
+            self._emit_name_delta(index, deltas, slot.name.strip(WS))
+        if self._arg_converter is not None:
+            self._unconverted.setdefault(index, []).append(text)
+            if not slot.name_sent:
+                self._reader(slot).feed(text)
+                self._emit_name_delta(index, deltas, self._try_extract_name(index))
+            if event.value in self._argument_markers:
+                # A marker stands where it stands however the output is cut: what is said here is the same in every cut.
+                self._convert_arguments(deltas)
+            return
+        said = self._compute_arg_delta(index, text)
+        if not slot.name_sent:
+            self._emit_name_delta(index, deltas, self._try_extract_name(index))
+        if slot.name_sent:
+            slot.clear_args()
+            self._say_arguments(slot, said, deltas)
+
+    def _convert_arguments(self, deltas: list[DeltaToolCall]) -> None:
+        """Asks the converter once for all that has come since the last time."""
+        for index in list(self._unconverted):
+            slot = self._tool_slots[index]
+            if slot.name_sent:
+                raw = "".join(self._unconverted.pop(index))
+                self._say_arguments(slot, self._compute_arg_delta(index, raw), deltas)
+
+    def _handle_tool_end(self, event: SemanticEvent, deltas: list[DeltaToolCall]) -> None:
+        self._end_call(event.tool_index, deltas, closed=True)
+
+    def _end_call(self, index: int, deltas: list[DeltaToolCall], *, closed: bool) -> None:
+        """Nothing more can come of a call. ``closed``: by its own end."""
+        slot = self._tool_slots[index]
+        if slot.ended:
+            return
+        slot.ended = True
+        slot.closed = closed
+        self._unconverted.pop(index, None)
+        rest: str | None = None
+        if closed or slot.name_sent or slot.args.strip(WS):
+            named = bool(slot.name.strip(WS))
+            if self._arg_converter is None or not named:
+                rest = self._reader(slot).finish(closed)
+            self._emit_name_delta(index, deltas, slot.name.strip(WS) or self._try_extract_name(index))
+        if slot.name_sent:
+            if self._arg_converter is not None:
+                rest = self._flush_arg_converter(index) if closed else self._advance(slot, self._stable(slot))
+                if closed and not rest and not slot.streamed_json:
+                    rest = "{}"
+            self._say_arguments(slot, rest, deltas)
+            stray = "" if slot.reader is None or self._arg_converter is not None else slot.reader.stray
+            if stray:
+                self._note("stray_text", self._engine.offset, stray)
+        else:
+            start, raw = self._engine.take_call(index)
+            if slot.rejected:
+                self._note("unknown_tool", start, raw)
+            else:
+                self._add_content(raw)
+        slot.clear_args()
+
+    def _reader(self, slot: ToolCallSlot) -> ArgumentReader:
+        if slot.reader is None:
+            as_json = self.parser_engine_config.tool_args_json
+            slot.reader = ArgumentReader(named=bool(slot.name.strip(WS)), as_json=as_json)
+        return slot.reader
+
+    def _try_extract_name(self, index: int) -> str | None:
+        """The name of a call that stands in its arguments, once it is there."""
+        reader = self._tool_slots[index].reader
+        return reader.name or None if reader is not None else None
+
+    def _say_arguments(self, slot: ToolCallSlot, text: str | None, deltas: list[DeltaToolCall]) -> None:
+        if text:
+            deltas.append(DeltaToolCall(index=slot.index, function=DeltaFunctionCall(arguments=text)))
+
+    @staticmethod
+    def _coalesce_tool_call_deltas(deltas: Iterable[DeltaToolCall]) -> list[DeltaToolCall]:
+        """One delta per call, in the order of their first."""
+        return coalesced(deltas)
+
+    # -- converted arguments -------------------------------------------------------------------------------------
+
+    def _compute_arg_delta(self, index: int, raw_delta: str) -> str | None:
+        """What can be said of a call's arguments now that ``raw_delta`` has come."""
+        slot = self._tool_slots[index]
+        if self._arg_converter is None:
+            return self._reader(slot).feed(raw_delta) or None
+        config = self.parser_engine_config
+        structural = config.arg_structural_chars
+        if not config.stream_arg_deltas or (structural is not None and structural.isdisjoint(raw_delta)):
+            return None
+        return self._advance(slot, self._stable(slot))
+
+    def _flush_arg_converter(self, index: int) -> str | None:
+        """What is left to say of a closed call's arguments."""
+        slot = self._tool_slots[index]
+        final = self._converted(slot, partial=False)
+        if final is None:
+            # The converter has raised. As written they are worth more than nothing.
+            if slot.streamed_json:
+                return None
+            reader = ArgumentReader(named=slot.reader is None, as_json=self.parser_engine_config.tool_args_json)
+            final = reader.feed(slot.args) + reader.finish(True)
+        elif not final.startswith(slot.streamed_json):
+            self._note("converter_retracted", self._engine.offset, final)
+            return None
+        return self._advance(slot, final)
+
+    def _advance(self, slot: ToolCallSlot, text: str) -> str | None:
+        """What ``text`` adds to the arguments that have been said; nothing if it is not their continuation."""
+        said = slot.streamed_json
+        if not text.startswith(said) or len(text) == len(said):
+            return None
+        slot.streamed_json = text
+        return text[len(said) :]
+
+    def _stable(self, slot: ToolCallSlot) -> str:
+        """The part of the converted arguments that cannot change any more."""
+        return self._safe_arg_prefix(self._converted(slot, partial=True) or "", slot.string_keys)
+
+    def _converted(self, slot: ToolCallSlot, *, partial: bool) -> str | None:
+        """The converter's answer, with types as the tool's schema wants them; ``None``: it has raised."""
+        assert self._arg_converter is not None
+        try:
+            text = self._arg_converter(slot.args, partial)
+        except Exception as error:  # the caller's code, fed with a model's text: anything can come out
+            if not partial:
+                self._note("converter_failed", self._engine.offset, slot.args, error)
+            return None
+        return self._fix_arg_types(text, slot.name) if text else ""
+
+    # -- types ---------------------------------------------------------------------------------------------------
+
+    def _properties(self, name: str) -> dict[str, Any]:
+        """The properties of a tool's parameters; each brings along what its references point at."""
+        for tool in self._tools or ():
+            function = get(tool, "function") or tool
+            if get(function, "name") == name:
+                schema = get(function, "parameters")
+                return {key: within(part, schema) for key, part in find_tool_properties([tool], name).items()}
+        return {}
+
+    def _fix_arg_types(self, args_json: str, func_name: str) -> str:
+        """The arguments with each value that is complete as the tool's schema wants it. Everything else stays as it is
+        written: a value that is cut, and one that has no schema."""
+        properties = self._properties(func_name) if func_name else {}
+        return coerced(args_json, properties, self._coerce_value) if properties else args_json
+
+    @staticmethod
+    def _coerce_value(value: Any, schema: Any) -> tuple[object, bool]:
+        """(the value as its schema wants it, whether that changed it)."""
+        return coerce_value(value, schema)
+
+    @staticmethod
+    def _coerce_dict(args: dict[str, Any], properties: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The same for every member of ``args`` with a schema in ``properties``; ``args`` is changed in place."""
+        return coerce_members(args, properties)
+
+    @staticmethod
+    def _safe_arg_prefix(json_str: str, string_keys: set[str] | None = None) -> str:
+        """The part of a JSON object's text that stays as it is while its last value may still change. The text of that
+        value is part of it if it is a string under one of ``string_keys`` (``None``: any)."""
+        return safe_prefix(json_str, string_keys)
+
+    @staticmethod
+    def _streamable_string_keys(properties: dict[str, Any]) -> set[str] | None:
+        """The keys whose values can be nothing but strings; ``None``: there is no schema, so all of them are what they
+        are written as."""
+        if not properties:
+            return None
+        return {key for key, schema in properties.items() if extract_types_from_schema(schema) == ["string"]}
+
+    def _note(self, code: str, start: int, text: str, error: Exception | None = None) -> None:
+        message = _NOTES[code].format(f"{type(error).__name__}: {error}")
+        self._notes.append(Diagnostic(code=code, message=message, start=start, end=start + len(text), text=text))
+
+
+def _argument_markers(config: ParserEngineConfig) -> frozenset[str]:
+    """The literals that are part of arguments."""
+    return frozenset(
+        literal
+        for (_, terminal), transition in config.transitions.items()
+        if EventType.ARG_VALUE_CHUNK in transition.events
+        for literal in config.literals(terminal)
+    )
+
+
+def _turns(events: Sequence[SemanticEvent]) -> list[list[SemanticEvent]]:
+    """Events of reasoning and other events, in turns."""
+    turns: list[list[SemanticEvent]] = []
+    before = None
+    for event in events:
+        reasons = event.type in _REASONING
+        if reasons is not before:
+            turns.append([])
+        turns[-1].append(event)
+        before = reasons
+    return turns

@@ -1,0 +1,91 @@
+"""What a ParserEngine knows of one call, and how calls get their ids.
+
+Rule of this module: a slot belongs to a call from its opener on, whether or not it turns out to be one.
+"""
+
+from __future__ import annotations
+
+from ..machine.ids import make_ids
+from .config_arguments import ArgumentReader
+
+__all__ = ["ToolCallSlot", "make_tool_call_id"]
+
+_PATTERNS = {"kimi_k2": "functions.{name}:{index}"}
+
+
+def make_tool_call_id(id_type: str = "random", func_name: str | None = None, idx: int | None = None) -> str:
+    """A new id for a call.
+
+    Args:
+        id_type: ``random`` (``call_`` and 24 hex digits), ``alphanumeric9`` (Mistral), ``kimi_k2``
+            (``functions.name:index``), or a pattern of your own that holds ``{name}`` or ``{index}``.
+        func_name, idx: the tool, and the call's number counted on from the history; for patterns.
+
+    Raises:
+        ValueError: an id type that does not exist.
+    """
+    index = 0 if idx is None else idx
+    pattern = _PATTERNS.get(id_type, id_type)
+    if id_type in ("random", "alphanumeric9") or "{name}" in pattern or "{index}" in pattern:
+        return make_ids(pattern)(func_name or "", index)
+    raise ValueError(
+        f"id_type: {id_type!r} is not one of: 'random', 'alphanumeric9', 'kimi_k2', or a pattern with {{name}} or "
+        "{index}"
+    )
+
+
+class ToolCallSlot:
+    """One call of a stream.
+
+    Attributes:
+        id, name: as far as they are known.
+        name_sent: whether the call stands: its first delta has been made.
+        index: its number among the calls that stand.
+        string_keys: arguments that are strings for certain (``None``: all that are written as strings).
+        streamed_json: what the converter's arguments have come to so far.
+        ended: whether nothing more can come; closed: whether its own end ended it.
+        rejected: whether its name is no offered tool's.
+        reader: reads arguments that no converter does, or finds the name in them.
+    """
+
+    __slots__ = (
+        "_parts",
+        "closed",
+        "ended",
+        "id",
+        "index",
+        "name",
+        "name_sent",
+        "reader",
+        "rejected",
+        "streamed_json",
+        "string_keys",
+    )
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.name_sent = False
+        self.index = -1
+        self.string_keys: set[str] | None = None
+        self.streamed_json = ""
+        self.ended = False
+        self.closed = False
+        self.rejected = False
+        self.reader: ArgumentReader | None = None
+        self._parts: list[str] = []
+
+    @property
+    def args(self) -> str:
+        """The raw arguments so far, while they are needed: for a converter, or until the name is known."""
+        if len(self._parts) > 1:
+            self._parts = ["".join(self._parts)]
+        return self._parts[0] if self._parts else ""
+
+    def append_args(self, value: str) -> None:
+        """The next piece of the raw arguments."""
+        self._parts.append(value)
+
+    def clear_args(self) -> None:
+        """They are not needed any more."""
+        self._parts = []

@@ -1,0 +1,323 @@
+"""What every parser can do: reasoning, tool calls, and both at once (specs 1 and 2).
+
+Rules of this module:
+
+* :class:`ReasoningParser` and :class:`ToolParser` each know one half, :class:`Parser` both. Who writes a parser fills
+  in the abstract methods; everything else has a default.
+* A streaming method gets the next piece of the output, and whatever came before. It may keep state: a parser serves one
+  output at a time.
+* A request is never changed; ``adjust_request`` answers with a copy.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
+from ._pipeline import StreamState, run, run_whole
+from ._requests import adjusted
+from ._vocabulary import vocabulary
+
+__all__ = ["Parser", "ReasoningParser", "StreamState", "Tokenizer", "ToolParser"]
+
+_R = TypeVar("_R")
+
+
+class Tokenizer(Protocol):
+    """All that is needed of a tokenizer."""
+
+    def get_vocab(self) -> dict[str, int]: ...
+
+
+class _WithTokenizer:
+    """A parser's tokenizer and its vocabulary."""
+
+    model_tokenizer: Any
+
+    @cached_property
+    def vocab(self) -> dict[str, int]:
+        """Token → id."""
+        return dict(vocabulary(self.model_tokenizer).ids)
+
+    def adjust_request(self, request: _R) -> _R:
+        """The request as the engine must see it: a copy of the same type that keeps special tokens in the text, because
+        markers are special tokens.
+
+        Raises:
+            TypeError: the request has no place for ``skip_special_tokens``.
+        """
+        return adjusted(request, skip_special_tokens=False)
+
+    def finish_streaming(self) -> DeltaMessage | None:
+        """The output has ended: what was still held."""
+        return None
+
+
+class ReasoningParser(_WithTokenizer, ABC):
+    """Splits an output into reasoning and the rest. Tool calls in the rest stay as they are.
+
+    Args:
+        tokenizer: the model's.
+    """
+
+    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
+        self.model_tokenizer = tokenizer
+
+    @property
+    def reasoning_start_str(self) -> str | None:
+        """The marker that opens reasoning."""
+        return None
+
+    @property
+    def reasoning_end_str(self) -> str | None:
+        """The marker that ends it."""
+        return None
+
+    @abstractmethod
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        """Whether reasoning is over after these ids (of an output, or of a prompt and its output)."""
+
+    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
+        """Whether reasoning ends in ``delta_ids``, the last of ``input_ids``."""
+        return self.is_reasoning_end(delta_ids)
+
+    @abstractmethod
+    def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
+        """The ids that are not reasoning: those behind its end."""
+
+    @abstractmethod
+    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+        """(reasoning, content) of a whole output."""
+
+    @abstractmethod
+    def extract_reasoning_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+    ) -> DeltaMessage | None:
+        """Reasoning and content of one piece of an output; ``None``: nothing can be said yet."""
+
+    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        """Called once, before the first piece: whether the prompt leaves reasoning open."""
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        """How many tokens of an output are reasoning, markers aside."""
+        return 0
+
+    def get_streaming_fallback_content(self, text: str, request: Any) -> str | None:
+        """Content to send at the end of an output whose reasoning never ended."""
+        return None
+
+    def both(self, tool_parser: Any) -> Parser | None:
+        """A parser that does this one's work and that of ``tool_parser`` (or ``None``) in one pass, if there is one."""
+        return None
+
+
+class ToolParser(_WithTokenizer, ABC):
+    """Finds the tool calls in an output whose reasoning has been taken out.
+
+    Args:
+        tokenizer: the model's.
+        tools: the tools on offer, where no request says so.
+    """
+
+    def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None, *args: Any, **kwargs: Any) -> None:
+        self.model_tokenizer = tokenizer
+        self.tools = tools
+
+    @abstractmethod
+    def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
+        """The calls of a whole output, and the content that is left."""
+
+    @abstractmethod
+    def extract_tool_calls_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+        request: Any,
+    ) -> DeltaMessage | None:
+        """Calls and content of one piece of an output; ``None``: nothing can be said yet."""
+
+    def both(self) -> Parser | None:
+        """A parser that does the same in one pass, if there is one."""
+        return None
+
+
+class Parser(_WithTokenizer, ABC):
+    """Reasoning and tool calls behind one interface.
+
+    Fill in the abstract methods; ``parse`` and ``parse_delta`` are made of them: reasoning first, then calls in the
+    content that is left.
+
+    Attributes:
+        reasoning_parser_cls, tool_parser_cls: the classes of the two halves, for who needs those.
+
+    Args:
+        tokenizer: the model's.
+    """
+
+    reasoning_parser_cls: type[Any] | None = None
+    tool_parser_cls: type[Any] | None = None
+
+    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
+        self.model_tokenizer = tokenizer
+        self._reasoning_parser: Any = None
+        self._tool_parser: Any = None
+        self._stream_state = StreamState()
+
+    @property
+    def reasoning_parser(self) -> Any:
+        """The reasoning parser underneath, if there is one."""
+        return self._reasoning_parser
+
+    @reasoning_parser.setter
+    def reasoning_parser(self, parser: Any) -> None:
+        self._reasoning_parser = parser
+
+    @property
+    def tool_parser(self) -> Any:
+        """The tool parser underneath, if there is one."""
+        return self._tool_parser
+
+    @tool_parser.setter
+    def tool_parser(self, parser: Any) -> None:
+        self._tool_parser = parser
+
+    # -- reasoning -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        """As :meth:`ReasoningParser.is_reasoning_end`. True where there is no reasoning."""
+
+    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
+        """As :meth:`ReasoningParser.is_reasoning_end_streaming`."""
+        return self.is_reasoning_end(delta_ids)
+
+    @abstractmethod
+    def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
+        """As :meth:`ReasoningParser.extract_content_ids`."""
+
+    @abstractmethod
+    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+        """As :meth:`ReasoningParser.extract_reasoning`."""
+
+    @abstractmethod
+    def extract_reasoning_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+    ) -> DeltaMessage | None:
+        """As :meth:`ReasoningParser.extract_reasoning_streaming`."""
+
+    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        """As :meth:`ReasoningParser.adjust_initial_state_from_prompt`."""
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        """As :meth:`ReasoningParser.count_reasoning_tokens`."""
+        return 0
+
+    def get_streaming_fallback_content(self, text: str, request: Any) -> str | None:
+        """As :meth:`ReasoningParser.get_streaming_fallback_content`."""
+        return None
+
+    # -- tool calls ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
+        """As :meth:`ToolParser.extract_tool_calls`."""
+
+    @abstractmethod
+    def extract_tool_calls_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+        request: Any,
+    ) -> DeltaMessage | None:
+        """As :meth:`ToolParser.extract_tool_calls_streaming`."""
+
+    # -- both ----------------------------------------------------------------------------------------------------
+
+    def parse(
+        self,
+        model_output: str,
+        request: Any = None,
+        enable_auto_tools: bool = False,
+        model_output_token_ids: Sequence[int] = (),
+    ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
+        """(reasoning, content, calls) of a whole output; ``None`` for what it does not have.
+
+        Args:
+            model_output: raw text, special tokens included.
+            request: says which tools there are; with ``tool_choice="none"`` or no tools, calls are text.
+            enable_auto_tools: taken for spec 3's sake; calls are found either way.
+            model_output_token_ids: the output's ids, where they are known.
+        """
+        return run_whole(self, model_output, request)
+
+    def parse_delta(
+        self,
+        delta_text: str,
+        delta_token_ids: Sequence[int],
+        request: Any = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        *,
+        finished: bool,
+    ) -> DeltaMessage | None:
+        """The next piece of an output: what it completes, or ``None``.
+
+        Args:
+            delta_text, delta_token_ids: the piece; either may be empty.
+            request: as for :meth:`parse`.
+            prompt_token_ids: the prompt, with the first piece: whether it leaves reasoning open.
+            finished: whether this is the last piece.
+
+        Raises:
+            RuntimeError: the last piece has come before.
+        """
+        ids = list(delta_token_ids)
+        return run(self, self._stream_state, delta_text, ids, request, prompt_token_ids, finished)
+
+    # What ``run`` asks besides.
+
+    @property
+    def _has_reasoning(self) -> bool:
+        return True
+
+    @property
+    def _has_tools(self) -> bool:
+        return True
+
+    @property
+    def _reconciles(self) -> bool:
+        """Whether what the stream has left out is read off a parse of the whole content."""
+        return False
+
+    def _closed_by_prompt(self, prompt_token_ids: Sequence[int]) -> bool:
+        """Tells the reasoning half about the prompt. Whether that half can be left out."""
+        self.adjust_initial_state_from_prompt(prompt_token_ids)
+        return False
+
+    def _finish_reasoning(self) -> DeltaMessage | None:
+        return None
+
+    def _finish_tools(self, request: Any) -> DeltaMessage | None:
+        return self.finish_streaming()

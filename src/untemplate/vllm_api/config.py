@@ -1,0 +1,207 @@
+"""Hand-written configs: terminals and transitions, as data (spec 3).
+
+Rules of this module:
+
+* A config is data and cannot be wrong in silence: what contradicts itself is an error at construction that names the
+  field.
+* A terminal is a literal. In a state only those terminals are looked for that have a transition there; everywhere else
+  their text is text.
+* Some names mean something to who uses a config: ``THINK_START`` and ``THINK_END`` delimit reasoning, ``TURN_START``
+  is where an assistant turn begins in a prompt. They need no transition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, Final
+
+from ..format import FormatError
+from ..machine.events import EventType
+
+__all__ = ["TOOL_STATES", "ParserEngineConfig", "ParserState", "Transition"]
+
+
+class ParserState(Enum):
+    """Where in an output a hand-written parser is."""
+
+    CONTENT = auto()
+    REASONING = auto()
+    MESSAGE_HEADER = auto()
+    TOOL_PREAMBLE = auto()
+    """Behind a call's opener, before its name."""
+    TOOL_NAME = auto()
+    TOOL_ARGS = auto()
+    TOOL_BETWEEN = auto()
+    """Behind a call, before the next one or the end of the section."""
+
+
+TOOL_STATES: Final = frozenset(
+    {ParserState.TOOL_PREAMBLE, ParserState.TOOL_NAME, ParserState.TOOL_ARGS, ParserState.TOOL_BETWEEN}
+)
+
+CHUNKS: Final = frozenset(
+    {EventType.TEXT_CHUNK, EventType.REASONING_CHUNK, EventType.TOOL_NAME, EventType.ARG_VALUE_CHUNK}
+)
+"""Events that carry text."""
+
+_RESERVED: Final = frozenset({"THINK_START", "THINK_END", "TURN_START"})
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """What a terminal does: the events it gives rise to, in order, and the state that follows.
+
+    An event that carries text (``TEXT_CHUNK``, ``ARG_VALUE_CHUNK``, …) carries the terminal's own: so a terminal that
+    belongs to the arguments reaches the ``arg_converter``.
+    """
+
+    next_state: ParserState
+    events: tuple[EventType, ...] = ()
+    skip_in_token_id_mode: bool = False
+    """Once token ids are in use, the terminal's text does nothing here unless a token id stands behind it."""
+
+
+def _default_content_events() -> dict[ParserState, EventType]:
+    return {
+        ParserState.CONTENT: EventType.TEXT_CHUNK,
+        ParserState.REASONING: EventType.REASONING_CHUNK,
+        ParserState.TOOL_NAME: EventType.TOOL_NAME,
+        ParserState.TOOL_ARGS: EventType.ARG_VALUE_CHUNK,
+    }
+
+
+@dataclass(frozen=True)
+class ParserEngineConfig:
+    """One model's output, described by hand.
+
+    Raises:
+        FormatError: (a ValueError) the config contradicts itself; ``path`` names the field.
+    """
+
+    name: str
+    terminals: Mapping[str, str] = field(default_factory=dict)
+    """Name → literal."""
+    token_id_terminals: Mapping[str, str] = field(default_factory=dict)
+    """Name → token. Where token ids come with the text such a terminal is one by its id only: spelled by ordinary
+    tokens it is text. A token that the vocabulary does not have is found in the text."""
+    transitions: Mapping[tuple[ParserState, str], Transition] = field(default_factory=dict)
+    """(state, name of a terminal) → what it does there."""
+    content_events: Mapping[ParserState, EventType] = field(default_factory=_default_content_events)
+    """What text in a state is. Text in a state that is not listed is reported as dropped."""
+    initial_state: ParserState = ParserState.CONTENT
+    arg_converter: Callable[[str, bool], str] | None = None
+    """(raw arguments so far, whether more may come) → JSON. It is called again and again with all of the arguments, so
+    a parser that has one does not run in linear time; and what it says of a prefix must be a prefix of what it says
+    later, but for the value that is still open."""
+    stream_arg_deltas: bool = True
+    """False: converted arguments come in one piece, when their call closes."""
+    tool_args_json: bool = True
+    """Arguments that begin with a brace or bracket are JSON: no terminal counts inside one of its strings."""
+    arg_structural_chars: frozenset[str] | None = None
+    """Only a delta that holds one of these can change what the converter says of what came before it; others do not
+    call it. ``None``: any delta can."""
+    preserve_tokens: frozenset[str] = frozenset()
+    """Special tokens that stay in the text although they are no terminal. All others that the tokenizer lists in
+    ``all_special_tokens`` are dropped where their id comes, and reported."""
+    strip_trailing_reasoning_whitespace: bool = True
+    """White space between reasoning and the marker that ends it is dropped."""
+    drop_whitespace_only_content_before_tools: bool = True
+    """Content that is white space only is dropped if a call follows or precedes it."""
+    strip_content_whitespace_with_tools: bool = True
+    """White space between content and a call is dropped, unless content goes on behind the call."""
+    validate_tool_names: bool = False
+    """A call whose name is not an offered tool's is dropped, and reported."""
+    programs: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Filled by the compiler."""
+
+    def __post_init__(self) -> None:
+        # Copies: a config must not change behind the compiler's back.
+        for name in ("terminals", "token_id_terminals", "transitions", "content_events"):
+            object.__setattr__(self, name, _mapping(name, getattr(self, name)))
+        for name in ("preserve_tokens", "arg_structural_chars"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _texts(name, value))
+        _check(self)
+
+    def literals(self, terminal: str) -> tuple[str, ...]:
+        """How a terminal is written: as text, and as a token where that is another literal."""
+        both = (self.terminals.get(terminal), self.token_id_terminals.get(terminal))
+        return tuple(dict.fromkeys(text for text in both if text is not None))
+
+
+def _mapping(name: str, value: object) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise FormatError(name, f"expected a mapping, got {type(value).__name__}")
+    return dict(value)
+
+
+def _texts(name: str, value: object) -> frozenset[str]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise FormatError(name, f"expected a set of strings, got {type(value).__name__}")
+    return frozenset(value)
+
+
+# -- What cannot work ---------------------------------------------------------------------------------------------
+
+
+def _check(config: ParserEngineConfig) -> None:
+    if not isinstance(config.name, str) or not config.name:
+        raise FormatError("name", "is empty")
+    if not isinstance(config.initial_state, ParserState):
+        raise FormatError("initial_state", f"{config.initial_state!r} is not a ParserState")
+    if config.arg_converter is not None and not callable(config.arg_converter):
+        raise FormatError("arg_converter", f"{type(config.arg_converter).__name__} cannot be called")
+    used = {key[1] for key in config.transitions if isinstance(key, tuple) and len(key) == 2}
+    for name in ("terminals", "token_id_terminals"):
+        for terminal, text in getattr(config, name).items():
+            _check_literal(f"{name}[{terminal!r}]", terminal, text, used)
+    for terminal in config.token_id_terminals:
+        if terminal not in config.terminals and terminal not in used and terminal not in _RESERVED:
+            raise FormatError(
+                f"token_id_terminals[{terminal!r}]", f"unknown terminal: {_known(config)}, and no transition has it"
+            )
+    for state, kind in config.content_events.items():
+        if not isinstance(state, ParserState):
+            raise FormatError("content_events", f"{state!r} is not a ParserState")
+        if kind not in CHUNKS:
+            valid = ", ".join(sorted(c.name for c in CHUNKS))
+            raise FormatError(f"content_events[{state.name}]", f"{kind!r} carries no text; these do: {valid}")
+    _check_transitions(config)
+
+
+def _check_literal(path: str, terminal: object, text: object, used: set[str]) -> None:
+    if not isinstance(terminal, str) or not isinstance(text, str):
+        raise FormatError(path, f"expected a string, got {type(text).__name__}")
+    if not text:
+        # Every other transition consumes its literal, so this is also the only way to go round and round in one place.
+        harm = "; a transition on it consumes nothing and would never end" if terminal in used else ""
+        raise FormatError(path, f"is empty{harm}")
+
+
+def _known(config: ParserEngineConfig) -> str:
+    names = sorted({*config.terminals, *config.token_id_terminals})
+    return f"the terminals are {', '.join(names)}" if names else "there are no terminals"
+
+
+def _check_transitions(config: ParserEngineConfig) -> None:
+    targets: dict[tuple[ParserState, str], tuple[str, Transition]] = {}
+    for key, transition in config.transitions.items():
+        if not (isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], ParserState)):
+            raise FormatError(f"transitions[{key!r}]", "the key is not (ParserState, name of a terminal)")
+        state, terminal = key
+        path = f"transitions[{state.name}, {terminal!r}]"
+        if not isinstance(transition, Transition) or not isinstance(transition.next_state, ParserState):
+            raise FormatError(path, f"{transition!r} is not a Transition to a ParserState")
+        for event in transition.events:
+            if not isinstance(event, EventType):
+                raise FormatError(f"{path}.events", f"{event!r} is not an EventType")
+        literals = config.literals(terminal)
+        if not literals:
+            raise FormatError(path, f"unknown terminal: {_known(config)}")
+        for literal in literals:
+            other, seen = targets.setdefault((state, literal), (terminal, transition))
+            if seen != transition:
+                raise FormatError(path, f"{literal!r} already goes to {seen.next_state.name} as {other!r}")

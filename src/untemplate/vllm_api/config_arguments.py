@@ -1,0 +1,152 @@
+"""Arguments of hand-written configs that have no converter: read as they come.
+
+Rules of this module:
+
+* The engine's own writers read them, once: JSON passes as written, and an object that holds the call's name gives it
+  up.
+* JSON that breaks goes on as it is. White space around the arguments is nobody's.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from ..machine.arguments.base import DONE, MORE
+from ..machine.arguments.envelope import Caller, Envelope
+from ..machine.arguments.json_value import JsonText, JsonValue
+from ..machine.lexer import WS, Cursor
+from ..machine.program import JSON_BODY, CallGrammar
+
+_MAX_HELD: Final = 1 << 20
+_GRAMMAR: Final = CallGrammar(JSON_BODY, "")
+_GRAMMAR.name_keys = frozenset({"name"})
+_GRAMMAR.arguments_keys = frozenset({"arguments", "parameters"})
+
+# What a reader is in the middle of.
+_START: Final = 0
+_OBJECT: Final = 1
+_VALUE: Final = 2
+_STRING: Final = 3
+_RAW: Final = 4
+_AFTER: Final = 5
+_NO_CALL: Final = 6
+
+
+@final
+class ArgumentReader(Caller):
+    """Reads the arguments of one call.
+
+    Args:
+        named: whether the call's name stands elsewhere. If not, the arguments are an object that holds it.
+        as_json: whether arguments that look like JSON are.
+
+    Attributes:
+        name: the name that was found in them.
+    """
+
+    def __init__(self, *, named: bool, as_json: bool) -> None:
+        self.name: str = ""
+        self._stray: list[str] = []
+        self._spaces: list[str] = []
+        self._named: bool = named
+        self._as_json: bool = as_json
+        self._cur: Cursor = Cursor()
+        self._phase: int = _START
+        self._object: Envelope | None = None
+        self._value: JsonValue | JsonText | None = None
+        self._out: list[str] = []
+        self._wrote: bool = False
+
+    def feed(self, text: str) -> str:
+        """The next piece of them; the JSON that it completes."""
+        cur = self._cur
+        cur.text = cur.text[cur.pos :] + text
+        cur.pos = 0
+        while self._step(cur):
+            pass
+        return self._take()
+
+    def finish(self, closed: bool) -> str:
+        """They are over: what is left. ``closed``: by the call's own end, so none at all are ``{}``."""
+        self._cur.final = True
+        out = self.feed("")
+        if self._object is not None and not self._object.committed:
+            self._object.cut(self._cur, self)
+            out += self._take()
+        if closed and not self._wrote and (self._named or self.name):
+            return "{}"
+        return out
+
+    @property
+    def stray(self) -> str:
+        """Text behind their end, without the white space around it."""
+        return "".join(self._stray).strip(WS)
+
+    def _take(self) -> str:
+        out = "".join(self._out)
+        self._out.clear()
+        return out
+
+    def _step(self, cur: Cursor) -> bool:
+        """False: more text is needed."""
+        phase = self._phase
+        if phase == _START:
+            cur.pos = cur.spaces()
+            if cur.pos >= len(cur.text):
+                return False
+            self._phase = self._begin(cur.text[cur.pos])
+            return True
+        if phase == _OBJECT:
+            assert self._object is not None
+            answer = self._object.step(cur, self)
+            if answer == MORE:
+                return False
+            if answer == DONE or self._object.whole:
+                self._phase = _AFTER
+            else:
+                self._phase = _RAW if self._object.committed else _NO_CALL
+            return True
+        if phase in (_VALUE, _STRING):
+            assert self._value is not None
+            answer = self._value.step(cur, self)
+            if answer == MORE:
+                return False
+            self._phase = _AFTER if answer == DONE else _RAW
+            return True
+        rest = cur.text[cur.pos :]
+        cur.pos = len(cur.text)
+        if phase == _RAW:
+            body = rest.rstrip(WS)
+            if body:
+                self._out += self._spaces
+                self._spaces = []
+                self.put(body)
+            if len(body) < len(rest):
+                self._spaces.append(rest[len(body) :])
+        elif phase == _AFTER and rest:
+            self._stray.append(rest)
+        return False
+
+    def _begin(self, c: str) -> int:
+        if not self._named:
+            if c != "{":
+                return _NO_CALL
+            self._object = Envelope(_GRAMMAR, _MAX_HELD)
+            return _OBJECT
+        if self._as_json and c == "{":
+            self._value = JsonValue(None)
+            return _VALUE
+        if self._as_json and c == '"':
+            self._value = JsonText()
+            return _STRING
+        return _RAW
+
+    def put(self, text: str) -> None:
+        self._wrote = True
+        self._out.append(text)
+
+    def named(self, name: str, call_id: str, arguments: bool) -> bool:
+        assert self._object is not None
+        self.name = name
+        self._object.committed = True
+        return True

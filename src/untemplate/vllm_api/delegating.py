@@ -1,0 +1,242 @@
+"""One parser made of two: a reasoning parser and a tool parser, ours or anybody's (spec 2).
+
+Rules of this module:
+
+* The halves are asked by name, never by type; what a half does not have has a default.
+* A half that raises on model output must not take the answer with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from logging import getLogger
+from typing import Any, TypeVar
+
+from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
+from ._pipeline import remainder
+from ._requests import extracted_of
+from .abstract import Parser
+
+__all__ = ["DelegatingParser", "_WrappedParser"]
+
+_LOG = getLogger(__name__)
+_R = TypeVar("_R")
+
+
+class DelegatingParser(Parser):
+    """A parser made of a reasoning parser and a tool parser, either of which may be missing.
+
+    A subclass sets ``self._reasoning_parser`` and ``self._tool_parser`` in its ``__init__``. They may be of this
+    library or anybody's: all that is asked of them are spec 2's methods, also under their older names
+    (``extract_reasoning_content``). Two of the catalogue work in one pass together. A parser that raises on an output
+    is left out from there on, and that is logged: its text goes on as content.
+    """
+
+    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(tokenizer, *args, **kwargs)
+        self._failed: set[str] = set()
+        self._both: tuple[Any, Any, Parser | None] | None = None
+
+    def _ask(self, half: str, name: str, *args: Any, default: Any = None, old: str | None = None) -> Any:
+        """Asks one half; its answer, or the default if there is none, it has no such method, or raises."""
+        parser = self._reasoning_parser if half == "reasoning" else self._tool_parser
+        method = None if parser is None or half in self._failed else getattr(parser, name, None)
+        if method is None and old is not None and parser is not None and half not in self._failed:
+            method = getattr(parser, old, None)
+        if method is None:
+            return default
+        try:
+            return method(*args)
+        except Exception:
+            _LOG.exception("%s.%s() raised; its text goes on as content", type(parser).__name__, name)
+            self._failed.add(half)
+            return default
+
+    # -- reasoning -----------------------------------------------------------------------------------------------
+
+    @property
+    def _has_reasoning(self) -> bool:
+        return self._reasoning_parser is not None
+
+    @property
+    def _no_reasoning(self) -> bool:
+        return self._reasoning_parser is None or "reasoning" in self._failed
+
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        return bool(self._ask("reasoning", "is_reasoning_end", input_ids, default=self._no_reasoning))
+
+    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
+        if hasattr(self._reasoning_parser, "is_reasoning_end_streaming"):
+            answer = self._ask(
+                "reasoning", "is_reasoning_end_streaming", input_ids, delta_ids, default=self._no_reasoning
+            )
+            return bool(answer)
+        return self.is_reasoning_end(delta_ids)
+
+    def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
+        ids = list(input_ids)
+        return list(self._ask("reasoning", "extract_content_ids", ids, default=ids))
+
+    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+        found: tuple[str | None, str | None] = self._ask(
+            "reasoning",
+            "extract_reasoning",
+            model_output,
+            request,
+            default=(None, model_output),
+            old="extract_reasoning_content",
+        )
+        return found
+
+    def extract_reasoning_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+    ) -> DeltaMessage | None:
+        found: DeltaMessage | None = self._ask(
+            "reasoning",
+            "extract_reasoning_streaming",
+            previous_text,
+            current_text,
+            delta_text,
+            previous_token_ids,
+            current_token_ids,
+            delta_token_ids,
+            default=DeltaMessage(content=delta_text),
+            old="extract_reasoning_content_streaming",
+        )
+        return found
+
+    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        self._ask("reasoning", "adjust_initial_state_from_prompt", prompt_token_ids)
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        return int(self._ask("reasoning", "count_reasoning_tokens", token_ids, default=0))
+
+    def get_streaming_fallback_content(self, text: str, request: Any) -> str | None:
+        found: str | None = self._ask("reasoning", "get_streaming_fallback_content", text, request)
+        return found
+
+    def _closed_by_prompt(self, prompt_token_ids: Sequence[int]) -> bool:
+        if self._reasoning_parser is None:
+            return False
+        if hasattr(self._reasoning_parser, "adjust_initial_state_from_prompt"):
+            self.adjust_initial_state_from_prompt(prompt_token_ids)
+            return False
+        # Parsers that take every output for reasoning until its end can only be left out.
+        return bool(self._ask("reasoning", "is_reasoning_end", prompt_token_ids, default=False))
+
+    def _finish_reasoning(self) -> DeltaMessage | None:
+        found: DeltaMessage | None = self._ask("reasoning", "finish_streaming")
+        return found
+
+    # -- tool calls ----------------------------------------------------------------------------------------------
+
+    @property
+    def _has_tools(self) -> bool:
+        return self._tool_parser is not None
+
+    @property
+    def _reconciles(self) -> bool:
+        return self._tool_parser is not None and not hasattr(self._tool_parser, "finish_streaming")
+
+    def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
+        nothing = ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
+        return extracted_of(self._ask("tool", "extract_tool_calls", model_output, request, default=nothing))
+
+    def extract_tool_calls_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+        request: Any,
+    ) -> DeltaMessage | None:
+        if self._tool_parser is None:
+            return None
+        found: DeltaMessage | None = self._ask(
+            "tool",
+            "extract_tool_calls_streaming",
+            previous_text,
+            current_text,
+            delta_text,
+            previous_token_ids,
+            current_token_ids,
+            delta_token_ids,
+            request,
+            default=DeltaMessage(content=delta_text),
+        )
+        return found
+
+    def _finish_tools(self, request: Any) -> DeltaMessage | None:
+        if not self._reconciles:
+            rest: DeltaMessage | None = self._ask("tool", "finish_streaming")
+            return rest
+        state = self._stream_state
+        found = self._ask("tool", "extract_tool_calls", state.content_text, request)
+        return None if found is None else remainder(state.sent, extracted_of(found))
+
+    # -- both ----------------------------------------------------------------------------------------------------
+
+    def adjust_request(self, request: _R) -> _R:
+        """As :meth:`Parser.adjust_request`; each half may adjust its copy further. With neither half: the request."""
+        if self._reasoning_parser is None and self._tool_parser is None:
+            return request
+        request = super().adjust_request(request)
+        for half in ("reasoning", "tool"):
+            request = self._ask(half, "adjust_request", request, default=request)
+        return request
+
+    def parse(
+        self,
+        model_output: str,
+        request: Any = None,
+        enable_auto_tools: bool = False,
+        model_output_token_ids: Sequence[int] = (),
+    ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
+        one = self._as_one()
+        if one is not None:
+            return one.parse(model_output, request, enable_auto_tools, model_output_token_ids)
+        return super().parse(model_output, request, enable_auto_tools, model_output_token_ids)
+
+    def parse_delta(
+        self,
+        delta_text: str,
+        delta_token_ids: Sequence[int],
+        request: Any = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        *,
+        finished: bool,
+    ) -> DeltaMessage | None:
+        one = self._as_one()
+        if one is not None:
+            return one.parse_delta(delta_text, delta_token_ids, request, prompt_token_ids, finished=finished)
+        return super().parse_delta(delta_text, delta_token_ids, request, prompt_token_ids, finished=finished)
+
+    def _as_one(self) -> Parser | None:
+        """The parser that does both halves' work in one pass, where they can be one."""
+        reasoning, tools = self._reasoning_parser, self._tool_parser
+        if self._both is None or self._both[0] is not reasoning or self._both[1] is not tools:
+            half = tools if reasoning is None else reasoning
+            both = getattr(half, "both", None)
+            one = None if both is None else both() if reasoning is None else both(tools)
+            self._both = (reasoning, tools, one)
+        return self._both[2]
+
+
+class _WrappedParser(DelegatingParser):
+    """A DelegatingParser that makes its halves from the class attributes ``reasoning_parser_cls`` and
+    ``tool_parser_cls``; set those on a subclass."""
+
+    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(tokenizer, *args, **kwargs)
+        if self.reasoning_parser_cls is not None:
+            self._reasoning_parser = self.reasoning_parser_cls(tokenizer)
+        if self.tool_parser_cls is not None:
+            self._tool_parser = self.tool_parser_cls(tokenizer)

@@ -1,0 +1,367 @@
+"""The catalogue's Formats as the parsers of specs 1 and 2.
+
+Rules of this module:
+
+* A parser class is a Format and nothing else; the managers make them, and so may anybody: ``format = …`` in a subclass.
+* A streaming method that is given nothing that came before begins a new output.
+* The two halves work on their own. Side by side in a DelegatingParser they become one parser of the merged Format,
+  which sees reasoning and calls in one pass; unless a subclass has changed how one of them parses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, TypeVar
+
+from ..format import Channels, Format, Marker
+from ..formats import IncompatibleFormatsError, merge
+from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
+from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
+from ._marks import Marks
+from ._pipeline import with_id
+from ._requests import joined
+from ._run import Run, program_of
+from ._vocabulary import Vocabulary, vocabulary
+from .abstract import Parser, ReasoningParser, ToolParser
+from .delegating import DelegatingParser
+
+__all__ = [
+    "FormatParser",
+    "FormatReasoningParser",
+    "FormatToolParser",
+    "parser_class",
+    "reasoning_class",
+    "tool_class",
+]
+
+_P = TypeVar("_P")
+
+
+class FormatReasoningParser(ReasoningParser):
+    """The reasoning of a Format.
+
+    Of a turn that is written as messages with channels the streaming method gives the calls as well, for they are
+    messages of their own; the whole method leaves them in the content as they are written.
+    """
+
+    format: ClassVar[Format]
+
+    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(tokenizer, *args, **kwargs)
+        self._known = vocabulary(tokenizer)
+        self._marks, self._count_marks = _marks(self.format, self._known)
+        program = program_of(self.format, tools=False)
+        self._opened = program.no_prompt == program.reasoning or self.format.channels is not None
+        self._prompt: str | None = None
+        self._run: Run | None = None
+
+    @property
+    def reasoning_start_str(self) -> str | None:
+        reasoning = self.format.reasoning
+        return None if reasoning is None or reasoning.open is None else reasoning.open.spellings[0]
+
+    @property
+    def reasoning_end_str(self) -> str | None:
+        reasoning = self.format.reasoning
+        return None if reasoning is None else reasoning.close.spellings[0]
+
+    def _new_run(self, spans: bool = False) -> Run:
+        channels = self.format.channels is not None
+        return Run(self.format, self._known, calls=channels, prompt=self._prompt, spans=spans)
+
+    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        """The prompt, for the outputs that follow; read from its last turn start on."""
+        program = program_of(self.format, tools=False)
+        self._prompt = self._known.table(self.format.special_tokens)[1].tail(prompt_token_ids, program.turn_starts)
+        opened = self._marks.opened_by(prompt_token_ids)
+        if opened is not None:
+            self._opened = opened
+        self._run = None
+
+    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+        channels = self.format.channels
+        run = self._new_run(spans=channels is not None)
+        found = run.whole(model_output)
+        if channels is not None and found.tool_calls:
+            return found.reasoning, _with_calls(channels, model_output, run.machine.ledger.spans or []) or None
+        return found.reasoning, found.content
+
+    def extract_reasoning_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+    ) -> DeltaMessage | None:
+        if self._run is None or not (previous_text or len(previous_token_ids)):
+            self._run = self._new_run()
+        return self._run.feed(delta_text, delta_token_ids)
+
+    def finish_streaming(self) -> DeltaMessage | None:
+        return None if self._run is None else self._run.finish()
+
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        return self._marks.is_end(input_ids, self._opened)
+
+    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
+        return self._marks.ends_in(input_ids, len(delta_ids))
+
+    def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
+        return self._marks.content(input_ids, self._opened)
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        return self._count_marks.count(token_ids, self._opened and self.format.channels is None)
+
+    def both(self, tool_parser: Any) -> Parser | None:
+        if not _untouched(self, FormatReasoningParser, "extract_reasoning", "extract_reasoning_streaming"):
+            return None
+        if tool_parser is None:
+            if self.format.channels is not None:
+                return None
+            return FormatParser(self.model_tokenizer, format=_without_calls(self.format))
+        if not isinstance(tool_parser, FormatToolParser) or not tool_parser.untouched:
+            return None
+        try:
+            merged = _merged(self.format, tool_parser.format)
+        except IncompatibleFormatsError:
+            return None
+        return FormatParser(self.model_tokenizer, format=merged, tools=tool_parser.tools)
+
+
+class FormatToolParser(ToolParser):
+    """The tool calls of a Format. Reasoning is text to it, except in messages with channels."""
+
+    format: ClassVar[Format]
+
+    def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(tokenizer, tools, *args, **kwargs)
+        self._known = vocabulary(tokenizer)
+        self._calls_only = _calls_only(self.format)
+        self._run: Run | None = None
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no subclass has changed how it parses."""
+        return _untouched(self, FormatToolParser, "extract_tool_calls", "extract_tool_calls_streaming")
+
+    def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
+        run = Run(self._calls_only, self._known, tools=self.tools, request=request)
+        return run.extracted(run.whole(model_output))
+
+    def extract_tool_calls_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+        request: Any,
+    ) -> DeltaMessage | None:
+        if self._run is None or not (previous_text or len(previous_token_ids)):
+            self._run = Run(self._calls_only, self._known, tools=self.tools, request=request)
+        return self._run.feed(delta_text, delta_token_ids)
+
+    def finish_streaming(self) -> DeltaMessage | None:
+        return None if self._run is None else self._run.finish()
+
+    def both(self) -> Parser | None:
+        if not self.untouched:
+            return None
+        return FormatParser(self.model_tokenizer, format=self._calls_only, tools=self.tools)
+
+
+class FormatParser(DelegatingParser):
+    """Reasoning and tool calls of a Format in one pass.
+
+    Args:
+        tokenizer: the model's.
+        tools: the tools on offer, where no request says so.
+        format: the Format, where the class has none.
+
+    Raises:
+        TypeError: there is no Format.
+    """
+
+    format: Format
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        tools: Sequence[Any] | None = None,
+        *args: Any,
+        format: Format | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(tokenizer, *args, **kwargs)
+        if format is not None:
+            self.format = format
+        elif not isinstance(getattr(self, "format", None), Format):
+            raise TypeError(f"{type(self).__name__} has no Format: give one as format=")
+        self._known = vocabulary(tokenizer)
+        self._tools = tools
+        self._run: Run | None = None
+        fmt = self.format
+        if fmt.reasoning is not None or (fmt.channels is not None and fmt.channels.reasoning):
+            self._reasoning_parser = reasoning_class(fmt)(tokenizer)
+        if fmt.tools or fmt.channels is not None:
+            self._tool_parser = tool_class(fmt)(tokenizer, tools)
+
+    def parse(
+        self,
+        model_output: str,
+        request: Any = None,
+        enable_auto_tools: bool = False,
+        model_output_token_ids: Sequence[int] = (),
+    ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
+        run = self._new_run(request, None)
+        whole = run.whole(model_output, model_output_token_ids)
+        calls = [with_id(call) for call in run.extracted(whole).tool_calls]
+        return whole.reasoning, whole.content, calls or None
+
+    def parse_delta(
+        self,
+        delta_text: str,
+        delta_token_ids: Sequence[int],
+        request: Any = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        *,
+        finished: bool,
+    ) -> DeltaMessage | None:
+        state = self._stream_state
+        if state.finished:
+            raise RuntimeError("parse_delta() after finished=True: a parser serves one output; make another")
+        if self._run is None:
+            self._run = self._new_run(request, prompt_token_ids)
+        delta = self._run.feed(delta_text, delta_token_ids)
+        if not finished:
+            return delta
+        state.finished = True
+        return _both(delta, self._run.finish())
+
+    def _new_run(self, request: Any, prompt_ids: Sequence[int] | None) -> Run:
+        prompt = None
+        if prompt_ids is not None:
+            turn_starts = program_of(self.format).turn_starts
+            prompt = self._known.table(self.format.special_tokens)[1].tail(prompt_ids, turn_starts)
+            self.adjust_initial_state_from_prompt(prompt_ids)
+        return Run(self.format, self._known, tools=self._tools, request=request, prompt=prompt)
+
+    def _as_one(self) -> Parser | None:
+        return None
+
+
+def reasoning_class(fmt: Format) -> type[FormatReasoningParser]:
+    """The class of a Format's reasoning parser."""
+    return _class(FormatReasoningParser, fmt)
+
+
+def tool_class(fmt: Format) -> type[FormatToolParser]:
+    """The class of a Format's tool parser."""
+    return _class(FormatToolParser, fmt)
+
+
+def parser_class(fmt: Format) -> type[FormatParser]:
+    """The class of a Format's parser."""
+    return _class(FormatParser, fmt)
+
+
+@lru_cache(maxsize=512)
+def _class(base: type[_P], fmt: Format) -> type[_P]:
+    name = "".join(part.capitalize() for part in re.split(r"\W+|_", fmt.name))
+    docs = f"``{fmt.name}`` of the catalogue."
+    return type(name + base.__name__, (base,), {"format": fmt, "__module__": base.__module__, "__doc__": docs})
+
+
+@lru_cache(maxsize=256)
+def _merged(reasoning: Format, tools: Format) -> Format:
+    return merge(reasoning, tools)
+
+
+@lru_cache(maxsize=256)
+def _without_calls(fmt: Format) -> Format:
+    return fmt.extend(tools=())
+
+
+@lru_cache(maxsize=256)
+def _calls_only(fmt: Format) -> Format:
+    return fmt if fmt.reasoning is None else fmt.extend(reasoning=None)
+
+
+def _untouched(parser: object, base: type[Any], *methods: str) -> bool:
+    return all(getattr(type(parser), name) is getattr(base, name) for name in methods)
+
+
+def _both(first: DeltaMessage | None, second: DeltaMessage | None) -> DeltaMessage | None:
+    return joined([delta for delta in (first, second) if delta is not None])
+
+
+def _marks(fmt: Format, known: Vocabulary) -> tuple[Marks, Marks]:
+    """(the marks that say whether reasoning is over, the marks to count it by)."""
+    turn_starts = _spellings(fmt.turn.start)
+    special = fmt.special_tokens
+    channels = fmt.channels
+    if channels is not None:
+        # A turn of messages is over with reasoning where a message that is none begins.
+        words = () if channels.channel is None else channels.channel.spellings
+        over = [mark + word for mark in words for word in channels.content]
+        opens = [
+            mark + word + body for mark in words for word in channels.reasoning for body in channels.body.spellings
+        ]
+        ends = [
+            text
+            for marker in (channels.close, channels.call_close, channels.open)
+            if marker
+            for text in marker.spellings
+        ]
+        decides = Marks(known, closes=over, turn_starts=turn_starts, special=special, turn_opens=True)
+        return decides, Marks(known, opens=opens, closes=ends, turn_starts=turn_starts, special=special, repeats=True)
+    reasoning = fmt.reasoning
+    if reasoning is None:
+        marks = Marks(known, turn_starts=turn_starts, special=special)
+        return marks, marks
+    marks = Marks(
+        known,
+        opens=_spellings(reasoning.open),
+        closes=reasoning.close.spellings,
+        turn_starts=turn_starts,
+        special=special,
+        turn_opens=reasoning.open is None,
+        repeats=reasoning.repeats,
+    )
+    return marks, marks
+
+
+def _spellings(*markers: Marker | None) -> list[str]:
+    return [text for marker in markers if marker is not None for text in marker.spellings]
+
+
+def _with_calls(channels: Channels, text: str, spans: Sequence[tuple[int, int, int]]) -> str:
+    """An output without its reasoning; content as text, calls as they are written, header and all."""
+    closes = _spellings(channels.call_close, channels.close)
+    parts: list[str] = []
+    told = 0
+    in_call = False
+    for kind, start, end in spans:
+        if kind in (CONTENT_TEXT, REASONING_TEXT):
+            if kind == CONTENT_TEXT:
+                parts.append(text[start:end])
+            told, in_call = end, False
+        elif kind in (NAME_TEXT, ARGUMENT_TEXT, ID_TEXT):
+            header = text[told:start]
+            if not in_call:
+                for close in closes:
+                    header = header.removeprefix(close)
+            parts += (header, text[start:end])
+            told, in_call = end, True
+        elif in_call:
+            for close in closes:
+                if text.startswith(close, start):
+                    parts.append(close)
+                    told, in_call = start + len(close), False
+                    break
+    return "".join(parts)

@@ -1,0 +1,301 @@
+"""ParserEngine: a parser for one model, written as a config (spec 3).
+
+Rules of this module:
+
+* One engine finds reasoning and calls together, in one pass. A whole output is parsed as a stream of one piece, so both
+  ways give the same message.
+* A parser serves one output at a time. Parsing a whole output leaves it fresh; a stream ends with ``finished=True`` or
+  ``finish_streaming``.
+* A subclass may override anything here. Arguments that an ``arg_converter`` converts do not run in linear time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..machine.coercion import ToolSet
+from ..machine.events import SemanticEvent
+from ..machine.json_text import is_json
+from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
+from ._engine_deltas import EngineDeltas
+from ._marks import Marks
+from ._pipeline import StreamState, with_id
+from ._requests import count_calls, get, make_parser_request, takes_calls
+from ._slots import ToolCallSlot, make_tool_call_id
+from ._vocabulary import vocabulary
+from .config import ParserEngineConfig, ParserState
+from .streaming_engine import StreamingParserEngine
+
+__all__ = ["ParserEngine", "StreamState", "ToolCallSlot", "make_parser_request", "make_tool_call_id"]
+
+
+class ParserEngine(EngineDeltas):
+    """A parser behind a config. Subclasses give their config to ``__init__``.
+
+    Args:
+        tokenizer: the model's; anything with ``get_vocab()``.
+        tools: the tools on offer, where no request says so.
+        parser_engine_config: what the model writes.
+        tool_call_id_type: as in :func:`make_tool_call_id`.
+        make_id: (tool name, number of the call) → id, instead of that.
+
+    Raises:
+        ValueError: a tool without a name, or with parameters that are no schema.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        tools: Sequence[Any] | None = None,
+        *,
+        parser_engine_config: ParserEngineConfig,
+        tool_call_id_type: str = "random",
+        make_id: Callable[[str, int], str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        engine = StreamingParserEngine(parser_engine_config, tokenizer)
+        super().__init__(tokenizer, _checked(tools), parser_engine_config, engine)
+        engine.hold_calls()
+        self._make_id = make_id
+        self._stream_state.tool_call_id_type = tool_call_id_type
+        self._skips_tools = False
+        self._refused = False
+        self._request: Any = None
+        self._starts_in: ParserState | None = None
+        self._streaming_initialized = False
+        self._prompt_streaming_prepared = False
+        config = parser_engine_config
+        self._marks = Marks(
+            vocabulary(tokenizer),
+            opens=config.literals("THINK_START"),
+            closes=config.literals("THINK_END"),
+            turn_starts=config.literals("TURN_START"),
+            special=config.token_id_terminals.values(),
+            turn_opens=config.initial_state is ParserState.REASONING,
+        )
+
+    @property
+    def reasoning_start_str(self) -> str | None:
+        """The literal of the terminal ``THINK_START``."""
+        return self.parser_engine_config.terminals.get("THINK_START")
+
+    @property
+    def reasoning_end_str(self) -> str | None:
+        """The literal of the terminal ``THINK_END``."""
+        return self.parser_engine_config.terminals.get("THINK_END")
+
+    # -- the engine ----------------------------------------------------------------------------------------------
+
+    @property
+    def skip_tool_parsing(self) -> bool:
+        """Whether calls are text, by choice or because the request takes none."""
+        return self._skips_tools or self._refused
+
+    @skip_tool_parsing.setter
+    def skip_tool_parsing(self, value: bool) -> None:
+        self._skips_tools = value
+        self._engine.skip_tool_parsing = self.skip_tool_parsing
+
+    @property
+    def reasoning_ended(self) -> bool:
+        """Whether the output has ended its reasoning."""
+        return self._reasoning_ended
+
+    def initialize_streaming(self, initial_state: ParserState | None = None) -> None:
+        """Begins a stream, in this state or the config's; does nothing in the middle of one."""
+        if not self._streaming_initialized:
+            self._streaming_initialized = True
+            self._reset(initial_state)
+
+    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        """Called once, before the first piece of a stream: begins it where the prompt leaves off. By default the prompt
+        is read for the terminals ``THINK_START`` and ``THINK_END``: behind the last ``TURN_START``, or at its very end
+        where the config has none."""
+        opened = self._marks.opened_by(prompt_token_ids)
+        if opened is not None:
+            self.initialize_streaming(ParserState.REASONING if opened else ParserState.CONTENT)
+
+    def _reset(self, initial_state: ParserState | None = None) -> None:
+        self._starts_in = initial_state
+        self._engine.reset(initial_state)
+        self._start_over()
+        self._prompt_streaming_prepared = False
+
+    def _preprocess_feed(self, delta_text: str, delta_token_ids: Sequence[int]) -> tuple[str, Sequence[int]]:
+        """Called with each piece before the engine gets it; may be overridden to change it."""
+        return delta_text, delta_token_ids
+
+    def _feed(self, delta_text: str, delta_token_ids: Sequence[int]) -> list[SemanticEvent]:
+        return self._engine.feed(*self._preprocess_feed(delta_text, delta_token_ids))
+
+    def _check_skip_tool_parsing(self, request: Any) -> None:
+        """Takes from a request what counts here: its tools, whether it takes calls, and how many its history has."""
+        if request is self._request:
+            return
+        self._request = request
+        tools = None if request is None else get(request, "tools")
+        if tools:
+            self._tools = _checked(tools)
+        self._refused = not takes_calls(request)
+        self._engine.skip_tool_parsing = self.skip_tool_parsing
+        self._stream_state.history_tool_call_cnt = count_calls(get(request, "messages"))
+
+    # -- streamed ------------------------------------------------------------------------------------------------
+
+    def parse_delta(
+        self,
+        delta_text: str,
+        delta_token_ids: Sequence[int],
+        request: Any = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        *,
+        finished: bool,
+    ) -> DeltaMessage | None:
+        if prompt_token_ids is not None and not self._prompt_streaming_prepared:
+            # The hook first: it may begin the stream anew, and that forgets about the prompt.
+            self.adjust_initial_state_from_prompt(prompt_token_ids)
+            self.initialize_streaming()
+            self._prompt_streaming_prepared = True
+        self.initialize_streaming()
+        self._check_skip_tool_parsing(request)
+        events = self._feed(delta_text, delta_token_ids)
+        if finished:
+            events = events + self._engine.finish()
+        return self._to_delta(events, finished)
+
+    def finish_streaming(self) -> DeltaMessage | None:
+        return self._to_delta(self._engine.finish(), True)
+
+    def extract_reasoning_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+    ) -> DeltaMessage | None:
+        """Reasoning and content of the next piece; calls stay in the content as they are written. What came before is
+        known and need not be given."""
+        self.initialize_streaming()
+        with _Skipping(self._engine):
+            return self._to_delta(self._feed(delta_text, delta_token_ids), False)
+
+    def extract_tool_calls_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+        request: Any,
+    ) -> DeltaMessage | None:
+        """Everything in the next piece. What came before is known and need not be given."""
+        return self.parse_delta(delta_text, delta_token_ids, request, finished=False)
+
+    def get_streaming_fallback_content(self, text: str, request: Any) -> str | None:
+        return None
+
+    # -- whole ---------------------------------------------------------------------------------------------------
+
+    def parse(
+        self,
+        model_output: str,
+        request: Any = None,
+        enable_auto_tools: bool = False,
+        model_output_token_ids: Sequence[int] = (),
+    ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
+        self._check_skip_tool_parsing(request)
+        reasoning, content, found = self._single_pass_parse(model_output, model_output_token_ids)
+        return reasoning, content, [with_id(call) for call in found.tool_calls] or None
+
+    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+        """(reasoning, content) of a whole output; calls stay in the content as they are written."""
+        with _Skipping(self._engine):
+            reasoning, content, _ = self._single_pass_parse(model_output, ())
+        return reasoning, content
+
+    def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
+        """The calls of a whole output, reasoning and all, and its content."""
+        self._check_skip_tool_parsing(request)
+        return self._single_pass_parse(model_output, ())[2]
+
+    def extract_tool_calls_from_content(self, content: str, request: Any) -> ExtractedToolCallInformation:
+        """The same for an output whose reasoning has been taken out already: it begins in content, whatever the config
+        says."""
+        self._check_skip_tool_parsing(request)
+        return self._single_pass_parse(content, (), ParserState.CONTENT)[2]
+
+    def _single_pass_parse(
+        self, text: str, token_ids: Sequence[int], initial_state: ParserState | None = None
+    ) -> tuple[str | None, str | None, ExtractedToolCallInformation]:
+        """A whole output from beginning to end: (reasoning, content, calls and content)."""
+        self._reset(initial_state)
+        events = self._feed(text, token_ids)
+        delta = self._to_delta(events + self._engine.finish(), True)
+        self._streaming_initialized = False
+        found = self._build_extracted_result(delta)
+        return None if delta is None else delta.reasoning, found.content, found
+
+    def _build_extracted_result(self, *deltas: DeltaMessage | None) -> ExtractedToolCallInformation:
+        """The calls and the content that the deltas of an output amount to."""
+        content = "".join(delta.content or "" for delta in deltas if delta is not None)
+        pieces = [piece for delta in deltas if delta is not None for piece in delta.tool_calls or ()]
+        closed = {slot.index: slot.closed for slot in self._tool_slots}
+        calls = []
+        for piece in self._coalesce_tool_call_deltas(pieces):
+            function = piece.function
+            assert function is not None
+            call = FunctionCall(name=function.name or "", arguments=function.arguments or "")
+            status = (
+                "incomplete" if not closed.get(piece.index) else "ok" if is_json(call.arguments) else "invalid_json"
+            )
+            calls.append(ToolCall(id=piece.id or "", function=call, status=status))
+        return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=content or None)
+
+    # -- token ids -----------------------------------------------------------------------------------------------
+
+    def _begins_in_reasoning(self) -> bool:
+        state = self._starts_in or self.parser_engine_config.initial_state
+        return state is ParserState.REASONING
+
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        """Whether reasoning is over after these ids: from the last ``TURN_START`` on, or where the output began, the
+        first ``THINK_END`` decides. Without that terminal: whether the output parsed last has ended it."""
+        if self.reasoning_end_str is None:
+            return self._reasoning_ended or not self._begins_in_reasoning()
+        return self._marks.is_end(input_ids, self._begins_in_reasoning())
+
+    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
+        if self.reasoning_end_str is None:
+            return self._reasoning_ended
+        return self._marks.ends_in(input_ids, len(delta_ids))
+
+    def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
+        if self.reasoning_end_str is None:
+            return list(input_ids)
+        return self._marks.content(input_ids, self._begins_in_reasoning())
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        return self._marks.count(token_ids, self._begins_in_reasoning())
+
+
+class _Skipping:
+    """For a while, calls are text."""
+
+    def __init__(self, engine: StreamingParserEngine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> None:
+        self._before = self._engine.skip_tool_parsing
+        self._engine.skip_tool_parsing = True
+
+    def __exit__(self, *_: object) -> None:
+        self._engine.skip_tool_parsing = self._before
+
+
+def _checked(tools: Sequence[Any] | None) -> Sequence[Any] | None:
+    ToolSet(tools)
+    return tools

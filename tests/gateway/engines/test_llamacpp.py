@@ -1,0 +1,382 @@
+"""The llama.cpp engine: a real llama.cpp, in process, on a tiny model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from untemplate import OutputParser
+from untemplate.gateway.engines.base import Health, Job, Piece, Takes
+from untemplate.gateway.engines.llamacpp import LlamaCppEngine, default_threads
+from untemplate.gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
+from untemplate.gateway.errors import ApiError, EngineError
+from untemplate.gateway.generation import Generation, Sampling, Usage
+
+from ..tiny_gguf import END, NOISE, TEMPLATE, tiny_gguf
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"unit": {"enum": ["celsius", "kelvin"]}},
+                "required": ["unit"],
+                "additionalProperties": False,
+            },
+        },
+    }
+]
+IM_END = 258
+ENDLESS = {**NOISE, str(END): -100.0}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_gguf(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that may write for longer than any test waits."""
+    return tiny_gguf(tmp_path_factory.mktemp("models"), context=1 << 18)
+
+
+def run(model: Path, act: Callable[[LlamaCppEngine], Awaitable[Any]], **settings: Any) -> Any:
+    async def main() -> Any:
+        engine = LlamaCppEngine(model, **{"n_parallel": 2, "threads": 1, **settings})
+        try:
+            await engine.start()
+            return await act(engine)
+        finally:
+            await engine.close()
+
+    return asyncio.run(asyncio.wait_for(main(), 120))
+
+
+def job(prompt: str | list[int] = "x", bias: dict[str, float] = NOISE, **fields: Any) -> Job:
+    sampling = Sampling(temperature=1.0, seed=3, logit_bias=bias)
+    return Job(id="1", model="m", prompt=prompt, sampling=sampling, **fields)
+
+
+async def pieces(engine: Any, job: Job) -> list[Piece]:
+    return [piece async for piece in engine.generate(job)]
+
+
+def joined(found: list[Piece]) -> str:
+    return "".join(piece.text for piece in found)
+
+
+async def busy(engine: LlamaCppEngine) -> int:
+    return sum(slot["is_processing"] for slot in await engine._json("GET", "/slots"))
+
+
+async def freed(engine: LlamaCppEngine) -> None:
+    while await busy(engine):
+        await asyncio.sleep(0.005)
+
+
+def test_what_is_known_of_the_model(model: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        assert engine.takes == Takes(grammar="gbnf", logprobs=True, token_ids=True)
+        assert engine.context_length == 512
+        assert await engine.health() == Health(ok=True)
+        template = engine.template()
+        assert template is not None
+        assert template.source == TEMPLATE
+        assert engine.vocabulary().get_vocab()["<tool_call>"] == 259
+        assert await engine.tokenize("<tool_call>é") == [259, 0xC3, 0xA9]
+        assert await engine.tokenize("<tool_call>", special=False) == list(b"<tool_call>")
+        assert await engine.detokenize([259, 0xC3, 0xA9]) == "<tool_call>é"
+        with pytest.raises(ApiError, match=r"^tokens: 99999 is no token id: there are [0-9]+$"):
+            await engine.detokenize([65, 99999])
+
+    run(model, act, n_ctx=512)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "threads"),
+    [("m.gguf", 1000, 1), ("m.gguf", 64 << 20, 0), ("m-00001-of-00003.gguf", 1000, 0), ("m-00002.gguf", 1000, 1)],
+)
+def test_a_small_model_has_one_thread(tmp_path: Path, name: str, size: int, threads: int):
+    """But not a large one in parts, of which the first may have no weights."""
+    path = tmp_path / name
+    with path.open("wb") as file:
+        file.truncate(size)
+    assert default_threads(path) == threads
+
+
+def test_text_and_ids_come_together(model: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        found = await pieces(engine, job("abc", max_tokens=12))
+        assert [bytes(piece.token_ids).decode() for piece in found] == [piece.text for piece in found]
+        assert len(joined(found)) == 12
+        assert found[-1] == Piece("", [], "length", usage=Usage(prompt_tokens=3, completion_tokens=12))
+        again = await pieces(engine, job(list(b"abc"), max_tokens=12))
+        assert joined(again) == joined(found)
+        assert again[-1].usage is not None
+        assert again[-1].usage.cached_tokens > 0
+
+    run(model, act)
+
+
+def test_special_tokens_have_text_and_ids(model: Path):
+    only = {str(i): -100.0 for i in range(264) if i not in (259, 260)}
+
+    async def act(engine: LlamaCppEngine) -> None:
+        found = await pieces(engine, job(max_tokens=5, bias=only))
+        names = {259: "<tool_call>", 260: "</tool_call>"}
+        assert [names[i] for piece in found for i in piece.token_ids] == [p.text for p in found if p.text]
+        assert sum(len(piece.token_ids) for piece in found) == 5
+
+    run(model, act)
+
+
+@pytest.mark.parametrize("end", [END, IM_END])  # the file names the first; llama.cpp knows the other
+def test_an_end_token_ends_the_output(model: Path, end: int):
+    async def act(engine: LlamaCppEngine) -> None:
+        found = await pieces(engine, job(bias={str(end): 100.0}))
+        last = Piece("", [], "stop", usage=Usage(prompt_tokens=1, completion_tokens=1))
+        assert found == [Piece("", [end]), last]
+
+    run(model, act)
+
+
+def test_logprobs_are_those_of_the_tokens(model: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        for found in (
+            (await pieces(engine, job(max_tokens=4, logprobs=2))),
+            (await pieces(engine, job(max_tokens=4, logprobs=0))),
+        ):
+            likely = [one for piece in found for one in piece.logprobs or ()]
+            assert [one.token for one in likely] == list(joined(found))
+            assert [one.id for one in likely] == [i for piece in found for i in piece.token_ids]
+            assert all(one.logprob < 0 for one in likely)
+        assert {len(one.top) for one in likely} == {0}
+
+    run(model, act)
+
+
+def test_a_grammar_makes_it_call(model: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        parser = OutputParser.named("hermes", reasoning="qwen3", tokenizer=engine.vocabulary())
+        grammar = parser.grammar(TOOLS, "required", strict=True, parallel_tool_calls=False)
+        for seed in range(4):
+            asked = job("<|im_start|>assistant\n", max_tokens=400, grammar=grammar, bias={"32": -9.0, "10": -9.0})
+            asked.sampling.seed = seed
+            stream = parser.stream(tools=TOOLS, collect=True)
+            for piece in await pieces(engine, asked):
+                stream.feed(piece.text, piece.token_ids)
+            stream.finish(piece.finish_reason)
+            [call] = stream.result().tool_calls
+            assert (call.function.name, call.status) == ("get_weather", "ok")
+            assert stream.finish_reason == "tool_calls"
+
+    run(model, act)
+
+
+def test_a_lazy_grammar_waits_for_its_trigger(model: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        parser = OutputParser.named("hermes", tokenizer=engine.vocabulary())
+        grammar = parser.grammar(TOOLS, strict=True)
+        assert grammar.lazy
+        free = {**NOISE, "259": 2.0, "32": -9.0, str(END): -3.0}
+        for seed in range(3):
+            asked = job(max_tokens=500, grammar=grammar, bias=free)
+            asked.sampling.seed = seed
+            output = joined(await pieces(engine, asked))
+            before, called, _ = output.partition("<tool_call>")
+            parsed = parser.parse(output, tools=TOOLS)
+            assert parsed.content == before.strip()
+            assert called
+            assert {call.status for call in parsed.tool_calls} == {"ok"}
+
+    run(model, act)
+
+
+def test_triggers_in_llama_cpps_words():
+    hermes, json = OutputParser.named("hermes"), OutputParser.named("llama3_json")
+    assert hermes.grammar(TOOLS).request("llama.cpp")["grammar_triggers"] == [{"type": 1, "value": "<tool_call>"}]
+    [trigger] = json.grammar(TOOLS).request("llama.cpp")["grammar_triggers"]
+    assert trigger["type"] == 3
+    assert "grammar_lazy" not in hermes.grammar(TOOLS, "required").request("llama.cpp")
+
+
+def test_who_leaves_frees_the_slot(patient: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        output = engine.generate(job(bias=ENDLESS))
+        for _ in range(10):
+            await anext(output)
+        assert await busy(engine) == 1
+        await output.aclose()
+        await freed(engine)
+
+    run(patient, act)
+
+
+def test_a_task_that_is_cancelled_frees_the_slot_too(patient: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        task = asyncio.create_task(pieces(engine, job(bias=ENDLESS)))
+        while not await busy(engine):
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await freed(engine)
+
+    run(patient, act)
+
+
+def test_two_at_once_and_a_third_that_waits(patient: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        alone = await pieces(engine, job(max_tokens=40))
+        outputs = [engine.generate(job(bias=ENDLESS)) for _ in range(2)]
+        for output in outputs:
+            await anext(output)
+        assert await busy(engine) == 2
+        third = asyncio.create_task(pieces(engine, job(max_tokens=40)))
+        await asyncio.sleep(0.05)
+        assert not third.done()
+        for output in outputs:
+            await output.aclose()
+        assert joined(await third) == joined(alone)
+
+    run(patient, act)
+
+
+def test_a_prompt_that_is_too_long(model: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        with pytest.raises(ApiError) as caught:
+            await pieces(engine, job("x" * 600))
+        error = caught.value
+        assert (error.status, error.code, error.param) == (400, "context_length_exceeded", "messages")
+        assert error.message == (
+            "llama.cpp: request (600 tokens) exceeds the available context size (512 tokens), try increasing it"
+        )
+        assert joined(await pieces(engine, job(max_tokens=2))) != ""
+
+    run(model, act, n_ctx=512)
+
+
+def test_a_bos_token_comes_once(tmp_path: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        for prompt in ("<end>x", "x"):
+            found = await pieces(engine, job(prompt, max_tokens=1))
+            assert found[-1].usage is not None
+            assert found[-1].usage.prompt_tokens == 2
+
+    run(tiny_gguf(tmp_path, bos=True), act)
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ({"n_batsh": 1}, "llamacpp.extra: xllamacpp has no parameter 'n_batsh'; did you mean 'n_batch'?"),
+        ({"sampling.tempp": 1}, "llamacpp.extra: xllamacpp has no parameter 'sampling.tempp'; did you mean 'temp'?"),
+        ({"nothing.like": 1}, "llamacpp.extra: xllamacpp has no parameter 'nothing.like'"),
+        (
+            {"n_batch": "many"},
+            "llamacpp.extra: n_batch='many' cannot be: Argument 'value' has incorrect type (expected int, got str)",
+        ),
+    ],
+)
+def test_parameters_that_cannot_be(model: Path, extra: dict[str, Any], message: str):
+    with pytest.raises(EngineError) as caught:
+        asyncio.run(LlamaCppEngine(model, extra=extra).start())
+    assert caught.value.message == message
+
+
+def test_models_that_cannot_be_loaded(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    pytest.importorskip("xllamacpp")
+    with pytest.raises(EngineError) as caught:
+        asyncio.run(LlamaCppEngine(tmp_path / "none.gguf").start())
+    assert caught.value.message == f"{tmp_path}/none.gguf: no such file"
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF and nothing more")
+    with pytest.raises(EngineError) as caught:
+        asyncio.run(LlamaCppEngine(broken).start())
+    assert caught.value.message.startswith(f"{broken}: llama.cpp cannot load it: ")
+    assert caught.value.message.endswith("is there memory for its context (n_ctx)?")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_it_says_nothing_on_the_terminal(model: Path, capfd: pytest.CaptureFixture[str]):
+    async def act(engine: LlamaCppEngine) -> None:
+        await pieces(engine, job(max_tokens=3))
+
+    run(model, act)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_closed_twice_and_not_started(model: Path):
+    async def main() -> None:
+        engine = LlamaCppEngine(model)
+        assert await engine.health() == Health(ok=False, detail="not started")
+        with pytest.raises(EngineError) as caught:
+            await pieces(engine, job())
+        assert (caught.value.status, caught.value.message) == (503, "the engine is not started")
+        await engine.close()
+        await engine.close()
+
+    asyncio.run(main())
+
+
+# -- The same llama.cpp as an upstream ----------------------------------------------------------------------------
+
+
+def upstream(model: Path, act: Callable[[Any], Awaitable[Any]], kind: Any, **settings: Any) -> Any:
+    async def behind(engine: LlamaCppEngine) -> Any:
+        client = kind(engine._server.listening_address + "/v1", **settings)
+        try:
+            await client.start()
+            return await act(client)
+        finally:
+            await client.close()
+
+    chat = kind is OpenAIChatEngine
+    return run(model, behind, extra={"special": chat, "force_pure_content_parser": chat})
+
+
+def test_as_an_upstream_it_gives_ids_and_takes_grammars(model: Path):
+    parser = OutputParser.named("hermes")
+    grammar = parser.grammar(TOOLS, "required", strict=True)
+
+    async def act(engine: OpenAIEngine) -> None:
+        assert (engine.server, engine.context_length) == ("llama.cpp", 4096)
+        assert engine.takes == Takes(grammar="gbnf", logprobs=True, token_ids=True)
+        assert await engine.health() == Health(ok=True)
+        assert await engine.tokenize("<tool_call>") == [259]
+        assert await engine.detokenize([259]) == "<tool_call>"
+        output = joined(await pieces(engine, job(max_tokens=400, grammar=grammar, bias={"32": -9.0})))
+        assert parser.parse(output, tools=TOOLS).tool_calls[0].status == "ok"
+        only = {str(i): -100.0 for i in range(264) if i != 259}
+        found = await pieces(engine, job(max_tokens=3, bias=only))
+        assert (joined(found), [i for p in found for i in p.token_ids]) == ("<tool_call>" * 3, [259] * 3)
+        with pytest.raises(ApiError) as caught:
+            await pieces(engine, job("x" * 5000))
+        assert (caught.value.status, caught.value.message) == (
+            400,
+            "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+        )
+
+    upstream(model, act, OpenAIEngine, format=parser.format)
+
+
+def test_as_a_chat_upstream(model: Path):
+    async def act(engine: OpenAIChatEngine) -> None:
+        assert engine.server == "llama.cpp"
+        request = Generation(messages=[{"role": "user", "content": "Hi"}], tools=TOOLS)
+        sampling = Sampling(temperature=1.0, seed=3, logit_bias={"259": 90.0})
+        asked = Job(id="1", model="m", prompt="", sampling=sampling, max_tokens=3, request=request)
+        found = await pieces(engine, asked)
+        assert joined(found) == "<tool_call>" * 3
+        assert found[-1].finish_reason == "length"
+        assert found[-1].usage is not None
+        assert found[-1].usage.completion_tokens == 3
+
+    upstream(model, act, OpenAIChatEngine, format=OutputParser.named("hermes").format)

@@ -1,0 +1,252 @@
+"""Settings: where they come from, which go first, and what is said about those that cannot be."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from untemplate.gateway.settings import GROUPS, LlamaCpp, Settings, SettingsError, fields, resolve
+from untemplate.policy import Policy
+
+
+def problem(**sources: Any) -> str:
+    with pytest.raises(SettingsError) as caught:
+        resolve(**{"environ": {}, **sources})
+    return str(caught.value)
+
+
+def settings(**sources: Any) -> Settings:
+    return resolve(**{"environ": {}, **sources}).settings
+
+
+# -- Where they come from -----------------------------------------------------------------------------------------
+
+
+def test_flags_go_before_the_environment_and_that_before_the_file(tmp_path: Path):
+    file = tmp_path / "untemplate.toml"
+    file.write_text("port = 1\nhost = 'file'\nname = 'file'\n[llamacpp]\nn_ctx = 1\nthreads = 2\n")
+    environ = {"UNTEMPLATE_PORT": "2", "UNTEMPLATE_HOST": "environment", "UNTEMPLATE_LLAMACPP_N_CTX": "2", "HOME": "/"}
+    found = resolve(file=file, environ=environ, flags={"port": "3"})
+    held = found.settings
+    assert (held.port, held.host, held.name, held.llamacpp) == (3, "environment", "file", LlamaCpp(n_ctx=2, threads=2))
+    origin = {
+        "port": "--port",
+        "host": "UNTEMPLATE_HOST",
+        "name": str(file),
+        "llamacpp.n_ctx": "UNTEMPLATE_LLAMACPP_N_CTX",
+        "llamacpp.threads": str(file),
+    }
+    assert {path: where for path, where in found.origin.items() if where != "default"} == origin
+
+
+def test_the_environment_names_the_file(tmp_path: Path):
+    (tmp_path / "u.toml").write_text("port = 7")
+    assert settings(environ={"UNTEMPLATE_CONFIG": str(tmp_path / "u.toml")}).port == 7
+
+
+def test_this_process_has_an_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("UNTEMPLATE_PORT", "7")
+    assert resolve().settings.port == 7
+
+
+def test_every_kind_of_value(tmp_path: Path):
+    file = tmp_path / "u.toml"
+    file.write_text(
+        "api_keys = ['a', 'b']\nmetrics = false\naliases = {gpt = ''}\nshutdown_grace = 3\n"
+        "policy = {strict = true, max_held = 10}\n[vllm.extra]\nmax_num_seqs = 8\n"
+    )
+    found = settings(file=file)
+    assert found.api_keys == ("a", "b")
+    assert found.vllm.extra == {"max_num_seqs": 8}
+    assert (found.metrics, found.aliases, found.shutdown_grace) == (False, {"gpt": ""}, 3.0)
+    assert found.output_policy() == Policy(strict=True, max_held=10)
+    found = settings(
+        environ={
+            "UNTEMPLATE_API_KEYS": "a, b",
+            "UNTEMPLATE_METRICS": "0",
+            "UNTEMPLATE_ALIASES": "gpt,claude=b",
+            "UNTEMPLATE_POLICY": "strict=true,max_held=10",
+            "UNTEMPLATE_VLLM_EXTRA": '{"max_num_seqs": 8}',
+            "UNTEMPLATE_SHUTDOWN_GRACE": "3",
+            "UNTEMPLATE_TOOL_CALL_PARSER": "hermes",
+        }
+    )
+    assert found.api_keys == ("a", "b")
+    assert found.vllm.extra == {"max_num_seqs": 8}
+    assert (found.metrics, found.aliases, found.tool_parser) == (False, {"gpt": "", "claude": "b"}, "hermes")
+    assert found.output_policy() == Policy(strict=True, max_held=10)
+    found = settings(
+        flags={
+            "api_keys": ["a", "b"],
+            "metrics": "false",
+            "aliases": ["gpt", "claude=b"],
+            "policy": ["strict=true", "max_held=10"],
+            "vllm.extra": ["max_num_seqs=8", "tokenizer_mode=slow"],
+            "chat_template_kwargs": ["enable_thinking=false"],
+        }
+    )
+    assert found.api_keys == ("a", "b")
+    assert found.vllm.extra == {"max_num_seqs": 8, "tokenizer_mode": "slow"}
+    assert (found.metrics, found.aliases) == (False, {"gpt": "", "claude": "b"})
+    assert found.chat_template_kwargs == {"enable_thinking": False}
+
+
+def test_two_names_of_one_variable():
+    assert settings(environ={"UNTEMPLATE_API_KEY": "a"}).api_keys == ("a",)
+    found = resolve(environ={"UNTEMPLATE_API_KEY": "a", "UNTEMPLATE_API_KEYS": "b"})
+    assert (found.settings.api_keys, found.origin["api_keys"]) == (("b",), "UNTEMPLATE_API_KEYS")
+
+
+def test_keys_from_a_file(tmp_path: Path):
+    file = tmp_path / "keys"
+    file.write_text("one  # Anna's\n\n# nobody's\ntwo\n")
+    assert settings(flags={"api_keys": ["zero"], "api_keys_file": str(file)}).api_keys == ("zero", "one", "two")
+    file.write_text("# nobody\n")
+    assert problem(flags={"api_keys_file": str(file)}) == f"api_keys_file {file}: there is no key in it"
+    missing = tmp_path / "missing"
+    assert problem(flags={"api_keys_file": str(missing)}) == f"api_keys_file {missing}: No such file or directory"
+
+
+def test_what_others_put_into_the_environment():
+    environ = {
+        "UNTEMPLATE_SERVICE_HOST": "10.0.0.1",
+        "UNTEMPLATE_SERVICE_PORT_HTTP": "80",
+        "UNTEMPLATE_PORT": "tcp://10.0.0.1:80",
+        "UNTEMPLATE_PORT_80_TCP_ADDR": "10.0.0.1",
+        "UNTEMPLATE_CACHE": "/x",
+        "UNTEMPLATE_LOG": "debug",
+        "UNTEMPLATE_STRICT_TOOL_CALL": "1",
+    }
+    assert settings(environ=environ) == Settings()
+
+
+# -- What cannot be -----------------------------------------------------------------------------------------------
+
+
+def test_names_that_do_not_exist(tmp_path: Path):
+    file = tmp_path / "u.toml"
+    file.write_text("prot = 1")
+    assert problem(file=file) == f"{file}: unknown setting 'prot'; did you mean port?"
+    file.write_text("[llamacpp]\nnctx = 1")
+    assert problem(file=file) == f"{file}: unknown setting 'llamacpp.nctx'; did you mean llamacpp.n_ctx?"
+    file.write_text("llamacpp = 1")
+    assert problem(file=file) == f"{file}: llamacpp is a table: [llamacpp]"
+    file.write_text("xyzzy = 1")
+    assert problem(file=file).startswith(
+        f"{file}: unknown setting 'xyzzy'; there are: aliases, any_model_name, api_keys,"
+    )
+    assert (
+        problem(environ={"UNTEMPLATE_PROT": "1"}) == "UNTEMPLATE_PROT: unknown setting; did you mean UNTEMPLATE_PORT?"
+    )
+
+
+def test_files_that_cannot_be_read(tmp_path: Path):
+    file = tmp_path / "u.toml"
+    assert problem(file=file) == f"{file}: No such file or directory"
+    file.write_text("port =")
+    assert problem(file=file) == f"{file}: not TOML: Invalid value (at end of document)"
+    file.write_bytes(b"\xff")
+    assert problem(file=file).startswith(f"{file}: 'utf-8' codec can't decode byte 0xff")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("port", "x", "port: 'x' is not a whole number (--port)"),
+        ("port", "70000", "port: '70000' is not a whole number <= 65535 (--port)"),
+        ("replay.speed", "-1", "replay.speed: '-1' is not a number >= 0.0 (--replay-speed)"),
+        ("metrics", "maybe", "metrics: 'maybe' is not true or false (--metrics)"),
+        ("engine", "vlm", "engine: 'vlm' is not one of: auto, llamacpp, vllm, openai, replay (--engine)"),
+        ("policy", ["strict"], "policy: ['strict'] is not NAME=VALUE (--policy)"),
+        (
+            "aliases",
+            '{"a"',
+            "aliases: '{\"a\"' is not JSON: Expecting ':' delimiter: line 1 column 5 (char 4) (--alias)",
+        ),
+        ("aliases", '{"a": 1}', "aliases: {'a': 1} is not text (--alias)"),
+        ("policy", ["strict=maybe"], "policy strict: 'maybe' is not one of: True, False, None"),
+        ("policy", ["strct=1"], None),
+        ("enforce_parser", "hermess", "enforce_parser: 'hermess' is no format; did you mean hermes?"),
+        ("reasoning_parser", "hermes", None),
+        ("upstream", "localhost:8001", "upstream: 'localhost:8001' is not a URL like http://localhost:8001/v1"),
+        ("upstream", "ftp://a:b@c", "upstream: 'ftp://***@c' is not a URL like http://localhost:8001/v1"),
+        ("root_path", "api", "root_path: 'api' does not begin with /"),
+        (
+            "log_raw",
+            "x",
+            "log_raw: raw outputs hold what people wrote; log_raw_consent (--log-raw-consent) says that they agreed",
+        ),
+        (
+            "vllm.extra",
+            ["tool_call_parser=x"],
+            "vllm.extra: tool_call_parser is no engine argument; tool_parser (--tool-parser) is meant",
+        ),
+        ("vllm.extra", ["enable_auto_tool_choice=1"], "vllm.extra: enable_auto_tool_choice is no engine argument"),
+        ("api_keys", [""], "api_keys: an empty key"),
+    ],
+)
+def test_values_that_cannot_be(path: str, value: Any, said: str | None):
+    found = problem(flags={path: value})
+    if said is None:
+        assert found.startswith(("policy strct: there is none; there are: ", "reasoning_parser: 'hermes' is no format"))
+    else:
+        assert found == said
+
+
+def test_values_that_exclude_each_other():
+    url = "http://localhost:1/v1"
+    assert problem(flags={"upstream": url, "upstream_chat": url}) == "upstream and upstream_chat exclude each other"
+    assert problem(flags={"enforce_parser": "hermes", "parser_backend": "vllm"}) == (
+        "enforce_parser names a format of ours; vLLM's are reasoning_parser and tool_parser"
+    )
+    assert problem(flags={"enforce_parser": "hermes", "tool_parser": "hermes"}) == (
+        "enforce_parser excludes reasoning_parser and tool_parser"
+    )
+
+
+def test_names_of_other_backends_are_theirs():
+    assert settings(flags={"tool_parser": "theirs", "parser_backend": "vllm"}).tool_parser == "theirs"
+
+
+# -- What is shown ------------------------------------------------------------------------------------------------
+
+
+def test_secrets_are_never_shown():
+    found = resolve(
+        environ={"UNTEMPLATE_UPSTREAM_API_KEY": "s3cret", "UNTEMPLATE_UPSTREAM": "http://me:s3cret@host/v1"},
+        flags={"api_keys": ["s3cret", "s3cret"]},
+    )
+    shown = (repr(found.settings), str(found.settings), found.to_toml(), json.dumps(found.to_dict()))
+    assert not [text for text in shown if "s3cret" in text]
+    held = found.to_dict()["settings"]
+    assert (held["upstream_api_key"], held["api_keys"], held["upstream"]) == (
+        "***",
+        ["***", "***"],
+        "http://***@host/v1",
+    )
+    assert '# api_keys = ["***", "***"]  # --api-key' in found.to_toml().splitlines()
+
+
+def test_what_is_shown_can_be_read_again(tmp_path: Path):
+    found = resolve(environ={}, flags={"port": "9", "policy": ["strict=true"], "llamacpp.extra": ["x.y=[1]"]})
+    (tmp_path / "u.toml").write_text(found.to_toml())
+    assert settings(file=tmp_path / "u.toml") == found.settings
+    tree = tomllib.loads(resolve(environ={}).to_toml())
+    assert set(tree) == {one.group or one.name for one in fields()}
+    lines = found.to_toml().splitlines()
+    assert "port = 9  # --port" in lines
+    assert 'host = "127.0.0.1"  # default' in lines
+
+
+def test_every_setting_has_a_group_a_flag_and_a_meaning():
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted({one.group or one.name for one in fields()})
+    flags = [one.flag for one in fields()]
+    variables = [variable for one in fields() for variable in one.env]
+    assert len(set(flags)) == len(flags)
+    assert len(set(variables)) == len(variables)
+    assert all(one.description for one in fields())

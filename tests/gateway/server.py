@@ -1,0 +1,90 @@
+"""The gateway behind a real server on loopback, for clients to drive."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+import uvicorn
+
+from untemplate.gateway.app import Gateway, create_app
+from untemplate.gateway.manager import Manager
+from untemplate.gateway.manager.manager import Status
+from untemplate.gateway.manager.model import Model
+from untemplate.gateway.settings import Settings
+
+LONG = 120.0
+"""Seconds that nothing takes, on a busy machine neither."""
+
+
+def soon(met: Callable[[], bool]) -> bool:
+    """Whether it is so within what a busy machine may take."""
+    until = time.monotonic() + LONG
+    while not met() and time.monotonic() < until:
+        time.sleep(0.005)
+    return met()
+
+
+class Running:
+    """A gateway that runs. ``url`` ends without a slash."""
+
+    def __init__(self, app: Gateway, server: uvicorn.Server, port: int) -> None:
+        self.app = app
+        self.server = server
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self.loop: asyncio.AbstractEventLoop
+        """The server's."""
+
+    def ps(self) -> tuple[Status, ...]:
+        """What the manager says of its models, asked in the server's loop, where it changes."""
+
+        async def ask() -> tuple[Status, ...]:
+            return self.app.manager.ps()
+
+        return asyncio.run_coroutine_threadsafe(ask(), self.loop).result(LONG)
+
+
+@contextlib.contextmanager
+def running(
+    models: Sequence[Model] = (), *, load: Callable[[], Awaitable[Model]] | None = None, **settings: Any
+) -> Iterator[Running]:
+    """Serves these models from a thread until the block ends; ``load``: one that is made in the server's loop."""
+    manager = Manager(models, any_name=settings.get("any_model_name", False))
+    settings.setdefault("shutdown_grace", 1.0)
+    app = create_app(manager, Settings(**settings))
+    grace = round(settings["shutdown_grace"]) + 1
+    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=grace, lifespan="on")
+    server = uvicorn.Server(config)
+    # Named as TCP, or asyncio leaves Nagle's algorithm on, and each request waits 40 ms for an acknowledgement.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.bind(("127.0.0.1", 0))
+
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def serve() -> None:
+        loops.append(asyncio.get_running_loop())
+        if load is not None:
+            manager.add(await load())
+        await server.serve([listening])
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    until = time.monotonic() + LONG
+    while not server.started:
+        if time.monotonic() > until or not thread.is_alive():
+            raise RuntimeError("the server did not start")
+        time.sleep(0.005)
+    try:
+        found = Running(app, server, listening.getsockname()[1])
+        found.loop = loops[0]
+        yield found
+    finally:
+        server.should_exit = True
+        thread.join(60)
+        listening.close()

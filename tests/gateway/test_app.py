@@ -1,0 +1,271 @@
+"""The gateway from outside: keys, limits, errors, clients that leave, metrics."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from untemplate.gateway.observe import JsonFormatter
+
+from .scripted import Scripted, scripted
+from .server import LONG, Running, running, soon
+
+CALL = '<tool_call>\n{"name": "f", "arguments": {"x": "a"}}\n</tool_call>'
+OUTPUT = f"<think>\nHm.\n</think>\n\nSure.\n{CALL}"
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
+
+
+def post(gateway: Running, path: str = "/v1/chat/completions", body: Any = ASK, **more: Any) -> httpx.Response:
+    if isinstance(body, bytes):
+        return httpx.post(gateway.url + path, content=body, timeout=LONG, **more)
+    return httpx.post(gateway.url + path, json=body, timeout=LONG, **more)
+
+
+def error(response: httpx.Response) -> tuple[int, str]:
+    return response.status_code, response.json()["error"]["message"]
+
+
+class TestDoor:
+    def test_keys(self) -> None:
+        with running([scripted("x")], api_keys=("one", "two")) as gateway:
+            problem = "no valid API key: send it as 'Authorization: Bearer KEY' or as 'x-api-key: KEY'"
+            for headers in ({}, {"authorization": "Bearer three"}, {"authorization": "Basic one"}, {"x-api-key": "ö"}):
+                given = {name: value.encode("latin-1") for name, value in headers.items()}
+                assert error(post(gateway, headers=given)) == (401, problem)
+            for headers in ({"authorization": "Bearer one"}, {"authorization": "bearer two"}, {"x-api-key": "one"}):
+                assert post(gateway, headers=headers).status_code == 200
+            assert httpx.get(gateway.url + "/health", timeout=LONG).status_code == 200
+            assert httpx.get(gateway.url + "/metrics", timeout=LONG).status_code == 401
+
+    def test_limits(self) -> None:
+        with running([scripted("x")], max_body_bytes=2000, max_messages=2, max_choices=2) as gateway:
+            assert error(post(gateway, body={**ASK, "user": "u" * 2000})) == (413, "the body is longer than 2000 bytes")
+            asked = ASK["messages"] * 3
+            assert error(post(gateway, body={"messages": asked})) == (400, "messages: 3 are more than 2")
+            assert error(post(gateway, body={**ASK, "n": 3})) == (400, "n: 3 is more than 2")
+
+    def test_too_many_at_once(self) -> None:
+        with running([scripted("a\1", size=1)], max_concurrent_requests=1) as gateway:
+            with httpx.stream(
+                "POST", gateway.url + "/v1/chat/completions", json={**ASK, "stream": True}, timeout=LONG
+            ) as first:
+                chunks = first.iter_raw()
+                next(chunks)
+                refused = post(gateway)
+            assert error(refused) == (429, "the server answers 1 requests already; try again")
+            assert refused.headers["retry-after"] == "1"
+
+    def test_pages_of_other_origins(self) -> None:
+        with running([scripted("x")], cors_origins=("https://a.example",)) as gateway:
+            url = gateway.url + "/v1/chat/completions"
+            asked = httpx.options(
+                url, headers={"origin": "https://a.example", "access-control-request-method": "POST"}, timeout=LONG
+            )
+            assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (204, "https://a.example")
+            assert post(gateway, headers={"origin": "https://a.example"}).headers["vary"] == "origin"
+            other = post(gateway, headers={"origin": "https://b.example"})
+            assert "access-control-allow-origin" not in other.headers
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("body", "status", "problem"),
+        [
+            (b"", 400, "the body is not JSON: Input data was truncated"),
+            (b"\xff", 400, "the body is not JSON: JSON is malformed: invalid character (byte 0)"),
+            (b"[]", 400, "the body must be a JSON object"),
+            (b'{"a":' * 5000 + b"1" + b"}" * 5000, 400, "the body is nested too deeply"),
+            (b'{"a":' * 200 + b"1" + b"}" * 200, 400, "the body is nested too deeply"),
+            ({"messages": [{"role": "robot"}]}, 400,
+             "messages[0].role: must be one of system, developer, user, assistant, tool, function, got 'robot'"),
+            ({**ASK, "tool_choice": {"type": "function", "function": {"name": "g"}}, "tools": TOOLS}, 400,
+             "tool_choice.function.name: 'g' is not among the tools"),
+            ({**ASK, "stream_options": {"include_usage": True}}, 400, "stream_options: needs stream: true"),
+            ({**ASK, "frobnicate": 1}, 400, "frobnicate: is not supported"),
+            ({**ASK, "model": "gpt"}, 404, "the model 'gpt' does not exist (models: scripted)"),
+            ({**ASK, "chat_template_kwargs": {"messages": []}}, 400,
+             "chat_template_kwargs.messages: is not the request's to set"),
+            ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, 400,
+             "messages[0].content[0]: parts of type 'image_url' need an engine that renders messages itself"),
+        ],
+    )  # fmt: skip
+    def test_whole_texts(self, shared: Running, body: Any, status: int, problem: str) -> None:
+        assert error(post(shared, body=body)) == (status, problem)
+
+    def test_wrong_paths_and_methods(self, shared: Running) -> None:
+        assert error(httpx.get(shared.url + "/v2", timeout=LONG)) == (404, "there is nothing at /v2")
+        assert error(httpx.get(shared.url + "/v1/completions", timeout=LONG)) == (
+            405,
+            "/v1/completions does not take GET",
+        )
+
+    def test_no_trace_of_the_inside(self, caplog: pytest.LogCaptureFixture) -> None:
+        def broken(job: Any) -> str:
+            raise KeyError("secret")
+
+        with running([scripted(broken)]) as gateway:
+            for stream in (False, True):
+                failed = post(gateway, body={**ASK, "stream": stream}, headers={"x-request-id": "abcdefgh"})
+                problem = "something went wrong inside the server; its log has it under request abcdefgh"
+                assert error(failed) == (500, problem)
+                assert failed.headers["x-request-id"] == "abcdefgh"
+        assert "secret" in caplog.text
+
+    def test_an_engine_that_dies_in_the_middle(self) -> None:
+        with running([scripted("one two \0", size=4)]) as gateway:
+            text = post(gateway, body={**ASK, "stream": True}).text
+            events = [json.loads(line[6:]) for line in text.split("\n\n") if line.startswith("data: {")]
+            assert "".join(c["delta"].get("content", "") for e in events for c in e.get("choices", ())) == "one two "
+            assert events[-1] == {
+                "error": {"message": "the engine broke", "type": "server_error", "param": None, "code": "engine_error"}
+            }
+            assert text.endswith("data: [DONE]\n\n")
+            assert error(post(gateway)) == (502, "the engine broke")
+
+
+class TestLeaving:
+    @pytest.mark.parametrize("stream", [True, False])
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_the_engine_is_freed(self, stream: bool, n: int) -> None:
+        """Within a tenth of a second, the issue says; here within what a busy machine may take."""
+        model = scripted("word " * 20 + "\1", size=5)
+        assert isinstance(model.engine, Scripted)
+        with running([model]) as gateway:
+            body = json.dumps({**ASK, "stream": stream, "n": n}).encode()
+            with socket.create_connection(("127.0.0.1", gateway.port)) as connection:
+                head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+                connection.sendall(head.encode() + body)
+                assert soon(lambda: len(model.engine.jobs) == n)
+            assert soon(lambda: len(model.engine.closed) == n)
+            assert soon(lambda: 'status="499"' in gateway.app.metrics.text().decode())
+
+
+class TestLookingInside:
+    def test_on_request(self, shared: Running) -> None:
+        body = {**ASK, "tools": TOOLS, "untemplate": {"diagnostics": True, "raw": True}}
+        wanted = {
+            "diagnostics": [],
+            "calls": [{"index": 0, "name": "f", "status": "ok", "model_id": None, "repairs": []}],
+            "raw": OUTPUT,
+        }
+        assert post(shared, body=body).json()["choices"][0]["untemplate"] == wanted
+        asked = post(shared, body={**ASK, "tools": TOOLS}, headers={"X-Untemplate": "diagnostics, raw"})
+        assert asked.json()["choices"][0]["untemplate"] == wanted
+        assert "untemplate" not in post(shared).json()["choices"][0]
+        streamed = post(shared, body={**body, "stream": True}).text
+        last = json.loads(streamed.split("\n\n")[-3][6:])
+        assert last["choices"][0]["untemplate"] == wanted
+
+    def test_metrics(self) -> None:
+        cut = CALL[:30]
+        with running([scripted([OUTPUT, cut, "<tool_call> is how", CALL.replace('"f"', '"g"')])]) as gateway:
+            for _ in range(4):
+                post(gateway, body={**ASK, "tools": TOOLS})
+
+            def shown() -> str:
+                return httpx.get(gateway.url + "/metrics", timeout=LONG).text
+
+            counted = 'untemplate_requests_total{dialect="chat",model="scripted",status="200"} 4.0'
+            assert soon(lambda: counted in (text := shown()) and "untemplate_requests_running 1.0" in text)
+            text = shown()
+        labels = 'format="qwen3+hermes",model="scripted"'
+        for outcome in ("ok", "fell_back_to_content", "unknown_tool"):
+            assert f'untemplate_outputs_total{{{labels},outcome="{outcome}"}}' in text
+        assert counted in text
+        assert 'untemplate_tokens_total{kind="prompt",model="scripted"} 28.0' in text
+        assert "untemplate_requests_running 1.0" in text  # the one that asks
+
+    def test_raw_outputs_where_the_operator_wants_them(self, tmp_path: Path) -> None:
+        file = tmp_path / "raw.jsonl"
+        with running([scripted(OUTPUT)], log_raw=str(file), log_raw_consent=True) as gateway:
+            post(gateway, body={**ASK, "tools": TOOLS}, headers={"x-request-id": "abcdefgh"})
+        (line,) = [json.loads(line) for line in file.read_text().splitlines()]
+        message = line.pop("message")
+        assert message["content"] == "Sure."
+        assert line == {
+            "request": "abcdefgh",
+            "choice": 0,
+            "model": "scripted",
+            "format": "qwen3+hermes",
+            "finish_reason": "tool_calls",
+            "outcome": "ok",
+            "raw": OUTPUT,
+        }
+
+    def test_a_line_of_log_for_a_request(self, shared: Running, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, "untemplate.gateway")
+        post(shared, body={**ASK, "tools": TOOLS}, headers={"x-request-id": "abcdefgh"})
+
+        def lines() -> list[Any]:
+            shown = [JsonFormatter().format(r) for r in caplog.records if r.name == "untemplate.gateway"]
+            return [line for line in map(json.loads, shown) if line["request"] == "abcdefgh"]  # an earlier one may come
+
+        assert soon(lambda: bool(lines()))
+        (line,) = lines()
+        assert {key: line[key] for key in ("request", "message", "model", "format", "status", "calls", "outcome")} == {
+            "request": "abcdefgh",
+            "message": "chat 200",
+            "model": "scripted",
+            "format": "qwen3+hermes",
+            "status": 200,
+            "calls": ["ok"],
+            "outcome": ["ok"],
+        }
+        assert "Sure." not in json.dumps(line)
+
+
+class TestOtherEndpoints:
+    def test_models(self, shared: Running) -> None:
+        model = {
+            "id": "scripted",
+            "object": "model",
+            "created": 0,
+            "owned_by": "untemplate",
+            "untemplate": {
+                "format": "qwen3+hermes",
+                "engine": "scripted",
+                "reasoning": True,
+                "tools": True,
+                "grammar": "gbnf",
+            },
+        }
+        assert httpx.get(shared.url + "/v1/models", timeout=LONG).json() == {"object": "list", "data": [model]}
+        assert httpx.get(shared.url + "/v1/models/scripted", timeout=LONG).json() == model
+
+    def test_health(self, shared: Running) -> None:
+        assert httpx.get(shared.url + "/health", timeout=LONG).json() == {
+            "status": "ok",
+            "models": {"scripted": {"status": "ok"}},
+        }
+
+    def test_tokens(self, shared: Running) -> None:
+        tokens = list(b"ab")
+        shown = post(shared, "/tokenize", {"prompt": "ab"}).json()
+        assert shown == {"count": 2, "max_model_len": None, "tokens": tokens}
+        assert post(shared, "/detokenize", {"tokens": tokens}).json() == {"prompt": "ab"}
+        rendered = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+        assert post(shared, "/tokenize", ASK).json()["count"] == len(rendered)
+        assert error(post(shared, "/detokenize", {"tokens": [-1]})) == (400, "tokens: must be a list of token ids")
+
+    def test_parse(self, shared: Running) -> None:
+        parsed = post(shared, "/parse", {"text": OUTPUT, "tools": TOOLS}).json()
+        assert (parsed["format"], parsed["finish_reason"]) == ("qwen3+hermes", "tool_calls")
+        assert parsed["message"]["reasoning"] == "Hm."
+        assert [call["status"] for call in parsed["calls"]] == ["ok"]
+        other = post(shared, "/parse", {"text": "[f(x=1)]", "format": "pythonic"}).json()
+        assert other["message"]["tool_calls"][0]["function"] == {"name": "f", "arguments": '{"x": 1}'}
+        status, problem = error(post(shared, "/parse", {"text": "", "format": "hermess"}))
+        assert (status, "did you mean 'hermes'" in problem) == (400, True), problem
+
+
+@pytest.fixture(scope="module")
+def shared() -> Any:
+    with running([scripted(OUTPUT)]) as gateway:
+        yield gateway

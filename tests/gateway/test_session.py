@@ -1,0 +1,406 @@
+"""A request from prompt to message: what stop strings, budgets, logprobs, choices and failing engines do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from untemplate import OutputParser
+from untemplate.gateway.engines.base import Job, Piece
+from untemplate.gateway.errors import ApiError
+from untemplate.gateway.generation import Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
+from untemplate.gateway.manager.model import Model
+from untemplate.gateway.session import Session
+from untemplate.messages import DeltaMessage
+from untemplate.templates import ChatTemplate
+from untemplate.testing import PieceTokenizer
+
+from .scripted import TEMPLATE, Scripted, scripted
+
+META = Meta(id="0" * 32, created=1, model="scripted")
+ASK = [{"role": "user", "content": "Hi"}]
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+CALL = '<tool_call>\n{"name": "f", "arguments": {"x": "a"}}\n</tool_call>'
+ASKED = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+
+
+class Lines:
+    """A writer whose frames are lines of JSON: what a session told it."""
+
+    media_type = "text/plain"
+
+    def begin(self, usage: Usage) -> bytes:
+        return self._line("begin")
+
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
+        tokens = [] if logprobs is None else [[token.token for token in logprobs]]
+        return self._line("delta", choice, delta.model_dump(exclude_none=True), *tokens)
+
+    def finish(self, ended: Ended) -> bytes:
+        return self._line("finish", ended.index, ended.finish_reason)
+
+    def end(self, usage: Usage) -> bytes:
+        return self._line("end", usage.completion_tokens)
+
+    def error(self, error: ApiError) -> bytes:
+        return self._line("error", error.status, error.message)
+
+    def _line(self, *values: Any) -> bytes:
+        return json.dumps(values).encode() + b"\n"
+
+
+def streamed(model: Model, request: Generation) -> list[list[Any]]:
+    async def run() -> bytes:
+        return b"".join([frame async for frame in Session(model, request, META).frames(Lines())])
+
+    return [json.loads(line) for line in asyncio.run(run()).splitlines()]
+
+
+def whole(model: Model, request: Generation) -> tuple[list[Ended], Usage]:
+    async def run() -> tuple[list[Ended], Usage]:
+        session = Session(model, request, META)
+        usage = await session.whole()
+        return session.ended, usage
+
+    return asyncio.run(run())
+
+
+def text_of(lines: list[list[Any]], field: str = "content", choice: int = 0) -> str:
+    return "".join(line[2].get(field, "") for line in lines if line[0] == "delta" and line[1] == choice)
+
+
+def ask(**fields: Any) -> Generation:
+    return Generation(messages=ASK, **fields)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_whole_and_streamed_are_the_same_message(size: int) -> None:
+    output = f"<think>\nHm.\n</think>\n\nSure.\n{CALL}"
+    model = scripted(output, size=size)
+    (ended,), usage = whole(model, ask(tools=TOOLS))
+    assert ended.parsed.message() == {
+        "role": "assistant",
+        "content": "Sure.",
+        "reasoning": "Hm.",
+        "tool_calls": [
+            {
+                "id": ended.parsed.tool_calls[0].id,
+                "type": "function",
+                "function": {"name": "f", "arguments": '{"x": "a"}'},
+            }
+        ],
+    }
+    assert ended.finish_reason == "tool_calls"
+    assert usage.completion_tokens == -(-len(output) // size)
+    lines = streamed(model, ask(tools=TOOLS))
+    assert text_of(lines) == "Sure."
+    assert text_of(lines, "reasoning") == "Hm."
+    calls = [call for line in lines if line[0] == "delta" for call in line[2].get("tool_calls", ())]
+    assert "".join(call["function"].get("arguments", "") for call in calls) == '{"x": "a"}'
+    assert calls[0]["id"] == ended.parsed.tool_calls[0].id
+    assert lines[0] == ["begin"]
+    assert lines[-2:] == [["finish", 0, "tool_calls"], ["end", usage.completion_tokens]]
+
+
+class TestStops:
+    @pytest.mark.parametrize("size", [1, 2, 3, 1000])
+    def test_a_stop_string_ends_content_only(self, size: int) -> None:
+        """In reasoning and in arguments it is nothing."""
+        model = scripted(f"<think>\nSTOP\n</think>\n\nOne STOP two {CALL}", size=size)
+        (ended,), _ = whole(model, ask(tools=TOOLS, stop=("STOP",)))
+        assert (ended.parsed.reasoning, ended.parsed.content) == ("STOP", "One ")
+        assert (ended.finish_reason, ended.stop, ended.parsed.tool_calls) == ("stop", "STOP", [])
+        lines = streamed(model, ask(tools=TOOLS, stop=("STOP",)))
+        assert (text_of(lines, "reasoning"), text_of(lines)) == ("STOP", "One ")
+
+    def test_in_arguments_it_is_nothing(self) -> None:
+        model = scripted(CALL.replace('"a"', '"a STOP"'))
+        (ended,), _ = whole(model, ask(tools=TOOLS, stop=("STOP",)))
+        assert ended.parsed.tool_calls[0].function.arguments == '{"x": "a STOP"}'
+        assert (ended.finish_reason, ended.stop) == ("tool_calls", None)
+
+    @pytest.mark.parametrize("size", [1, 3, 1000])
+    def test_a_call_before_the_stop_string_stands(self, size: int) -> None:
+        """The same whole and streamed, though all content before the call had been told."""
+        model = scripted(f"Sure.{CALL}STOP and on", size=size)
+        (ended,), _ = whole(model, ask(tools=TOOLS, stop=("STOP",)))
+        assert [call.function.name for call in ended.parsed.tool_calls] == ["f"]
+        assert (ended.finish_reason, ended.stop) == ("tool_calls", "STOP")
+        lines = streamed(model, ask(tools=TOOLS, stop=("STOP",)))
+        assert text_of(lines) == ended.parsed.content
+        assert any("tool_calls" in line[2] for line in lines if line[0] == "delta")
+
+    def test_the_engine_is_left_at_once(self) -> None:
+        model = scripted("One STOP \1", size=1)
+        (ended,), _ = whole(model, ask(stop=("STOP",)))
+        assert ended.parsed.content == "One "
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.closed == [f"{META.id}-0"]
+
+    def test_what_began_like_one_is_told(self) -> None:
+        for size in (1, 2, 5):
+            model = scripted("a ST b STO", size=size)
+            assert text_of(streamed(model, ask(stop=("STOP", "b!")))) == "a ST b STO"
+            (ended,), _ = whole(model, ask(stop=("STOP",)))
+            assert (ended.parsed.content, ended.finish_reason) == ("a ST b STO", "stop")
+
+    def test_the_first_one_counts(self) -> None:
+        model = scripted("abcde", size=5)
+        (ended,), _ = whole(model, ask(stop=("d", "bc")))
+        assert (ended.parsed.content, ended.stop) == ("a", "bc")
+
+    @pytest.mark.parametrize("size", [1, 2, 3, 4, 100])
+    @pytest.mark.parametrize(
+        ("stops", "content", "stop"),
+        [
+            (("abcd", "bc"), "a", "bc"),
+            (("bc", "abcd"), "a", "bc"),
+            (("c", "abc", "bc"), "", "abc"),
+            (("de", "é"), "abc", "de"),
+            (("é🙂", "z"), "abcde", "é🙂"),
+            (("🙂f",), "abcdeé", "🙂f"),
+        ],
+    )
+    def test_the_first_that_is_whole_however_it_is_cut(
+        self, size: int, stops: tuple[str, ...], content: str, stop: str
+    ) -> None:
+        (ended,), _ = whole(scripted("abcdeé🙂fg", size=size), ask(stop=stops))
+        assert (ended.parsed.content or "", ended.stop) == (content, stop)
+        assert text_of(streamed(scripted("abcdeé🙂fg", size=size), ask(stop=stops))) == content
+
+    def test_the_prompt_is_counted_all_the_same(self) -> None:
+        """The engine, left in the middle, does not say any more how long it was."""
+        (ended,), usage = whole(scripted("One STOP two", size=1), ask(stop=("STOP",)))
+        assert (usage.prompt_tokens, usage.completion_tokens) == (len(ASKED), len("One STOP"))
+        assert ended.usage.prompt_tokens == len(ASKED)
+
+
+class TestThinking:
+    def test_a_budget_closes_reasoning(self) -> None:
+        """The model thinks on and on; the gateway closes for it, and it goes on with an answer."""
+
+        def output(job: Any) -> str:
+            return "Answer." if "</think>" in job.prompt else "<think>\n" + "hm " * 100
+
+        model = scripted(output, size=3)
+        (ended,), usage = whole(model, ask(thinking=Thinking(budget=10)))
+        assert ended.parsed.content == "Answer."
+        assert (ended.parsed.reasoning or "").startswith("hm hm")
+        assert (usage.reasoning_tokens, usage.prompt_tokens) == (10, len(ASKED))
+        assert isinstance(model.engine, Scripted)
+        first, second = model.engine.jobs
+        assert first.prompt == ASKED
+        assert second.prompt == ASKED + ended.raw.removesuffix("Answer.")
+        assert ended.raw.endswith("\n</think>\n\nAnswer.")
+        lines = streamed(scripted(output, size=3), ask(thinking=Thinking(budget=10)))
+        assert (text_of(lines, "reasoning"), text_of(lines)) == (ended.parsed.reasoning, "Answer.")
+
+    @pytest.mark.parametrize("ids", [False, True])
+    def test_a_budget_closes_a_channel(self, ids: bool) -> None:
+        """Where reasoning is a message of its own (gpt-oss), the next message is opened as well."""
+        tokenizer = PieceTokenizer(OutputParser.named("gpt-oss").format.special_tokens)
+        parser = OutputParser.named("gpt-oss", tokenizer=tokenizer if ids else None)
+        closed = "<|end|><|start|>assistant<|channel|>final<|message|>"
+
+        class Thinking_(Scripted):
+            async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+                self.jobs.append(job)
+                thinks = "<|channel|>analysis<|message|>" + "hm " * 50
+                text = "Answer." if closed in str(job.prompt) else thinks
+                for piece, token in zip(tokenizer.pieces(text), tokenizer.encode(text), strict=True):
+                    yield Piece(piece, [token] if ids else ())
+                yield Piece(finish_reason="stop")
+
+        template = ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}<|start|>assistant")
+        model = Model(name="m", engine=Thinking_(""), parser=parser, template=template)
+        (ended,), usage = whole(model, ask(thinking=Thinking(budget=8)))
+        assert ended.parsed.content == "Answer."
+        assert (ended.parsed.reasoning or "").startswith("hm hm")
+        assert usage.reasoning_tokens == 8
+        assert ended.raw.endswith(closed + "Answer.")
+
+    def test_a_budget_that_is_not_reached_changes_nothing(self) -> None:
+        model = scripted("<think>\nhm\n</think>\n\nAnswer.")
+        (ended,), _ = whole(model, ask(thinking=Thinking(budget=100)))
+        assert (ended.parsed.reasoning, ended.parsed.content) == ("hm", "Answer.")
+
+    def test_max_tokens_count_over_the_close(self) -> None:
+        model = scripted(lambda job: "Answer. " * 9 if "</think>" in job.prompt else "<think>\n" + "hm " * 99, size=3)
+        (ended,), _ = whole(model, ask(thinking=Thinking(budget=10), max_tokens=20))
+        assert ended.finish_reason == "length"
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.jobs[1].max_tokens == 7
+
+    def test_off_by_the_templates_own_switch(self) -> None:
+        model = scripted("Answer.")
+        (ended,), _ = whole(model, ask(thinking=Thinking(effort="none")))
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.jobs[0].prompt == ASKED + "<think>\n\n</think>\n\n"
+        assert ended.parsed.content == "Answer."
+
+    def test_reasoning_can_be_left_out(self) -> None:
+        model = scripted("<think>\nhm\n</think>\n\nAnswer.")
+        (ended,), usage = whole(model, ask(include_reasoning=False))
+        assert ended.parsed.message() == {"role": "assistant", "content": "Answer."}
+        assert usage.reasoning_tokens > 0
+        assert text_of(streamed(model, ask(include_reasoning=False)), "reasoning") == ""
+
+
+class TestLogprobs:
+    @pytest.mark.parametrize("size", [1, 2, 3, 5])
+    def test_of_the_tokens_of_the_content(self, size: int) -> None:
+        output = f"<think>\nhm\n</think>\n\nThe answer is 4.\n{CALL}"
+        model = scripted(output, size=size)
+        (ended,), _ = whole(model, ask(tools=TOOLS, logprobs=0))
+        assert ended.logprobs is not None
+        said = "".join(token.token for token in ended.logprobs)
+        assert "The answer is 4." in said
+        assert len(said) < len("The answer is 4.") + 2 * size
+        lines = streamed(model, ask(tools=TOOLS, logprobs=0))
+        assert [t for line in lines if len(line) == 4 for t in line[3]] == [t.token for t in ended.logprobs]
+
+    def test_each_with_its_text(self) -> None:
+        lines = streamed(scripted("abc", size=1), ask(logprobs=0))
+        assert lines[1:4] == [
+            ["delta", 0, {"content": "a"}, ["a"]],
+            ["delta", 0, {"content": "b"}, ["b"]],
+            ["delta", 0, {"content": "c"}, ["c"]],
+        ]
+
+
+class TestChoices:
+    def test_several(self) -> None:
+        model = scripted(["one", "two", "three"], size=1)
+        request = ask(n=3, sampling=Sampling(seed=5))
+        ended, usage = whole(model, request)
+        assert [(e.index, e.parsed.content) for e in ended] == [(0, "one"), (1, "two"), (2, "three")]
+        assert (usage.prompt_tokens, usage.completion_tokens) == (7, 11)
+        assert isinstance(model.engine, Scripted)
+        assert [job.sampling.seed for job in model.engine.jobs] == [5, 6, 7]
+        lines = streamed(scripted(["one", "two", "three"], size=1), request)
+        assert [text_of(lines, choice=i) for i in range(3)] == ["one", "two", "three"]
+        assert lines[-4:] == [*(["finish", i, "stop"] for i in range(3)), ["end", 11]]
+
+    def test_one_that_fails_ends_all(self) -> None:
+        model = scripted(["one \1", "tw\0o"], size=1)
+        lines = streamed(model, ask(n=2))
+        assert lines[-1] == ["error", 502, "the engine broke"]
+        assert isinstance(model.engine, Scripted)
+        assert sorted(model.engine.closed) == [f"{META.id}-0", f"{META.id}-1"]
+
+
+class TestFailures:
+    def test_before_the_first_piece(self) -> None:
+        with pytest.raises(ApiError, match="the engine broke"):
+            streamed(scripted("\0"), ask())
+        with pytest.raises(ApiError, match="the engine broke"):
+            whole(scripted("\0"), ask())
+
+    def test_in_the_middle(self) -> None:
+        """What was parsed is told, the open call too, then the error."""
+        lines = streamed(scripted(f"Sure. {CALL[:50]}\0", size=5), ask(tools=TOOLS))
+        assert text_of(lines) == "Sure."
+        assert lines[-2:] == [["finish", 0, "error"], ["error", 502, "the engine broke"]]
+
+    def test_time_that_is_up(self) -> None:
+        model = scripted("word \1", size=5)
+
+        async def run() -> bytes:
+            session = Session(model, ask(), META, timeout=120.0)
+            frames = session.frames(Lines())
+            first = await anext(frames)
+            session._until = 0.0
+            return b"".join([first, *[frame async for frame in frames]])
+
+        lines = [json.loads(line) for line in asyncio.run(run()).splitlines()]
+        assert text_of(lines) == "word "
+        assert lines[-2:] == [
+            ["finish", 0, "error"],
+            ["error", 504, "the request took longer than 120 seconds"],
+        ]
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.closed == [f"{META.id}-0"]
+
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_who_stops_reading_has_aborted(self, n: int) -> None:
+        model = scripted("word " * 1000 + "\1", size=5)
+
+        async def run() -> None:
+            frames = Session(model, ask(n=n), META).frames(Lines())
+            async for _ in frames:
+                break
+            await frames.aclose()
+
+        asyncio.run(run())
+        assert isinstance(model.engine, Scripted)
+        assert sorted(model.engine.closed) == [f"{META.id}-{i}" for i in range(n)]
+
+
+class TestTools:
+    def test_one_call_if_asked_for(self) -> None:
+        model = scripted(CALL + "\n" + CALL)
+        (ended,), _ = whole(model, ask(tools=TOOLS, parallel_tool_calls=False))
+        assert len(ended.parsed.tool_calls) == 1
+
+    def test_none_offered_none_called(self) -> None:
+        for request in (ask(), ask(tools=[]), ask(tools=TOOLS, tool_choice="none")):
+            (ended,), _ = whole(scripted(CALL), request)
+            assert ended.parsed.message() == {"role": "assistant", "content": CALL}
+
+    def test_required_is_a_grammar(self) -> None:
+        model = scripted(CALL)
+        whole(model, ask(tools=TOOLS, tool_choice="required"))
+        assert isinstance(model.engine, Scripted)
+        grammar = model.engine.jobs[0].grammar
+        assert grammar is not None
+        assert (grammar.dialect, grammar.lazy) == ("gbnf", False)
+
+    @pytest.mark.parametrize(("enabled", "reasoning"), [(None, "closed"), (False, "off")])
+    def test_a_grammar_begins_where_the_prompt_ends(self, enabled: bool | None, reasoning: str) -> None:
+        """Outside reasoning, though outputs of this format begin inside it where no prompt is known."""
+        model = scripted("{}", reasoning="step3")
+        assert model.parser.format.reasoning is not None
+        assert model.parser.format.reasoning.start == "open"
+        wanted = {"type": "json_object"}
+        whole(model, ask(response_format=wanted, thinking=Thinking(enabled=enabled)))
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.jobs[0].grammar == model.parser.grammar(None, response_format=wanted, reasoning=reasoning)
+
+    def test_markers_that_a_grammar_lets_be_spelled(self) -> None:
+        """Where the grammar knows no token ids, a marker of ordinary tokens is what it stands for."""
+        tokenizer = PieceTokenizer(("<tool_call>", "</tool_call>"), spell=True)
+        parser = OutputParser.named("hermes", tokenizer=tokenizer)
+        ids = [(piece, [token]) for piece, token in zip(tokenizer.pieces(CALL), tokenizer.encode(CALL), strict=True)]
+
+        class Spelling(Scripted):
+            async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+                for piece, token in ids:
+                    yield Piece(piece, token)
+                yield Piece(finish_reason="stop")
+
+        def calls(by_id: bool) -> int:
+            made = replace(parser.grammar(TOOLS, "required"), by_id=by_id)
+            grammars = OutputParser.named("hermes", tokenizer=tokenizer)
+            grammars.grammar = lambda *_, **__: made  # type: ignore[method-assign]
+            model = Model(name="m", engine=Spelling(""), parser=grammars, template=ChatTemplate(TEMPLATE))
+            (ended,), _ = whole(model, ask(tools=TOOLS, tool_choice="required"))
+            return len(ended.parsed.tool_calls)
+
+        assert (calls(by_id=True), calls(by_id=False)) == (0, 1)
+
+    @pytest.mark.parametrize(
+        ("request_", "problem"),
+        [
+            (ask(extra={"nonsense": 1}), "nonsense: is not supported"),
+            (ask(tool_choice="required"), "tool_choice: needs tools"),
+        ],
+    )
+    def test_what_cannot_be_done_is_named(self, request_: Generation, problem: str) -> None:
+        with pytest.raises(ApiError) as caught:
+            Session(scripted("x"), request_, META)
+        assert caught.value.message == problem

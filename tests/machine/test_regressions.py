@@ -1,0 +1,87 @@
+"""Bugs that a fresh reader found: each once, as small as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from untemplate import OutputParser, Policy
+from untemplate.machine.events import SemanticEvent
+from untemplate.testing import check
+
+PROMPT = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_a_prompt_that_looks_like_a_call_says_nothing() -> None:
+    assert OutputParser.named("hermes").stream(prompt=PROMPT + "<tool_call> x").finish() == []
+
+
+def test_a_prompt_that_ends_inside_a_draft_leaves_reasoning_open() -> None:
+    parsed = check(
+        "hermes",
+        "hello <tool_call> world",
+        reasoning="qwen3",
+        prompt=PROMPT + "<think>\nhm <tool_call>",
+        roundtrip=False,
+    )
+    assert parsed.message() == {"role": "assistant", "content": None, "reasoning": "hello <tool_call> world"}
+
+
+def test_filters_and_events_outlive_text_that_is_given_back() -> None:
+    trimmed = OutputParser.named("hermes", policy=Policy(outer_white_space="trim"))
+    assert trimmed.parse("<tool_call> b  \n").content == "<tool_call> b"
+    events: list[SemanticEvent] = []
+    OutputParser.named("hermes").parse("a <tool_call> b", on_event=events.append)
+    assert "".join(e.value for e in events) == "a <tool_call> b"
+
+
+def test_a_comparison_is_no_argument() -> None:
+    assert check("pythonic", "[f(x==1)]", roundtrip=False).content == "[f(x==1)]"
+
+
+def test_surrogate_pairs_in_arguments_inside_a_string() -> None:
+    arguments = json.dumps(json.dumps({"a": "😀"}))
+    parsed = check("hermes", f'<tool_call>{{"name": "f", "arguments": {arguments}}}</tool_call>', roundtrip=False)
+    assert json.loads(parsed.tool_calls[0].function.arguments) == {"a": "😀"}
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("null", None), ("None", None), ("null x", "null x"), ("nu ll", "nu ll"), ("nul", "nul"), ("", ""), ("x", "x")],
+)
+def test_nullable_strings(written: str, value: str | None) -> None:
+    schema = {"properties": {"s": {"type": ["string", "null"]}}}
+    raw = f"<tool_call>\n<function=f>\n<parameter=s>\n{written}\n</parameter>\n</function>\n</tool_call>"
+    parsed = check("qwen3_coder", raw, tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}])
+    assert json.loads(parsed.tool_calls[0].function.arguments) == {"s": value}
+
+
+SHELL = {
+    "type": "function",
+    "function": {"name": "send_command_to_shell", "parameters": {"properties": {"command": {"type": "string"}}}},
+}
+MERGED = "send_command_to_shellcommand</arg_key><arg_value>echo test</arg_value>"
+
+
+@pytest.mark.parametrize("name", ["glm45", "glm47"])
+def test_a_name_and_its_first_key_in_one_word(name: str) -> None:
+    """GLM leaves ``<arg_key>`` out (FAILURE_MODES 7)."""
+    raw = f"<tool_call>{MERGED}</tool_call>"
+    expected = {"tool_calls": [("send_command_to_shell", '{"command": "echo test"}')]}
+    check(name, raw, expected, tools=[SHELL], exhaustive=True)
+    # With nothing to go by, or with two ways to go, it is text.
+    assert check(name, raw, roundtrip=False).content == raw
+    short = {"type": "function", "function": {"name": "send", "parameters": {"properties": {MERGED[4:28]: {}}}}}
+    assert check(name, raw, tools=[SHELL, short], roundtrip=False).content == raw
+    more = f"<tool_call>{MERGED}<arg_key>n</arg_key><arg_value>1</arg_value></tool_call>"
+    expected = {"tool_calls": [("send_command_to_shell", '{"command": "echo test", "n": "1"}')]}
+    check(name, more, expected, tools=[SHELL], exhaustive=True)
+
+
+@pytest.mark.parametrize("written", ["abc", "true", "\u00a0{}", "12"])
+def test_a_word_where_the_arguments_should_be(written: str) -> None:
+    """Cut inside it, it is in the arguments and in the ledger."""
+    raw = f'<tool_call>{{"name": "f", "arguments": {written}}}</tool_call>'
+    parsed = check("hermes", raw, exhaustive=True, roundtrip=False)
+    assert [c.function.arguments for c in parsed.tool_calls] == [written]
