@@ -91,7 +91,7 @@ def gateway(count: int, *, output: str = "content") -> Any:
     """Ours: dialect, prompt, parser, writer and all, on an engine that yields as the others do."""
     from untemplate import OutputParser
     from untemplate.gateway.app import create_app
-    from untemplate.gateway.engines.base import Engine, Health, Job, Piece, Takes
+    from untemplate.gateway.engines.base import Engine, EngineChunk, Health, Job, Takes
     from untemplate.gateway.generation import Usage
     from untemplate.gateway.manager import Manager, Model
     from untemplate.gateway.settings import Settings
@@ -115,8 +115,8 @@ def gateway(count: int, *, output: str = "content") -> Any:
         async def generate(self, job: Job) -> Any:
             for word in words:
                 await asyncio.sleep(0)
-                yield Piece(word)
-            yield Piece(finish_reason="length", usage=Usage(1, count))
+                yield EngineChunk(word)
+            yield EngineChunk(finish_reason="length", usage=Usage(1, count))
 
     template = ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
     parser = OutputParser.named("hermes", reasoning="qwen3")

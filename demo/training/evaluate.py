@@ -31,10 +31,10 @@ from typing import Any
 import by_hand
 from chat import prompt
 from conversations import Conversation, Side, Writer
+from engine import Engine
 from everyday import COMMANDS, MONEY, ROOMS
 from words import ADJECTIVES, COLOURS, DAYS, DOMAINS, EXTENSIONS, held_out
 
-from engine import Engine
 from untemplate import OutputParser
 from untemplate.validation import validate
 

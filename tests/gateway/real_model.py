@@ -14,7 +14,7 @@ import openai
 import pytest
 
 from untemplate import OutputParser
-from untemplate.gateway.engines.base import Job, Piece
+from untemplate.gateway.engines.base import EngineChunk, Job
 from untemplate.gateway.engines.llamacpp import LlamaCppEngine
 from untemplate.gateway.manager.model import Model
 from untemplate.grammar import Grammar
@@ -54,7 +54,7 @@ class Dictated(LlamaCppEngine):
 
     rule: str | None = None
 
-    def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+    def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         if self.rule is not None:
             job = msgspec.structs.replace(job, grammar=Grammar("gbnf", f"root ::= {self.rule}\n", by_id=True))
         return super().generate(job)

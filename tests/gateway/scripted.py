@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
-from untemplate.gateway.engines.base import Engine, EngineError, Health, Job, Piece, Takes
+from untemplate.gateway.engines.base import Engine, EngineChunk, EngineError, Health, Job, Takes
 from untemplate.gateway.generation import TokenLogprob, Usage
 from untemplate.gateway.manager.model import Model
 from untemplate.output_parser import OutputParser
@@ -60,7 +60,7 @@ class Scripted(Engine):
     async def detokenize(self, token_ids: Sequence[int]) -> str:
         return bytes(t % 256 for t in token_ids).decode("utf-8", "replace")
 
-    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+    async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         self.jobs.append(job)
         text = self.outputs(job) if callable(self.outputs) else self.outputs[(len(self.jobs) - 1) % len(self.outputs)]
         count = 0
@@ -72,17 +72,17 @@ class Scripted(Engine):
                 part = text[start : start + self.size]
                 if "\0" in part:
                     if part[0] != "\0":
-                        yield Piece(part[: part.index("\0")])
+                        yield EngineChunk(part[: part.index("\0")])
                     raise EngineError("the engine broke")
                 if "\1" in part:
                     await asyncio.sleep(3600)
                 count += 1
                 if job.max_tokens is not None and count > job.max_tokens:
-                    yield Piece(finish_reason="length", usage=Usage(7, count - 1))
+                    yield EngineChunk(finish_reason="length", usage=Usage(7, count - 1))
                     done = True
                     return
-                yield Piece(part, logprobs=[TokenLogprob(part, -0.5)] if job.logprobs is not None else None)
-            yield Piece(finish_reason=self.reason, usage=Usage(7, count))
+                yield EngineChunk(part, logprobs=[TokenLogprob(part, -0.5)] if job.logprobs is not None else None)
+            yield EngineChunk(finish_reason=self.reason, usage=Usage(7, count))
             done = True
         finally:
             if not done:

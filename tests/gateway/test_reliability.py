@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from untemplate.gateway.engines.base import Job, Piece
+from untemplate.gateway.engines.base import EngineChunk, Job
 from untemplate.gateway.engines.openai import OpenAIEngine
 from untemplate.gateway.engines.replay import Recording, ReplayEngine
 from untemplate.gateway.manager.model import Model
@@ -183,13 +183,13 @@ class Endless(Scripted):
         self.silent = silent
         self.written = 0
 
-    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+    async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         self.jobs.append(job)
         try:
             while True:
                 await asyncio.sleep(3600 if self.silent else 0)
                 self.written += 1
-                yield Piece("word " * 50_000)  # a few fill the buffers of both sockets
+                yield EngineChunk("word " * 50_000)  # a few fill the buffers of both sockets
         finally:
             self.closed.append(job.id)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
-from untemplate.gateway.engines.base import Job, Piece
+from untemplate.gateway.engines.base import EngineChunk, Job
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
 from untemplate.gateway.manager.model import Model
@@ -208,13 +208,13 @@ class TestThinking:
         closed = "<|end|><|start|>assistant<|channel|>final<|message|>"
 
         class Thinking_(Scripted):
-            async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+            async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
                 self.jobs.append(job)
                 thinks = "<|channel|>analysis<|message|>" + "hm " * 50
                 text = "Answer." if closed in str(job.prompt) else thinks
                 for piece, token in zip(tokenizer.pieces(text), tokenizer.encode(text), strict=True):
-                    yield Piece(piece, [token] if ids else ())
-                yield Piece(finish_reason="stop")
+                    yield EngineChunk(piece, [token] if ids else ())
+                yield EngineChunk(finish_reason="stop")
 
         template = ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}<|start|>assistant")
         model = Model(name="m", engine=Thinking_(""), parser=parser, template=template)
@@ -378,10 +378,10 @@ class TestTools:
         ids = [(piece, [token]) for piece, token in zip(tokenizer.pieces(CALL), tokenizer.encode(CALL), strict=True)]
 
         class Spelling(Scripted):
-            async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+            async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
                 for piece, token in ids:
-                    yield Piece(piece, token)
-                yield Piece(finish_reason="stop")
+                    yield EngineChunk(piece, token)
+                yield EngineChunk(finish_reason="stop")
 
         def calls(by_id: bool) -> int:
             made = replace(parser.grammar(TOOLS, "required"), by_id=by_id)

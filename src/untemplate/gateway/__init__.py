@@ -1,6 +1,6 @@
 """The gateway: any engine in front, four API dialects behind.
 
-    request ─protocols─▶ Generation ─prompt─▶ Job ─engine─▶ Pieces ─session─▶ deltas ─protocols─▶ response
+    request ─protocols─▶ Generation ─prompt─▶ Job ─engine─▶ EngineChunks ─session─▶ deltas ─protocols─▶ response
 
 Rules of this package:
 

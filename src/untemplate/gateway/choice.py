@@ -4,7 +4,7 @@ Rules of this module:
 
 * Stop strings, thinking budgets and logprobs see what the parser found, not the raw text: a stop string inside
   reasoning, markup or arguments is none.
-* A request that wants none of them pays for none of them: `Choice.feed` is then little more than the parser's.
+* A request that wants none of them pays for none of them: `ChoiceStream.feed` is then little more than the parser's.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections.abc import Callable, Sequence
 from ..machine.ledger import CONTENT_TEXT
 from ..messages import DeltaMessage, Item, ParsedOutput
 from ..stream import Stream
-from .engines.base import Piece
+from .engines.base import EngineChunk
 from .generation import Ended, Generation, TokenLogprob, Usage
 
-__all__ = ["Choice", "Step"]
+__all__ = ["ChoiceStream", "Step"]
 
 Step = tuple[DeltaMessage, list[TokenLogprob] | None]
 """A delta, and the log probabilities of the tokens whose content it holds."""
 
 
-class Choice:
+class ChoiceStream:
     """Parses one output.
 
     Args:
@@ -48,11 +48,11 @@ class Choice:
         """Written so far."""
         self._before = 0
         plain = self._stops is None and self._aligned is None and self._budget is None and request.include_reasoning
-        self.feed: Callable[[Piece], list[Step]] = self._feed_plain if plain else self._feed_all
+        self.feed: Callable[[EngineChunk], list[Step]] = self._feed_plain if plain else self._feed_all
         self.left = False
         """The engine is to be left: a stop string was found, or the model has thought enough."""
 
-    def _feed_plain(self, piece: Piece) -> list[Step]:
+    def _feed_plain(self, piece: EngineChunk) -> list[Step]:
         deltas = self._parsed(piece)
         if len(deltas) == 1:
             delta = deltas[0]
@@ -60,7 +60,7 @@ class Choice:
                 return [(delta, None)]
         return [(part, None) for delta in deltas for part in _parts(delta)]
 
-    def _feed_all(self, piece: Piece) -> list[Step]:
+    def _feed_all(self, piece: EngineChunk) -> list[Step]:
         if self.stopped is not None:
             return []
         if self._aligned is not None:
@@ -69,7 +69,7 @@ class Choice:
         self.left = self.stopped is not None or self.over_budget
         return steps
 
-    def _parsed(self, piece: Piece) -> list[DeltaMessage]:
+    def _parsed(self, piece: EngineChunk) -> list[DeltaMessage]:
         text, ids, stream = piece.text, piece.token_ids, self.stream
         self.raw.append(text)
         delta = piece.delta
@@ -274,7 +274,7 @@ class _Aligned:
         self._span = 0
         self._at = 0
 
-    def tokens(self, piece: Piece) -> None:
+    def tokens(self, piece: EngineChunk) -> None:
         """The tokens of a piece. Their texts say where each stands; where they do not add up to the piece (part of a
         character, a special token without text) all of them stand in the whole of it."""
         start, size = self._fed, len(piece.text)

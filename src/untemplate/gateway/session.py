@@ -24,8 +24,8 @@ import msgspec
 from ..grammar import Grammar, GrammarError
 from ..output_parser import OutputParser
 from ..policy import Policy
-from .choice import Choice, Step
-from .engines.base import Job, Piece
+from .choice import ChoiceStream, Step
+from .engines.base import EngineChunk, Job
 from .errors import ApiError, bad_request, unsupported
 from .generation import Ended, Generation, Meta, Usage
 from .manager.model import Model
@@ -90,7 +90,7 @@ class Session:
 
     # -- Before the first token --------------------------------------------------------------------------------------
 
-    def _choice(self, index: int) -> Choice:
+    def _choice(self, index: int) -> ChoiceStream:
         request = self.request
         offered: list[dict[str, Any]] | None = request.tools or []
         parser = self.model.parser if request.parse else _raw()
@@ -110,9 +110,9 @@ class Session:
             raise bad_request("tools", str(error)) from None
         # Where no one text closes reasoning, a budget of 0 is only what the template makes of it.
         budget = None if self.model.parser.reasoning_close is None else request.thinking.budget
-        return Choice(index, request, stream, budget)
+        return ChoiceStream(index, request, stream, budget)
 
-    def _job(self, choice: Choice) -> Job:
+    def _job(self, choice: ChoiceStream) -> Job:
         request = self.request
         sampling = request.sampling
         if choice.index and sampling.seed is not None:
@@ -246,7 +246,7 @@ class Session:
         if self._on_first is not None:
             self._on_first()
 
-    async def _steps(self, choice: Choice) -> AsyncGenerator[list[Step], None]:
+    async def _steps(self, choice: ChoiceStream) -> AsyncGenerator[list[Step], None]:
         """One choice: what each piece of output completes. The first is yielded even if it is empty."""
         job: Job | None = self._jobs[choice.index]
         first = True
@@ -282,7 +282,7 @@ class Session:
         if failed is not None:
             raise failed
 
-    async def _count(self, choice: Choice) -> None:
+    async def _count(self, choice: ChoiceStream) -> None:
         """An engine that is left does not say any more how long the prompt was."""
         prompt, usage = self.prompt.text, choice.usage
         if usage.prompt_tokens or self.model.engine.takes.messages:
@@ -291,7 +291,7 @@ class Session:
             tokens = await self.model.engine.tokenize(prompt) if isinstance(prompt, str) else prompt
             usage.prompt_tokens = len(tokens)
 
-    async def _timed(self, generated: AsyncGenerator[Piece, None]) -> AsyncGenerator[Piece, None]:
+    async def _timed(self, generated: AsyncGenerator[EngineChunk, None]) -> AsyncGenerator[EngineChunk, None]:
         """The pieces, as long as the request may take."""
         async with aclosing(generated):
             while True:
@@ -311,7 +311,7 @@ class Session:
         """All choices, as their steps come."""
         queue: asyncio.Queue[tuple[int, list[Step]] | None] = asyncio.Queue(_AHEAD)
 
-        async def run(choice: Choice) -> None:
+        async def run(choice: ChoiceStream) -> None:
             async with aclosing(self._steps(choice)) as produced:
                 async for steps in produced:
                     await queue.put((choice.index, steps))
@@ -350,7 +350,7 @@ class Session:
         ids = {part: parser.token_id(part) for part in parts}
         return [(part, [] if (token := ids[part]) is None else [token]) for part in parts if part]
 
-    def _continued(self, job: Job, choice: Choice) -> Job | None:
+    def _continued(self, job: Job, choice: ChoiceStream) -> Job | None:
         """The job that goes on behind what was written so far; ``None`` where nothing may be written any more."""
         written = "".join(choice.raw)
         left = None if job.max_tokens is None else job.max_tokens - choice.tokens

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
-from untemplate.gateway.engines.base import Health, Job, Piece, Takes
+from untemplate.gateway.engines.base import EngineChunk, Health, Job, Takes
 from untemplate.gateway.engines.llamacpp import LlamaCppEngine, default_threads
 from untemplate.gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate.gateway.errors import ApiError, EngineError
@@ -64,11 +64,11 @@ def job(prompt: str | list[int] = "x", bias: dict[str, float] = NOISE, **fields:
     return Job(id="1", model="m", prompt=prompt, sampling=sampling, **fields)
 
 
-async def pieces(engine: Any, job: Job) -> list[Piece]:
+async def pieces(engine: Any, job: Job) -> list[EngineChunk]:
     return [piece async for piece in engine.generate(job)]
 
 
-def joined(found: list[Piece]) -> str:
+def joined(found: list[EngineChunk]) -> str:
     return "".join(piece.text for piece in found)
 
 
@@ -116,7 +116,7 @@ def test_text_and_ids_come_together(model: Path):
         found = await pieces(engine, job("abc", max_tokens=12))
         assert [bytes(piece.token_ids).decode() for piece in found] == [piece.text for piece in found]
         assert len(joined(found)) == 12
-        assert found[-1] == Piece("", [], "length", usage=Usage(prompt_tokens=3, completion_tokens=12))
+        assert found[-1] == EngineChunk("", [], "length", usage=Usage(prompt_tokens=3, completion_tokens=12))
         again = await pieces(engine, job(list(b"abc"), max_tokens=12))
         assert joined(again) == joined(found)
         assert again[-1].usage is not None
@@ -141,8 +141,8 @@ def test_special_tokens_have_text_and_ids(model: Path):
 def test_an_end_token_ends_the_output(model: Path, end: int):
     async def act(engine: LlamaCppEngine) -> None:
         found = await pieces(engine, job(bias={str(end): 100.0}))
-        last = Piece("", [], "stop", usage=Usage(prompt_tokens=1, completion_tokens=1))
-        assert found == [Piece("", [end]), last]
+        last = EngineChunk("", [], "stop", usage=Usage(prompt_tokens=1, completion_tokens=1))
+        assert found == [EngineChunk("", [end]), last]
 
     run(model, act)
 

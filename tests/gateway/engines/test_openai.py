@@ -11,7 +11,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.formats import named
-from untemplate.gateway.engines.base import Engine, Health, Job, Piece, Takes
+from untemplate.gateway.engines.base import Engine, EngineChunk, Health, Job, Takes
 from untemplate.gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate.gateway.engines.wire import Client, Events, WireError
 from untemplate.gateway.errors import ApiError, EngineError
@@ -54,11 +54,11 @@ def run(
     return asyncio.run(asyncio.wait_for(main(), 120))
 
 
-async def pieces(engine: Engine, job: Job) -> list[Piece]:
+async def pieces(engine: Engine, job: Job) -> list[EngineChunk]:
     return [piece async for piece in engine.generate(job)]
 
 
-async def until_the_end(engine: Engine, job: Job, came: list[Piece]) -> None:
+async def until_the_end(engine: Engine, job: Job, came: list[EngineChunk]) -> None:
     async for piece in engine.generate(job):
         came.append(piece)
 
@@ -84,9 +84,9 @@ def test_text_ids_and_usage():
         assert engine.takes == Takes(grammar="structural_tag", logprobs=True, token_ids=True)
         assert (engine.server, engine.model, engine.context_length) == ("vllm", "m", 4096)
         assert await pieces(engine, job()) == [
-            Piece("Good", [5]),
-            Piece(" day", [6]),
-            Piece("", [2], "stop", usage=Usage(prompt_tokens=3, completion_tokens=2)),
+            EngineChunk("Good", [5]),
+            EngineChunk(" day", [6]),
+            EngineChunk("", [2], "stop", usage=Usage(prompt_tokens=3, completion_tokens=2)),
         ]
         assert upstream.to("/v1/completions")[0].body == {
             "model": "m",
@@ -157,8 +157,8 @@ def test_the_logprobs_of_completions():
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
         found = await pieces(engine, job(logprobs=1))
         assert found == [
-            Piece("ab", (), None, [TokenLogprob("a", -0.5, [("a", -0.5)]), TokenLogprob("b", 0.0)]),
-            Piece("", (), "length"),
+            EngineChunk("ab", (), None, [TokenLogprob("a", -0.5, [("a", -0.5)]), TokenLogprob("b", 0.0)]),
+            EngineChunk("", (), "length"),
         ]
 
     run({"/v1/completions": Answer(events(text("ab", logprobs=logprobs), text("", "length")))}, act)
@@ -175,7 +175,7 @@ SPLIT = [
 @pytest.mark.parametrize("raw", SPLIT)
 def test_events_may_be_written_and_cut_in_any_way(raw: list[bytes]):
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
-        assert await pieces(engine, job()) == [Piece("hé"), Piece("!", (), "stop")]
+        assert await pieces(engine, job()) == [EngineChunk("hé"), EngineChunk("!", (), "stop")]
 
     data = b"".join(raw)
     run({"/v1/completions": Answer([data])}, act)
@@ -199,7 +199,7 @@ def test_events_that_never_end_are_given_up():
 
 def test_a_server_that_does_not_stream():
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
-        assert await pieces(engine, job()) == [Piece("ab", (), "stop")]
+        assert await pieces(engine, job()) == [EngineChunk("ab", (), "stop")]
 
     run({"/v1/completions": Answer.json(text("ab", "stop"))}, act)
 
@@ -207,7 +207,7 @@ def test_a_server_that_does_not_stream():
 @pytest.mark.parametrize("kind", ["text/plain", "application/json", "Text/Event-Stream"])
 def test_events_by_another_name(kind: str):
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
-        assert await pieces(engine, job()) == [Piece("a"), Piece("b", (), "stop")]
+        assert await pieces(engine, job()) == [EngineChunk("a"), EngineChunk("b", (), "stop")]
 
     run({"/v1/completions": Answer([b": hi\n\n", *events(text("a"), text("b", "stop"))], type=kind)}, act)
 
@@ -216,7 +216,7 @@ def test_what_is_null_or_cannot_be_is_passed_over():
     odd = {"object": None, "choices": None, "usage": {"prompt_tokens": -1, "completion_tokens": 2}}
 
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
-        assert await pieces(engine, job()) == [Piece("a", (), "stop", None, Usage(0, 2))]
+        assert await pieces(engine, job()) == [EngineChunk("a", (), "stop", None, Usage(0, 2))]
 
     run({"/v1/completions": Answer(events(text("a", "stop"), odd))}, act)
 
@@ -229,7 +229,7 @@ def test_fields_that_a_server_refuses_are_left_out_from_then_on():
 
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
         for _ in range(2):
-            assert await pieces(engine, job(max_tokens=5)) == [Piece("ok", (), "stop")]
+            assert await pieces(engine, job(max_tokens=5)) == [EngineChunk("ok", (), "stop")]
         bodies = [request.body for request in upstream.to("/v1/completions")]
         plain = {"model": "m", "prompt": "Hi", "stream": True, "max_tokens": 5}
         assert [set(body) - set(plain) for body in bodies] == [
@@ -253,7 +253,7 @@ def test_a_400_that_is_the_requests_own_is_not_blamed_on_our_fields():
             "temperature must be positive",
             "temperature",
         )
-        assert await pieces(engine, job()) == [Piece("ok", (), "stop")]
+        assert await pieces(engine, job()) == [EngineChunk("ok", (), "stop")]
         assert upstream.requests[-1].body["return_token_ids"] is True
 
     run(answers, act)
@@ -272,7 +272,7 @@ def test_requests_are_repeated_before_the_first_byte():
     }
 
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
-        assert await pieces(engine, job()) == [Piece("ok", (), "stop")]
+        assert await pieces(engine, job()) == [EngineChunk("ok", (), "stop")]
         assert len(upstream.to("/v1/completions")) == 3
 
     run(answers, act)
@@ -341,10 +341,10 @@ def test_a_server_that_fails_in_the_middle(parts: list[Any], message: str):
     begun = b'data: {"choices": [{"text": "begun"}]}\n\n'
 
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
-        came: list[Piece] = []
+        came: list[EngineChunk] = []
         with pytest.raises(EngineError) as caught:
             await until_the_end(engine, job(), came)
-        assert came == [Piece("begun")]
+        assert came == [EngineChunk("begun")]
         assert (caught.value.status, caught.value.message) == (502, message)
 
     run({"/v1/completions": Answer([begun, *parts])}, act)
@@ -369,7 +369,7 @@ def test_who_leaves_closes_the_connection():
 
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
         output = engine.generate(job())
-        assert await anext(output) == Piece("begun")
+        assert await anext(output) == EngineChunk("begun")
         assert not upstream.gone.is_set()
         await output.aclose()
         await asyncio.wait_for(upstream.gone.wait(), 60)
@@ -391,7 +391,7 @@ def test_a_connection_that_the_server_has_closed_meanwhile_is_replaced():
         await pieces(engine, job())
         for task in list(upstream._tasks):
             task.cancel()
-        assert await pieces(engine, job()) == [Piece("ok", (), "stop")]
+        assert await pieces(engine, job()) == [EngineChunk("ok", (), "stop")]
         assert upstream.connections == 2
 
     run({"/v1/completions": Answer(events(text("ok", "stop")))}, act)
@@ -465,7 +465,7 @@ def test_what_comes_when_nothing_was_asked():
 def test_no_more_connections_than_allowed():
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
         found = await asyncio.gather(*(pieces(engine, job()) for _ in range(8)))
-        assert found == [[Piece("ok", (), "stop")]] * 8
+        assert found == [[EngineChunk("ok", (), "stop")]] * 8
         assert upstream.connections <= 2
 
     run({"/v1/completions": Answer(events(text("ok", "stop")))}, act, max_connections=2)
@@ -588,9 +588,9 @@ def test_chat_content_comes_raw():
     async def act(engine: OpenAIChatEngine, upstream: Upstream) -> None:
         assert engine.takes == Takes(logprobs=True, token_ids=True, messages=True, tool_choice=True)
         assert await pieces(engine, chat_job(request, logprobs=2, max_tokens=9)) == [
-            Piece("<tool_call>\n"),
-            Piece("{}", [7]),
-            Piece(finish_reason="stop", usage=Usage(prompt_tokens=3, completion_tokens=2)),
+            EngineChunk("<tool_call>\n"),
+            EngineChunk("{}", [7]),
+            EngineChunk(finish_reason="stop", usage=Usage(prompt_tokens=3, completion_tokens=2)),
         ]
         assert upstream.to("/v1/chat/completions")[0].body == {
             "mm_processor_kwargs": {"x": 1},
@@ -651,26 +651,26 @@ def test_what_a_server_has_parsed_is_passed_on():
         delta("tool_calls", content=""),
     )
 
-    async def act(engine: OpenAIChatEngine, upstream: Upstream) -> list[Piece]:
+    async def act(engine: OpenAIChatEngine, upstream: Upstream) -> list[EngineChunk]:
         return await pieces(engine, chat_job(in_reasoning=True))
 
     answers = {"/v1/chat/completions": Answer(chunks)}
     found = run(answers, act, chat=True, format=named("qwen3"))
 
-    def part(index: int, id: str | None, name: str | None, arguments: str) -> Piece:
+    def part(index: int, id: str | None, name: str | None, arguments: str) -> EngineChunk:
         function = DeltaFunctionCall(name=name, arguments=arguments)
         call = DeltaToolCall(index=index, id=id, type=id and "function", function=function)
-        return Piece(delta=DeltaMessage(tool_calls=[call]))
+        return EngineChunk(delta=DeltaMessage(tool_calls=[call]))
 
     assert found == [
-        Piece(delta=DeltaMessage(reasoning="Let me")),
-        Piece(delta=DeltaMessage(reasoning="  see.")),
-        Piece("\n</think>\n\n"),
-        Piece("Hello."),
+        EngineChunk(delta=DeltaMessage(reasoning="Let me")),
+        EngineChunk(delta=DeltaMessage(reasoning="  see.")),
+        EngineChunk("\n</think>\n\n"),
+        EngineChunk("Hello."),
         part(0, "a1", "f", '{"x"'),
         part(0, None, None, ": 1}"),
         part(1, "call_1", "f", '{"x":2}'),
-        Piece(finish_reason="stop"),
+        EngineChunk(finish_reason="stop"),
     ]
     parser = OutputParser.named("hermes", reasoning="qwen3")
     stream = parser.stream(tools=TOOLS, prompt="<|im_start|>assistant\n<think>\n", collect=True)
@@ -715,7 +715,7 @@ def test_the_logprobs_of_chat():
 
     async def act(engine: OpenAIChatEngine, upstream: Upstream) -> None:
         found = await pieces(engine, chat_job(logprobs=3))
-        assert found[0] == Piece("a", (), None, [TokenLogprob("a", -0.5, [("b", -1.0)], 4)])
+        assert found[0] == EngineChunk("a", (), None, [TokenLogprob("a", -0.5, [("b", -1.0)], 4)])
 
     run({"/v1/chat/completions": Answer(events(chunk, delta("stop")))}, act, chat=True)
 

@@ -12,7 +12,7 @@ import pytest
 from untemplate import OutputParser
 from untemplate.demo import examples
 from untemplate.formats import named, names
-from untemplate.gateway.engines.base import Health, Job, Piece, Takes
+from untemplate.gateway.engines.base import EngineChunk, Health, Job, Takes
 from untemplate.gateway.engines.replay import Recording, ReplayEngine, ToyTokenizer, bundled, load_recordings
 from untemplate.gateway.errors import EngineError
 from untemplate.gateway.generation import Generation, TokenLogprob, Usage
@@ -53,14 +53,14 @@ def job(engine: ReplayEngine, request: Generation, **fields: Any) -> Job:
     return Job(id="1", model="m", prompt=prompt, request=request, **fields)
 
 
-def pieces(engine: ReplayEngine, job: Job) -> list[Piece]:
-    async def main() -> list[Piece]:
+def pieces(engine: ReplayEngine, job: Job) -> list[EngineChunk]:
+    async def main() -> list[EngineChunk]:
         return [piece async for piece in engine.generate(job)]
 
     return asyncio.run(main())
 
 
-def text(found: list[Piece]) -> str:
+def text(found: list[EngineChunk]) -> str:
     return "".join(piece.text for piece in found)
 
 
@@ -303,7 +303,7 @@ def test_a_set_speed_is_kept_and_can_be_left(monkeypatch: pytest.MonkeyPatch):
     assert all(0 < wait <= 0.05 for wait in slept)
     assert slept == sorted(slept)
 
-    async def main() -> Piece:
+    async def main() -> EngineChunk:
         output = engine.generate(job(engine, Generation(messages=[USER])))
         first = await anext(output)
         await output.aclose()
@@ -315,4 +315,4 @@ def test_a_set_speed_is_kept_and_can_be_left(monkeypatch: pytest.MonkeyPatch):
 def test_usage_of_a_limit_of_nothing():
     engine = ReplayEngine("passthrough")
     found = pieces(engine, Job(id="1", model="m", prompt="This is", max_tokens=0))
-    assert found == [Piece(finish_reason="length", usage=Usage(prompt_tokens=2))]
+    assert found == [EngineChunk(finish_reason="length", usage=Usage(prompt_tokens=2))]

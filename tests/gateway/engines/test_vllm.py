@@ -13,7 +13,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.formats import named
-from untemplate.gateway.engines.base import Health, Job, Piece, Takes
+from untemplate.gateway.engines.base import EngineChunk, Health, Job, Takes
 from untemplate.gateway.engines.vllm import VllmEngine
 from untemplate.gateway.errors import ApiError, EngineError
 from untemplate.gateway.generation import Sampling, TokenLogprob, Usage
@@ -44,11 +44,11 @@ def run(act: Callable[[VllmEngine], Awaitable[Any]], **settings: Any) -> Any:
     return asyncio.run(asyncio.wait_for(main(), 120))
 
 
-async def pieces(engine: VllmEngine, **fields: Any) -> list[Piece]:
+async def pieces(engine: VllmEngine, **fields: Any) -> list[EngineChunk]:
     return [piece async for piece in engine.generate(Job(**{"id": "r1", "model": "m", "prompt": "Hi", **fields}))]
 
 
-async def until_the_end(engine: VllmEngine, job: Job, came: list[Piece]) -> None:
+async def until_the_end(engine: VllmEngine, job: Job, came: list[EngineChunk]) -> None:
     async for piece in engine.generate(job):
         came.append(piece)
 
@@ -99,9 +99,9 @@ def test_deltas_ids_and_usage(vllm: Any):
         ]
         found = await pieces(engine, prompt="<s>Hi", sampling=sampling, logprobs=1, grammar=grammar, max_tokens=3)
         assert found == [
-            Piece("a", [97], None, [TokenLogprob("a", -0.5, [("b", -0.1)], 97)]),
-            Piece("", [50]),
-            Piece("b", [2], "length", usage=Usage(prompt_tokens=3, completion_tokens=3, cached_tokens=2)),
+            EngineChunk("a", [97], None, [TokenLogprob("a", -0.5, [("b", -0.1)], 97)]),
+            EngineChunk("", [50]),
+            EngineChunk("b", [2], "length", usage=Usage(prompt_tokens=3, completion_tokens=3, cached_tokens=2)),
         ]
         [(prompt, params, request_id)] = engine._engine.requests
         assert prompt == {"prompt_token_ids": [0, ord("H"), ord("i")]}
@@ -167,10 +167,10 @@ def test_failures(vllm: Any, failure: str, status: int, code: str, message: str)
 
     async def act(engine: VllmEngine) -> None:
         engine._engine.script = [vllm.Completion("a", [97]), kind("longer than max_model_len")]
-        came: list[Piece] = []
+        came: list[EngineChunk] = []
         with pytest.raises(ApiError) as caught:
             await until_the_end(engine, Job(id="r1", model="m", prompt="Hi"), came)
-        assert came == [Piece("a", [97])]
+        assert came == [EngineChunk("a", [97])]
         assert (caught.value.status, caught.value.code, caught.value.message) == (status, code, message)
 
     run(act)

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from untemplate import OutputParser
-from untemplate.gateway.engines import Engine, EngineError, Health, Job, Piece, Takes
+from untemplate.gateway.engines import Engine, EngineChunk, EngineError, Health, Job, Takes
 from untemplate.gateway.manager import Model
 
 PASSTHROUGH = OutputParser.named("passthrough")
@@ -29,9 +29,9 @@ class FakeEngine(Engine):
     async def close(self) -> None:
         self.closed += 1
 
-    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+    async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         assert not self.closed, "a job for an engine that is closed"
-        yield Piece(self.text, finish_reason="stop")
+        yield EngineChunk(self.text, finish_reason="stop")
 
     async def health(self) -> Health:
         return Health(not self.closed)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from untemplate.gateway.choice import Choice
-from untemplate.gateway.engines.base import Piece
+from untemplate.gateway.choice import ChoiceStream
+from untemplate.gateway.engines.base import EngineChunk
 from untemplate.gateway.errors import ApiError, EngineError
 from untemplate.gateway.generation import Ended, Generation, Meta, TokenLogprob, Usage
 from untemplate.gateway.protocols.base import Dialect
@@ -92,14 +92,14 @@ def play(
     stream = parser.stream(
         tools=story.tools, prompt=story.prompt, collect=True, spans=asked.logprobs is not None, seed="story"
     )
-    choice = Choice(0, asked, stream)
+    choice = ChoiceStream(0, asked, stream)
     writer = dialect.writer(asked, META)
     out = [writer.begin(Usage(prompt_tokens=30, cached_tokens=8))]
     raw = story.raw
     for at in range(0, len(raw), cut):
         text = raw[at : at + cut]
         tokens = [TokenLogprob(c, -0.5, [(c, -0.5)]) for c in text] if asked.logprobs is not None else None
-        out += [writer.delta(0, *step) for step in choice.feed(Piece(text, logprobs=tokens))]
+        out += [writer.delta(0, *step) for step in choice.feed(EngineChunk(text, logprobs=tokens))]
         if choice.stopped is not None:
             break
     choice.finish_reason = story.finish_reason

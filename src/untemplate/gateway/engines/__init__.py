@@ -3,6 +3,6 @@
 The rule: one small interface (`base`), one module per engine; what an engine needs is imported when it is started.
 """
 
-from .base import Engine, EngineError, Health, Job, Piece, Takes
+from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 
-__all__ = ["Engine", "EngineError", "Health", "Job", "Piece", "Takes"]
+__all__ = ["Engine", "EngineChunk", "EngineError", "Health", "Job", "Takes"]

@@ -20,7 +20,7 @@ from ...messages import DeltaMessage
 from ..errors import EngineError
 from ..generation import Generation, Sampling, TokenLogprob, Usage
 
-__all__ = ["Engine", "EngineError", "Health", "Job", "Piece", "Takes"]
+__all__ = ["Engine", "EngineChunk", "EngineError", "Health", "Job", "Takes"]
 
 
 class Takes(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class Job(msgspec.Struct, kw_only=True):
     """The request, for an engine that takes messages, or sees to ``tool_choice`` by itself."""
 
 
-class Piece(msgspec.Struct, gc=False):
+class EngineChunk(msgspec.Struct, gc=False):
     """What has come of the output: text, and the ids of the tokens that came with it (or before it, never after).
 
     The last piece has a ``finish_reason`` (``stop`` or ``length``; ``content_filter``) and, where the engine counts,
@@ -94,7 +94,7 @@ class Engine(ABC):
         """Frees everything. May be called twice."""
 
     @abstractmethod
-    def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+    def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         """Writes one output. Ends after the piece that has a finish reason.
 
         Raises:

@@ -12,7 +12,7 @@ import msgspec
 
 from ...messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from ..generation import TokenLogprob, Usage
-from .base import EngineError, Piece
+from .base import EngineChunk, EngineError
 
 __all__ = [
     "ServerDelta",
@@ -140,7 +140,7 @@ def reason_of(reason: str) -> str:
     return "stop"
 
 
-def ended(last: Piece | None) -> Piece:
+def ended(last: EngineChunk | None) -> EngineChunk:
     if last is None:
         raise ended_early()
     return last

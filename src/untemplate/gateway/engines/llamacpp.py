@@ -23,7 +23,7 @@ from ...gguf_file import GgufError, read_gguf
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError, bad_request
 from ..generation import Sampling, TokenLogprob, Usage
-from .base import Engine, EngineError, Health, Job, Piece, Takes
+from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 from .wire import Client, Events, WireError
 
 __all__ = ["LlamaCppEngine", "completion", "piece_of", "refused", "sampling_fields"]
@@ -151,14 +151,14 @@ class LlamaCppEngine(Engine):
     def template(self) -> ChatTemplate | None:
         return self._template
 
-    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+    async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         body = msgspec.json.encode(completion(job, self._bos))
         try:
             async with self._reached().request("POST", "/completion", body) as response:
                 if response.status != 200:
                     raise refused(response.status, await response.body())
                 events = Events()
-                held: Piece | None = None  # what the output ends with, or text after all: the next event tells
+                held: EngineChunk | None = None  # what the output ends with, or text after all: the next event tells
                 while chunk := await response.read():
                     for event in events.feed(chunk):
                         piece = piece_of(event, job.logprobs)
@@ -290,7 +290,7 @@ def _decoded(event: bytes) -> _Answer:
         raise EngineError("llama.cpp sent something that is not understood") from None
 
 
-def piece_of(event: bytes, logprobs: int | None) -> Piece:
+def piece_of(event: bytes, logprobs: int | None) -> EngineChunk:
     """An event of ``/completion``.
 
     Raises:
@@ -311,14 +311,14 @@ def piece_of(event: bytes, logprobs: int | None) -> Piece:
             for one in answer.completion_probabilities
         ]
     if not answer.stop:
-        return Piece(answer.content, answer.tokens, None, likely)
+        return EngineChunk(answer.content, answer.tokens, None, likely)
     usage = Usage(
         prompt_tokens=answer.tokens_evaluated,
         completion_tokens=answer.tokens_predicted,
         cached_tokens=answer.timings.cache_n if answer.timings is not None else 0,
     )
     reason = "length" if answer.stop_type == "limit" else "stop"
-    return Piece(answer.content, answer.tokens, reason, likely, usage)
+    return EngineChunk(answer.content, answer.tokens, reason, likely, usage)
 
 
 def _problem(body: bytes) -> str:

@@ -3,7 +3,7 @@
 Rules of this module:
 
 * How the server is reached is ``upstream.py``'s; here is what it is asked, and how its answers are read.
-* A server that parses by itself loses nothing: what it has parsed is passed on as it is (`Piece.delta`).
+* A server that parses by itself loses nothing: what it has parsed is passed on as it is (`EngineChunk.delta`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from ..generation import Generation, Sampling
 from . import llamacpp
-from .base import EngineError, Job, Piece, Takes
+from .base import EngineChunk, EngineError, Job, Takes
 from .chunks import ServerDelta, ended, ended_early, logprobs_of, parsed_by_server, read_chunk, reason_of, usage_of
 from .upstream import Upstream
 from .wire import WireError
@@ -55,10 +55,10 @@ class OpenAIEngine(Upstream):
         await super().start()
         self.takes = Takes(grammar=_DIALECTS.get(self.server), logprobs=True, token_ids=bool(self.server))
 
-    def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+    def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         return self._native(job) if self.server == "llama.cpp" else self._completions(job)
 
-    async def _completions(self, job: Job) -> AsyncGenerator[Piece, None]:
+    async def _completions(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         fields = {
             "model": self.model,
             "prompt": job.prompt,
@@ -71,7 +71,7 @@ class OpenAIEngine(Upstream):
         ours = self._ours
         if self.server == "vllm" and not job.raw:
             ours = {**ours, "add_special_tokens": False}
-        last: Piece | None = None
+        last: EngineChunk | None = None
         async with self._opened("/v1/completions", fields, ours) as response:
             try:
                 async with aclosing(self._events(response)) as events:
@@ -83,16 +83,16 @@ class OpenAIEngine(Upstream):
                             text = choice.text or ""
                             likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
                             if choice.finish_reason is None:
-                                yield Piece(text, ids, None, likely)
+                                yield EngineChunk(text, ids, None, likely)
                             else:
-                                last = Piece(text, ids, reason_of(choice.finish_reason), likely)
+                                last = EngineChunk(text, ids, reason_of(choice.finish_reason), likely)
                         if last is not None and usage is not None:
                             last.usage = usage
             except WireError as error:
                 raise self._unreachable(error) from None
         yield ended(last)
 
-    async def _native(self, job: Job) -> AsyncGenerator[Piece, None]:
+    async def _native(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         """By llama.cpp's own API."""
         fields = llamacpp.completion(job, self._bos)
         if self.format is not None and "preserved_tokens" not in fields:
@@ -152,12 +152,12 @@ class OpenAIChatEngine(Upstream):
             del self._ours["return_token_ids"]
         self.takes = Takes(logprobs=True, messages=True, tool_choice=True, token_ids=self.server in ("vllm", "sglang"))
 
-    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+    async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         request = job.request
         if request is None:
             raise EngineError("a chat upstream takes messages, not prompts", status=500)
         fields = self._body(job, request)
-        last: Piece | None = None
+        last: EngineChunk | None = None
         parsed = False
         begun: set[int] = set()
         closed = not job.in_reasoning
@@ -174,14 +174,14 @@ class OpenAIChatEngine(Upstream):
                             for part in parsed_by_server(delta, begun):
                                 parsed = True
                                 ids = ()
-                                yield Piece(delta=part)
+                                yield EngineChunk(delta=part)
                             if delta.content or ids:
                                 if parsed and not closed:
                                     closed = True
-                                    yield Piece(self._close())
-                                yield Piece(delta.content or "", ids, None, likely)
+                                    yield EngineChunk(self._close())
+                                yield EngineChunk(delta.content or "", ids, None, likely)
                             if choice.finish_reason is not None:
-                                last = Piece(finish_reason=reason_of(choice.finish_reason))
+                                last = EngineChunk(finish_reason=reason_of(choice.finish_reason))
                         if last is not None and chunk.usage is not None:
                             last.usage = usage_of(chunk.usage)
             except WireError as error:

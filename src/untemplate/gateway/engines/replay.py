@@ -30,7 +30,7 @@ from ...render import expressible, render
 from ...templates import ChatTemplate
 from ...validation import Validator
 from ..generation import Generation, TokenLogprob, Usage
-from .base import Engine, EngineError, Health, Job, Piece, Takes
+from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 
 __all__ = ["Recording", "ReplayEngine", "ToyTokenizer", "bundled", "load_recordings"]
 
@@ -210,7 +210,7 @@ class ReplayEngine(Engine):
         if self._makes_up:
             texts += [_PLAIN, _RESULT, *_THOUGHTS.values(), json.dumps(_VALUES)]
         self.tokenizer = ToyTokenizer(special, texts)
-        self._known: OrderedDict[bytes, tuple[list[Piece], int]] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[list[EngineChunk], int]] = OrderedDict()
 
     async def start(self) -> None:
         """Nothing has to be loaded."""
@@ -237,7 +237,7 @@ class ReplayEngine(Engine):
         constants = {"start": start, "end": end, "open": opens}
         return ChatTemplate(_TEMPLATE, name=f"replay/{self.format.name}", special_tokens=constants)
 
-    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+    async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         found, prompt_tokens = self._pieces(job)
         if job.max_tokens is not None:
             found = _limited(found, job.max_tokens)
@@ -248,7 +248,7 @@ class ReplayEngine(Engine):
             prompt_tokens=prompt_tokens,
             completion_tokens=sum(len(piece.token_ids) for piece in found),
         )
-        last = Piece(last.text, last.token_ids, last.finish_reason, last.logprobs, usage)
+        last = EngineChunk(last.text, last.token_ids, last.finish_reason, last.logprobs, usage)
         if self.speed > 0:
             now = asyncio.get_running_loop().time
             due = now()
@@ -352,7 +352,7 @@ class ReplayEngine(Engine):
 
     # -- Tokens ------------------------------------------------------------------------------------------------------
 
-    def _pieces(self, job: Job) -> tuple[list[Piece], int]:
+    def _pieces(self, job: Job) -> tuple[list[EngineChunk], int]:
         """The output for a job, and the number of tokens in its prompt."""
         request = job.request
         asked = (job.prompt, request and request.messages, request and request.tools, request and request.tool_choice)
@@ -364,14 +364,14 @@ class ReplayEngine(Engine):
         prompt = self.tokenizer.decode(job.prompt) if isinstance(job.prompt, list) else job.prompt
         recording = self._chosen(request, prompt)
         output = self._continued(recording.output, prompt)
-        found = [Piece(text, ids) for text, ids in self.tokenizer.cut(output)] or [Piece()]
+        found = [EngineChunk(text, ids) for text, ids in self.tokenizer.cut(output)] or [EngineChunk()]
         found[-1].finish_reason = recording.finish_reason
         self._known[key] = known = (found, len(self.tokenizer.encode(prompt)))
         if len(self._known) > _CACHED:
             self._known.popitem(last=False)
         return known
 
-    def _likely(self, piece: Piece, top: int) -> Piece:
+    def _likely(self, piece: EngineChunk, top: int) -> EngineChunk:
         """The piece with log probabilities, made up from its ids."""
         ids = piece.token_ids
         if not ids:
@@ -382,16 +382,16 @@ class ReplayEngine(Engine):
             logprob = -(token * 37 % 100) / 400
             rivals = [(text, logprob)] + [(f"alternative {i}", logprob - i) for i in range(1, top)]
             found.append(TokenLogprob(text, logprob, rivals[:top], token))
-        return Piece(piece.text, ids, piece.finish_reason, found)
+        return EngineChunk(piece.text, ids, piece.finish_reason, found)
 
 
-def _limited(found: list[Piece], most: int) -> list[Piece]:
+def _limited(found: list[EngineChunk], most: int) -> list[EngineChunk]:
     """The first ``most`` tokens. A piece of which only a part has room is left out."""
     count = 0
     for number, piece in enumerate(found):
         count += len(piece.token_ids)
         if count > most:
-            return [*found[:number], Piece(finish_reason="length")]
+            return [*found[:number], EngineChunk(finish_reason="length")]
     return found
 
 

@@ -26,7 +26,7 @@ from ...grammar import Grammar
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError
 from ..generation import TokenLogprob, Usage
-from .base import Engine, EngineError, Health, Job, Piece, Takes
+from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 
 __all__ = ["VllmEngine"]
 
@@ -162,7 +162,7 @@ class VllmEngine(Engine):
 
     # -- Outputs -----------------------------------------------------------------------------------------------------
 
-    async def generate(self, job: Job) -> AsyncGenerator[Piece, None]:
+    async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         engine = self._engine
         self._loaded()
         try:
@@ -176,7 +176,7 @@ class VllmEngine(Engine):
                     async for output in outputs:
                         [one] = output.outputs
                         written += len(one.token_ids)
-                        piece = Piece(one.text, list(one.token_ids), None, _likely(one, job.logprobs))
+                        piece = EngineChunk(one.text, list(one.token_ids), None, _likely(one, job.logprobs))
                         if one.finish_reason is not None:
                             done = True
                             piece.finish_reason = _reason(one.finish_reason)
