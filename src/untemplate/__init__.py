@@ -4,6 +4,8 @@
 >>> parser = OutputParser.named("hermes")
 >>> parser.parse('<tool_call>{"name": "f", "arguments": {}}</tool_call>').tool_calls[0].function.name
 'f'
+
+The names in ``__all__`` are loaded from their modules when they are first used.
 """
 
 from __future__ import annotations
@@ -12,32 +14,70 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .format import Format, FormatError
-    from .messages import DeltaMessage, ParsedOutput
+    from .errors import (
+        AnalysisError,
+        FormatError,
+        GrammarError,
+        IncompatibleFormatsError,
+        TemplateError,
+        UnknownFormatError,
+        UntemplateError,
+    )
+    from .format import Format
+    from .messages import DeltaMessage, Diagnostic, Item, ParsedOutput, Span, ToolCall
     from .output_parser import OutputParser
     from .policy import Policy
     from .stream import Stream
 
-__all__ = ["DeltaMessage", "Format", "FormatError", "OutputParser", "ParsedOutput", "Policy", "Stream", "__version__"]
+__all__ = [
+    "AnalysisError",
+    "DeltaMessage",
+    "Diagnostic",
+    "Format",
+    "FormatError",
+    "GrammarError",
+    "IncompatibleFormatsError",
+    "Item",
+    "OutputParser",
+    "ParsedOutput",
+    "Policy",
+    "Span",
+    "Stream",
+    "TemplateError",
+    "ToolCall",
+    "UnknownFormatError",
+    "UntemplateError",
+    "__version__",
+]
 
 __version__ = "0.1.0"
 
-_HOME = {
+_MODULE_OF = {
+    "AnalysisError": "errors",
     "DeltaMessage": "messages",
+    "Diagnostic": "messages",
     "Format": "format",
-    "FormatError": "format",
+    "FormatError": "errors",
+    "GrammarError": "errors",
+    "IncompatibleFormatsError": "errors",
+    "Item": "messages",
     "OutputParser": "output_parser",
     "ParsedOutput": "messages",
     "Policy": "policy",
+    "Span": "messages",
     "Stream": "stream",
+    "TemplateError": "errors",
+    "ToolCall": "messages",
+    "UnknownFormatError": "errors",
+    "UntemplateError": "errors",
 }
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
+    module = _MODULE_OF.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{home}", __name__), name)
+    value = getattr(import_module(f".{module}", __name__), name)
     globals()[name] = value
     return value
 

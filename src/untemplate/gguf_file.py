@@ -22,6 +22,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
+from .errors import GgufError
+
 __all__ = ["Gguf", "GgufError", "Tensor", "read_gguf"]
 
 _SCALARS: Final = {
@@ -40,10 +42,6 @@ _SCALARS: Final = {
 """Type → its code in `struct`."""
 _STRING, _ARRAY = 8, 9
 _MAX_DIMENSIONS: Final = 8
-
-
-class GgufError(ValueError):
-    """A file that is no GGUF file, or is broken."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ..errors import AnalysisError
 from ..format import Format
 from .build import Candidate, best_of, build, build_channels
 from .certify import Certificate, Runner, certify
@@ -26,10 +27,6 @@ from .tools import CallEvidence, find_calls, tools_guesses
 from .turns import Frame, find_frame
 
 __all__ = ["Analysis", "AnalysisError", "Prepared", "analyze_template", "prepare"]
-
-
-class AnalysisError(ValueError):
-    """A template that nothing can be learned from."""
 
 
 @dataclass(slots=True)

@@ -15,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
+from ..errors import FormatError
+
 __all__ = [
     "FORMAT_VERSION",
     "Arguments",
@@ -36,15 +38,6 @@ __all__ = [
 
 FORMAT_VERSION = 1
 """Version of the JSON form. A reader keeps keys that it does not know (``Format.unknown``)."""
-
-
-class FormatError(ValueError):
-    """A Format, or its JSON, that cannot work. ``path`` names the field (``tools[0].body.name_key``)."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path}: {problem}")
-        self.path = path
-        self.problem = problem
 
 
 @dataclass(frozen=True, slots=True)

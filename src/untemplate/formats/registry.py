@@ -10,13 +10,13 @@ Rules of this module:
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from typing import Final, Literal
 
+from ..errors import IncompatibleFormatsError, UnknownFormatError
 from ..format import Format, FormatError, Marker, Turn
 
 __all__ = [
@@ -51,30 +51,6 @@ class Entry:
     """``template: <file>``, ``case``, or a cited source with its date."""
     verified: bool = True
     """False: the name is known, but nothing firm says what its models write."""
-
-
-class UnknownFormatError(ValueError):
-    """A name that the catalogue does not have. ``suggestions`` are the nearest ones."""
-
-    def __init__(self, name: str, kind: Kind | None, valid: Iterable[str]) -> None:
-        self.name = name
-        self.kind = kind
-        self.valid = tuple(valid)
-        self.suggestions = tuple(difflib.get_close_matches(name, self.valid, n=3, cutoff=0.6))
-        what = f"{kind} format" if kind else "format"
-        nearest = " or ".join(repr(s) for s in self.suggestions)
-        hint = f" did you mean {nearest}?" if nearest else ""
-        super().__init__(f"unknown {what} {name!r};{hint} valid names: {', '.join(self.valid)}")
-
-
-class IncompatibleFormatsError(ValueError):
-    """Two formats that cannot be one. ``reason`` says why."""
-
-    def __init__(self, reasoning: str, tools: str, reason: str) -> None:
-        self.reasoning = reasoning
-        self.tools = tools
-        self.reason = reason
-        super().__init__(f"reasoning {reasoning!r} and tools {tools!r} cannot be combined: {reason}")
 
 
 # -- Where names live ---------------------------------------------------------------------------------------------

@@ -6,10 +6,12 @@ Each dialect writes it in its own shape.
 
 from __future__ import annotations
 
+from ..errors import UntemplateError
+
 __all__ = ["ApiError", "EngineError", "bad_request", "not_found", "unsupported"]
 
 
-class ApiError(Exception):
+class ApiError(UntemplateError):
     """A request that fails.
 
     Args:

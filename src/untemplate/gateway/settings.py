@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from ..errors import SettingsError
 from ..formats import names
 from ..policy import Policy, typed
 
@@ -45,10 +46,6 @@ __all__ = [
 
 ENVIRONMENT: Final = "UNTEMPLATE_"
 """What variables begin with."""
-
-
-class SettingsError(ValueError):
-    """A setting that cannot be; the message says which, where it stood and what is valid."""
 
 
 def _is(

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ..errors import GrammarError
+
 __all__ = [
     "EMPTY",
     "WS",
@@ -39,10 +41,6 @@ __all__ = [
 ]
 
 WS: Final = " \t\r\n"
-
-
-class GrammarError(ValueError):
-    """A grammar that cannot be made. The message names the tool, and the keyword or name that is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

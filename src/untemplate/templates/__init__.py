@@ -14,7 +14,7 @@ Rules of this package:
 * Jinja is imported when a template is first compiled, not before.
 """
 
-from .errors import TemplateError, TemplateLimitError, TemplateRaised
+from ..errors import TemplateError, TemplateLimitError, TemplateRaised
 from .template import ChatTemplate
 
 __all__ = ["ChatTemplate", "TemplateError", "TemplateLimitError", "TemplateRaised"]

@@ -18,7 +18,7 @@ from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import Context
 
-from .errors import TemplateLimitError
+from ..errors import TemplateLimitError
 from .limits import COMPILE_LIMIT
 from .meter import Meter, grown
 

@@ -22,8 +22,8 @@ from typing import Any, Final, cast
 from jinja2.runtime import Undefined
 from jinja2.utils import Namespace
 
+from ..errors import TemplateError, TemplateLimitError
 from . import limits
-from .errors import TemplateError, TemplateLimitError
 from .limits import ELEMENT
 
 __all__ = ["CHANGES", "Meter", "filter_guard", "grown", "hash_guard"]

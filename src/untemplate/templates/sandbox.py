@@ -34,8 +34,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
 from jinja2.utils import Namespace, _PassArg
 from markupsafe import Markup
 
+from ..errors import TemplateError, TemplateLimitError, TemplateRaised
 from .codegen import Generator, MeteredContext, count
-from .errors import TemplateError, TemplateLimitError, TemplateRaised
 from .inputs import Inputs
 from .limits import COMPILE_LIMIT, MAX_SOURCE, MAX_TOKENS
 from .meter import CHANGES, Meter, filter_guard, grown, hash_guard

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ..errors import TemplateError, TemplateLimitError
 from ..gguf_file import GgufError, read_gguf
-from .errors import TemplateError, TemplateLimitError
 
 __all__ = ["Source", "read"]
 

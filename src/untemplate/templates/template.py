@@ -11,7 +11,7 @@ from hashlib import sha256
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
-from .errors import TemplateError, TemplateLimitError
+from ..errors import TemplateError, TemplateLimitError
 from .inputs import REASONING_FIELDS, Inputs
 from .limits import MAX_SOURCE
 

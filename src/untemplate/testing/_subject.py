@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
+from ..errors import UntemplateError
 from ..format import Format
 from ..formats import named
 from ..messages import DeltaMessage, ParsedOutput
@@ -23,7 +24,7 @@ Parsed = tuple[tuple[str, ...], ...]
 """A message in order: ``("reasoning", text)``, ``("content", text)``, ``("call", id, name, arguments)``."""
 
 
-class LawBroken(AssertionError):
+class LawBroken(UntemplateError, AssertionError):
     """A law that does not hold. ``law`` names it; ``chunks`` is the smallest cut that breaks it, if a cut does."""
 
     def __init__(self, law: str, message: str, chunks: tuple[str, ...] | None = None) -> None:

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
+from ...errors import CheckpointError
 from ...gguf_file import Gguf, GgufError, read_gguf
 
 __all__ = [
@@ -34,10 +35,6 @@ _PART: Final = re.compile(r"-(\d{5})-of-(?!00000)(\d{5})(?=\.gguf$)", re.IGNOREC
 _QUANTIZATION: Final = re.compile(
     r"(?:^|[-._/])((?:UD-)?I?Q\d+[A-Z0-9_]*|TQ\d_\d|BF16|F16|F32|FP16|FP8|MXFP4\w*)(?=[-.]|$)", re.IGNORECASE
 )
-
-
-class CheckpointError(ValueError):
-    """No model that can be loaded; the message says what would help."""
 
 
 @dataclass(frozen=True, kw_only=True)

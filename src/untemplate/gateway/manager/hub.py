@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ...errors import HubError
 from .checkpoint import Checkpoint, CheckpointError, ggufs, open_checkpoint, quantization_of, read_json, size_text
 
 __all__ = ["Cached", "HubError", "Plan", "cached", "fetch_tokenizer", "find", "is_hub_name", "plan", "pull", "remove"]
@@ -36,10 +37,6 @@ _SMALL: Final = (
     *("tokenizer*.json", "added_tokens.json", "tekken.json", "*.tiktoken", "*.model", "vocab.json", "merges.txt"),
     *("config.json", "special_tokens_map.json", "chat_template.*", "additional_chat_templates/*.jinja"),
 )
-
-
-class HubError(ValueError):
-    """What was asked of the hub cannot be had; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ...errors import TokenizerError
 from ...gguf_file import Gguf, GgufError, read_gguf
 from ...tokens import BYTE_LEVEL
 from .checkpoint import Checkpoint, is_count, read_json
@@ -27,10 +28,6 @@ __all__ = ["ModelTokenizer", "TokenizerError", "base_models", "resolve_tokenizer
 _FILES: Final = ("tokenizer.json", "tekken.json", "*.tiktoken", "tiktoken.model", "tokenizer.model", "vocab.json")
 _BASE_MODEL: Final = re.compile(r"^base_model:[ \t]*(?:\n((?:[ \t]*-[ \t]*\S+[ \t]*\n)+)|[ \t]*(\S+))", re.MULTILINE)
 _HUB_ID: Final = re.compile(r"(?:https?://[^/]+/)?([\w.-]+/[\w.-]+)/?")
-
-
-class TokenizerError(ValueError):
-    """No tokenizer that can be read; the message says what was looked at."""
 
 
 class ModelTokenizer:

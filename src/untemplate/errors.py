@@ -1,0 +1,160 @@
+"""Every exception that untemplate raises of its own.
+
+::
+
+    UntemplateError
+    ├── FormatError (ValueError)               a Format, or its JSON form, that cannot work
+    ├── UnknownFormatError (ValueError)        a name that the catalogue does not have
+    ├── IncompatibleFormatsError (ValueError)  two formats that cannot be combined
+    ├── TemplateError (ValueError)             a chat template that cannot be read, compiled or rendered
+    │   ├── TemplateLimitError                 it needs more time, memory, output or depth than is allowed
+    │   └── TemplateRaised                     it called ``raise_exception``
+    ├── AnalysisError (ValueError)             a chat template from which no Format can be inferred
+    ├── GrammarError (ValueError)              a decoding grammar that cannot be written
+    ├── GgufError (ValueError)                 a file that is not a readable GGUF file
+    ├── CheckpointError (ValueError)           a model on disk that cannot be loaded
+    ├── TokenizerError (ValueError)            a tokenizer that cannot be read
+    ├── HubError (ValueError)                  a model on the hub that cannot be downloaded
+    ├── SettingsError (ValueError)             an invalid setting of the gateway
+    ├── ApiError                               a request to the gateway that fails (``untemplate.gateway.errors``)
+    │   └── EngineError                        the engine behind the gateway failed
+    └── LawBroken (AssertionError)             a law that does not hold (``untemplate.testing``)
+
+Model output never raises: what is wrong with it is a status of a call or a diagnostic. Wrong arguments of the caller
+raise ``ValueError`` or ``TypeError``, a stream that is used after its end ``RuntimeError``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Literal
+
+__all__ = [
+    "AnalysisError",
+    "CheckpointError",
+    "FormatError",
+    "GgufError",
+    "GrammarError",
+    "HubError",
+    "IncompatibleFormatsError",
+    "SettingsError",
+    "TemplateError",
+    "TemplateLimitError",
+    "TemplateRaised",
+    "TokenizerError",
+    "UnknownFormatError",
+    "UntemplateError",
+]
+
+
+class UntemplateError(Exception):
+    """Base class of all exceptions of this library."""
+
+
+class FormatError(UntemplateError, ValueError):
+    """A Format, or its JSON form, that cannot work.
+
+    Attributes:
+        path: the field that is wrong (``tools[0].body.name_key``).
+        problem: what is wrong with it.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+class UnknownFormatError(UntemplateError, ValueError):
+    """A name that the catalogue does not have.
+
+    Attributes:
+        name: the unknown name.
+        kind: the kind of entry that was asked for; ``None``: either.
+        valid: the valid names.
+        suggestions: the valid names that are nearest to it.
+    """
+
+    def __init__(self, name: str, kind: Literal["reasoning", "tool"] | None, valid: Iterable[str]) -> None:
+        self.name = name
+        self.kind = kind
+        self.valid = tuple(valid)
+        self.suggestions = tuple(difflib.get_close_matches(name, self.valid, n=3, cutoff=0.6))
+        what = f"{kind} format" if kind else "format"
+        nearest = " or ".join(repr(s) for s in self.suggestions)
+        hint = f" did you mean {nearest}?" if nearest else ""
+        super().__init__(f"unknown {what} {name!r};{hint} valid names: {', '.join(self.valid)}")
+
+
+class IncompatibleFormatsError(UntemplateError, ValueError):
+    """Two formats that cannot be combined.
+
+    Attributes:
+        reasoning, tools: names of the two formats.
+        reason: why they cannot be combined.
+    """
+
+    def __init__(self, reasoning: str, tools: str, reason: str) -> None:
+        self.reasoning = reasoning
+        self.tools = tools
+        self.reason = reason
+        super().__init__(f"reasoning {reasoning!r} and tools {tools!r} cannot be combined: {reason}")
+
+
+class TemplateError(UntemplateError, ValueError):
+    """A chat template that cannot be used. Its text reads ``name, line 3: message``.
+
+    Attributes:
+        message: what is wrong, without name and line.
+        name: the template's name (a path or a hub id), or ``None``.
+        line: the line of the template, counted from 1, or ``None``.
+    """
+
+    def __init__(self, message: str, *, name: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.name = name
+        self.line = line
+
+    def __str__(self) -> str:
+        place = self.name or ("template" if self.line else "")
+        if self.line:
+            place += f", line {self.line}"
+        return f"{place}: {self.message}" if place else self.message
+
+
+class TemplateLimitError(TemplateError):
+    """A template that needs more time, memory, output or depth than a chat template may have."""
+
+
+class TemplateRaised(TemplateError):
+    """A template that called ``raise_exception``; ``message`` is its argument."""
+
+
+class AnalysisError(UntemplateError, ValueError):
+    """A chat template from which no Format can be inferred."""
+
+
+class GrammarError(UntemplateError, ValueError):
+    """A decoding grammar that cannot be written; the message names the tool, and the keyword or name at fault."""
+
+
+class GgufError(UntemplateError, ValueError):
+    """A file that is not a GGUF file, or is broken."""
+
+
+class CheckpointError(UntemplateError, ValueError):
+    """A model on disk that cannot be loaded; the message says what would help."""
+
+
+class TokenizerError(UntemplateError, ValueError):
+    """A tokenizer that cannot be read; the message says which files were tried."""
+
+
+class HubError(UntemplateError, ValueError):
+    """A model on the hub that cannot be downloaded; the message says what to do."""
+
+
+class SettingsError(UntemplateError, ValueError):
+    """An invalid setting; the message names it, where it was set and which values are valid."""
