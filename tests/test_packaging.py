@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -137,8 +138,49 @@ def test_a_wheel_has_every_file(folder: str, package: str, tmp_path: Path):
         for path in (source / "src" / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    held = {name for name in wheel(source, tmp_path) if ".dist-info/" not in name}
+    files = wheel(source, tmp_path)
+    held = {name for name in files if ".dist-info/" not in name}
     assert held == there
+    assert [name.rpartition("/")[2] for name in files if "/licenses/" in name] == ["LICENSE"]
     kinds = {Path(name).suffix or Path(name).name for name in held} | {Path(name).name for name in held}
     assert {"py.typed", ".py", ".jinja"} <= kinds
     assert (".gguf" in kinds) == (package == "untemplate_demo")
+
+
+def test_the_version_is_the_same_everywhere():
+    import untemplate
+
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"] == untemplate.__version__
+
+
+def tracked() -> list[str]:
+    """Return the files that git tracks, as paths from the root."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("needs a git checkout")
+    done = subprocess.run(["git", "ls-files"], capture_output=True, cwd=ROOT, check=True, encoding="utf-8")
+    return done.stdout.splitlines()
+
+
+def test_the_source_distribution_has_every_file_and_its_tests_run(tmp_path: Path):
+    """Packagers build from it and run the tests in it."""
+    pytest.importorskip("setuptools")
+    there = tracked()
+    source = tmp_path / "source"
+    for name in there:
+        if (ROOT / name).exists():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, source / name)
+    build = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=source, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as held:
+        held.extractall(tmp_path / "unpacked", filter="data")
+    (top,) = (tmp_path / "unpacked").iterdir()
+    files = {str(path.relative_to(top)) for path in top.rglob("*") if path.is_file()}
+    assert sorted(name for name in there if (ROOT / name).exists() and name not in files) == []
+    environ = os.environ | {"PYTHONPATH": str(top / "src")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "tests/test_corpus.py", "tests/test_output_parser.py"],
+        capture_output=True, text=True, cwd=top, env=environ, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,46 @@
+"""The prose of the project stays plain English. `tests/prose.py` counts; ``data/prose.json`` holds the ceilings.
+
+The ceilings only go down: when a change makes the prose plainer, lower them. Nobody has to reach zero, since some of
+the phrases are right where they are.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from . import prose
+
+CEILINGS = json.loads((Path(__file__).parent / "data" / "prose.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("figure", sorted(CEILINGS))
+def test_the_figures_stay_below_their_ceilings(figure: str):
+    found = getattr(prose.measure(prose.files()), figure)
+    assert found <= CEILINGS[figure], "`python -m tests.prose` shows each place"
+
+
+def test_every_kind_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    module = tmp_path / "module.py"
+    module.write_text(
+        '"""What stands behind this is none of ours.\n\n'
+        "    >>> 'told'  # code is not prose\n"
+        '"""\n\n'
+        "# It says so in spec 3,\n# beside whoever lets go and goes on all the same.\n"
+        "X = 1  # noqa: told\n",
+        "utf-8",
+    )
+    found = [kind for kind, _, _ in prose.findings([module])]
+    assert sorted(found) == sorted([*prose.PHRASES, "docstring opens with What, Whether, Who", "dangling citation"])
+
+
+def test_sentences_are_measured_without_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        f"# Title\n\n{'word ' * 40}end.\nShort one. `{'word ' * 50}` too.\n\n```\n{'word ' * 50}\n```\n", "utf-8"
+    )
+    assert [text.split(":")[0] for _, _, text in prose.findings([page])] == ["41 words"]
