@@ -14,10 +14,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-grammar lint types imports unit chaos compiled bench laws docs demo-model lock clean
+.PHONY: help run test test-grammar lint types imports unit chaos compiled bench bench-compare laws docs demo-model lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(STAMP) ## the gateway with a small real model and a tour of it; MODEL=file.gguf or MODEL=replay, PORT=8000
 	@$(BIN)/python -m untemplate serve $(or $(MODEL),demo) --tour --port $(or $(PORT),8000)
@@ -55,6 +55,10 @@ compiled: $(STAMP) ## the engine compiled by mypyc, in build/compiled, and the p
 
 bench: $(STAMP) ## pytest-benchmark, one process
 	@$(PYTEST) benchmarks --benchmark-enable --benchmark-only
+
+bench-compare: $(STAMP) ## speed against another checkout: BASE=folder, and OPTIONS=--quick, --only=TEXT, --limit=1.05
+	@test -n "$(BASE)" || { echo "make bench-compare needs BASE=folder, a checkout to compare with" >&2; exit 1; }
+	@$(BIN)/python -m benchmarks.compare "$(BASE)" $(OPTIONS)
 
 laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
 	@$(PYTEST) tests -m exhaustive -n auto

@@ -1,0 +1,1 @@
+"""Speed measurements. Nothing here runs in `make test`, where machines are too busy to time anything."""

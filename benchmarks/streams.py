@@ -1,0 +1,253 @@
+"""The streams that every comparison runs: formats × shapes × ways to cut the output.
+
+Outputs are written by `OutputParser.render`, so each one means exactly one message, and that message is kept with the
+stream as the right answer. Everything here is plain data that survives JSON, because parsers run in other processes
+and in other environments.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from untemplate import OutputParser
+
+SEVERAL = 8
+"""Tokens per delta where a delta holds several."""
+
+WAYS = ("text", "ids", "several", "whole", "whole ids")
+"""One token per delta as text; the same with its id; several ids per delta; all at once, without and with ids."""
+
+FAMILIES: dict[str, str | None] = {
+    "hermes": "qwen3",
+    "qwen3_coder": "qwen3",
+    "deepseek_v3": "deepseek_r1",
+    "deepseek_v31": "deepseek_r1",
+    "deepseek_v32": "deepseek_r1",
+    "glm45": "glm45",
+    "kimi_k2": "deepseek_r1",
+    "gpt-oss": "gpt-oss",
+    "gemma4": "gemma4",
+    "mistral": "mistral",
+    "minimax_m2": "minimax_m2",
+    "cohere_command3": "cohere_command3",
+    "seed_oss": "seed_oss",
+    "step3p5": "step3p5",
+    "nemotron_v3": "nemotron_v3",
+    "hunyuan_a13b": "hunyuan_a13b",
+    "granite4": None,
+    "llama3_json": None,
+    "pythonic": None,
+    "phi4_mini_json": None,
+    "internlm": None,
+    "jamba": None,
+    "xlam": None,
+}
+"""Names of formats, each with the format that its reasoning is written in."""
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": "A tool of the benchmarks.",
+            "parameters": {
+                "type": "object",
+                "properties": {key: {"type": "string"} for key in keys},
+                "required": list(keys),
+            },
+        },
+    }
+    for name, keys in {"get_weather": ("city", "unit"), "write_file": ("path", "text")}.items()
+]
+
+PROSE = (
+    "The harbour was quiet in the morning, and the boats came back one after the other with what the night had given "
+    "them. Nobody spoke much; there were crates to carry, ropes to dry and a price to agree on before the market "
+    "opened at seven. By noon, the quay was empty again: only gulls, a dog, and two old men who talked of rain.\n\n"
+    "She counted the money twice, wrote 1,250 in the book, and put the rest (about 40) into the tin on the shelf. "
+    "It's never enough, she thought, but it isn't nothing either; the roof would last until spring, more or less.\n"
+)
+CODE = (
+    "def area(shape):\n"
+    '    """Return the area of a circle or a square."""\n'
+    "    if shape['kind'] == \"circle\":\n"
+    "        return 3.14159 * shape['r'] ** 2\n"
+    "    side = shape.get('side', 0)\n"
+    "    return side * side  # a square\n\n\n"
+)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A parsed message, in the form in which answers are compared: each call as (name, arguments)."""
+
+    reasoning: str = ""
+    content: str = ""
+    calls: tuple[tuple[str, Any], ...] = ()
+
+    def same_as(self, other: Message) -> bool:
+        """True if both mean the same. Outer white space is ignored: parsers differ in what they strip."""
+        return (self.reasoning.strip(), self.content.strip(), self.calls) == (
+            other.reasoning.strip(),
+            other.content.strip(),
+            other.calls,
+        )
+
+    @classmethod
+    def build(cls, reasoning: str | None, content: str | None, calls: Iterable[tuple[str, str]]) -> Message:
+        """Return the message with the calls' JSON arguments decoded; broken JSON stays a string."""
+        return cls(reasoning or "", content or "", tuple((name, _decoded(arguments)) for name, arguments in calls))
+
+
+def _decoded(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One output cut into deltas, and the message that it means."""
+
+    format: str
+    reasoning: str | None
+    shape: str
+    way: str
+    deltas: list[tuple[str, list[int]]]
+    expected: Message
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    vocabulary: dict[str, int] = field(default_factory=dict)
+    special: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"{self.format} / {self.shape} / {self.way}"
+
+    @property
+    def whole(self) -> bool:
+        return self.way.startswith("whole")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Stream:
+        expected = dict(data["expected"])
+        expected["calls"] = tuple((name, arguments) for name, arguments in expected["calls"])
+        deltas = [(text, ids) for text, ids in data["deltas"]]
+        return cls(**{**data, "expected": Message(**expected), "deltas": deltas})
+
+
+# -- Tokens -------------------------------------------------------------------------------------------------------
+
+WORD = r" ?[A-Za-z]{1,6}|\d{1,3}| +(?= )|\s|[^\sA-Za-z\d]"
+"""A token of ordinary text: about four characters of English, as from real tokenizers."""
+
+
+def tokens(text: str, special: Sequence[str]) -> list[str]:
+    """Return `text` as a list of tokens. Special tokens are whole; they join up to `text` again."""
+    longest_first = sorted(special, key=len, reverse=True)
+    return re.findall("|".join([*map(re.escape, longest_first), WORD]), text)
+
+
+def vocabulary(pieces: Iterable[str], special: Sequence[str]) -> dict[str, int]:
+    """Return ids for the special tokens, then for all other pieces in the order of their appearance."""
+    return {piece: number for number, piece in enumerate(dict.fromkeys([*special, *pieces]))}
+
+
+def cut(pieces: Sequence[str], ids: dict[str, int], way: str) -> list[tuple[str, list[int]]]:
+    """Return the deltas of an output, as (text, token ids)."""
+    size = {"text": 1, "ids": 1, "several": SEVERAL}.get(way, len(pieces) or 1)
+    with_ids = way not in ("text", "whole")
+    groups = [pieces[i : i + size] for i in range(0, len(pieces), size)]
+    return [("".join(group), [ids[p] for p in group] if with_ids else []) for group in groups]
+
+
+# -- Shapes -------------------------------------------------------------------------------------------------------
+
+
+def scaled(source: str, characters: int) -> str:
+    """Return `source` repeated up to a length, cut at a word's end so that nothing has to be stripped."""
+    return (source * (characters // len(source) + 1))[:characters].rpartition(" ")[0].strip()
+
+
+def _call(number: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": f"call_{number:05}",
+        "type": "function",
+        "function": {"name": name, "arguments": json.dumps(arguments)},
+    }
+
+
+def _weather(number: int) -> dict[str, Any]:
+    return _call(number, "get_weather", {"city": f"City number {number}", "unit": "celsius"})
+
+
+def _file(number: int, characters: int, source: str = CODE) -> dict[str, Any]:
+    return _call(number, "write_file", {"path": "src/area.py", "text": scaled(source, characters)})
+
+
+SHAPES: dict[str, Callable[[int], dict[str, Any]]] = {
+    "plain": lambda size: {"content": scaled(PROSE, size)},
+    "reasoning": lambda size: {"reasoning": scaled(PROSE, size * 3 // 4), "content": scaled(PROSE, size // 4)},
+    "one call": lambda size: {"tool_calls": [_weather(0)]},
+    "long argument": lambda size: {"tool_calls": [_file(0, size)]},
+    "20 calls": lambda size: {"tool_calls": [_weather(number) for number in range(20)]},
+    "mixed": lambda size: {
+        "reasoning": scaled(PROSE, size // 4),
+        "content": scaled(PROSE, size // 4),
+        "tool_calls": [_weather(0), _file(1, size // 2, PROSE), _weather(2)],
+    },
+}
+"""Shapes of a message, by the number of characters that the growing ones have."""
+
+
+def make(
+    format: str,
+    reasoning: str | None,
+    shape: str,
+    *,
+    size: int = 4_096,
+    ways: Iterable[str] = WAYS,
+) -> Iterator[Stream]:
+    """Yield a shape in a format, cut in all ways; nothing where the format cannot express it."""
+    parser = OutputParser.named(format, reasoning=reasoning)
+    message = {"role": "assistant", **SHAPES[shape](size)}
+    if parser.expressible(message) is not None:
+        message.pop("reasoning", None)
+        if shape == "mixed":
+            message.pop("content", None)
+    if len(message) == 1 or (shape == "reasoning" and "reasoning" not in message):
+        return
+    if parser.expressible(message) is not None:
+        return
+    calls = [call["function"] for call in message.get("tool_calls", [])]
+    expected = Message.build(
+        message.get("reasoning"), message.get("content"), [(call["name"], call["arguments"]) for call in calls]
+    )
+    special = list(parser.format.special_tokens)
+    pieces = tokens(parser.render(message), special)
+    ids = vocabulary(pieces, special)
+    for way in ways:
+        yield Stream(format, reasoning, shape, way, cut(pieces, ids, way), expected, TOOLS, ids, special)
+
+
+def every(
+    families: dict[str, str | None] = FAMILIES,
+    shapes: Iterable[str] = tuple(SHAPES),
+    *,
+    size: int = 4_096,
+    ways: Iterable[str] = WAYS,
+) -> list[Stream]:
+    """Return the streams of all formats and shapes, in all ways."""
+    return [
+        stream
+        for format, reasoning in families.items()
+        for shape in shapes
+        for stream in make(format, reasoning, shape, size=size, ways=tuple(ways))
+    ]
