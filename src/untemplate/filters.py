@@ -15,20 +15,20 @@ from typing import Any
 
 from .format import Format, Marker
 from .jsontext.repair import nearest_name, repair_schema, repair_syntax
+from .machine.call_policy import AS_CONTENT, DROP, KEEP, CallPolicy, CallState
 from .machine.coercion import ToolSet, tool_schemas
-from .machine.events import Sink
-from .machine.judge import AS_CONTENT, DROP, KEEP, Call, Judge
+from .machine.events import EventReceiver
 from .machine.lexer import WS
 from .policy import Policy
 from .validation import Validator, validate
 
-__all__ = ["Both", "CallJudge", "Filter", "filters", "judge"]
+__all__ = ["Both", "Filter", "RequestCallPolicy", "call_policy", "filters"]
 
 
-class Filter(Sink):
+class Filter(EventReceiver):
     """Passes everything on."""
 
-    def __init__(self, out: Sink) -> None:
+    def __init__(self, out: EventReceiver) -> None:
         self.out = out
 
     def reasoning(self, text: str) -> None:
@@ -59,7 +59,7 @@ class Filter(Sink):
 class Both(Filter):
     """Tells another sink as well, first."""
 
-    def __init__(self, first: Sink, out: Sink) -> None:
+    def __init__(self, first: EventReceiver, out: EventReceiver) -> None:
         super().__init__(out)
         self._first = first
 
@@ -95,7 +95,7 @@ class Both(Filter):
 class TrimContent(Filter):
     """``outer_white_space="trim"``."""
 
-    def __init__(self, out: Sink) -> None:
+    def __init__(self, out: EventReceiver) -> None:
         super().__init__(out)
         self._begun = False
         self._spaces: list[str] = []
@@ -115,7 +115,7 @@ class TrimContent(Filter):
 class DropTextAfterCalls(Filter):
     """``text_after_calls="drop"``."""
 
-    def __init__(self, out: Sink) -> None:
+    def __init__(self, out: EventReceiver) -> None:
         super().__init__(out)
         self._called = False
 
@@ -131,7 +131,7 @@ class DropTextAfterCalls(Filter):
 class HoldReasoning(Filter):
     """``unclosed_reasoning="content"``: reasoning is told once its close has come."""
 
-    def __init__(self, out: Sink) -> None:
+    def __init__(self, out: EventReceiver) -> None:
         super().__init__(out)
         self._held: list[str] = []
 
@@ -163,7 +163,7 @@ class HoldReasoning(Filter):
 class InlineReasoning(Filter):
     """``reasoning_field="inline"``: reasoning is content, between its markers."""
 
-    def __init__(self, out: Sink, opening: Marker | None, closing: Marker) -> None:
+    def __init__(self, out: EventReceiver, opening: Marker | None, closing: Marker) -> None:
         super().__init__(out)
         self._opening = "" if opening is None else opening.text
         self._closing = closing.text
@@ -182,7 +182,7 @@ class InlineReasoning(Filter):
         self.out.reasoning_end()
 
 
-def filters(policy: Policy, fmt: Format, sink: Sink) -> Sink:
+def filters(policy: Policy, fmt: Format, sink: EventReceiver) -> EventReceiver:
     """The sink that the machine is given: the deltas', behind the filters that the policy asks for."""
     if policy.text_after_calls == "drop":
         sink = DropTextAfterCalls(sink)
@@ -197,7 +197,7 @@ def filters(policy: Policy, fmt: Format, sink: Sink) -> Sink:
     return sink
 
 
-def judge(policy: Policy, tool_set: ToolSet, tools: Sequence[Any] | None) -> Judge | None:
+def call_policy(policy: Policy, tool_set: ToolSet, tools: Sequence[Any] | None) -> CallPolicy | None:
     """Who decides on whole calls; ``None`` where no policy asks for one.
 
     Raises:
@@ -205,10 +205,10 @@ def judge(policy: Policy, tool_set: ToolSet, tools: Sequence[Any] | None) -> Jud
     """
     if not policy.judges_calls:
         return None
-    return CallJudge(policy, tool_set, Validator(tools, strict=bool(policy.strict)), tool_schemas(tools))
+    return RequestCallPolicy(policy, tool_set, Validator(tools, strict=bool(policy.strict)), tool_schemas(tools))
 
 
-class CallJudge(Judge):
+class RequestCallPolicy(CallPolicy):
     """Applies the policies that have to see a call whole.
 
     Sets the call's status: ``ok``, ``incomplete``, ``invalid_json``, ``invalid_arguments``, ``unknown_tool`` or
@@ -222,7 +222,7 @@ class CallJudge(Judge):
         self._schemas = schemas
         self.arguments = ""
 
-    def judge(self, call: Call, arguments: str, kept: int) -> int:
+    def decide(self, call: CallState, arguments: str, kept: int) -> int:
         policy = self._policy
         self.arguments = arguments
         if policy.parallel_calls != "all" and kept:
@@ -252,7 +252,7 @@ class CallJudge(Judge):
             return DROP
         return KEEP
 
-    def _repair(self, call: Call) -> None:
+    def _repair(self, call: CallState) -> None:
         """As much as the policy allows; what was done is noted on the call."""
         policy = self._policy
         level = policy.repair

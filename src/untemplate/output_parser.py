@@ -18,7 +18,7 @@ from .format import Format
 from .formats import lookup, named
 from .machine.coercion import ToolSet
 from .machine.compiler import compile_format
-from .machine.events import DeltaSink, EventSink, SemanticEvent, Sink
+from .machine.events import DeltaBuilder, EventCollector, EventReceiver, SemanticEvent
 from .machine.ids import IdFactory, make_ids
 from .machine.machine import IMMEDIATELY, NEVER, RECOVER, Machine
 from .machine.scanner import TokenScanner
@@ -197,7 +197,7 @@ class OutputParser:
 
     @property
     def has_tools(self) -> bool:
-        return bool(self._program.grammars) or self._foreign_half("tool_parser") is not None
+        return bool(self._program.call_syntaxes) or self._foreign_half("tool_parser") is not None
 
     def _foreign_half(self, name: str) -> Any:
         return None if self._foreign is None else getattr(self._foreign(self._tokenizer), name, None)
@@ -385,7 +385,7 @@ class OutputParser:
             tools = get(request, "tools") if tools is None else tools
             tool_choice = get(request, "tool_choice") if tool_choice is None else tool_choice
             messages = get(request, "messages") if messages is None else messages
-        sink = DeltaSink()
+        sink = DeltaBuilder()
         chosen = self._policy if policy is None else policy.resolved()
         machine = self._machine(sink, tools, tool_choice, messages, chosen, seed, spans)
         told = self._told(chosen, sink, machine, tools)
@@ -398,8 +398,8 @@ class OutputParser:
         if on_event is not None:
             from .filters import Both
 
-            told = Both(EventSink(on_event), told)
-        machine.sink = told
+            told = Both(EventCollector(on_event), told)
+        machine.receiver = told
         scanner = None
         if self._special:
             assert self._tokens is not None
@@ -448,7 +448,7 @@ class OutputParser:
 
     def _machine(
         self,
-        sink: Sink,
+        sink: EventReceiver,
         tools: Sequence[Any] | None,
         tool_choice: Any,
         messages: Sequence[Any] | None,
@@ -472,13 +472,15 @@ class OutputParser:
             machine.ledger.spans = []
         return machine
 
-    def _told(self, policy: Policy, sink: Sink, machine: Machine, tools: Sequence[Any] | None) -> Sink:
+    def _told(
+        self, policy: Policy, sink: EventReceiver, machine: Machine, tools: Sequence[Any] | None
+    ) -> EventReceiver:
         """Who the machine tells what it finds: the deltas, behind what the policy puts between."""
         if policy is self._policy and self._lenient:
             return sink
-        from .filters import filters, judge
+        from .filters import call_policy, filters
 
-        machine.judge = judge(policy, machine.tools, tools)
+        machine.call_policy = call_policy(policy, machine.tools, tools)
         return filters(policy, self._format, sink)
 
     def _prompt_text(self, ids: Sequence[int]) -> str | None:

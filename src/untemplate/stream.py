@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from .machine.events import DeltaSink
+from .machine.call_policy import CallState
+from .machine.events import DeltaBuilder
 from .machine.json_text import is_json
-from .machine.judge import Call
 from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .machine.machine import Machine
 from .machine.scanner import TokenScanner
@@ -88,7 +88,7 @@ class Stream:
     def __init__(
         self,
         machine: Machine,
-        sink: DeltaSink,
+        sink: DeltaBuilder,
         scanner: TokenScanner | None,
         policy: Policy,
         tools: Sequence[Any] | None,
@@ -126,7 +126,7 @@ class Stream:
         scanner = self._scanner
         if scanner is not None:
             text = scanner.feed(text, token_ids)
-            machine.checks = scanner.active and self._policy.spelled_markers == "text"
+            machine.checks_ids = scanner.active and self._policy.spelled_markers == "text"
         if text:
             machine.feed(text)
             if self._raw is not None:
@@ -155,7 +155,7 @@ class Stream:
             for part in delta.tool_calls or ():
                 if part.index not in self._accepted:
                     name = part.function.name if part.function is not None else None
-                    call = Call(len(machine.calls), part.id or "", name or "")
+                    call = CallState(len(machine.calls), part.id or "", name or "")
                     call.whole = True
                     self._accepted[part.index] = call.index
                     machine.calls.append(call)
@@ -173,7 +173,7 @@ class Stream:
             return []
         self._finish_reason = finish_reason
         machine.finish()
-        machine.sink.end(finish_reason)
+        machine.receiver.end(finish_reason)
         return self._take()
 
     def _take(self) -> list[DeltaMessage]:
@@ -254,7 +254,7 @@ class Stream:
             spans=_spans(self._machine.ledger.spans or ()),
         )
 
-    def _status(self, call: Call, arguments: str) -> str:
+    def _status(self, call: CallState, arguments: str) -> str:
         """What can be said of a call that nobody has judged."""
         if not call.whole:
             return "incomplete"

@@ -19,7 +19,7 @@ from typing import Any, Final
 from ..format import Format
 from ..machine.coercion import ToolSet
 from ..machine.compiler import compile_format
-from ..machine.events import Sink
+from ..machine.events import EventReceiver
 from ..machine.ids import pattern_ids
 from ..machine.machine import RECOVER, Machine
 from ..machine.program import Program
@@ -31,7 +31,7 @@ __all__ = ["Certificate", "Outcome", "Runner", "StoredOutcome", "certify"]
 _NO_TOOLS: Final = ToolSet(None)
 
 
-class _Collected(Sink):
+class _Collected(EventReceiver):
     """A message, as it is said."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Runner:
         known = _NO_TOOLS
         if tools is not None:
             known = self._tools.get(id(tools)) or self._tools.setdefault(id(tools), ToolSet(tools))
-        machine = Machine(self.program, known, Sink(), self._ids, 0, 1 << 16, RECOVER)
+        machine = Machine(self.program, known, EventReceiver(), self._ids, 0, 1 << 16, RECOVER)
         start(machine, prompt)
         return machine
 
@@ -80,7 +80,7 @@ class Runner:
         """The message of a check's output, fed whole or ``step`` characters at a time."""
         machine = self.machine(check.prompt, check.tools)
         sink = _Collected()
-        machine.sink = sink
+        machine.receiver = sink
         output = check.output
         if step:
             for at in range(0, len(output), step):

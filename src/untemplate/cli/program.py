@@ -9,7 +9,7 @@ from ..machine import program as p
 from ..machine.lexer import Literals
 
 if TYPE_CHECKING:
-    from ..machine.program import CallGrammar, Edge, HeaderGrammar, Program, TextState
+    from ..machine.program import CallSyntax, HeaderSyntax, MarkerRule, Program, TextState
 
 __all__ = ["shown"]
 
@@ -17,11 +17,11 @@ Row = tuple[str, str]
 """(label, text); a title has no text."""
 
 _REGIONS: Final = {
-    p.CONTENT: "content",
-    p.REASONING: "reasoning",
-    p.NAME: "a call's name",
-    p.ARGUMENTS: "arguments",
-    p.SILENT: "dropped",
+    p.IN_CONTENT: "content",
+    p.IN_REASONING: "reasoning",
+    p.IN_NAME: "a call's name",
+    p.IN_ARGUMENTS: "arguments",
+    p.IN_SILENT: "dropped",
 }
 _EDGES: Final = {
     p.OPEN_REASONING: "opens reasoning",
@@ -65,10 +65,10 @@ _TAGS: Final = {
     p.IS_TURN_END: "turn ends",
 }
 _HEADER_TAGS: Final = {
-    p.H_OPEN: "header opens",
-    p.H_PART: "part of the header",
-    p.H_CLOSE: "message closes",
-    p.H_BODY: "header ends, text begins",
+    p.IS_HEADER_OPEN: "header opens",
+    p.IS_HEADER_PART: "part of the header",
+    p.IS_HEADER_CLOSE: "message closes",
+    p.IS_HEADER_BODY: "header ends, text begins",
 }
 
 
@@ -96,7 +96,7 @@ def shown(program: Program) -> Iterator[Row]:
         yield from _state(program, state)
     if program.header is not None:
         yield from _header(program.header)
-    for grammar in program.grammars:
+    for grammar in program.call_syntaxes:
         yield from _grammar(grammar)
 
 
@@ -110,25 +110,25 @@ def _state(program: Program, state: TextState) -> Iterator[Row]:
     yield "text is", _REGIONS[state.region] + trims
     for text, index in state.literals.tags.items():
         label = repr(text)
-        for effect in _effects(program, state.edges[index]):
+        for effect in _effects(program, state.rules[index]):
             yield label, effect
             label = ""
 
 
-def _effects(program: Program, edge: Edge) -> Iterator[str]:
-    if edge.kind == p.GO:
+def _effects(program: Program, edge: MarkerRule) -> Iterator[str]:
+    if edge.kind == p.ENTER_STATE:
         yield f"-> {_name(program, edge.target)}"
-    elif edge.kind in (p.OPEN_CALLS, p.BARE):
+    elif edge.kind in (p.OPEN_CALLS, p.OPEN_BARE_CALLS):
         only = " (only in an open section)" if edge.kind == p.OPEN_CALLS and edge.target else ""
         for grammar, entry in edge.entries:
-            yield f"opens {_ENTRIES[entry]} -> {program.grammars[grammar].path}{only}"
+            yield f"opens {_ENTRIES[entry]} -> {program.call_syntaxes[grammar].path}{only}"
     elif edge.kind == p.OPEN_WRAP:
         yield _EDGES[edge.kind] + (" anywhere" if edge.target else " at the start")
     else:
         yield _EDGES[edge.kind]
 
 
-def _header(header: HeaderGrammar) -> Iterator[Row]:
+def _header(header: HeaderSyntax) -> Iterator[Row]:
     yield "message header", ""
     for text, tag in header.literals.tags.items():
         yield repr(text), _HEADER_TAGS[tag]
@@ -141,7 +141,7 @@ def _header(header: HeaderGrammar) -> Iterator[Row]:
         yield "namespace", f"{header.namespace!r}, left out of names"
 
 
-def _grammar(grammar: CallGrammar) -> Iterator[Row]:
+def _grammar(grammar: CallSyntax) -> Iterator[Row]:
     yield f"call grammar {grammar.path}", ""
     yield "a call is", _BODIES[grammar.body]
     if grammar.body == p.JSON_BODY:
@@ -175,7 +175,7 @@ def _grammar(grammar: CallGrammar) -> Iterator[Row]:
         yield from _literals(label, literals)
 
 
-def _json(grammar: CallGrammar) -> Iterator[Row]:
+def _json(grammar: CallSyntax) -> Iterator[Row]:
     if grammar.name_is_key:
         yield "name", "the object's only key"
     for label, keys in (

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from ..format import Format, NamedBody
 from ..machine.compiler import compile_format
-from ..machine.program import BARE, CLOSE_CALL, CLOSE_SECTION, END_TURN, Program
+from ..machine.program import CLOSE_CALL, CLOSE_SECTION, END_TURN, OPEN_BARE_CALLS, Program
 from .calls import Calls, Spelling, spaces
 from .choose import Choice
 from .rules import (
@@ -76,15 +76,17 @@ def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[s
     """The literals that would mean something in the text of a state. What ends a turn does so anywhere as a token, as
     text only where the output ends."""
     text = program.states[state]
-    harmless = (END_TURN, CLOSE_SECTION, CLOSE_CALL, BARE)
-    kinds = {t: text.edges[i].kind for t, i in text.literals.tags.items()}
+    harmless = (END_TURN, CLOSE_SECTION, CLOSE_CALL, OPEN_BARE_CALLS)
+    kinds = {t: text.rules[i].kind for t, i in text.literals.tags.items()}
     return tuple(t for t, kind in kinds.items() if kind not in harmless or (kind == END_TURN and t in tokens))
 
 
 def bare_heads(program: Program) -> str:
     """First characters of calls that have no marker."""
     text = program.states[program.content]
-    return "".join(sorted({t.strip(WS)[0] for t, i in text.literals.tags.items() if text.edges[i].kind == BARE}))
+    return "".join(
+        sorted({t.strip(WS)[0] for t, i in text.literals.tags.items() if text.rules[i].kind == OPEN_BARE_CALLS})
+    )
 
 
 @lru_cache(64)
@@ -107,7 +109,7 @@ class _Build:
             self.calls = Calls(
                 fmt,
                 fmt.tools[0],
-                self.program.grammars[0],
+                self.program.call_syntaxes[0],
                 options.choice.tools,
                 options.parallel,
                 spelling,

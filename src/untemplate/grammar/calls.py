@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..format import Format, JsonArguments, JsonBody, LiteralArguments, Marker, NamedBody, TaggedArguments, Tools
-from ..machine.program import CallGrammar
+from ..machine.program import CallSyntax
 from .choose import Tool
 from .reading import closed, closed_note, members
 from .rules import (
@@ -110,12 +110,12 @@ class Calls:
     """The calls of one request in one way of writing them."""
 
     def __init__(
-        self, fmt: Format, way: Tools, grammar: CallGrammar, tools: Sequence[Tool], parallel: bool, spelling: Spelling,
+        self, fmt: Format, way: Tools, grammar: CallSyntax, tools: Sequence[Tool], parallel: bool, spelling: Spelling,
         rules: Rules,
     ) -> None:  # fmt: skip
         self.fmt: Format = fmt
         self.way: Tools = way
-        self.grammar: CallGrammar = grammar
+        self.grammar: CallSyntax = grammar
         self.tools: Sequence[Tool] = tools
         self.parallel: bool = parallel
         self.spelling: Spelling = spelling

@@ -13,15 +13,13 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from .arguments.base import AGAIN, BROKEN, DONE, MORE
 from .arguments.envelope import Caller, Envelope
 from .arguments.json_value import JsonText, JsonValue
 from .arguments.literal import LiteralArguments
 from .arguments.tagged import TaggedArguments
-from .host import Host
+from .context import ReaderContext
 from .ledger import ARGUMENT_TEXT, MARKUP
-from .lexer import MORE as LITERAL_MORE
-from .lexer import NO, WS, Literals
+from .lexer import WS, Literals
 from .names import MAX_NAME
 from .program import (
     IS_ARGUMENTS_CLOSE,
@@ -32,8 +30,9 @@ from .program import (
     NAMED_JSON,
     NAMED_LITERAL,
     NAMED_TAGGED,
-    CallGrammar,
+    CallSyntax,
 )
+from .signals import AGAIN, DONE, MORE, NO_MATCH
 
 # Phases.
 _BEFORE: Final = 0
@@ -45,19 +44,19 @@ _CLOSERS: Final = (IS_CALL_CLOSE, IS_ARGUMENTS_CLOSE, IS_SECTION_CLOSE)
 _ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?=[^=]))")
 _ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
 
-_NO_GRAMMAR: Final = CallGrammar(JSON_BODY, "")
+_NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
 
 
 @final
 class CallArguments(Caller):
     """Reads the arguments of one call after another."""
 
-    def __init__(self, host: Host) -> None:
-        self.host: Host = host
+    def __init__(self, context: ReaderContext) -> None:
+        self.context: ReaderContext = context
         self.committed: bool = False
         """Whether the call being read has committed."""
-        self._grammar: CallGrammar = _NO_GRAMMAR
-        self._weak: bool = False
+        self._syntax: CallSyntax = _NO_SYNTAX
+        self._ambiguous: bool = False
         self._in_list: bool = False
         self._phase: int = _BEFORE
         self._name: str = ""
@@ -74,19 +73,19 @@ class CallArguments(Caller):
 
     # -- beginning ----------------------------------------------------------------------------------------------
 
-    def begin(self, grammar: CallGrammar, weak: bool, in_list: bool) -> None:
-        """A call begins. ``weak``: its opener proves little, the tool must be an offered one. ``in_list``: ``]`` ends
-        what the call stands in."""
+    def begin(self, syntax: CallSyntax, ambiguous: bool, in_list: bool) -> None:
+        """Begin a call. ``ambiguous``: prose may hold its opener too, so the tool must be an offered one.
+        ``in_list``: ``]`` ends the list of calls."""
         self.committed = False
-        self._grammar = grammar
-        self._weak = weak
+        self._syntax = syntax
+        self._ambiguous = ambiguous
         self._in_list = in_list
         self._name = ""
         self._id = ""
 
     def begin_object(self) -> None:
         """The cursor stands at the brace of an object that holds name and arguments."""
-        self._envelope = Envelope(self._grammar, self.host.max_held)
+        self._envelope = Envelope(self._syntax, self.context.max_held)
         self._phase = _ENVELOPE
 
     def begin_named(self, name: str, call_id: str) -> bool:
@@ -102,7 +101,7 @@ class CallArguments(Caller):
         """The name is known, and the cursor stands at the first key: the call commits."""
         self._name = name
         self.commit()
-        self._tagged = TaggedArguments(self._grammar, self.host.tools, name)
+        self._tagged = TaggedArguments(self._syntax, self.context.tools, name)
         self._tagged.begin_key()
         self._phase = _VALUE
 
@@ -112,7 +111,7 @@ class CallArguments(Caller):
 
     def commit(self) -> None:
         """The call stands."""
-        self.host.begin_call(self._name, self._id)
+        self.context.begin_call(self._name, self._id)
         self.committed = True
         self._wrote = False
         self._whole = False
@@ -129,13 +128,13 @@ class CallArguments(Caller):
 
     def _allowed(self, name: str) -> bool:
         """A call with no marker to speak of must be for an offered tool, where the tools are known."""
-        tools = self.host.tools
-        return not (self._grammar.bare or self._weak) or not tools.known or name in tools.names
+        tools = self.context.tools
+        return not (self._syntax.bare or self._ambiguous) or not tools.known or name in tools.names
 
     # -- reading ------------------------------------------------------------------------------------------------
 
     def step(self) -> int:
-        """Reads as far as the text decides. DONE: the arguments are over; BROKEN: this is no call."""
+        """Reads as far as the text decides. DONE: the arguments are over; NO_MATCH: this is no call."""
         while True:
             phase = self._phase
             if phase == _VALUE:
@@ -161,7 +160,7 @@ class CallArguments(Caller):
 
     def finish(self) -> bool:
         """The output has ended in them. False: this is no call."""
-        cur = self.host.cur
+        cur = self.context.cur
         envelope = self._envelope if self._phase == _ENVELOPE else None
         if envelope is None:
             if not self.committed:
@@ -183,42 +182,42 @@ class CallArguments(Caller):
         """The arguments are over, and so is the call, but for what closes it."""
         self.committed = False
         if self._whole and not self._wrote:
-            self.host.arguments("{}")
+            self.context.arguments("{}")
             self._valid = True
-        self.host.end_call(self._whole, self._valid)
+        self.context.end_call(self._whole, self._valid)
 
     def _read_before(self) -> int:
         """The name is complete. What follows decides whether this is a call."""
-        grammar = self._grammar
-        host = self.host
-        cur = host.cur
-        if grammar.body != NAMED_LITERAL:
+        syntax = self._syntax
+        context = self.context
+        cur = context.cur
+        if syntax.body != NAMED_LITERAL:
             cur.pos = cur.spaces()
         if cur.pos >= len(cur.text):
             return MORE
-        host.mark(MARKUP, cur.pos)
+        context.mark(MARKUP, cur.pos)
         c = cur.text[cur.pos]
-        if grammar.body == NAMED_LITERAL:
+        if syntax.body == NAMED_LITERAL:
             return self._begin_literal(c)
-        closes = grammar.tags if grammar.body == NAMED_TAGGED else grammar.after
+        closes = syntax.tags if syntax.body == NAMED_TAGGED else syntax.after
         end = self._at(closes)
-        if end == LITERAL_MORE:
+        if end == MORE:
             return MORE
         if end >= 0:
             tag = closes.tags[cur.text[cur.pos : end]]
             if tag not in (IS_KEY_OPEN, IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE, IS_SECTION_CLOSE):
-                return BROKEN
+                return NO_MATCH
             self._commit_once()
-            if grammar.body == NAMED_TAGGED:
-                self._tagged = TaggedArguments(grammar, host.tools, self._name)
+            if syntax.body == NAMED_TAGGED:
+                self._tagged = TaggedArguments(syntax, context.tools, self._name)
                 self._phase = _VALUE
                 return AGAIN
             self._whole = True
             return DONE
-        if grammar.body == NAMED_JSON:
+        if syntax.body == NAMED_JSON:
             if c == "{":
                 self._commit_once()
-                self._json = JsonValue(grammar.resync)
+                self._json = JsonValue(syntax.resync)
                 self._phase = _VALUE
                 return AGAIN
             if c == '"':
@@ -229,51 +228,51 @@ class CallArguments(Caller):
             if self.committed:
                 self._phase = _RAW
                 return AGAIN
-        return BROKEN
+        return NO_MATCH
 
     def _at(self, literals: Literals) -> int:
-        """Where the literal at the cursor ends; NO or MORE."""
-        cur = self.host.cur
+        """Where the literal at the cursor ends; NO_MATCH or MORE."""
+        cur = self.context.cur
         end = literals.at(cur.text, cur.pos, cur.final)
-        return NO if end >= 0 and not self.authorised(cur.pos, end) else end
+        return NO_MATCH if end >= 0 and not self.authorised(cur.pos, end) else end
 
     def _begin_literal(self, c: str) -> int:
-        grammar = self._grammar
-        cur = self.host.cur
-        if c != grammar.open and c not in "({":
-            return BROKEN
+        syntax = self._syntax
+        cur = self.context.cur
+        if c != syntax.open and c not in "({":
+            return NO_MATCH
         # ``[see](x)`` is a link: with no tools to go by, only ``name=`` or nothing makes it a call.
-        unsure = grammar.bare and not self.host.tools.known
+        unsure = syntax.bare and not self.context.tools.known
         if unsure and _ARGUMENT_START.match(cur.text, cur.pos + 1) is None:
             undecided = not cur.final and _ARGUMENT_PREFIX.match(cur.text, cur.pos + 1) is not None
-            return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else BROKEN
+            return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else NO_MATCH
         self.commit()
-        self._literal = LiteralArguments(grammar, self.host.tools, self._name, "]" if self._in_list else "")
+        self._literal = LiteralArguments(syntax, self.context.tools, self._name, "]" if self._in_list else "")
         self._phase = _VALUE
         return AGAIN
 
     def _read_envelope(self) -> int:
         envelope = self._envelope
         assert envelope is not None
-        host = self.host
-        answer = envelope.step(host.cur, self)
-        if answer == MORE or (answer == BROKEN and not self.committed):
+        context = self.context
+        answer = envelope.step(context.cur, self)
+        if answer == MORE or (answer == NO_MATCH and not self.committed):
             return answer
-        pos = host.cur.pos
-        host.mark(MARKUP, pos)
-        if answer == BROKEN and not envelope.whole:
-            host.report("broken_json", pos, pos)
+        pos = context.cur.pos
+        context.mark(MARKUP, pos)
+        if answer == NO_MATCH and not envelope.whole:
+            context.report("broken_json", pos, pos)
             self._phase = _RAW
             return AGAIN
-        if answer == BROKEN:
-            host.report("unclosed_object", pos, pos)
+        if answer == NO_MATCH:
+            context.report("unclosed_object", pos, pos)
         self._whole = True
         self._valid = envelope.valid
         return DONE
 
     def _read_value(self) -> int:
-        host = self.host
-        cur = host.cur
+        context = self.context
+        cur = context.cur
         json = self._json
         literal = self._literal
         if json is not None:
@@ -285,15 +284,15 @@ class CallArguments(Caller):
         else:
             assert self._text is not None
             answer = self._text.step(cur, self)
-        if self._tagged is None or answer == BROKEN:
-            host.mark(ARGUMENT_TEXT, cur.pos)
+        if self._tagged is None or answer == NO_MATCH:
+            context.mark(ARGUMENT_TEXT, cur.pos)
         if answer == DONE:
             self._whole = True
             # What a string holds is not known to be JSON until somebody looks.
             self._valid = json.valid if json is not None else self._text is None
             return DONE
-        if answer == BROKEN:
-            host.report("broken_json" if json is not None else "broken_arguments", cur.pos, cur.pos)
+        if answer == NO_MATCH:
+            context.report("broken_json" if json is not None else "broken_arguments", cur.pos, cur.pos)
             if literal is None:
                 self._phase = _RAW
                 return AGAIN
@@ -306,11 +305,11 @@ class CallArguments(Caller):
 
     def _read_raw(self) -> int:
         """Arguments that broke: as they come, up to whatever ends a call."""
-        host = self.host
-        cur = host.cur
+        context = self.context
+        cur = context.cur
         text = cur.text
         start = cur.pos
-        resync = self._grammar.resync
+        resync = self._syntax.resync
         found = resync.find(text, start)
         while found is not None and not self.authorised(found.start(), found.end()):
             found = resync.find(text, found.start() + 1)
@@ -327,7 +326,7 @@ class CallArguments(Caller):
         if len(kept) < len(piece):
             self._raw_space.append(piece[len(kept) :])
         cur.pos = end
-        host.mark(ARGUMENT_TEXT, end)
+        context.mark(ARGUMENT_TEXT, end)
         if found is None:
             return MORE
         self._raw_space = []
@@ -336,10 +335,10 @@ class CallArguments(Caller):
 
     def _closes_here(self) -> bool:
         """Whether what stands at the cursor, behind arguments that broke, closes the call."""
-        cur = self.host.cur
+        cur = self.context.cur
         if self._in_list and self._literal is not None and cur.text[cur.pos] == "]":
             return True
-        resync = self._grammar.resync
+        resync = self._syntax.resync
         end = resync.at(cur.text, cur.pos, True)
         return end >= 0 and resync.tags[cur.text[cur.pos : end]] in _CLOSERS
 
@@ -347,30 +346,30 @@ class CallArguments(Caller):
 
     def put(self, text: str) -> None:
         self._wrote = True
-        self.host.arguments(text)
+        self.context.arguments(text)
 
     def mark(self, kind: int, pos: int) -> None:
-        self.host.mark(kind, pos)
+        self.context.mark(kind, pos)
 
     def report(self, code: str, start: int, end: int) -> None:
-        self.host.report(code, start, end)
+        self.context.report(code, start, end)
 
     def accounted(self) -> int:
-        return self.host.accounted()
+        return self.context.accounted()
 
-    def disown(self, start: int) -> None:
-        self.host.disown(start)
+    def drop_arguments(self, start: int) -> None:
+        self.context.drop_arguments(start)
 
     def authorised(self, start: int, end: int) -> bool:
-        return not self.host.checks or self.host.authorised(start, end)
+        return not self.context.checks_ids or self.context.authorised(start, end)
 
     def proven(self, start: int, end: int) -> bool:
-        return self.host.checks and self.host.proven(start, end)
+        return self.context.checks_ids and self.context.proven(start, end)
 
     def named(self, name: str, call_id: str, arguments: bool) -> bool:
         self._name = name
         self._id = call_id
-        if self._grammar.bare:
+        if self._syntax.bare:
             if not self._allowed(name):
                 return False
             if not arguments:
@@ -383,4 +382,4 @@ class CallArguments(Caller):
         return True
 
     def late_id(self, call_id: str) -> None:
-        self.host.model_id(call_id)
+        self.context.set_model_id(call_id)

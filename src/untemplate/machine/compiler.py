@@ -30,21 +30,21 @@ from .program import (
     AT_CALL,
     AT_NAME,
     AT_SECTION,
-    BARE,
     CLOSE_CALL,
     CLOSE_MESSAGE,
     CLOSE_REASONING,
     CLOSE_SECTION,
     CLOSE_WRAP,
-    CONTENT,
     END_TURN,
-    H_BODY,
-    H_CLOSE,
-    H_OPEN,
-    H_PART,
+    IN_CONTENT,
+    IN_REASONING,
     IS_ARGUMENTS_CLOSE,
     IS_CALL_CLOSE,
     IS_CALL_OPEN,
+    IS_HEADER_BODY,
+    IS_HEADER_CLOSE,
+    IS_HEADER_OPEN,
+    IS_HEADER_PART,
     IS_ID_OPEN,
     IS_KEY_CLOSE,
     IS_KEY_OPEN,
@@ -62,14 +62,14 @@ from .program import (
     NAMED_JSON,
     NAMED_LITERAL,
     NAMED_TAGGED,
+    OPEN_BARE_CALLS,
     OPEN_CALLS,
     OPEN_HEADER,
     OPEN_REASONING,
     OPEN_WRAP,
-    REASONING,
-    CallGrammar,
-    Edge,
-    HeaderGrammar,
+    CallSyntax,
+    HeaderSyntax,
+    MarkerRule,
     Pattern,
     Program,
     TextState,
@@ -92,37 +92,37 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
         _compile_channels(program, fmt, fmt.channels, tools)
         return program
     if tools:
-        program.grammars = [_compile_tools(t, f"tools[{i}]", fmt) for i, t in enumerate(fmt.tools)]
+        program.call_syntaxes = [_compile_tools(t, f"tools[{i}]", fmt) for i, t in enumerate(fmt.tools)]
     reasoning = fmt.reasoning
-    content: dict[str, Edge] = {}
-    thinking: dict[str, Edge] = {}
+    content: dict[str, MarkerRule] = {}
+    thinking: dict[str, MarkerRule] = {}
     if reasoning is not None:
         for text in _spellings(reasoning.open):
-            content[text] = Edge(OPEN_REASONING)
-            thinking[text] = Edge(OPEN_REASONING)
+            content[text] = MarkerRule(OPEN_REASONING)
+            thinking[text] = MarkerRule(OPEN_REASONING)
         for text in reasoning.close.spellings:
-            content[text] = Edge(CLOSE_REASONING)
-            thinking[text] = Edge(CLOSE_REASONING)
+            content[text] = MarkerRule(CLOSE_REASONING)
+            thinking[text] = MarkerRule(CLOSE_REASONING)
         program.repeats = reasoning.repeats
     if fmt.content is not None:
         for text in fmt.content.open.spellings:
-            content[text] = Edge(OPEN_WRAP, 1 if text in fmt.special_tokens else 0)
+            content[text] = MarkerRule(OPEN_WRAP, 1 if text in fmt.special_tokens else 0)
         for text in fmt.content.close.spellings:
-            content[text] = Edge(CLOSE_WRAP)
-    for i, (grammar, way) in enumerate(zip(program.grammars, fmt.tools, strict=False)):
-        _open_edges(content, i, grammar, way)
-        _open_edges(thinking, i, grammar, way, marked_only=True)
+            content[text] = MarkerRule(CLOSE_WRAP)
+    for i, (syntax, way) in enumerate(zip(program.call_syntaxes, fmt.tools, strict=False)):
+        _add_call_openers(content, i, syntax, way)
+        _add_call_openers(thinking, i, syntax, way, marked_only=True)
     for way in fmt.tools if tools else ():
         for text in _spellings(way.section_close):
-            content.setdefault(text, Edge(CLOSE_SECTION))
+            content.setdefault(text, MarkerRule(CLOSE_SECTION))
         for text in _spellings(way.call_close):
-            content.setdefault(text, Edge(CLOSE_CALL))
+            content.setdefault(text, MarkerRule(CLOSE_CALL))
     for text in _spellings(fmt.turn.end):
-        content.setdefault(text, Edge(END_TURN))
-        thinking.setdefault(text, Edge(END_TURN))
-    program.states = [TextState("content", CONTENT, content, True)]
+        content.setdefault(text, MarkerRule(END_TURN))
+        thinking.setdefault(text, MarkerRule(END_TURN))
+    program.states = [TextState("content", IN_CONTENT, content, True)]
     if reasoning is not None:
-        program.states.append(TextState("reasoning", REASONING, thinking, True))
+        program.states.append(TextState("reasoning", IN_REASONING, thinking, True))
         program.reasoning = 1
         if reasoning.open is None:
             program.after_turn_start = 1
@@ -155,10 +155,10 @@ def _accepted(tools: Tools) -> tuple[str, ...]:
     return tuple(text for marker in markers for text in _spellings(marker)[1:])
 
 
-def _open_edges(
-    edges: dict[str, Edge], index: int, grammar: CallGrammar, tools: Tools, *, marked_only: bool = False
+def _add_call_openers(
+    rules: dict[str, MarkerRule], index: int, syntax: CallSyntax, tools: Tools, *, marked_only: bool = False
 ) -> None:
-    """The literals that calls of one grammar begin with."""
+    """The literals that calls of one syntax begin with."""
     body = tools.body
     inside = 1 if tools.section_open is not None and "section" not in tools.optional else 0
     openers: list[tuple[str, int, int, int]] = [(t, AT_SECTION, 0, OPEN_CALLS) for t in _spellings(tools.section_open)]
@@ -169,52 +169,54 @@ def _open_edges(
         first = list(_spellings(tools.list_open))
         if isinstance(body, JsonBody) and (tools.list_open is None or tools.list_optional):
             first.append("{")
-        openers += [(t, AT_BARE, 0, BARE) for t in first]
+        openers += [(t, AT_BARE, 0, OPEN_BARE_CALLS) for t in first]
     for text, entry, needs_section, kind in openers:
-        edge = edges.get(text)
-        if edge is None:
-            edge = edges[text] = Edge(kind, needs_section)
-        elif edge.kind not in (OPEN_CALLS, BARE):
-            raise FormatError(grammar.path, f"{text!r} already has another meaning where calls begin")
-        edge.target = min(edge.target, needs_section)
-        edge.weak = edge.weak or (kind == OPEN_CALLS and text in _accepted(tools) and not _MARKED.search(text))
-        edge.entries.append((index, entry))
+        rule = rules.get(text)
+        if rule is None:
+            rule = rules[text] = MarkerRule(kind, needs_section)
+        elif rule.kind not in (OPEN_CALLS, OPEN_BARE_CALLS):
+            raise FormatError(syntax.path, f"{text!r} already has another meaning where calls begin")
+        rule.target = min(rule.target, needs_section)
+        rule.ambiguous = rule.ambiguous or (
+            kind == OPEN_CALLS and text in _accepted(tools) and not _MARKED.search(text)
+        )
+        rule.entries.append((index, entry))
 
 
-def _compile_tools(tools: Tools, path: str, fmt: Format) -> CallGrammar:
+def _compile_tools(tools: Tools, path: str, fmt: Format) -> CallSyntax:
     body = tools.body
     turn_end = fmt.turn.end
     named = body if isinstance(body, NamedBody) else None
     name_open = named.name_open if named is not None else None
-    grammar = CallGrammar(_body_kind(tools), path)
-    grammar.bare = tools.bare
-    grammar.list_opens = tools.list_open is not None
-    grammar.list_optional = tools.list_optional
-    grammar.section_closes = tools.section_close is not None
-    grammar.call_opens = tools.call_open is not None
-    grammar.call_optional = "call" in tools.optional
-    grammar.name_opens = name_open is not None
-    grammar.call_closes = tools.call_close is not None
+    syntax = CallSyntax(_body_kind(tools), path)
+    syntax.bare = tools.bare
+    syntax.list_opens = tools.list_open is not None
+    syntax.list_optional = tools.list_optional
+    syntax.section_closes = tools.section_close is not None
+    syntax.call_opens = tools.call_open is not None
+    syntax.call_optional = "call" in tools.optional
+    syntax.name_opens = name_open is not None
+    syntax.call_closes = tools.call_close is not None
     separators = [s for s in _spellings(tools.separator) if s.strip()]
-    grammar.separated = bool(separators) and tools.list_open is None and tools.section_open is None
+    syntax.separated = bool(separators) and tools.list_open is None and tools.section_open is None
     if tools.list_open is not None:
         separators.append(",")
     if tools.list_optional:
-        grammar.separated = True
+        syntax.separated = True
     arguments_close = named.arguments_close if named is not None else None
-    grammar.between = Literals(
+    syntax.between = Literals(
         _tags(
             (tools.section_close, IS_SECTION_CLOSE),
             (tools.list_open, IS_LIST_OPEN),
             (tools.list_close, IS_LIST_CLOSE),
             (tools.call_open, IS_CALL_OPEN),
-            (name_open if not grammar.call_opens or grammar.call_optional else None, IS_NAME_OPEN),
+            (name_open if not syntax.call_opens or syntax.call_optional else None, IS_NAME_OPEN),
             (tools.section_open, IS_SECTION_OPEN),
             *((s, IS_SEPARATOR) for s in separators),
         )
     )
-    grammar.after = Literals(_tags((arguments_close, IS_ARGUMENTS_CLOSE), (tools.call_close, IS_CALL_CLOSE)))
-    grammar.before_body = Literals(_tags((name_open, IS_NAME_OPEN)))
+    syntax.after = Literals(_tags((arguments_close, IS_ARGUMENTS_CLOSE), (tools.call_close, IS_CALL_CLOSE)))
+    syntax.before_body = Literals(_tags((name_open, IS_NAME_OPEN)))
     stops = _tags(
         (tools.call_close, IS_CALL_CLOSE),
         (arguments_close, IS_ARGUMENTS_CLOSE),
@@ -224,13 +226,13 @@ def _compile_tools(tools: Tools, path: str, fmt: Format) -> CallGrammar:
         (turn_end, IS_TURN_END),
     )
     words = [text for text in _accepted(tools) if not _MARKED.search(text)]
-    grammar.resync = Literals({text: tag for text, tag in stops.items() if text not in words})
+    syntax.resync = Literals({text: tag for text, tag in stops.items() if text not in words})
     if isinstance(body, JsonBody):
-        _compile_json_body(grammar, body)
+        _compile_json_body(syntax, body)
     else:
-        _compile_named_body(grammar, tools, body, turn_end)
-    _compile_starts(grammar, tools)
-    return grammar
+        _compile_named_body(syntax, tools, body, turn_end)
+    _compile_starts(syntax, tools)
+    return syntax
 
 
 def _body_kind(tools: Tools) -> int:
@@ -242,26 +244,26 @@ def _body_kind(tools: Tools) -> int:
     return NAMED_LITERAL if isinstance(body.arguments, LiteralArguments) else NAMED_JSON
 
 
-def _compile_json_body(grammar: CallGrammar, body: JsonBody) -> None:
-    grammar.name_keys = frozenset((body.name_key, *body.accepted_name_keys))
-    grammar.arguments_keys = frozenset((body.arguments_key, *body.accepted_arguments_keys))
-    grammar.id_key = body.id_key or ""
-    grammar.nested_key = body.nested_key or ""
-    grammar.name_is_key = body.name_is_key
-    grammar.constant_keys = frozenset(key for key, _ in body.constants)
+def _compile_json_body(syntax: CallSyntax, body: JsonBody) -> None:
+    syntax.name_keys = frozenset((body.name_key, *body.accepted_name_keys))
+    syntax.arguments_keys = frozenset((body.arguments_key, *body.accepted_arguments_keys))
+    syntax.id_key = body.id_key or ""
+    syntax.nested_key = body.nested_key or ""
+    syntax.name_is_key = body.name_is_key
+    syntax.constant_keys = frozenset(key for key, _ in body.constants)
 
 
-def _compile_named_body(grammar: CallGrammar, tools: Tools, body: NamedBody, turn_end: Marker | None) -> None:
+def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_end: Marker | None) -> None:
     arguments = body.arguments
-    grammar.name = Pattern(body.name)
-    grammar.unescape = body.escape == "xml"
+    syntax.name = Pattern(body.name)
+    syntax.unescape = body.escape == "xml"
     ends: list[tuple[Marker | str | None, int]] = [
         (body.name_close, IS_NAME_CLOSE),
         (body.id_open, IS_ID_OPEN),
         (body.arguments_close, IS_ARGUMENTS_CLOSE),
         (tools.call_close, IS_CALL_CLOSE),
     ]
-    illegal = set(_ILLEGAL_IN_NAMES) - grammar.name.legal
+    illegal = set(_ILLEGAL_IN_NAMES) - syntax.name.legal
     if isinstance(arguments, JsonArguments):
         ends.append(("{", IS_KEY_OPEN))
     elif isinstance(arguments, TaggedArguments):
@@ -269,7 +271,7 @@ def _compile_named_body(grammar: CallGrammar, tools: Tools, body: NamedBody, tur
         if arguments.value_open is not None:
             # Where key_open was left out, and the name and the first key are one word.
             ends.append((arguments.key_close, IS_KEY_CLOSE))
-        grammar.tags = Literals(
+        syntax.tags = Literals(
             _tags(
                 (arguments.key_open, IS_KEY_OPEN),
                 (body.arguments_close, IS_ARGUMENTS_CLOSE),
@@ -280,63 +282,65 @@ def _compile_named_body(grammar: CallGrammar, tools: Tools, body: NamedBody, tur
                 (turn_end, IS_TURN_END),
             )
         )
-        grammar.value_successors = Literals(
-            {t: k for t, k in grammar.tags.tags.items() if k not in (IS_CALL_OPEN, IS_SECTION_OPEN)}
+        syntax.value_successors = Literals(
+            {t: k for t, k in syntax.tags.tags.items() if k not in (IS_CALL_OPEN, IS_SECTION_OPEN)}
         )
-        grammar.key = Pattern(arguments.key)
+        syntax.key = Pattern(arguments.key)
         # A value's opening ends the key even where key_close was left out.
-        grammar.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), (arguments.value_open, IS_VALUE_OPEN)))
-        grammar.value_opens = Literals(_tags((arguments.value_open, IS_VALUE_OPEN)))
-        grammar.has_value_open = arguments.value_open is not None
-        grammar.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))
-        grammar.value_heads = tuple(sorted({text[0] for text in grammar.value_ends.tags}))
-        grammar.trim = arguments.trim
-        grammar.unescape_values = arguments.escape == "xml"
+        syntax.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), (arguments.value_open, IS_VALUE_OPEN)))
+        syntax.value_opens = Literals(_tags((arguments.value_open, IS_VALUE_OPEN)))
+        syntax.has_value_open = arguments.value_open is not None
+        syntax.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))
+        syntax.value_heads = tuple(sorted({text[0] for text in syntax.value_ends.tags}))
+        syntax.trim = arguments.trim
+        syntax.unescape_values = arguments.escape == "xml"
     else:
         ends += [(arguments.open, IS_KEY_OPEN), ("(", IS_KEY_OPEN), ("{", IS_KEY_OPEN)]
-        grammar.open = arguments.open
-        grammar.close = arguments.close
-        grammar.assign = arguments.assign
-        grammar.quotes = arguments.quotes
-        grammar.escapes = arguments.escapes
-    grammar.name_ends = Literals(_tags(*ends))
-    grammar.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
-    grammar.id_ends = Literals(_tags((body.name_close, IS_NAME_CLOSE)))
+        syntax.open = arguments.open
+        syntax.close = arguments.close
+        syntax.assign = arguments.assign
+        syntax.quotes = arguments.quotes
+        syntax.escapes = arguments.escapes
+    syntax.name_ends = Literals(_tags(*ends))
+    syntax.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
+    syntax.id_ends = Literals(_tags((body.name_close, IS_NAME_CLOSE)))
 
 
-def _compile_starts(grammar: CallGrammar, tools: Tools) -> None:
-    """What may follow each opener, for grammars that share one."""
+def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:
+    """What may follow each opener, for call_syntaxes that share one."""
     body = tools.body
     if isinstance(body, JsonBody):
         first = Literals({"{": 0})
     elif body.name_open is not None:
-        first = grammar.before_body
+        first = syntax.before_body
     else:
         first = Literals({})
     lists = [] if tools.list_open is None else [[Literals(_tags((tools.list_open, IS_LIST_OPEN)))]]
     if tools.list_open is None or tools.list_optional:
         lists.append([])
     calls = [] if tools.call_open is None else [[Literals(_tags((tools.call_open, IS_CALL_OPEN)))]]
-    if tools.call_open is None or grammar.call_optional:
+    if tools.call_open is None or syntax.call_optional:
         calls.append([first])
-    grammar.after_call = [[first]]
-    grammar.after_section = [opened + call for opened in lists for call in calls]
-    grammar.bare_start = [[*opened, first] for opened in lists]
+    syntax.after_call = [[first]]
+    syntax.after_section = [opened + call for opened in lists for call in calls]
+    syntax.bare_start = [[*opened, first] for opened in lists]
 
 
 def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: bool) -> None:
-    header = HeaderGrammar()
+    header = HeaderSyntax()
     bare = channels.recipient is None
-    closes = _tags((channels.close, H_CLOSE), (channels.call_close, H_CLOSE), (fmt.turn.end, H_CLOSE))
+    closes = _tags(
+        (channels.close, IS_HEADER_CLOSE), (channels.call_close, IS_HEADER_CLOSE), (fmt.turn.end, IS_HEADER_CLOSE)
+    )
     parts = () if bare else (channels.channel, channels.recipient, channels.constraint)
     header.literals = Literals(
         {
-            **_tags((channels.open, H_OPEN), *((p, H_PART) for p in parts)),
-            **({} if bare else _tags((channels.body, H_BODY))),
+            **_tags((channels.open, IS_HEADER_OPEN), *((p, IS_HEADER_PART) for p in parts)),
+            **({} if bare else _tags((channels.body, IS_HEADER_BODY))),
             **closes,
         }
     )
-    header.body = Literals(_tags((channels.body, H_BODY)))
+    header.body = Literals(_tags((channels.body, IS_HEADER_BODY)))
     header.channel = _spellings(channels.channel)
     header.recipient = _spellings(channels.recipient)
     header.constraint = _spellings(channels.constraint)
@@ -350,28 +354,28 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.illegal = re.compile(f"[{re.escape(_ILLEGAL_IN_NAMES.replace(chr(10), ''))}]" if bare else f"{stops}|\n")
     program.header = header
     program.header_first = True
-    content: dict[str, Edge] = {}
+    content: dict[str, MarkerRule] = {}
     for text in channels.open.spellings:
-        content[text] = Edge(OPEN_HEADER)
+        content[text] = MarkerRule(OPEN_HEADER)
     for text in header.channel:
-        content.setdefault(text, Edge(OPEN_HEADER, 1))
+        content.setdefault(text, MarkerRule(OPEN_HEADER, 1))
     for text in (*_spellings(channels.close), *_spellings(channels.call_close)):
-        content.setdefault(text, Edge(CLOSE_MESSAGE))
+        content.setdefault(text, MarkerRule(CLOSE_MESSAGE))
     for text in _spellings(fmt.turn.end):
-        content.setdefault(text, Edge(END_TURN))
+        content.setdefault(text, MarkerRule(END_TURN))
     program.states = [
-        TextState("content", CONTENT, content, True),
-        TextState("reasoning", REASONING, content, True),
+        TextState("content", IN_CONTENT, content, True),
+        TextState("reasoning", IN_REASONING, content, True),
     ]
     program.reasoning = 1
     program.repeats = True
     if tools:
-        grammar = CallGrammar(NAMED_JSON, "channels")
-        grammar.after = Literals(
+        syntax = CallSyntax(NAMED_JSON, "channels")
+        syntax.after = Literals(
             dict.fromkeys((*_spellings(channels.call_close), *_spellings(channels.close)), IS_CALL_CLOSE)
         )
-        grammar.call_closes = not grammar.after.empty
-        grammar.resync = Literals(
-            dict.fromkeys((*grammar.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end)), IS_CALL_CLOSE)
+        syntax.call_closes = not syntax.after.empty
+        syntax.resync = Literals(
+            dict.fromkeys((*syntax.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end)), IS_CALL_CLOSE)
         )
-        program.grammars = [grammar]
+        program.call_syntaxes = [syntax]

@@ -2,9 +2,9 @@
 
 Rules of this module:
 
-* A Sink is told what the machine found, in order, once. It never answers and is never asked.
-* Deltas are built directly (DeltaSink). Events exist for who subscribes (EventSink).
-* What a draft call in reasoning says goes to a Recorder first, and on to the real sink only if the draft stands.
+* A EventReceiver is told what the machine found, in order, once. It never answers and is never asked.
+* Deltas are built directly (DeltaBuilder). Events exist for who subscribes (EventCollector).
+* The events of a call inside reasoning go to a CallRecorder first, and on to the receiver if the call is accepted.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from enum import Enum, auto
 from typing import final
 
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from .call_policy import CallState
 from .compiled import mypyc_attr
-from .judge import Call
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Sink:
+class EventReceiver:
     """Who listens. Texts are not empty. Calls are numbered from 0 in the order in which they began."""
 
     def reasoning(self, text: str) -> None: ...
@@ -40,17 +40,17 @@ class Sink:
         """The output has ended."""
 
 
-def tell_call(sink: Sink, call: Call, arguments: str) -> None:
+def emit_call(receiver: EventReceiver, call: CallState, arguments: str) -> None:
     """A whole call at once."""
-    sink.call_start(call.index, call.id, call.name)
+    receiver.call_start(call.index, call.id, call.name)
     if arguments:
-        sink.arguments(call.index, arguments)
+        receiver.arguments(call.index, arguments)
     if call.whole:
-        sink.call_end(call.index)
+        receiver.call_end(call.index)
 
 
 @final
-class DeltaSink(Sink):
+class DeltaBuilder(EventReceiver):
     """Builds DeltaMessages: as few as the order allows (reasoning, then content, then calls within each)."""
 
     def __init__(self) -> None:
@@ -163,7 +163,7 @@ class SemanticEvent:
 
 
 @final
-class EventSink(Sink):
+class EventCollector(EventReceiver):
     """Hands SemanticEvents to its subscriber, or collects them."""
 
     def __init__(self, subscriber: Callable[[SemanticEvent], None] | None = None) -> None:
@@ -207,8 +207,8 @@ class EventSink(Sink):
 
 
 @final
-class Recorder(Sink):
-    """Keeps what it is told about calls, and tells it to another sink later."""
+class CallRecorder(EventReceiver):
+    """Keeps what it is told about calls, and tells it to another receiver later."""
 
     def __init__(self) -> None:
         self._said: list[tuple[int, str, str, int]] = []
@@ -232,11 +232,11 @@ class Recorder(Sink):
                 texts[-1].append(text)
         return ["".join(parts) for parts in texts]
 
-    def replay(self, sink: Sink) -> None:
+    def replay(self, receiver: EventReceiver) -> None:
         for index, first, second, what in self._said:
             if what == 0:
-                sink.call_start(index, first, second)
+                receiver.call_start(index, first, second)
             elif what == 1:
-                sink.arguments(index, first)
+                receiver.arguments(index, first)
             else:
-                sink.call_end(index)
+                receiver.call_end(index)

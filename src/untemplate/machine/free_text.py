@@ -2,7 +2,7 @@
 
 Rules of this module:
 
-* The state's literals are searched in C. Which of them is a marker, its edge says, and what stands around it.
+* The state's literals are searched in C. Which of them is a marker, its rule says, and what stands around it.
 * White space at the end of text waits for what follows; right after a marker it is the marker's.
 * ``step`` answers who reads on. What begins as a call, as a header or as the end of the turn is not read here.
 """
@@ -12,37 +12,38 @@ from __future__ import annotations
 from typing import Final, final
 
 from .calls import CallReader
-from .host import CALL, HEADER, HEADER_START, TEXT, TURN_END, WAIT, Host
+from .context import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END, ReaderContext
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS
 from .program import (
-    BARE,
     CLOSE_CALL,
     CLOSE_MESSAGE,
     CLOSE_REASONING,
     CLOSE_SECTION,
     CLOSE_WRAP,
-    CONTENT,
     END_TURN,
-    GO,
+    ENTER_STATE,
+    IN_CONTENT,
+    IN_REASONING,
+    OPEN_BARE_CALLS,
     OPEN_CALLS,
     OPEN_HEADER,
     OPEN_REASONING,
     OPEN_WRAP,
-    REASONING,
-    Edge,
+    MarkerRule,
     TextState,
 )
+from .signals import MORE
 
-_NO_EDGE: Final = Edge(GO)
+_NO_RULE: Final = MarkerRule(ENTER_STATE)
 
 
 @final
 class FreeText:
     """Reads the free text of one output."""
 
-    def __init__(self, host: Host, calls: CallReader, state: TextState, calls_in_reasoning: bool) -> None:
-        self.host: Host = host
+    def __init__(self, context: ReaderContext, calls: CallReader, state: TextState, calls_in_reasoning: bool) -> None:
+        self.context: ReaderContext = context
         self.state: TextState = state
         self.spaces: list[str] = []
         """White space that waits for what follows."""
@@ -52,9 +53,9 @@ class FreeText:
         """Whether nothing but white space stands in the region so far."""
         self.after_call: bool = False
         """Whether nothing but white space has followed the last call."""
-        self.edge: Edge = _NO_EDGE
-        """What the calls begin with, when ``step`` has answered CALL."""
-        self.edge_end: int = 0
+        self.rule: MarkerRule = _NO_RULE
+        """What the calls begin with, when ``step`` has answered READ_CALL."""
+        self.marker_end: int = 0
         self._calls: CallReader = calls
         self._calls_in_reasoning: bool = calls_in_reasoning
         self._wrapped: bool = False
@@ -62,7 +63,7 @@ class FreeText:
 
     def enter(self, index: int) -> None:
         """A region begins."""
-        self.state = self.host.program.states[index]
+        self.state = self.context.program.states[index]
         self.at_start = True
         self.after_call = False
 
@@ -81,14 +82,14 @@ class FreeText:
         return True
 
     def step(self) -> int:
-        """WAIT: all text has been read; else who reads on."""
-        cur = self.host.cur
+        """MORE: all text has been read; else who reads on."""
+        cur = self.context.cur
         text = cur.text
         pos = cur.pos
         size = len(text)
         if pos >= size:
-            return WAIT
-        base = self.host.base
+            return MORE
+        base = self.context.base
         state = self.state
         literals = state.literals
         search = pos
@@ -104,28 +105,28 @@ class FreeText:
                 if tail <= start:
                     end = tail
                     break
-            edge = state.edges[literals.tags[found.group()]]
-            if self._accepts(edge, start, found.end()):
-                self.say(text[pos:start], base + start)
+            rule = state.rules[literals.tags[found.group()]]
+            if self._accepts(rule, start, found.end()):
+                self.emit_trimmed(text[pos:start], base + start)
                 cur.pos = start
-                return self._take(edge, found.end())
+                return self._take(rule, found.end())
             search = start + 1
         if end < 0:
             end = size if cur.final else literals.tail(text, pos)
-        self.say(text[pos:end], base + end)
+        self.emit_trimmed(text[pos:end], base + end)
         cur.pos = end
-        return WAIT
+        return MORE
 
-    def _accepts(self, edge: Edge, start: int, end: int) -> bool:
+    def _accepts(self, rule: MarkerRule, start: int, end: int) -> bool:
         """Whether the literal at ``start`` is a marker here."""
-        host = self.host
-        kind = edge.kind
-        if host.checks and not host.authorised(start, end):
+        context = self.context
+        kind = rule.kind
+        if context.checks_ids and not context.authorised(start, end):
             return False
         if kind == OPEN_REASONING:
-            return (host.program.repeats and self.state.region == CONTENT) or self._nothing_before(start)
+            return (context.program.repeats and self.state.region == IN_CONTENT) or self._nothing_before(start)
         if kind == OPEN_WRAP:
-            return not self._wrapped and (edge.target == 1 or self._nothing_before(start))
+            return not self._wrapped and (rule.target == 1 or self._nothing_before(start))
         if kind == CLOSE_WRAP:
             return self._wrapped
         if kind == CLOSE_SECTION:
@@ -137,42 +138,42 @@ class FreeText:
             return calls.in_section or self._right_after_call(start)
         if kind == CLOSE_CALL:
             return self._right_after_call(start)
-        if kind == BARE:
+        if kind == OPEN_BARE_CALLS:
             return self._nothing_before(start)
         if kind == OPEN_CALLS:
-            if edge.target == 1 and not self._calls.in_section:
+            if rule.target == 1 and not self._calls.in_section:
                 return False
-            if edge.weak and not host.tools.known and not self._nothing_before(start):
+            if rule.ambiguous and not context.tools.known and not self._nothing_before(start):
                 return False
-            return self._calls_in_reasoning or self.state.region != REASONING
-        if kind == GO:
-            if edge.needs_id and (host.checks or edge.needs_id == 2) and not host.proven(start, end):
+            return self._calls_in_reasoning or self.state.region != IN_REASONING
+        if kind == ENTER_STATE:
+            if rule.needs_id and (context.checks_ids or rule.needs_id == 2) and not context.proven(start, end):
                 return False
-            events = host.config_events
-            return events is None or events.accepts(host.cur.text, host.cur.pos, start)
+            events = context.config_events
+            return events is None or events.accepts(context.cur.text, context.cur.pos, start)
         return True
 
     def _right_after_call(self, start: int) -> bool:
-        cur = self.host.cur
+        cur = self.context.cur
         return self.after_call and not cur.text[cur.pos : start].strip(WS)
 
     def _nothing_before(self, start: int) -> bool:
         """Whether nothing but white space stands between the region's start and here."""
-        cur = self.host.cur
+        cur = self.context.cur
         return self.at_start and not cur.text[cur.pos : start].strip(WS)
 
-    def _take(self, edge: Edge, end: int) -> int:
-        """The literal from the cursor to ``end`` is a marker: does what its edge says, and answers who reads on."""
-        host = self.host
-        cur = host.cur
-        kind = edge.kind
-        if kind == GO:
-            self._go(edge, end)
+    def _take(self, rule: MarkerRule, end: int) -> int:
+        """The literal from the cursor to ``end`` is a marker: does what its rule says, and answers who reads on."""
+        context = self.context
+        cur = context.cur
+        kind = rule.kind
+        if kind == ENTER_STATE:
+            self._go(rule, end)
         elif kind == OPEN_REASONING:
             self._drop(end)
-            if self.state.region != REASONING:
-                host.sink.reasoning_start()
-            self.enter(host.program.reasoning)
+            if self.state.region != IN_REASONING:
+                context.receiver.reasoning_start()
+            self.enter(context.program.reasoning)
             self.fresh = True
         elif kind == CLOSE_REASONING:
             self.close_reasoning(end)
@@ -185,78 +186,78 @@ class FreeText:
             self._calls.in_section = False
             self.after_call = True
         elif kind == CLOSE_CALL:
-            host.report("stray_close", cur.pos, end)
+            context.report("stray_close", cur.pos, end)
             self.spaces = []
             cur.pos = end
-            host.mark(DROPPED, end)
+            context.mark(DROPPED, end)
         elif kind == END_TURN:
-            if not host.proven(cur.pos, end):
-                host.speculate(end - cur.pos)
+            if not context.proven(cur.pos, end):
+                context.speculate(end - cur.pos)
                 cur.pos = end
-                return TURN_END
+                return READ_TURN_END
             self._drop(end)
-            self.enter(host.program.content)
+            self.enter(context.program.content)
             self.fresh = True
-            if host.program.header_first:
-                return HEADER_START
+            if context.program.header_first:
+                return READ_HEADER_START
         elif kind == CLOSE_MESSAGE:
-            if self.state.region == REASONING:
-                host.sink.reasoning_end()
+            if self.state.region == IN_REASONING:
+                context.receiver.reasoning_end()
             self._drop(end)
-            self.enter(host.program.content)
-            return HEADER_START
+            self.enter(context.program.content)
+            return READ_HEADER_START
         elif kind == OPEN_HEADER:
-            host.speculate(end - cur.pos)
-            if edge.target == 0:
+            context.speculate(end - cur.pos)
+            if rule.target == 0:
                 cur.pos = end
-            return HEADER
+            return READ_HEADER
         else:
-            self.edge = edge
-            self.edge_end = end
-            return CALL
-        return TEXT
+            self.rule = rule
+            self.marker_end = end
+            return READ_CALL
+        return READ_TEXT
 
     def _drop(self, end: int) -> None:
         """What comes before ``end`` is a marker, and the white space before it the marker's."""
         self.spaces = []
-        self.host.cur.pos = end
-        self.host.mark(MARKUP, end)
+        self.context.cur.pos = end
+        self.context.mark(MARKUP, end)
 
     def close_reasoning(self, end: int) -> None:
         """The text from the cursor to ``end`` closes reasoning."""
-        host = self.host
-        if self.state.region == REASONING:
+        context = self.context
+        if self.state.region == IN_REASONING:
             self._drop(end)
-            host.sink.reasoning_end()
-            self.enter(host.program.content)
+            context.receiver.reasoning_end()
+            self.enter(context.program.content)
             self.fresh = True
             return
         # A second close: nothing to close.
-        cur = host.cur
+        cur = context.cur
         if self.at_start:
             self.spaces = []
             self.fresh = True
         elif self.spaces:
             spaces = "".join(self.spaces)
             self.spaces = []
-            self.emit(spaces, host.base + cur.pos)
-        host.report("stray_close", cur.pos, end)
+            self.emit(spaces, context.base + cur.pos)
+        context.report("stray_close", cur.pos, end)
         cur.pos = end
-        host.mark(DROPPED, end)
+        context.mark(DROPPED, end)
 
-    def _go(self, edge: Edge, end: int) -> None:
-        host = self.host
-        cur = host.cur
-        events = host.config_events
+    def _go(self, rule: MarkerRule, end: int) -> None:
+        context = self.context
+        cur = context.cur
+        events = context.config_events
         literal = cur.text[cur.pos : end]
-        kind = MARKUP if events is None else events.take(edge, literal, host.base + cur.pos)
+        kind = MARKUP if events is None else events.take(rule, literal, context.base + cur.pos)
         cur.pos = end
-        host.mark(kind, end)
-        self.state = host.program.states[edge.target]
+        context.mark(kind, end)
+        self.state = context.program.states[rule.target]
 
     # -- out: places are in characters of the output --------------------------------------------------------------
 
-    def say(self, piece: str, end: int) -> None:
+    def emit_trimmed(self, piece: str, end: int) -> None:
         """Text of the state, which ends at ``end``, as far as it is decided."""
         if not piece:
             return
@@ -266,7 +267,7 @@ class FreeText:
         if self.fresh:
             text = piece.lstrip(WS)
             if len(text) < len(piece):
-                self.host.ledger.mark(MARKUP, end - len(text))
+                self.context.ledger.mark(MARKUP, end - len(text))
             if not text:
                 return
             self.fresh = False
@@ -288,17 +289,17 @@ class FreeText:
 
     def emit(self, text: str, end: int) -> None:
         """Text of the state, as it is."""
-        host = self.host
+        context = self.context
         region = self.state.region
-        if region == CONTENT:
-            host.sink.content(text)
-            host.ledger.mark(CONTENT_TEXT, end)
-        elif region == REASONING:
-            host.sink.reasoning(text)
-            host.ledger.mark(REASONING_TEXT, end)
+        if region == IN_CONTENT:
+            context.receiver.content(text)
+            context.ledger.mark(CONTENT_TEXT, end)
+        elif region == IN_REASONING:
+            context.receiver.reasoning(text)
+            context.ledger.mark(REASONING_TEXT, end)
         else:
-            events = host.config_events
-            host.ledger.mark(DROPPED if events is None else events.chunk(region, text, end - len(text)), end)
+            events = context.config_events
+            context.ledger.mark(DROPPED if events is None else events.chunk(region, text, end - len(text)), end)
         self.at_start = False
         self.after_call = False
 
@@ -307,4 +308,4 @@ class FreeText:
         spaces = "".join(self.spaces)
         self.spaces = []
         if spaces and not self.after_call and not self.fresh:
-            self.emit(spaces, self.host.ledger.frontier + len(spaces))
+            self.emit(spaces, self.context.ledger.frontier + len(spaces))

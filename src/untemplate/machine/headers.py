@@ -3,77 +3,71 @@
 Rules of this module:
 
 * A header is short. One that is too long, or that holds what no header holds, is text, whole.
-* ``start`` and ``step`` answer who reads on; what a message means for the output is the host's to do.
+* ``start`` and ``step`` answer who reads on; what a message means for the output is the context's to do.
 """
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from .calls import CallReader
-from .host import CALL, HEADER, HEADER_START, TEXT, WAIT, Host
+from .context import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, ReaderContext
+from .free_text import FreeText
 from .ledger import MARKUP, NAME_TEXT
-from .lexer import MORE as LITERAL_MORE
 from .lexer import WS
 from .names import MAX_NAME
-from .program import H_BODY, H_CLOSE, H_OPEN, HeaderGrammar
-
-# What else start() and step() answer, beside who reads on (host.py has the numbers below 10).
-MESSAGE: Final = 10
-"""The message of a channel begins at ``end``; ``is_reasoning`` says of which kind."""
-NO_HEADER: Final = 11
-"""It is text. Free text goes on in the state it was in, or in content if ``in_content``."""
-NO_TOOLS: Final = 12
-"""It is a call's, and no tools are offered: all of it is content."""
+from .program import IS_HEADER_BODY, IS_HEADER_CLOSE, IS_HEADER_OPEN, HeaderSyntax
+from .signals import MORE, NO_MATCH
 
 
 @final
 class HeaderReader:
     """Reads the headers of one output."""
 
-    def __init__(self, host: Host, calls: CallReader) -> None:
-        self.host: Host = host
-        self.end: int = 0
-        self.is_reasoning: bool = False
-        self.in_content: bool = False
+    def __init__(self, context: ReaderContext, calls: CallReader, text: FreeText) -> None:
+        self.context: ReaderContext = context
+        self.goes_on_in_content: bool = False
+        """After NO_MATCH: True if the text after the one that is given back is content."""
         self._calls: CallReader = calls
+        self._text: FreeText = text
 
-    def start(self, first: bool) -> int:
-        """Where a header may begin. ``first``: nothing comes before it but white space; no call either."""
-        host = self.host
-        cur = host.cur
-        header = self._grammar()
+    def start(self) -> int:
+        """Read from where a header may begin: at the start of the output, and after a message."""
+        context = self.context
+        cur = context.cur
+        header = self._syntax()
         end = cur.spaces()
         if end > cur.pos:
-            host.pend(end)
+            context.hold_space(end)
         if cur.pos >= len(cur.text):
-            return WAIT
+            return MORE
         end = header.literals.at(cur.text, cur.pos, cur.final)
-        if end == LITERAL_MORE:
-            return WAIT
-        if end >= 0 and (not host.checks or host.authorised(cur.pos, end)):
+        if end == MORE:
+            return MORE
+        if end >= 0 and (not context.checks_ids or context.authorised(cur.pos, end)):
             tag = header.literals.tags[cur.text[cur.pos : end]]
-            if tag == H_CLOSE:
-                host.unpend()
+            if tag == IS_HEADER_CLOSE:
+                context.drop_space()
                 cur.pos = end
-                host.mark(MARKUP, end)
-                return HEADER_START
-            host.speculate(end - cur.pos)
-            if tag == H_OPEN:
+                context.mark(MARKUP, end)
+                return READ_HEADER_START
+            context.speculate(end - cur.pos)
+            if tag == IS_HEADER_OPEN:
                 cur.pos = end
-            elif tag == H_BODY:
+            elif tag == IS_HEADER_BODY:
                 return self._message(header, "", end)
-            return HEADER
-        if header.bare and first:
-            host.speculate(1)
-            return HEADER
-        return TEXT
+            return READ_HEADER
+        if header.bare and self._text.at_start and not self._text.after_call:
+            context.speculate(1)
+            return READ_HEADER
+        self._text.state = context.program.states[context.program.content]
+        return READ_TEXT
 
     def step(self) -> int:
         """Reads a header up to its end."""
-        host = self.host
-        cur = host.cur
-        header = self._grammar()
+        context = self.context
+        cur = context.cur
+        header = self._syntax()
         text = cur.text
         found = header.body.near(text, cur.pos, cur.pos + MAX_NAME)
         end = found.start() if found is not None else min(len(text), cur.pos + MAX_NAME + 1)
@@ -81,40 +75,54 @@ class HeaderReader:
         illegal = header.illegal.search(piece)
         if illegal is not None and not piece[: illegal.start()].strip(WS) and illegal.group() in header.opens:
             # ``<|start|><|start|>``
-            host.report("broken_header", cur.pos, cur.pos + illegal.end())
+            context.report("broken_header", cur.pos, cur.pos + illegal.end())
             cur.pos += illegal.end()
-            return HEADER
+            return READ_HEADER
         if illegal is not None or len(piece) > MAX_NAME:
             cur.pos += 0 if illegal is None else illegal.start()
-            self.in_content = illegal is not None and not header.bare
-            return NO_HEADER
+            self.goes_on_in_content = illegal is not None and not header.bare
+            return NO_MATCH
         if found is None:
-            return WAIT
+            return MORE
         return self._message(header, piece, found.end())
 
-    def _message(self, header: HeaderGrammar, piece: str, end: int) -> int:
+    def _message(self, header: HeaderSyntax, piece: str, end: int) -> int:
         """A header is complete: its recipient or its channel says what its message is."""
         recipient, at, channel = header.parts(piece)
-        host = self.host
-        cur = host.cur
+        context = self.context
+        cur = context.cur
         name = recipient.removeprefix(header.namespace)
+        program = context.program
         if not name:
-            self.end = end
-            self.is_reasoning = channel in header.reasoning
-            return MESSAGE
-        grammars = host.program.grammars
-        if not grammars:
+            self._begin_message(channel in header.reasoning, end)
+            return READ_TEXT
+        if not program.call_syntaxes:
+            # A call, and no tools are offered: all of it is content.
             cur.pos = end
-            return NO_TOOLS
+            context.speculation.origin = program.states[program.content]
+            self.goes_on_in_content = False
+            return NO_MATCH
         at += cur.pos + len(recipient)
-        host.mark(MARKUP, at - len(name))
-        host.mark(NAME_TEXT, at)
-        host.mark(MARKUP, end)
+        context.mark(MARKUP, at - len(name))
+        context.mark(NAME_TEXT, at)
+        context.mark(MARKUP, end)
         cur.pos = end
-        self._calls.enter_arguments(grammars[0], name, not header.bare)
-        return CALL
+        self._calls.enter_arguments(program.call_syntaxes[0], name, not header.bare)
+        return READ_CALL
 
-    def _grammar(self) -> HeaderGrammar:
-        header = self.host.program.header
+    def _begin_message(self, is_reasoning: bool, end: int) -> None:
+        """The message of a channel begins at ``end``."""
+        context = self.context
+        context.confirm()
+        self._text.spaces = []
+        context.cur.pos = end
+        context.mark(MARKUP, end)
+        if is_reasoning:
+            context.receiver.reasoning_start()
+        self._text.enter(context.program.reasoning if is_reasoning else context.program.content)
+        self._text.fresh = True
+
+    def _syntax(self) -> HeaderSyntax:
+        header = self.context.program.header
         assert header is not None
         return header

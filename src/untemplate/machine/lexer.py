@@ -12,10 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-NO: Final = -1
-"""No literal stands here."""
-MORE: Final = -2
-"""What stands here may still become a literal."""
+from .signals import MORE, NO_MATCH
 
 WS: Final = " \t\r\n"
 _MISREADINGS: Final = 16
@@ -48,11 +45,11 @@ class Literals:
         return None if found is None or found.start() > end else found
 
     def at(self, text: str, pos: int, final: bool) -> int:
-        """Where the literal that stands at ``pos`` ends; NO, or MORE if the text ends too early to tell."""
+        """Where the literal that stands at ``pos`` ends; NO_MATCH, or MORE if the text ends too early to tell."""
         found = self.pattern.match(text, pos)
         if not final and len(text) - pos < self.longest and text[pos:] in self.prefixes:
             return MORE
-        return NO if found is None else found.end()
+        return NO_MATCH if found is None else found.end()
 
     def undecided(self, text: str, pos: int) -> bool:
         """Whether all of the text from ``pos`` on is a proper prefix of a literal."""

@@ -6,7 +6,7 @@ Rules of this module:
   front of a possible marker, or text that may have to be given back; nothing else.
 * It has a reader for free text, one for calls and one for headers, and goes by their answers (*mode*). What begins as a
   call and is none becomes text again, whole (*speculation*).
-* A call inside reasoning is a *draft*: it counts only if the output ends before anything else is said.
+* A call inside reasoning is a *reasoning_call*: it counts only if the output ends before anything else is said.
 * Everything is accounted for: ``mark`` moves the frontier, and every character is on one side of it.
 """
 
@@ -14,25 +14,24 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from .calls import FAILED, CallReader
-from .calls import MORE as CALLS_MORE
+from .call_policy import AS_CONTENT, DROP, CallPolicy, CallState
+from .calls import CallReader
 from .coercion import ToolSet
-from .drafts import Draft
-from .events import Sink, tell_call
+from .context import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END, ReaderContext
+from .events import EventReceiver, emit_call
 from .free_text import FreeText
-from .headers import MESSAGE, NO_HEADER, NO_TOOLS, HeaderReader
-from .host import CALL, HEADER, HEADER_START, TEXT, TURN_END, WAIT, Host
+from .headers import HeaderReader
 from .ids import IdFactory
-from .judge import AS_CONTENT, DROP, Call, Judge
 from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP, Ledger
-from .lexer import MORE as LITERAL_MORE
 from .lexer import WS, Cursor
-from .program import BARE, CLOSE_REASONING, END_TURN, OPEN_CALLS, REASONING, Edge, Program
+from .program import CLOSE_REASONING, END_TURN, IN_REASONING, OPEN_BARE_CALLS, OPEN_CALLS, MarkerRule, Program
+from .reasoning_call import ReasoningCall
 from .scanner import TokenScanner
+from .signals import MORE, NO_MATCH
 from .speculation import Speculation
 
 # A mode of the machine's own, beside those that readers answer.
-DRAFT_WAIT: Final = 5
+READ_AFTER_REASONING_CALL: Final = 5
 
 # Policy on calls inside reasoning.
 RECOVER: Final = 0
@@ -41,61 +40,61 @@ NEVER: Final = 2
 
 
 @final
-class Machine(Host):
+class Machine(ReaderContext):
     """Runs a Program on one output."""
 
     def __init__(
         self,
         program: Program,
         tools: ToolSet,
-        sink: Sink,
+        receiver: EventReceiver,
         make_id: IdFactory,
         first_index: int,
         max_held: int,
-        drafts: int,
+        reasoning_calls: int,
     ) -> None:
         self.program = program
         self.tools = tools
-        self.sink = sink
+        self.receiver = receiver
         self.cur = Cursor()
         self.base = 0
-        self.checks = False
-        self.drafting = False
-        self.judging = False
+        self.checks_ids = False
+        self.in_reasoning_call = False
+        self.holds_call = False
         self.max_held = max_held
-        self.calls: list[Call] = []
+        self.calls: list[CallState] = []
         self.ledger = Ledger()
         self.scanner: TokenScanner | None = None
         self.config_events = None
-        self.judge: Judge | None = None
+        self.call_policy: CallPolicy | None = None
         self.finished: bool = False
         self._make_id: IdFactory = make_id
         self._first_index: int = first_index
-        self._drafts: int = drafts
-        self._draft: Draft | None = None
-        self._mode: int = HEADER_START if program.header_first else TEXT
+        self._reasoning_calls: int = reasoning_calls
+        self._reasoning_call: ReasoningCall | None = None
+        self._mode: int = READ_HEADER_START if program.header_first else READ_TEXT
         state = program.states[program.no_prompt]
         self.speculation = Speculation(state)
         self._reader: CallReader = CallReader(self)
-        self._text: FreeText = FreeText(self, self._reader, state, drafts != NEVER)
-        self._headers: HeaderReader = HeaderReader(self, self._reader)
-        # A call that is kept back for the judge.
+        self._text: FreeText = FreeText(self, self._reader, state, reasoning_calls != NEVER)
+        self._headers: HeaderReader = HeaderReader(self, self._reader, self._text)
+        # A call that is kept back for the policy.
         self._spaces_before: list[str] = []
         self._arguments: list[str] = []
         self._last_is_text: bool = False
-        """Whether the last call has become text again by the judge's word."""
+        """Whether the last call has become text again by the policy's word."""
 
     # -- in -----------------------------------------------------------------------------------------------------
 
     def feed(self, text: str) -> None:
         """More of the output."""
         cur = self.cur
-        if self._mode == TEXT and not cur.text:
+        if self._mode == READ_TEXT and not cur.text:
             if self._text.passes(text):
                 self.base += len(text)
                 self._text.emit(text, self.base)
                 return
-        elif self._mode == CALL and not cur.text and not self.speculation.active and self._reader.passes(text):
+        elif self._mode == READ_CALL and not cur.text and not self.speculation.active and self._reader.passes(text):
             self.base += len(text)
             self.mark(ARGUMENT_TEXT, 0)
             return
@@ -156,7 +155,7 @@ class Machine(Host):
         self._enter_text(self.program.after_turn_start)
         self._text.fresh = True
         if self.program.header_first:
-            self._mode = HEADER_START
+            self._mode = READ_HEADER_START
 
     def start_output(self) -> None:
         """What has been fed so far was the prompt's: the output begins here, in the state that it led to."""
@@ -169,23 +168,23 @@ class Machine(Host):
         self.speculation.restart()
         self.calls = []
         self.ledger.clear()
-        in_call = self._mode == CALL and (self._reader.committed or self._reader.any)
-        if self.drafting:
+        in_call = self._mode == READ_CALL and (self._reader.committed or self._reader.any)
+        if self.in_reasoning_call:
             # What began as a call in the prompt's reasoning is reasoning there.
             self.speculation.active = False
-            self.drafting = False
-            self._draft = None
+            self.in_reasoning_call = False
+            self._reasoning_call = None
             self.open_reasoning()
-        elif in_call or self._mode == TURN_END:
+        elif in_call or self._mode == READ_TURN_END:
             self.speculation.active = False
             self.start_turn()
-        elif self._mode == CALL or self._mode == HEADER:
+        elif self._mode == READ_CALL or self._mode == READ_HEADER:
             text.fresh = True
         text.after_call = False
 
     @property
     def in_reasoning(self) -> bool:
-        return self._text.state.region == REASONING
+        return self._text.state.region == IN_REASONING
 
     @property
     def offset(self) -> int:
@@ -195,18 +194,18 @@ class Machine(Host):
     def _run(self) -> None:
         while True:
             mode = self._mode
-            if mode == TEXT:
+            if mode == READ_TEXT:
                 go_on = self._free_text()
-            elif mode == CALL:
+            elif mode == READ_CALL:
                 go_on = self._call()
-            elif mode == TURN_END:
+            elif mode == READ_TURN_END:
                 go_on = self._turn_end()
-            elif mode == HEADER_START:
-                go_on = self._header_start()
-            elif mode == HEADER:
-                go_on = self._headed(self._headers.step())
+            elif mode == READ_HEADER_START:
+                go_on = self._header(self._headers.start())
+            elif mode == READ_HEADER:
+                go_on = self._header(self._headers.step())
             else:
-                go_on = self._draft_wait()
+                go_on = self._after_reasoning_call()
             if not go_on:
                 return
 
@@ -229,28 +228,28 @@ class Machine(Host):
     def _wind_up(self) -> bool:
         """The text is over: what the mode makes of that. True: there is text to read again."""
         mode = self._mode
-        if mode == CALL:
+        if mode == READ_CALL:
             if self._reader.finish():
-                if self.drafting:
-                    return self._end_draft(False)
-                self._mode = TEXT
+                if self.in_reasoning_call:
+                    return self._end_reasoning_call(False)
+                self._mode = READ_TEXT
                 self._text.after_call = True
-                self.call_over()
+                self.close_call()
                 return False
-            if self._draft is not None and self._draft.safe:
-                return self._end_draft(True)
+            if self._reasoning_call is not None and self._reasoning_call.safe:
+                return self._end_reasoning_call(True)
             self._release()
             return True
-        if mode == HEADER or (mode == HEADER_START and self.speculation.active):
+        if mode == READ_HEADER or (mode == READ_HEADER_START and self.speculation.active):
             self.cur.pos = len(self.cur.text)
             self._release()
             return True
-        if mode == TURN_END:
-            self.settle()
+        if mode == READ_TURN_END:
+            self.confirm()
             self._text.spaces = []
-            self._mode = TEXT
-        elif mode == DRAFT_WAIT:
-            return self._end_draft(False)
+            self._mode = READ_TEXT
+        elif mode == READ_AFTER_REASONING_CALL:
+            return self._end_reasoning_call(False)
         return False
 
     # -- accounting ---------------------------------------------------------------------------------------------
@@ -264,7 +263,7 @@ class Machine(Host):
     def accounted(self) -> int:
         return self.ledger.frontier
 
-    def disown(self, start: int) -> None:
+    def drop_arguments(self, start: int) -> None:
         self.ledger.report("unused_member", start, self.ledger.frontier)
         self.ledger.change(ARGUMENT_TEXT, DROPPED, start)
 
@@ -289,17 +288,17 @@ class Machine(Host):
     def _free_text(self) -> bool:
         """False: all text has been read. As everywhere here: nothing more can be done before more text has come."""
         answer = self._text.step()
-        if answer == WAIT:
+        if answer == MORE:
             return False
-        if answer == CALL:
-            self._enter_calls(self._text.edge, self._text.edge_end)
+        if answer == READ_CALL:
+            self._enter_calls(self._text.rule, self._text.marker_end)
         else:
             self._mode = answer
         return True
 
     def _enter_text(self, index: int) -> None:
         self._text.enter(index)
-        self._mode = TEXT
+        self._mode = READ_TEXT
 
     # -- speculation --------------------------------------------------------------------------------------------
 
@@ -309,8 +308,8 @@ class Machine(Host):
         self.speculation.begin(self.cur.pos, opener, self._text.state, self._reader.in_section, len(self.calls))
         self.ledger.save()
 
-    def settle(self) -> None:
-        if not self.drafting:
+    def confirm(self) -> None:
+        if not self.in_reasoning_call:
             self.speculation.end()
 
     def _release(self, too_long: bool = False) -> None:
@@ -322,20 +321,20 @@ class Machine(Host):
             cur.pos += 1
         raw = speculation.raw(cur)
         reaches_back = speculation.reaches_back
-        draft = self._draft
+        reasoning_call = self._reasoning_call
         had_calls = len(self.calls) > speculation.calls
         self._forget()
         self._text.state = speculation.origin
-        self._mode = TEXT
-        if draft is not None and draft.close >= 0:
-            # Reasoning was closed behind the draft, and the output went on.
-            before = raw[: draft.close]
-            rest = raw[draft.close :]
-            self._text.say(before, self.base + cur.pos - len(rest))
+        self._mode = READ_TEXT
+        if reasoning_call is not None and reasoning_call.close >= 0:
+            # Reasoning was closed behind the reasoning_call, and the output went on.
+            before = raw[: reasoning_call.close]
+            rest = raw[reasoning_call.close :]
+            self._text.emit_trimmed(before, self.base + cur.pos - len(rest))
             cur.text = rest + cur.text[cur.pos :]
             self.base += cur.pos - len(rest)
             cur.pos = 0
-            self._text.close_reasoning(draft.after - draft.close)
+            self._text.close_reasoning(reasoning_call.after - reasoning_call.close)
             return
         start = self.base + cur.pos - len(raw)
         # Behind the opener other markers may stand.
@@ -346,99 +345,99 @@ class Machine(Host):
             self.base = start + size
         else:
             cur.pos -= len(raw) - size
-        self._text.say(raw[:size], start + size)
+        self._text.emit_trimmed(raw[:size], start + size)
 
     def _forget(self) -> None:
         """Takes back what speculation has noted down."""
-        if self._draft is not None:
-            self.sink = self._draft.out
+        if self._reasoning_call is not None:
+            self.receiver = self._reasoning_call.out
         speculation = self.speculation
         speculation.end()
-        self.drafting = False
-        self._draft = None
-        self.judging = False
+        self.in_reasoning_call = False
+        self._reasoning_call = None
+        self.holds_call = False
         self._reader.in_section = speculation.in_section
         self.ledger.roll_back()
         del self.calls[speculation.calls :]
 
     # -- calls --------------------------------------------------------------------------------------------------
 
-    def _enter_calls(self, edge: Edge, end: int) -> None:
+    def _enter_calls(self, rule: MarkerRule, end: int) -> None:
         """Free text has met what calls begin with. (A header enters its call by itself.)"""
         cur = self.cur
         self.speculate(end - cur.pos)
-        if self._text.state.region == REASONING and self._drafts == RECOVER and not self.drafting:
-            self.drafting = True
-            self._draft = Draft(self.sink, len(self.calls))
-            self.sink = self._draft.recorder
-        if edge.kind != BARE:
+        if self._text.state.region == IN_REASONING and self._reasoning_calls == RECOVER and not self.in_reasoning_call:
+            self.in_reasoning_call = True
+            self._reasoning_call = ReasoningCall(self.receiver, len(self.calls))
+            self.receiver = self._reasoning_call.recorder
+        if rule.kind != OPEN_BARE_CALLS:
             cur.pos = end
-        grammars = self.program.grammars
-        self._reader.enter([(grammars[i], entry) for i, entry in edge.entries], edge.weak)
-        self._mode = CALL
+        call_syntaxes = self.program.call_syntaxes
+        self._reader.enter([(call_syntaxes[i], entry) for i, entry in rule.entries], rule.ambiguous)
+        self._mode = READ_CALL
 
     def _call(self) -> bool:
         answer = self._reader.step()
-        if answer == CALLS_MORE:
+        if answer == MORE:
             return False
-        if answer == FAILED:
+        if answer == NO_MATCH:
             self._release()
             return True
-        if self._draft is not None:
+        if self._reasoning_call is not None:
             self.mark(MARKUP, self.cur.pos)
-            self._draft.safe = self.speculation.length(self.cur)
-            self._mode = DRAFT_WAIT
+            self._reasoning_call.safe = self.speculation.length(self.cur)
+            self._mode = READ_AFTER_REASONING_CALL
             return True
         self._enter_text(self.program.content)
         self._text.at_start = False
         self._text.fresh = False
         self._text.after_call = not self._last_is_text
         if self.program.header_first:
-            self._mode = HEADER_START
+            self._mode = READ_HEADER_START
         return True
 
     def begin_call(self, name: str, call_id: str) -> None:
         index = len(self.calls)
-        call = Call(index, call_id or self._make_id(name, self._first_index + index), name)
+        call = CallState(index, call_id or self._make_id(name, self._first_index + index), name)
         call.start = self.ledger.frontier
         self.calls.append(call)
-        if self.judge is not None and not self.drafting:
-            self.judging = True
+        if self.call_policy is not None and not self.in_reasoning_call:
+            self.holds_call = True
             self._spaces_before = self._text.spaces
             self._text.spaces = []
             self._arguments = []
             return
-        if not self.drafting:
-            self.settle()
+        if not self.in_reasoning_call:
+            self.confirm()
             self._text.spaces = []
             self._leave_reasoning()
-        self.sink.call_start(index, call.id, name)
+        self.receiver.call_start(index, call.id, name)
 
     def arguments(self, text: str) -> None:
-        if self.judging:
+        if self.holds_call:
             self._arguments.append(text)
         else:
-            self.sink.arguments(len(self.calls) - 1, text)
+            self.receiver.arguments(len(self.calls) - 1, text)
 
     def end_call(self, whole: bool, valid: bool) -> None:
         call = self.calls[-1]
         call.whole = whole
         call.valid = valid
         call.end = self.base + self.cur.pos
-        if whole and not self.judging:
-            self.sink.call_end(call.index)
+        if whole and not self.holds_call:
+            self.receiver.call_end(call.index)
 
-    def call_over(self) -> None:
-        """The call is closed: what has been kept back is judged."""
-        if self._draft is not None:
+    def close_call(self) -> None:
+        """The call is closed: what has been kept back is decided."""
+        if self._reasoning_call is not None:
             self.mark(MARKUP, self.cur.pos)
-            self._draft.safe = self.speculation.length(self.cur)
-        judge = self.judge
-        if judge is None or not self.judging:
+            self._reasoning_call.safe = self.speculation.length(self.cur)
+        policy = self.call_policy
+        if policy is None or not self.holds_call:
             return
-        self.judging = False
+        self.holds_call = False
         call = self.calls[-1]
-        verdict = judge.judge(call, "".join(self._arguments), call.index)
+        verdict = policy.decide(call, "".join(self._arguments), call.index)
         self._arguments = []
         behind = sum(map(len, self._text.spaces))
         self._last_is_text = verdict == AS_CONTENT
@@ -450,9 +449,9 @@ class Machine(Host):
             reader.given_back(opened)
             self._text.spaces = self._spaces_before
             self._leave_reasoning()
-            self._text.say(raw, self.base + self.cur.pos)
+            self._text.emit_trimmed(raw, self.base + self.cur.pos)
             return
-        self.settle()
+        self.confirm()
         self._leave_reasoning()
         self.mark(MARKUP, self.cur.pos - behind)
         if verdict == DROP:
@@ -460,62 +459,62 @@ class Machine(Host):
             self.ledger.change_all(DROPPED)
             self.ledger.report("dropped_call", self.ledger.saved, self.ledger.frontier)
             return
-        tell_call(self.sink, call, judge.arguments)
+        emit_call(self.receiver, call, policy.arguments)
 
     def _leave_reasoning(self) -> None:
         """A call ends reasoning."""
-        if self._text.state.region == REASONING:
-            self.sink.reasoning_end()
+        if self._text.state.region == IN_REASONING:
+            self.receiver.reasoning_end()
         self._text.state = self.program.states[self.program.content]
 
-    def model_id(self, call_id: str) -> None:
+    def set_model_id(self, call_id: str) -> None:
         self.calls[-1].model_id = call_id
 
-    def pend(self, end: int) -> None:
+    def hold_space(self, end: int) -> None:
         cur = self.cur
         self._text.spaces.append(cur.text[cur.pos : end])
         cur.pos = end
 
-    def unpend(self) -> None:
+    def drop_space(self) -> None:
         self._text.spaces = []
 
     # -- drafts -------------------------------------------------------------------------------------------------
 
-    def _draft_wait(self) -> bool:
+    def _after_reasoning_call(self) -> bool:
         """Behind a whole call inside reasoning. Another call, the close of reasoning and the end leave it standing;
         anything else means that it was reasoning."""
-        draft = self._draft
-        assert draft is not None
+        reasoning_call = self._reasoning_call
+        assert reasoning_call is not None
         cur = self.cur
         cur.pos = cur.spaces()
         if cur.pos >= len(cur.text):
             return False
         state = self.speculation.origin
         end = state.literals.at(cur.text, cur.pos, cur.final)
-        if end == LITERAL_MORE:
+        if end == MORE:
             return False
-        if end >= 0 and (not self.checks or self.authorised(cur.pos, end)):
-            edge = state.edges[state.literals.tags[cur.text[cur.pos : end]]]
-            if edge.kind == OPEN_CALLS and draft.close < 0:
-                self._enter_calls(edge, end)
+        if end >= 0 and (not self.checks_ids or self.authorised(cur.pos, end)):
+            rule = state.rules[state.literals.tags[cur.text[cur.pos : end]]]
+            if rule.kind == OPEN_CALLS and reasoning_call.close < 0:
+                self._enter_calls(rule, end)
                 return True
-            if edge.kind == CLOSE_REASONING and draft.close < 0:
-                draft.close = self.speculation.length(cur)
-                draft.after = draft.close + end - cur.pos
+            if rule.kind == CLOSE_REASONING and reasoning_call.close < 0:
+                reasoning_call.close = self.speculation.length(cur)
+                reasoning_call.after = reasoning_call.close + end - cur.pos
                 cur.pos = end
                 return True
-            if edge.kind == END_TURN:
+            if rule.kind == END_TURN:
                 cur.pos = end
                 return True
         self._release()
         return True
 
-    def _end_draft(self, further: bool) -> bool:
-        """The output ends on the draft: it is a call. ``further``: behind it another began that never became one.
-        True: it is none after all, and there is text to read again."""
-        draft = self._draft
-        assert draft is not None
-        kept = draft.judged(self.judge, self.calls, self.ledger)
+    def _end_reasoning_call(self, further: bool) -> bool:
+        """Accept the calls inside reasoning that the output ended on, if the call policy does. ``further``: after them
+        another began that never became one. True: they become text, which has to be read again."""
+        reasoning_call = self._reasoning_call
+        assert reasoning_call is not None
+        kept = reasoning_call.decided(self.call_policy, self.calls, self.ledger)
         if kept is None:
             self._release()
             return True
@@ -523,17 +522,17 @@ class Machine(Host):
         rest = ""
         if further:
             self.cur.pos = len(self.cur.text)
-            rest = self.speculation.raw(self.cur)[draft.safe :]
+            rest = self.speculation.raw(self.cur)[reasoning_call.safe :]
             self.ledger.back_to(self.base + self.cur.pos - len(rest))
         self.speculation.end()
-        self.drafting = False
-        self._draft = None
+        self.in_reasoning_call = False
+        self._reasoning_call = None
         self._text.spaces = []
-        self.sink = draft.out
-        self.sink.reasoning_end()
-        draft.tell(kept)
+        self.receiver = reasoning_call.out
+        self.receiver.reasoning_end()
+        reasoning_call.tell(kept)
         self._text.state = self.program.states[self.program.content]
-        self._mode = TEXT
+        self._mode = READ_TEXT
         self._text.after_call = True
         if rest.strip(WS):
             self._text.emit(rest, self.base + self.cur.pos)
@@ -549,7 +548,7 @@ class Machine(Host):
             return False
         literals = self.program.turn_end
         end = literals.at(cur.text, cur.pos, cur.final)
-        if end == LITERAL_MORE:
+        if end == MORE:
             return False
         if end >= 0:
             cur.pos = end
@@ -557,37 +556,14 @@ class Machine(Host):
         self._release()
         return True
 
-    def _header_start(self) -> bool:
-        """Where a header may begin: at the start, and behind a message."""
-        text = self._text
-        return self._headed(self._headers.start(text.at_start and not text.after_call))
-
-    def _headed(self, answer: int) -> bool:
-        """What the reader of headers has found."""
-        text = self._text
-        program = self.program
-        if answer == WAIT:
+    def _header(self, result: int) -> bool:
+        """Go on as the reader of headers returned."""
+        if result == MORE:
             return False
-        if answer == MESSAGE:
-            self.settle()
-            text.spaces = []
-            self.cur.pos = self._headers.end
-            self.mark(MARKUP, self.cur.pos)
-            if self._headers.is_reasoning:
-                self.sink.reasoning_start()
-            text.enter(program.reasoning if self._headers.is_reasoning else program.content)
-            text.fresh = True
-            answer = TEXT
-        elif answer == NO_HEADER:
+        if result == NO_MATCH:
             self._release()
-            if self._headers.in_content:
-                text.state = program.states[program.content]
+            if self._headers.goes_on_in_content:
+                self._text.state = self.program.states[self.program.content]
             return True
-        elif answer == NO_TOOLS:
-            self.speculation.origin = program.states[program.content]
-            self._release()
-            return True
-        elif answer == TEXT:
-            text.state = program.states[program.content]
-        self._mode = answer
+        self._mode = result
         return True

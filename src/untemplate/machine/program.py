@@ -3,8 +3,8 @@
 Rules of this module:
 
 * A Program is immutable once compiled and shared by all streams of a parser. State lives in the machine.
-* Text states hold free text and are left by literals (edges). Calls are read by a CallGrammar, messages with headers
-  by a HeaderGrammar. Nothing else exists.
+* Text states hold free text and are left by literals (rules). Calls are read by a CallSyntax, messages with headers
+  by a HeaderSyntax. Nothing else exists.
 * Both a Format and a hand-written ParserEngineConfig compile to this, so there is one machine.
 """
 
@@ -16,28 +16,28 @@ from typing import Final, final
 from .lexer import WS, Literals
 
 # What the text of a state is.
-CONTENT: Final = 0
-REASONING: Final = 1
-NAME: Final = 2
-ARGUMENTS: Final = 3
-SILENT: Final = 4
+IN_CONTENT: Final = 0
+IN_REASONING: Final = 1
+IN_NAME: Final = 2
+IN_ARGUMENTS: Final = 3
+IN_SILENT: Final = 4
 """No event: text is reported as dropped."""
 
-# What an edge does.
-GO: Final = 0
-"""Enter another text state (hand-written configs: emit the edge's events)."""
+# What an rule does.
+ENTER_STATE: Final = 0
+"""Enter another text state (hand-written configs: emit the rule's events)."""
 OPEN_REASONING: Final = 1
 CLOSE_REASONING: Final = 2
 OPEN_WRAP: Final = 3
 CLOSE_WRAP: Final = 4
 END_TURN: Final = 5
 OPEN_CALLS: Final = 6
-BARE: Final = 7
+OPEN_BARE_CALLS: Final = 7
 """Calls with no marker of their own: only where content begins."""
-CLOSE_SECTION: Final = 10
-CLOSE_CALL: Final = 11
-OPEN_HEADER: Final = 12
-CLOSE_MESSAGE: Final = 13
+CLOSE_SECTION: Final = 8
+CLOSE_CALL: Final = 9
+OPEN_HEADER: Final = 10
+CLOSE_MESSAGE: Final = 11
 
 # How a call holds its arguments.
 JSON_BODY: Final = 0
@@ -45,7 +45,7 @@ NAMED_JSON: Final = 1
 NAMED_TAGGED: Final = 2
 NAMED_LITERAL: Final = 3
 
-# Where a call grammar is entered.
+# Where a call syntax is entered.
 AT_SECTION: Final = 0
 AT_CALL: Final = 1
 AT_NAME: Final = 2
@@ -68,24 +68,29 @@ IS_VALUE_OPEN: Final = 12
 IS_VALUE_CLOSE: Final = 13
 IS_SECTION_OPEN: Final = 14
 IS_TURN_END: Final = 15
+# In a message header: the same.
+IS_HEADER_OPEN: Final = 16
+IS_HEADER_PART: Final = 17
+IS_HEADER_CLOSE: Final = 18
+IS_HEADER_BODY: Final = 19
 
 
 @final
-class Edge:
+class MarkerRule:
     """How a text state is left."""
 
     def __init__(self, kind: int, target: int = 0) -> None:
         self.kind: int = kind
         self.target: int = target
-        """GO: the next state. OPEN_WRAP: 1 if it counts anywhere, not only at the start. OPEN_CALLS: 1 if it counts
-        only in an open section. OPEN_HEADER: 1 if the literal is part of the header."""
+        """ENTER_STATE: the next state. OPEN_WRAP: 1 if it counts anywhere, not only at the start. OPEN_CALLS: 1 if it
+        counts only in an open section. OPEN_HEADER: 1 if the literal is part of the header."""
         self.events: tuple[int, ...] = ()
-        """GO: what it gives rise to (numbers that the config's side knows)."""
+        """ENTER_STATE: what it gives rise to (numbers that the config's side knows)."""
         self.needs_id: int = 0
-        """GO: 1 if the literal counts only by its id once ids are in use, 2 if it counts only by its id."""
+        """ENTER_STATE: 1 if the literal counts only by its id once ids are in use, 2 if it counts only by its id."""
         self.entries: list[tuple[int, int]] = []
-        """Calls: which CallGrammars may begin here, in order of preference, and where each is entered (AT_*)."""
-        self.weak: bool = False
+        """Calls: which CallSyntax may begin here, in order of preference, and where each is entered (AT_*)."""
+        self.ambiguous: bool = False
         """Calls: whether the opener is a mere word, which prose may hold too. Then the tool must be an offered one, and
         where the tools are unknown nothing may stand before it."""
 
@@ -94,14 +99,14 @@ class Edge:
 class TextState:
     """Free text, and the literals that it is left by."""
 
-    def __init__(self, name: str, region: int, edges: dict[str, Edge], trims: bool) -> None:
+    def __init__(self, name: str, region: int, rules: dict[str, MarkerRule], trims: bool) -> None:
         self.name: str = name
         self.region: int = region
-        self.edges: list[Edge] = list(edges.values())
-        self.literals: Literals = Literals({text: i for i, text in enumerate(edges)})
+        self.rules: list[MarkerRule] = list(rules.values())
+        self.literals: Literals = Literals({text: i for i, text in enumerate(rules)})
         self.trims: bool = trims
         """Whether white space that touches a marker belongs to the marker."""
-        self.heads: tuple[str, ...] = tuple(sorted({text[0] for text in edges}))
+        self.heads: tuple[str, ...] = tuple(sorted({text[0] for text in rules}))
         """First characters of the literals: text without any of them passes on at once."""
 
 
@@ -141,7 +146,7 @@ class Pattern:
 
 
 @final
-class CallGrammar:
+class CallSyntax:
     """One way to write calls, ready to be read. Literals are grouped by where they are looked for."""
 
     def __init__(self, body: int, path: str) -> None:
@@ -208,7 +213,7 @@ class CallGrammar:
 
 
 @final
-class HeaderGrammar:
+class HeaderSyntax:
     """Messages with headers (gpt-oss, Functionary 3.2)."""
 
     def __init__(self) -> None:
@@ -255,15 +260,9 @@ def _word_after(markers: tuple[str, ...], text: str, marks: re.Pattern[str]) -> 
     return "", 0
 
 
-H_OPEN: Final = 0
-H_PART: Final = 1
-H_CLOSE: Final = 2
-H_BODY: Final = 3
-
-
 @final
 class Program:
-    """States, call grammars and where to begin."""
+    """States, call call_syntaxes and where to begin."""
 
     def __init__(self, name: str) -> None:
         self.name: str = name
@@ -276,9 +275,9 @@ class Program:
         self.after_turn_start: int = 0
         self.header_first: bool = False
         """Whether an output begins with a header."""
-        self.header: HeaderGrammar | None = None
+        self.header: HeaderSyntax | None = None
         self.repeats: bool = False
-        self.grammars: list[CallGrammar] = []
+        self.call_syntaxes: list[CallSyntax] = []
         self.turn_starts: tuple[str, ...] = ()
         self.turn_end: Literals = Literals({})
         self.opened: tuple[str, ...] = ()

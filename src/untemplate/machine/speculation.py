@@ -2,7 +2,7 @@
 
 Rules of this module:
 
-* It keeps what is needed to give everything back; whether to, the host decides.
+* It keeps what is needed to give everything back; whether to, the context decides.
 * What is given back is looked at for markers once: behind its opener, and never a second time.
 """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from .events import Sink
+from .events import EventReceiver
 from .lexer import WS
 from .machine import Machine
 from .program import Program
@@ -18,13 +18,13 @@ _WINDOW: Final = 4096
 
 
 def start(machine: Machine, prompt: str) -> None:
-    """Brings the machine into the state that the prompt ends in. Its sink is to be set again afterwards."""
+    """Brings the machine into the state that the prompt ends in. Its receiver is to be set again afterwards."""
     program = machine.program
     tail = turn_tail(program, prompt)
     if tail is not None:
         machine.start_turn()
         if tail:
-            machine.sink = Sink()
+            machine.receiver = EventReceiver()
             machine.feed(tail)
             machine.start_output()
         return

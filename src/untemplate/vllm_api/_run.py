@@ -15,7 +15,7 @@ from typing import Any
 from ..format import Format
 from ..machine.coercion import ToolSet
 from ..machine.compiler import compile_format
-from ..machine.events import DeltaSink
+from ..machine.events import DeltaBuilder
 from ..machine.ids import make_ids
 from ..machine.json_text import is_json
 from ..machine.machine import RECOVER, Machine
@@ -65,7 +65,7 @@ class Run:
         offered = None if request is None else get(request, "tools")
         tools = tools if offered is None else offered
         program = program_of(fmt, tools=calls and takes_calls(request) and (tools is None or len(tools) > 0))
-        self._sink = DeltaSink()
+        self._sink = DeltaBuilder()
         tool_set = _NO_TOOLS if tools is None else ToolSet(tools)
         history = 0 if request is None else count_calls(get(request, "messages"))
         machine = Machine(program, tool_set, self._sink, make_ids(program.ids), history, _MAX_HELD, RECOVER)
@@ -73,7 +73,7 @@ class Run:
             machine.ledger.spans = []
         if prompt is not None:
             start(machine, prompt)
-            machine.sink = self._sink
+            machine.receiver = self._sink
         self.machine = machine
         special, table = known.table(fmt.special_tokens)
         self._scanner: TokenScanner | None = None
@@ -91,7 +91,7 @@ class Run:
             raise RuntimeError("feed() after finish(): this output has ended")
         if self._scanner is not None:
             text = self._scanner.feed(text, ids)
-            machine.checks = self._scanner.active
+            machine.checks_ids = self._scanner.active
         if text:
             machine.feed(text)
         return joined(self._sink.take())

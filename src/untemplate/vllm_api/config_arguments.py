@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from ..machine.arguments.base import DONE, MORE
 from ..machine.arguments.envelope import Caller, Envelope
 from ..machine.arguments.json_value import JsonText, JsonValue
 from ..machine.lexer import WS, Cursor
-from ..machine.program import JSON_BODY, CallGrammar
+from ..machine.program import JSON_BODY, CallSyntax
+from ..machine.signals import DONE, MORE
 
 _MAX_HELD: Final = 1 << 20
-_GRAMMAR: Final = CallGrammar(JSON_BODY, "")
+_GRAMMAR: Final = CallSyntax(JSON_BODY, "")
 _GRAMMAR.name_keys = frozenset({"name"})
 _GRAMMAR.arguments_keys = frozenset({"arguments", "parameters"})
 

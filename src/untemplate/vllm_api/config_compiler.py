@@ -14,19 +14,29 @@ import re
 from collections.abc import Iterable
 from typing import Final, final
 
-from ..machine.events import EventSink, EventType
-from ..machine.host import ConfigEvents
+from ..machine.context import ConfigEvents
+from ..machine.events import EventCollector, EventType
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, NAME_TEXT, REASONING_TEXT
-from ..machine.program import ARGUMENTS, CONTENT, GO, NAME, REASONING, SILENT, Edge, Program, TextState
+from ..machine.program import (
+    ENTER_STATE,
+    IN_ARGUMENTS,
+    IN_CONTENT,
+    IN_NAME,
+    IN_REASONING,
+    IN_SILENT,
+    MarkerRule,
+    Program,
+    TextState,
+)
 from .config import CHUNKS, TOOL_STATES, ParserEngineConfig, ParserState, Transition
 
 STATES: Final = tuple(ParserState)
 _EVENTS: Final = tuple(EventType)
 _REGIONS: Final = {
-    EventType.TEXT_CHUNK: CONTENT,
-    EventType.REASONING_CHUNK: REASONING,
-    EventType.TOOL_NAME: NAME,
-    EventType.ARG_VALUE_CHUNK: ARGUMENTS,
+    EventType.TEXT_CHUNK: IN_CONTENT,
+    EventType.REASONING_CHUNK: IN_REASONING,
+    EventType.TOOL_NAME: IN_NAME,
+    EventType.ARG_VALUE_CHUNK: IN_ARGUMENTS,
 }
 _KINDS: Final = {
     EventType.TEXT_CHUNK: CONTENT_TEXT,
@@ -58,7 +68,7 @@ def compile_config(config: ParserEngineConfig, *, tools: bool = True, drops: fro
 def _compile(config: ParserEngineConfig, tools: bool, drops: Iterable[str]) -> Program:
     program = Program(config.name)
     for index, state in enumerate(STATES):
-        edges: dict[str, Edge] = {}
+        edges: dict[str, MarkerRule] = {}
         for (source, terminal), transition in config.transitions.items():
             if source is not state:
                 continue
@@ -67,11 +77,11 @@ def _compile(config: ParserEngineConfig, tools: bool, drops: Iterable[str]) -> P
                 edges.update(dict.fromkeys(config.literals(terminal), taken))
         for literal in drops:
             if literal not in edges:
-                edges[literal] = edge = Edge(GO, index)
+                edges[literal] = edge = MarkerRule(ENTER_STATE, index)
                 edge.events = (_DROP,)
                 edge.needs_id = 2
         kind = config.content_events.get(state)
-        region = SILENT if kind is None else _REGIONS[kind]
+        region = IN_SILENT if kind is None else _REGIONS[kind]
         program.states.append(TextState(state.name, region, edges, False))
     program.content = STATES.index(ParserState.CONTENT)
     program.reasoning = STATES.index(ParserState.REASONING)
@@ -79,14 +89,14 @@ def _compile(config: ParserEngineConfig, tools: bool, drops: Iterable[str]) -> P
     return program
 
 
-def _edge(transition: Transition) -> Edge:
-    edge = Edge(GO, STATES.index(transition.next_state))
+def _edge(transition: Transition) -> MarkerRule:
+    edge = MarkerRule(ENTER_STATE, STATES.index(transition.next_state))
     edge.events = tuple(_EVENTS.index(event) for event in transition.events)
     edge.needs_id = 1 if transition.skip_in_token_id_mode else 0
     return edge
 
 
-def _edge_without_calls(source: ParserState, transition: Transition) -> Edge | None:
+def _edge_without_calls(source: ParserState, transition: Transition) -> MarkerRule | None:
     """What a transition does where calls are not wanted: one into a call is text, but ends reasoning if it does so."""
     opens = transition.next_state in TOOL_STATES or EventType.TOOL_CALL_START in transition.events
     if source in TOOL_STATES or not opens:
@@ -115,7 +125,7 @@ class Piece:
 class ConfigRun(ConfigEvents):
     """One output of a config: numbers the calls, collects events, what was dropped, and the text of open calls."""
 
-    def __init__(self, config: ParserEngineConfig, initial: int, sink: EventSink) -> None:
+    def __init__(self, config: ParserEngineConfig, initial: int, sink: EventCollector) -> None:
         self.tool_index: int = -1
         self.dropped: list[Piece] = []
         """In order; neighbours are one."""
@@ -123,7 +133,7 @@ class ConfigRun(ConfigEvents):
         """Whether the text of calls is kept until it is taken."""
         self.held: dict[int, Piece] = {}
         """Calls that nobody has taken yet: all of their text, the opener included."""
-        self._sink: EventSink = sink
+        self._sink: EventCollector = sink
         self._state: int = initial
         self._arguments: int = STATES.index(ParserState.TOOL_ARGS) if config.tool_args_json else -1
         self._open: bool = False
@@ -142,7 +152,7 @@ class ConfigRun(ConfigEvents):
         self._ahead = max(self._ahead, start - pos)
         return not self._string
 
-    def take(self, edge: Edge, literal: str, start: int) -> int:
+    def take(self, edge: MarkerRule, literal: str, start: int) -> int:
         kind = MARKUP
         self._keep_unless_opening(edge, literal, start)
         for number in edge.events:
@@ -173,11 +183,11 @@ class ConfigRun(ConfigEvents):
         return kind
 
     def chunk(self, region: int, text: str, start: int) -> int:
-        if region == SILENT:
+        if region == IN_SILENT:
             self._keep(text)
             self._drop(text, start)
             return DROPPED
-        event = EventType.TOOL_NAME if region == NAME else EventType.ARG_VALUE_CHUNK
+        event = EventType.TOOL_NAME if region == IN_NAME else EventType.ARG_VALUE_CHUNK
         if self._state == self._arguments:
             self._read(text, self._ahead, len(text))
             self._ahead = 0
@@ -198,7 +208,7 @@ class ConfigRun(ConfigEvents):
             self.dropped.append(Piece(start))
         self.dropped[-1].add(text)
 
-    def _keep_unless_opening(self, edge: Edge, literal: str, start: int) -> None:
+    def _keep_unless_opening(self, edge: MarkerRule, literal: str, start: int) -> None:
         if not self.holds:
             return
         if _OPENS in edge.events:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..machine.coercion import ToolSet
-from ..machine.events import EventSink, SemanticEvent
+from ..machine.events import EventCollector, SemanticEvent
 from ..machine.machine import NEVER, Machine
 from ..machine.scanner import TokenScanner
 from ..messages import Diagnostic
@@ -59,7 +59,7 @@ class StreamingParserEngine:
     def reset(self, initial_state: ParserState | None = None) -> None:
         """Begins another output. ``skip_tool_parsing`` stays as it is."""
         initial = STATES.index(self.config.initial_state if initial_state is None else initial_state)
-        self._sink = EventSink()
+        self._sink = EventCollector()
         self._run = ConfigRun(self.config, initial, self._sink)
         self._run.holds = self._holds
         program = self._without_calls if self._skips else self._program
@@ -82,7 +82,7 @@ class StreamingParserEngine:
         if machine.finished:
             raise RuntimeError("feed() after finish(): this output has ended; reset() begins another")
         if len(delta_token_ids):
-            machine.checks = True
+            machine.checks_ids = True
         if self._scanner is not None:
             delta_text = self._scanner.feed(delta_text, delta_token_ids)
         if delta_text:

@@ -3,7 +3,7 @@
 Rules of this module:
 
 * ``step(cursor, out)`` reads from the cursor as far as the text decides, puts JSON text, and answers.
-* After DONE or BROKEN the cursor stands at the first character that is not the value's.
+* After DONE or NO_MATCH the cursor stands at the first character that is not the value's.
 * A writer looks at each character once; what it keeps is bounded or handed on.
 * ``passes(text, out)`` is the short way for text inside a long string: if nothing in it has to be looked at, it is put
   and the answer is True; else nothing has happened.
@@ -11,16 +11,7 @@ Rules of this module:
 
 from __future__ import annotations
 
-from typing import Final, final
-
-MORE: Final = 0
-"""The value goes on; more text is needed."""
-DONE: Final = 1
-"""The value has ended."""
-BROKEN: Final = 2
-"""The text cannot be this value any more."""
-AGAIN: Final = 3
-"""(inside a writer) The phase has changed; go on."""
+from typing import final
 
 
 class Out:

@@ -15,8 +15,9 @@ from typing import Final, final
 
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import SPACES, Cursor
-from ..program import CallGrammar
-from .base import BROKEN, DONE, MORE, Capture, Out
+from ..program import CallSyntax
+from ..signals import DONE, MORE, NO_MATCH
+from .base import Capture, Out
 from .json_value import JsonText, JsonValue
 
 _SIMPLE: Final = re.compile(r'"([^"\\]*)"')
@@ -54,7 +55,7 @@ class Caller(Out):
         """Where the part of the output that is accounted for ends, in characters of the output."""
         return 0
 
-    def disown(self, start: int) -> None:
+    def drop_arguments(self, start: int) -> None:
         """What has been called arguments since ``accounted()`` was ``start`` was none: it is dropped."""
 
     def authorised(self, start: int, end: int) -> bool:
@@ -70,14 +71,14 @@ class Caller(Out):
 class Envelope:
     """Reads ``{"name": …, "arguments": …}``. ``committed`` is set by who reads, once the call stands."""
 
-    def __init__(self, grammar: CallGrammar, max_held: int) -> None:
+    def __init__(self, grammar: CallSyntax, max_held: int) -> None:
         self.committed: bool = False
         self.whole: bool = False
         """Whether the arguments have ended."""
         self.valid: bool = False
         self.ready: bool = False
         """Whether the name stands and more follows, so that a call which ends here is one."""
-        self._grammar: CallGrammar = grammar
+        self._grammar: CallSyntax = grammar
         self._max_held: int = max_held
         self._phase: int = _OPEN
         self._nested: bool = False
@@ -97,9 +98,9 @@ class Envelope:
         """Where the object began in the output."""
 
     def step(self, cur: Cursor, caller: Caller) -> int:
-        """DONE after the closing brace, BROKEN where the text cannot be a call object."""
+        """DONE after the closing brace, NO_MATCH where the text cannot be a call object."""
         answer = self._step(cur, caller)
-        if answer == BROKEN:
+        if answer == NO_MATCH:
             self._flush(cur, caller)
         return answer
 
@@ -113,7 +114,7 @@ class Envelope:
                 if answer != DONE:
                     return answer
                 if not self._value_done(cur, caller):
-                    return BROKEN
+                    return NO_MATCH
                 continue
             found = SPACES.match(cur.text, cur.pos)
             if found is not None:
@@ -123,7 +124,7 @@ class Envelope:
             c = cur.text[cur.pos]
             if self._phase == _OPEN:
                 if c != "{":
-                    return BROKEN
+                    return NO_MATCH
                 self._start = caller.accounted()
                 cur.pos += 1
                 self._phase = _KEY
@@ -141,17 +142,17 @@ class Envelope:
                     if self._end(caller):
                         return DONE
                     if self._phase != _NEXT:
-                        return BROKEN
+                        return NO_MATCH
                 else:
-                    return BROKEN
+                    return NO_MATCH
             elif self._phase == _COLON:
                 if c != ":":
-                    return BROKEN
+                    return NO_MATCH
                 cur.pos += 1
                 self._phase = _VALUE
             elif self._phase == _VALUE:
                 if not self._begin_value(cur, c, caller):
-                    return BROKEN
+                    return NO_MATCH
             elif c == ",":
                 cur.pos += 1
                 self._phase = _KEY
@@ -159,15 +160,15 @@ class Envelope:
                 # An id that is still to come is worth waiting for: it belongs into the call's first delta.
                 begins = self.ready and not self.committed and (self._id != "" or self._grammar.id_key == "")
                 if begins and not caller.named(self._name, self._id, False):
-                    return BROKEN
+                    return NO_MATCH
             elif c == "}":
                 cur.pos += 1
                 if self._end(caller):
                     return DONE
                 if self._phase != _NEXT:
-                    return BROKEN
+                    return NO_MATCH
             else:
-                return BROKEN
+                return NO_MATCH
 
     def passes(self, text: str) -> bool:
         """Text in the middle of a string of the arguments, once they stream."""
@@ -264,7 +265,7 @@ class Envelope:
         self._has_arguments = True
         if self._others:
             # They were taken for the arguments, as long as nothing else was.
-            caller.disown(self._start)
+            caller.drop_arguments(self._start)
             self._others = []
             self._others_size = 0
         caller.mark(MARKUP, cur.pos)

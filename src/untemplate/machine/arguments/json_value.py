@@ -13,9 +13,9 @@ import json
 import re
 from typing import Final, final
 
-from ..lexer import MORE as LITERAL_MORE
 from ..lexer import SPACES, Cursor, Literals
-from .base import BROKEN, DONE, MORE, Out
+from ..signals import DONE, MORE, NO_MATCH
+from .base import Out
 
 _STRING_STOP: Final = re.compile(r'["\\]')
 _RUN: Final = re.compile(r'[^\s"{}\[\],:]+')
@@ -114,19 +114,19 @@ class JsonValue:
             if c == '"':
                 if self._complete:
                     cur.pos = i
-                    return BROKEN
+                    return NO_MATCH
                 self._string = True
                 i += 1
             elif c == "{" or c == "[":
                 if self._complete:
                     cur.pos = i
-                    return BROKEN
+                    return NO_MATCH
                 self._closers.append("}" if c == "{" else "]")
                 i += 1
             elif c == "}" or c == "]":
                 if not self._closers or self._closers[-1] != c:
                     cur.pos = i
-                    return BROKEN
+                    return NO_MATCH
                 self._closers.pop()
                 self._complete = True
                 i += 1
@@ -136,7 +136,7 @@ class JsonValue:
             elif c == "," or c == ":":
                 if not self._closers:
                     cur.pos = i
-                    return BROKEN
+                    return NO_MATCH
                 self._complete = False
                 i += 1
             elif c.isspace():  # in other alphabets no JSON, but nothing in a value depends on it
@@ -147,15 +147,15 @@ class JsonValue:
             else:
                 if self.stops is not None:
                     end = self.stops.at(text, i, cur.final)
-                    if end == LITERAL_MORE:
+                    if end == MORE:
                         cur.pos = i
                         return MORE
                     if end >= 0:
                         cur.pos = i
-                        return BROKEN
+                        return NO_MATCH
                 if self._complete:
                     cur.pos = i
-                    return BROKEN
+                    return NO_MATCH
                 self._run = True
         cur.pos = i
         if cur.final and self._run and not self._closers:

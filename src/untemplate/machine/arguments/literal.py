@@ -16,10 +16,10 @@ from typing import Final, final
 
 from ..coercion import ToolSet, json_escape
 from ..ledger import ARGUMENT_TEXT, DROPPED
-from ..lexer import MORE as LITERAL_MORE
-from ..lexer import NO, SPACES, WS, Cursor, Literals
-from ..program import CallGrammar
-from .base import BROKEN, DONE, MORE, Out
+from ..lexer import SPACES, WS, Cursor, Literals
+from ..program import CallSyntax
+from ..signals import DONE, MORE, NO_MATCH
+from .base import Out
 from .envelope import Caller
 from .words import closing_quote, cut_word, escape_end, unescape, unescaped, word_json
 
@@ -45,9 +45,9 @@ _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
 class LiteralArguments:
     """Reads ``(a='x', b=[1])`` from its opening to its closing character and puts ``{"a": "x", "b": [1]}``."""
 
-    def __init__(self, grammar: CallGrammar, tools: ToolSet, name: str, outer: str) -> None:
+    def __init__(self, grammar: CallSyntax, tools: ToolSet, name: str, outer: str) -> None:
         """``outer``: the character that closes what the call stands in, and so the call; empty if there is none."""
-        self._grammar: CallGrammar = grammar
+        self._grammar: CallSyntax = grammar
         self._tools: ToolSet = tools
         self._name: str = name
         self._stops: Literals = grammar.resync
@@ -93,10 +93,10 @@ class LiteralArguments:
                 return MORE
             if self._closers and self._phase != _OPEN:
                 end = self._stops.at(cur.text, cur.pos, cur.final)
-                if end == LITERAL_MORE:
+                if end == MORE:
                     return MORE
                 if end >= 0 and out.authorised(cur.pos, end):
-                    return BROKEN
+                    return NO_MATCH
             c = cur.text[cur.pos]
             if self._phase == _OPEN:
                 cur.pos += 1
@@ -143,7 +143,7 @@ class LiteralArguments:
         text = cur.text
         start = cur.pos
         end = self._quotes.at(text, start, cur.final)
-        if end == LITERAL_MORE:
+        if end == MORE:
             return False
         if end >= 0:
             return self._read_quoted_key(cur, end, out)
@@ -166,12 +166,12 @@ class LiteralArguments:
         if len(key) == end - start:
             after = self._assigned(cur, end)
         elif last - start > _MAX_KEY:
-            after = NO
+            after = NO_MATCH
         else:
             after = self._assigned(cur, last)
             if after >= 0 and text[after - 1] != (self._grammar.assign if len(self._closers) == 1 else ":"):
-                after = NO
-        if after == LITERAL_MORE:
+                after = NO_MATCH
+        if after == MORE:
             return False
         if after >= 0:
             cur.pos = after
@@ -193,15 +193,15 @@ class LiteralArguments:
         if len(quote) == 1 and not cur.final and len(text) - end < 2 and (quote * 2).startswith(text[end:]):
             return False  # perhaps three quotes, which no key has
         limit = end + _MAX_KEY
-        close = NO if len(quote) == 1 and text[end : end + 2] == quote * 2 else limit
+        close = NO_MATCH if len(quote) == 1 and text[end : end + 2] == quote * 2 else limit
         if close == limit:
             close = closing_quote(text, end, quote, escapes, limit)
             if close < 0 and len(text) < limit and not cur.final:
                 return False
-        after = NO
+        after = NO_MATCH
         if close >= 0:
             after = self._assigned(cur, close + len(quote))
-            if after == LITERAL_MORE:
+            if after == MORE:
                 return False
         if after >= 0:
             cur.pos = after
@@ -218,19 +218,19 @@ class LiteralArguments:
         return True
 
     def _assigned(self, cur: Cursor, pos: int) -> int:
-        """Where the assignment ends that stands at ``pos``, white space aside; NO or MORE."""
+        """Where the assignment ends that stands at ``pos``, white space aside; NO_MATCH or MORE."""
         text = cur.text
         found = SPACES.match(text, pos)
         at = pos if found is None else found.end()
         if at - cur.pos > 2 * _MAX_KEY:
-            return NO
+            return NO_MATCH
         if at >= len(text):
-            return NO if cur.final else LITERAL_MORE
+            return NO_MATCH if cur.final else MORE
         if text[at] == ":":
             return at + 1
         if text[at] != "=" or text[at + 1 : at + 2] == "=":
-            return NO
-        return at + 1 if at + 1 < len(text) or cur.final else LITERAL_MORE
+            return NO_MATCH
+        return at + 1 if at + 1 < len(text) or cur.final else MORE
 
     def _takes_values(self) -> bool:
         """Whether a value may stand here with no key."""
@@ -269,7 +269,7 @@ class LiteralArguments:
         """A closing character: ends what it fits, and what is open inside that. MORE: reading goes on."""
         if c not in self._closers:
             if c == self._outer:
-                return BROKEN
+                return NO_MATCH
             self._begin_drop(cur, out)
             return MORE
         if self._closers[-1] != c:
@@ -340,7 +340,7 @@ class LiteralArguments:
 
     def _begin_value(self, cur: Cursor, c: str, out: Out) -> bool:
         end = self._quotes.at(cur.text, cur.pos, cur.final)
-        if end == LITERAL_MORE:
+        if end == MORE:
             return False
         if end >= 0:
             quote = cur.text[cur.pos : end]
@@ -429,7 +429,7 @@ class LiteralArguments:
                 self._add_word(text[cur.pos : stop], out)
                 cur.pos = stop
                 self._end_word(out)
-                return BROKEN
+                return NO_MATCH
             if end < 0:
                 end = size if cur.final else self._stops.tail(text, cur.pos)
                 self._add_word(text[cur.pos : end], out)

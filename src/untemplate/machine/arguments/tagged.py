@@ -16,10 +16,9 @@ from typing import Final, final
 from ..coercion import Param, ToolSet, json_escape
 from ..json_text import is_deep, is_json
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
-from ..lexer import MORE as LITERAL_MORE
-from ..lexer import NO, SPACES, WS, Cursor
-from ..program import IS_KEY_OPEN, IS_VALUE_OPEN, CallGrammar
-from .base import AGAIN, DONE, MORE
+from ..lexer import SPACES, WS, Cursor
+from ..program import IS_KEY_OPEN, IS_VALUE_OPEN, CallSyntax
+from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .envelope import Caller
 
 MAX_LOOKAHEAD: Final = 256
@@ -39,8 +38,8 @@ _MAYBE_NULL: Final = 2
 class TaggedArguments:
     """Reads tagged arguments up to, and not including, what closes them."""
 
-    def __init__(self, grammar: CallGrammar, tools: ToolSet, name: str) -> None:
-        self._grammar: CallGrammar = grammar
+    def __init__(self, grammar: CallSyntax, tools: ToolSet, name: str) -> None:
+        self._grammar: CallSyntax = grammar
         self._tools: ToolSet = tools
         self._name: str = name
         self._phase: int = _BETWEEN
@@ -97,7 +96,7 @@ class TaggedArguments:
             return MORE
         tags = self._grammar.tags
         end = tags.at(text, cur.pos, cur.final)
-        if end == LITERAL_MORE:
+        if end == MORE:
             return MORE
         if end >= 0 and caller.authorised(cur.pos, end):
             self._dropping = False
@@ -211,7 +210,7 @@ class TaggedArguments:
         if not self._skip_spaces(cur, caller):
             return MORE
         end = grammar.value_opens.at(text, cur.pos, cur.final)
-        if end == LITERAL_MORE:
+        if end == MORE:
             return MORE
         if end >= 0:
             self._dropping = False
@@ -220,7 +219,7 @@ class TaggedArguments:
             self._phase = _VALUE
             return AGAIN
         end = grammar.tags.at(text, cur.pos, cur.final)
-        if end == LITERAL_MORE:
+        if end == MORE:
             return MORE
         if end >= 0:
             self._dropping = False
@@ -270,13 +269,13 @@ class TaggedArguments:
                 caller.mark(ARGUMENT_TEXT, held)
                 return MORE
             verdict = self._closes(cur, found.start(), found.end(), caller)
-            if verdict == NO:
+            if verdict == NO_MATCH:
                 search = found.start() + 1
                 continue
             self._add(text[start : found.start()], caller)
             cur.pos = found.start()
             caller.mark(ARGUMENT_TEXT, cur.pos)
-            if verdict == LITERAL_MORE:
+            if verdict == MORE:
                 return MORE
             cur.pos = found.end()
             caller.mark(MARKUP, cur.pos)
@@ -285,19 +284,19 @@ class TaggedArguments:
             return AGAIN
 
     def _closes(self, cur: Cursor, start: int, end: int, caller: Caller) -> int:
-        """Whether the close tag closes: 0, NO, or MORE."""
+        """Whether the close tag closes: 0, NO_MATCH, or MORE."""
         if not caller.authorised(start, end):
-            return NO
+            return NO_MATCH
         if caller.proven(start, end):
             return 0
         found = SPACES.match(cur.text, end)
         after = end if found is None else found.end()
         if after - end > MAX_LOOKAHEAD:
-            return NO
+            return NO_MATCH
         if after >= len(cur.text):
-            return 0 if cur.final else LITERAL_MORE
+            return 0 if cur.final else MORE
         verdict = self._grammar.value_successors.at(cur.text, after, cur.final)
-        if verdict == NO and cur.final and self._grammar.value_successors.undecided(cur.text, after):
+        if verdict == NO_MATCH and cur.final and self._grammar.value_successors.undecided(cur.text, after):
             return 0
         return 0 if verdict >= 0 else verdict
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from .coercion import ToolSet
-from .events import Sink
+from .events import EventReceiver
 from .ledger import DROPPED, MARKUP, Ledger
 from .lexer import Cursor
-from .program import Edge, Program
+from .program import MarkerRule, Program
 from .speculation import Speculation
 
 # Who reads on: what readers of free text and of headers answer, and the machine's modes.
-WAIT: Final = -1
-"""Nobody, before more text has come."""
-TEXT: Final = 0
-CALL: Final = 1
-TURN_END: Final = 2
-HEADER_START: Final = 3
-HEADER: Final = 4
+READ_TEXT: Final = 0
+READ_CALL: Final = 1
+READ_TURN_END: Final = 2
+READ_HEADER_START: Final = 3
+READ_HEADER: Final = 4
 
 
-class Host:
+class ReaderContext:
     """What a reader may ask and tell.
 
     The attributes are declared here only. Were they declared in a subclass again, mypyc's garbage collection would
@@ -30,18 +28,18 @@ class Host:
 
     program: Program
     tools: ToolSet
-    sink: Sink
+    receiver: EventReceiver
     ledger: Ledger
     config_events: ConfigEvents | None
     cur: Cursor
     base: int
     """Where ``cur.text`` begins in the output."""
-    checks: bool
+    checks_ids: bool
     """Whether token ids authorise markers."""
     speculation: Speculation
-    drafting: bool
+    in_reasoning_call: bool
     """Whether the call being read stands inside reasoning, and may be none."""
-    judging: bool
+    holds_call: bool
     """Whether the call being read is kept back until it is whole."""
     max_held: int
 
@@ -56,7 +54,7 @@ class Host:
     def speculate(self, opener: int) -> None:
         """What is read from the cursor on, an opener of so many characters first, may have to be given back."""
 
-    def settle(self) -> None:
+    def confirm(self) -> None:
         """What has been read need not be given back after all."""
 
     def begin_call(self, name: str, call_id: str) -> None:
@@ -66,15 +64,15 @@ class Host:
 
     def end_call(self, whole: bool, valid: bool) -> None: ...
 
-    def call_over(self) -> None:
+    def close_call(self) -> None:
         """The call and what closes it have been read."""
 
-    def model_id(self, call_id: str) -> None: ...
+    def set_model_id(self, call_id: str) -> None: ...
 
-    def pend(self, end: int) -> None:
+    def hold_space(self, end: int) -> None:
         """White space up to ``end`` that belongs to whatever follows."""
 
-    def unpend(self) -> None:
+    def drop_space(self) -> None:
         """What follows is markup: the white space before it belongs to that."""
 
     def mark(self, kind: int, pos: int) -> None:
@@ -86,7 +84,7 @@ class Host:
         """Where the part of the output that is accounted for ends, in characters of the output."""
         return 0
 
-    def disown(self, start: int) -> None:
+    def drop_arguments(self, start: int) -> None:
         """What has been marked as arguments since then was none: it is dropped."""
 
 
@@ -97,7 +95,7 @@ class ConfigEvents:
         """Whether a literal at ``start`` counts; what comes before ``pos`` has been told."""
         return True
 
-    def take(self, edge: Edge, literal: str, start: int) -> int:
+    def take(self, rule: MarkerRule, literal: str, start: int) -> int:
         """A literal that counts, and where it stands in the output; answers what it is in the ledger."""
         return MARKUP
 

@@ -1,26 +1,25 @@
-"""A call inside reasoning, which may be none.
+"""A call inside reasoning: it counts as a call only if the output ends on it.
 
-Rule of this module: what a draft says is kept back. It is told if the output ends on the draft, and forgotten if the
-output goes on; which of them, the machine says.
+Its events are recorded and not emitted. The machine decides whether they are replayed or forgotten.
 """
 
 from __future__ import annotations
 
 from typing import final
 
-from .events import Recorder, Sink, tell_call
-from .judge import AS_CONTENT, DROP, Call, Judge
+from .call_policy import AS_CONTENT, DROP, CallPolicy, CallState
+from .events import CallRecorder, EventReceiver, emit_call
 from .ledger import Ledger
 
 
 @final
-class Draft:
+class ReasoningCall:
     """One or more calls in a row. Places are counted in characters from where it began."""
 
-    def __init__(self, out: Sink, first: int) -> None:
-        self.out: Sink = out
+    def __init__(self, out: EventReceiver, first: int) -> None:
+        self.out: EventReceiver = out
         """Whom it will be told to."""
-        self.recorder: Recorder = Recorder()
+        self.recorder: CallRecorder = CallRecorder()
         self.safe: int = 0
         """Where the last whole call ends."""
         self.close: int = -1
@@ -30,15 +29,15 @@ class Draft:
         self._first: int = first
         self._arguments: list[str] | None = None
 
-    def judged(self, judge: Judge | None, calls: list[Call], ledger: Ledger) -> list[Call] | None:
-        """All calls of the output that are kept, these included. One that is to be text again makes all of the draft
-        text: ``None``."""
-        if judge is None:
+    def decided(self, policy: CallPolicy | None, calls: list[CallState], ledger: Ledger) -> list[CallState] | None:
+        """Return all calls of the output that are kept, or None if these calls are text: one that the policy turns into
+        content makes all of them text."""
+        if policy is None:
             return calls
-        kept: list[Call] = calls[: self._first]
+        kept: list[CallState] = calls[: self._first]
         self._arguments = []
         for call, arguments in zip(calls[self._first :], self.recorder.arguments_of_calls(), strict=True):
-            verdict = judge.judge(call, arguments, len(kept))
+            verdict = policy.decide(call, arguments, len(kept))
             if verdict == AS_CONTENT:
                 return None
             if verdict == DROP:
@@ -46,13 +45,13 @@ class Draft:
             else:
                 call.index = len(kept)
                 kept.append(call)
-                self._arguments.append(judge.arguments)
+                self._arguments.append(policy.arguments)
         return kept
 
-    def tell(self, kept: list[Call]) -> None:
+    def tell(self, kept: list[CallState]) -> None:
         """It stands: says what it has said."""
         if self._arguments is None:
             self.recorder.replay(self.out)
             return
         for call, arguments in zip(kept[self._first :], self._arguments, strict=True):
-            tell_call(self.out, call, arguments)
+            emit_call(self.out, call, arguments)

@@ -1,7 +1,7 @@
 """What becomes of a whole call, where somebody wants a say.
 
-Rule of this module: a machine without a judge streams every call; one with a judge keeps each call back until it is
-whole, and then does what the judge says, in one go.
+Rule of this module: a machine without a policy streams every call; one with a policy keeps each call back until it is
+whole, and then does what the policy says, in one go.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ AS_CONTENT: Final = 2
 
 
 @final
-class Call:
+class CallState:
     """What is known of one call, its arguments aside."""
 
     def __init__(self, index: int, call_id: str, name: str) -> None:
@@ -33,16 +33,16 @@ class Call:
         self.valid: bool = False
         """Whether they are known to be JSON; False: not looked at."""
         self.status: str = ""
-        """What a judge found; empty: nothing was asked."""
+        """What a policy found; empty: nothing was asked."""
         self.repairs: tuple[str, ...] = ()
-        """What a judge mended."""
+        """What a policy mended."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Judge:
+class CallPolicy:
     """Decides on calls."""
 
-    def judge(self, call: Call, arguments: str, kept: int) -> int:
+    def decide(self, call: CallState, arguments: str, kept: int) -> int:
         """KEEP, DROP or AS_CONTENT. May change the call, and sets ``arguments`` to what is to be sent. ``kept``: calls
         of this output that have been kept before."""
         self.arguments: str = arguments
