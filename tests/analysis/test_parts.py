@@ -8,7 +8,7 @@ import pytest
 from untemplate.analysis import diff
 from untemplate.analysis.certify import Runner, certify
 from untemplate.analysis.checks import CAPABILITIES, Check
-from untemplate.analysis.probes import CONTENT, TOOLS, Call, Message, Prober, Style
+from untemplate.analysis.probes import CONTENT, TOOLS, ProbeCall, ProbeMessage, Prober, Style
 from untemplate.analysis.turns import LAST, MIDDLE, find_frame
 from untemplate.format import Format, JsonBody, Marker, Reasoning, Tools, Turn
 from untemplate.templates import ChatTemplate
@@ -90,16 +90,16 @@ def test_frame_of_a_plain_template() -> None:
     assert frame.header == "<|s|>assistant\n"
     assert frame.end == "<|e|>\n"
     assert frame.tails[(("think", True),)] == "<t>\n"
-    turn = frame.turn(Message(CONTENT), Style(), LAST)
+    turn = frame.turn(ProbeMessage(CONTENT), Style(), LAST)
     assert turn is not None
     assert turn.text == f"{CONTENT}<|e|>\n"
-    middle = frame.turn(Message(CONTENT), Style(), MIDDLE)
+    middle = frame.turn(ProbeMessage(CONTENT), Style(), MIDDLE)
     assert middle is not None
     assert middle.text == f"{CONTENT}<|e|>\n"
 
 
 def test_style_writes_what_templates_want() -> None:
-    message = Message("", "why", (Call("f", {"a": 1}),))
+    message = ProbeMessage("", "why", (ProbeCall("f", {"a": 1}),))
     assert Style(arguments="text").write(message)["tool_calls"][0]["function"]["arguments"] == '{"a": 1}'
     assert Style(no_content="null").write(message)["content"] is None
     assert Style(no_content="empty").write(message)["content"] == ""

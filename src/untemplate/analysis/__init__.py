@@ -1,11 +1,11 @@
-"""Analysis: from any chat template to a certified Format.
+"""Infer a certified Format from any chat template.
 
-Rules of this package:
+The method follows llama.cpp's template auto-parser:
 
-* The template is a black box that renders. What it writes for probing conversations is compared (:mod:`.diff`); each
+* The template is a black box that renders. Renderings of probe conversations are compared (:mod:`.diff`), and each
   comparison leaves hypotheses (:mod:`.reasoning`, :mod:`.content`, :mod:`.tools`, :mod:`.arguments`, :mod:`.channels`).
-* Hypotheses are measured, never believed: what the template renders must parse back (:mod:`.certify`).
-* No list of markers, and no test for one template's text.
+* Hypotheses are measured: what the template renders must parse back (:mod:`.certify`).
+* There is no list of known markers, and no test for the text of a particular template.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""One analysis, from template to Format.
+"""Run one analysis, from template to Format.
 
-Rules of this module:
-
-* Phase 1: frame, reasoning, content. Phase 2: calls, on top of it. Then channels, which are both at once.
-* Whatever the template does, there is an answer; a template that renders nothing is an error that says so.
+Reasoning and content are decided first, then calls, then channels, which combine both. Every template gets an answer,
+except one that renders nothing: that is an `AnalysisError` with the reason.
 """
 
 from __future__ import annotations
@@ -24,32 +22,32 @@ from .probes import ASKED, NAMES, Prober, Style, Template
 from .reasoning import ReasoningEvidence, dropping_literals, find_reasoning, reasoning_guesses
 from .result import AnalysisResult, ContentGuess, Hypothesis, ReasoningGuess, ToolsGuess, describe
 from .tools import CallEvidence, find_calls, tools_guesses
-from .turns import Frame, find_frame
+from .turns import TurnFrame, find_frame
 
 __all__ = ["Analysis", "AnalysisError", "Prepared", "analyze_template", "prepare"]
 
 
 @dataclass(slots=True)
 class Analysis:
-    """What is known of a template."""
+    """Result of analysing one template."""
 
     format: Format
     certificate: Certificate
     result: AnalysisResult
     hypotheses: tuple[Hypothesis, ...] = ()
-    """All that were measured at the end, the best first."""
+    """All Formats that were measured in the last step, best first."""
     log: tuple[str, ...] = ()
-    """Every comparison, in order."""
+    """One line per comparison, in order."""
     renders: int = 0
     seconds: float = 0.0
     from_cache: bool = False
     template_sha256: str = ""
     example_prompt: str = ""
-    """The end of a prompt, and an output that came back, with as much in it as the template can write."""
+    """The end of a prompt, with an output that parsed back and shows as much as the template can write."""
     example_output: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON values, for ``explain --json``."""
+        """Return everything as JSON values, for ``explain --json``."""
         return {
             "format": json.loads(self.format.to_json(indent=None)),
             "certificate": self.certificate.to_dict(),
@@ -66,11 +64,11 @@ class Analysis:
 
 @dataclass(slots=True)
 class Prepared:
-    """A template rendered and compared, before any hypothesis: what all Formats are measured with."""
+    """A template rendered and compared: what every Format is measured with."""
 
     template: Template
     prober: Prober
-    frame: Frame
+    frame: TurnFrame
     calls: CallEvidence | None
     reasoning: ReasoningEvidence
     droppers: list[str]
@@ -78,21 +76,21 @@ class Prepared:
     seconds: float
 
     def certify(self, fmt: Format) -> Certificate:
-        """The certificate of any Format, of the catalogue for one, against this template."""
+        """Measure any Format, such as one of the catalogue, against this template."""
         certificate = certify(fmt, self.checks, steps=STEPS)
         thinking_off(self.frame, fmt, certificate)
         return certificate
 
 
 STEPS: Final = (1, 5)
-"""Sizes of the pieces that outputs are also cut into."""
+"""Sizes, in characters, of the pieces that outputs are also cut into."""
 
 
 def prepare(template: Template) -> Prepared:
-    """Renders what analysis and certification need.
+    """Render what analysis and certification need.
 
     Raises:
-        AnalysisError: the template renders nothing, not even one user message; says why.
+        AnalysisError: the template renders nothing, not even one user message; the message gives the reason.
     """
     began = time.perf_counter()
     prober = Prober(template, eos=getattr(template, "eos_token", "") or "")
@@ -111,10 +109,10 @@ def prepare(template: Template) -> Prepared:
 
 
 def analyze_template(template: Template, prepared: Prepared | None = None) -> Analysis:
-    """Analyses without any cache.
+    """Analyse without a cache.
 
     Raises:
-        AnalysisError: the template renders nothing, not even one user message; says why.
+        AnalysisError: the template renders nothing, not even one user message; the message gives the reason.
     """
     ready = prepared or prepare(template)
     began = time.perf_counter()
@@ -148,7 +146,7 @@ def analyze_template(template: Template, prepared: Prepared | None = None) -> An
 
 
 def _example(ready: Prepared, certificate: Certificate) -> tuple[str, str]:
-    """The check that shows most, of those that passed."""
+    """Return prompt and output of the passed check that shows most parts of a message."""
     wrong = {f.check for f in certificate.failed}
     shown = [c for c in ready.checks if c.name not in wrong and c.kind not in ("prompt", "awkward_strings")]
     if not shown:
@@ -174,7 +172,7 @@ def _candidates(ready: Prepared) -> list[Candidate]:
             tools_of[known] = found or [None]
         return tools_of[known]
 
-    # Reasoning and content first, with the likeliest way to write calls.
+    # Decide reasoning and content first, with the likeliest call syntax.
     first: list[tuple[Candidate, ReasoningGuess | None, ContentGuess]] = []
     for r in guesses:
         for c in content_guesses(frame, r, evidence, behind):
@@ -201,8 +199,8 @@ def _candidates(ready: Prepared) -> list[Candidate]:
     return result
 
 
-def thinking_off(frame: Frame, fmt: Format, certificate: Certificate) -> None:
-    """Notes whether prompts can switch reasoning off, and this Format begins in content then."""
+def thinking_off(frame: TurnFrame, fmt: Format, certificate: Certificate) -> None:
+    """Set the capability ``thinking_off`` if a prompt can switch reasoning off and this Format then begins in content."""
     if fmt.reasoning is None and (fmt.channels is None or not fmt.channels.reasoning):
         return
     runner = Runner(fmt)

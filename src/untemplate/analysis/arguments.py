@@ -1,11 +1,11 @@
-"""Arguments: spec 4's comparisons A1–A3, T4 and T5, as hypotheses about how a call's arguments are written.
+"""Infer how the arguments of a call are written.
 
-Rules of this module:
+The comparisons are A1–A3, T4 and T5 of llama.cpp's template auto-parser.
 
-* JSON is recognised by decoding it. Everything else is read off the places of keys and values: what stands between two
-  arguments, before the first and behind the last (T4, T5), between key and value (A1, A2), and what of that changes
-  with the type of the value (A3).
-* Quotes that only strings have make arguments *literal*; a word that changes with the type makes a *typed attribute*.
+* JSON is recognised by decoding it. Everything else is inferred from the places of keys and values: the text between
+  two arguments, before the first and after the last (T4, T5); between key and value (A1, A2); and the part of that
+  text that changes with the type of the value (A3).
+* Quotes around strings only mean literal arguments. A word that changes with the type means a typed attribute.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..format import Arguments, JsonArguments, LiteralArguments, Marker, TaggedArguments
 from . import diff
-from .probes import IDS, KEYS, NAMES, VALUES, Call, Message
+from .probes import IDS, KEYS, NAMES, VALUES, ProbeCall, ProbeMessage
 from .result import PYTHONIC, TAG_WITH_JSON, TAG_WITH_TAGGED
 
 if TYPE_CHECKING:
     from .tools import CallEvidence
-    from .turns import Frame
+    from .turns import TurnFrame
 
 __all__ = ["ArgumentsGuess", "arguments_guesses"]
 
@@ -38,20 +38,20 @@ _TYPED: Final[tuple[tuple[str, Any, str], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class ArgumentsGuess:
-    """How arguments are written, and what of the surroundings is theirs."""
+    """How arguments are written, with the surrounding text that belongs to them."""
 
     arguments: Arguments
     name_gap: str
-    """What stands between the name and the arguments."""
+    """Text between the name and the arguments."""
     last_close: str
-    """What closes the last value (and the arguments, where they close themselves)."""
+    """Text that closes the last value, and the arguments if nothing else closes them."""
     json: bool
     variant: str
     source: str
 
 
-def arguments_guesses(frame: Frame, evidence: CallEvidence) -> Iterator[ArgumentsGuess]:
-    """Hypotheses for what stands behind the name; JSON excludes the rest."""
+def arguments_guesses(frame: TurnFrame, evidence: CallEvidence) -> Iterator[ArgumentsGuess]:
+    """Yield hypotheses for the text after the name; JSON excludes the others."""
     text = evidence.one
     at = text.index(NAMES[0]) + len(NAMES[0])
     found = _json(text, at)
@@ -84,7 +84,7 @@ def _json(text: str, at: int) -> ArgumentsGuess | None:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What stands around two arguments."""
+    """Text around two arguments."""
 
     before: str
     to_value: str
@@ -105,17 +105,19 @@ class _Layout:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """What stands between key and value, and the value's text, by type."""
+    """Text between key and value, and the text of the value, by type."""
 
     gaps: dict[str, str]
     texts: dict[str, str]
 
 
-def _values(frame: Frame, evidence: CallEvidence) -> _Values:
+def _values(frame: TurnFrame, evidence: CallEvidence) -> _Values:
     gaps: dict[str, str] = {}
     texts: dict[str, str] = {}
     for kind, value, starts in _TYPED:
-        turn = frame.turn(Message(calls=(Call(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place)
+        turn = frame.turn(
+            ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place
+        )
         if turn is None or KEYS[0] not in turn.text:
             continue
         rest = turn.text[turn.text.index(KEYS[0]) + len(KEYS[0]) :]
@@ -130,13 +132,13 @@ def _values(frame: Frame, evidence: CallEvidence) -> _Values:
 # -- Literals of a language ---------------------------------------------------------------------------------------
 
 
-def _literal(frame: Frame, evidence: CallEvidence, layout: _Layout, values: _Values) -> ArgumentsGuess | None:
-    """``(key='value', other=1)``: one character opens, one assigns, and strings have quotes that numbers have not."""
+def _literal(frame: TurnFrame, evidence: CallEvidence, layout: _Layout, values: _Values) -> ArgumentsGuess | None:
+    """Infer ``(key='value', other=1)``: one character opens, one assigns, and only strings have quotes."""
     gap = values.gaps.get("number")
     opened = layout.before.strip()
     if gap is None or len(gap.strip()) != 1 or not opened or not layout.to_value.startswith(gap):
         return None
-    # No quotes at all: the template forgets what the models write, and Python's will do.
+    # No quotes at all: the template loses what the models write, so Python's quotes are assumed.
     quote = layout.to_value[len(gap) :]
     if not layout.between.startswith(quote) or not layout.behind.startswith(quote):
         return None
@@ -165,11 +167,13 @@ def _literal(frame: Frame, evidence: CallEvidence, layout: _Layout, values: _Val
 _OTHER_QUOTES: Final = ("'", '"')
 
 
-def _words(frame: Frame, evidence: CallEvidence, gap: str, behind: str) -> tuple[str, str, str]:
-    """How true, false and null are written."""
+def _words(frame: TurnFrame, evidence: CallEvidence, gap: str, behind: str) -> tuple[str, str, str]:
+    """Return the spellings of true, false and null."""
     found = []
     for value, default in ((True, "true"), (False, "false"), (None, "null")):
-        turn = frame.turn(Message(calls=(Call(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place)
+        turn = frame.turn(
+            ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place
+        )
         text = "" if turn is None or KEYS[0] not in turn.text else turn.text
         rest = text[text.index(KEYS[0]) + len(KEYS[0]) + len(gap) :] if text else ""
         word = re.match(r"\w+", rest)
@@ -181,11 +185,11 @@ def _words(frame: Frame, evidence: CallEvidence, gap: str, behind: str) -> tuple
 
 
 def _tagged(evidence: CallEvidence, layout: _Layout, values: _Values) -> Iterator[ArgumentsGuess]:
-    """Each argument in tags of its own."""
+    """Yield layouts in which each argument has tags of its own."""
     key_open = diff.common_suffix([layout.before, layout.between])
     value_close = diff.common_prefix([layout.between, layout.behind])
     if not key_open.strip() or not value_close.strip():
-        # Nothing in common token by token: the shared characters are all there is.
+        # No common token, so compare characters.
         key_open = key_open if key_open.strip() else _common_suffix_text(layout.before, layout.between)
         value_close = value_close if value_close.strip() else _common_prefix_text(layout.between, layout.behind)
     if not key_open.strip() or not value_close.strip():
@@ -219,12 +223,12 @@ def _tagged(evidence: CallEvidence, layout: _Layout, values: _Values) -> Iterato
 
 
 def _last(layout: _Layout, closed: str) -> str:
-    """The close of the last value; white space behind it may be missing there."""
+    """Return the close of the last value; the white space after it may be missing there."""
     return closed if layout.behind.startswith(closed) else closed.rstrip()
 
 
 def _empty_agrees(evidence: CallEvidence, name_gap: str) -> bool:
-    """Whether a call without arguments has the same text behind its name."""
+    """True if a call without arguments has the same text after its name."""
     if evidence.empty is None or not name_gap.strip():
         return True
     rest = evidence.empty[evidence.empty.index(NAMES[0]) + len(NAMES[0]) :]
@@ -232,7 +236,7 @@ def _empty_agrees(evidence: CallEvidence, name_gap: str) -> bool:
 
 
 def _between_key_and_value(layout: _Layout, values: _Values) -> Iterator[tuple[str, str, str]]:
-    """(key pattern, key_close, value_open)."""
+    """Yield (key pattern, key_close, value_open)."""
     gap = layout.to_value
     typed = _typed_attribute(gap, values)
     if typed is not None:
@@ -246,7 +250,7 @@ def _between_key_and_value(layout: _Layout, values: _Values) -> Iterator[tuple[s
 
 
 def _typed_attribute(gap: str, values: _Values) -> tuple[str, str] | None:
-    """A word between key and value that changes with the type: (pattern up to it, what stands behind it)."""
+    """Find a word between key and value that changes with the type; return the pattern up to it and the text after it."""
     other = values.gaps.get("number")
     if other is None or other == gap:
         return None

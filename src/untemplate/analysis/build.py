@@ -1,10 +1,7 @@
-"""Hypotheses put together, and the choice between them.
+"""Combine hypotheses into Formats and choose the best.
 
-Rules of this module:
-
-* Every combination that makes a Format is a candidate. Parts are decided one after the other, reasoning and content
-  first, calls then, each by how many checks come back; what ties goes to the simplest, then to the first.
-* The choice never looks at a marker.
+Every combination that makes a valid Format is a candidate. Candidates are ranked by the number of checks that parse
+back; ties go to the simplest, then to the first. The ranking never looks at the text of a marker.
 """
 
 from __future__ import annotations
@@ -19,37 +16,37 @@ from .certify import Certificate, certify
 from .checks import Check
 from .probes import EOS
 from .result import ChannelsGuess, ContentGuess, ReasoningGuess, ToolsGuess
-from .turns import Frame
+from .turns import TurnFrame
 
 __all__ = ["Candidate", "best_of", "build", "build_channels"]
 
 
 @dataclass(slots=True)
 class Candidate:
-    """One hypothesis about the whole format."""
+    """One hypothesis about the whole Format."""
 
     format: Format
     variant: str = ""
     sources: tuple[str, ...] = ()
     score: float = -1.0
     cut: bool = False
-    """Whether it was measured under splits as well."""
+    """True once it was measured with split outputs as well."""
     certificate: Certificate = field(default_factory=Certificate)
 
     @property
     def complexity(self) -> int:
-        """How many parts the Format has: fewer is simpler."""
+        """Number of parts of the Format; fewer is simpler."""
         fmt = self.format
         return sum(part is not None for part in (fmt.reasoning, fmt.content, fmt.channels)) + len(fmt.tools)
 
 
 def build(
-    frame: Frame,
+    frame: TurnFrame,
     reasoning: ReasoningGuess | None,
     content: ContentGuess | None,
     tools: ToolsGuess | None,
 ) -> Candidate | None:
-    """The Format of one hypothesis for each part; ``None`` where they contradict each other."""
+    """Build the Format from one hypothesis per part; return ``None`` if they contradict each other."""
     ends = [content.end if content is not None else frame.end, *frame.ends, *(tools.ends if tools is not None else ())]
     sources = tuple(p.source for p in (reasoning, content, tools) if p is not None)
     parts: dict[str, Any] = {
@@ -61,8 +58,8 @@ def build(
     return None if fmt is None else Candidate(fmt, "" if tools is None else tools.variant, sources)
 
 
-def build_channels(frame: Frame, guess: ChannelsGuess) -> Candidate | None:
-    """The Format of a turn in messages."""
+def build_channels(frame: TurnFrame, guess: ChannelsGuess) -> Candidate | None:
+    """Build the Format of a turn that consists of messages with headers."""
     close = guess.channels.close
     call_close = guess.channels.call_close
     taken = {m.text.strip() for m in (close, call_close) if m is not None}
@@ -91,7 +88,7 @@ def _content(guess: ContentGuess | None) -> Content | None:
     return Content(open=opened, close=closed, written="with_reasoning")
 
 
-def _format(frame: Frame, header: str, ends: Sequence[str], parts: dict[str, Any], ids: str) -> Format | None:
+def _format(frame: TurnFrame, header: str, ends: Sequence[str], parts: dict[str, Any], ids: str) -> Format | None:
     spelled: list[str] = []
     for end in ends:
         for text in (end, *_pieces(end)):
@@ -109,8 +106,8 @@ def _format(frame: Frame, header: str, ends: Sequence[str], parts: dict[str, Any
         return _without_ends(frame, header, parts, ids, spelled)
 
 
-def _without_ends(frame: Frame, header: str, parts: dict[str, Any], ids: str, spelled: list[str]) -> Format | None:
-    """Ends that are something else already (the opener of calls) end no turn."""
+def _without_ends(frame: TurnFrame, header: str, parts: dict[str, Any], ids: str, spelled: list[str]) -> Format | None:
+    """Drop ends of turns that already have another meaning, such as the opener of calls."""
     for keep in range(len(spelled) - 1, -1, -1):
         end = Marker(spelled[0], tuple(spelled[1:keep])) if keep else None
         try:
@@ -122,21 +119,21 @@ def _without_ends(frame: Frame, header: str, parts: dict[str, Any], ids: str, sp
 
 
 def _pieces(end: str) -> list[str]:
-    """The parts of an end that may stand alone: engines stop at the first token."""
+    """Split an end into the parts that may occur alone: engines stop at the first token."""
     pieces = diff.split_tags(end)
     if len(pieces) < 2:
         return []
     return ["".join(pieces[:i]) for i in range(1, len(pieces))] + [pieces[-1]]
 
 
-def _start(frame: Frame, header: str) -> Marker | None:
+def _start(frame: TurnFrame, header: str) -> Marker | None:
     if not header.strip():
         return None
     return Marker(header, tuple(s for s in frame.starts if s.strip() != header.strip()))
 
 
 def _special(fmt: Format) -> tuple[str, ...]:
-    """Whole tags among the markers: the tokens that a vocabulary may have for them."""
+    """Return whole tags among the markers: tokens that a vocabulary may have for them."""
     found: dict[str, None] = {}
     markers = [fmt.turn.end]
     if fmt.reasoning is not None:
@@ -156,8 +153,10 @@ def _special(fmt: Format) -> tuple[str, ...]:
 
 
 def best_of(candidates: Sequence[Candidate], checks: Sequence[Check], steps: tuple[int, ...] = ()) -> list[Candidate]:
-    """Candidates by how many checks come back, the best first. With ``steps`` those that lead are measured again, with
-    the output cut into pieces of so many characters."""
+    """Rank candidates by the number of checks that parse back, best first.
+
+    With ``steps``, the leading ones are measured again with the output cut into pieces of that many characters.
+    """
     order = {id(c): i for i, c in enumerate(candidates)}
 
     def ranked(some: Sequence[Candidate]) -> list[Candidate]:
@@ -166,7 +165,7 @@ def best_of(candidates: Sequence[Candidate], checks: Sequence[Check], steps: tup
     perfect: Candidate | None = None
     others = 0
     for candidate in candidates:
-        # Behind one that reads everything only a simpler one can win; a few more are measured for the runner-up.
+        # After a perfect candidate only a simpler one can win; a few more are measured to name the runner-up.
         if perfect is not None and candidate.complexity >= perfect.complexity:
             others += 1
             if others > _OTHERS:

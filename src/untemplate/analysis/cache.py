@@ -1,10 +1,8 @@
-"""Analyses kept, in memory and on disk, by what decides them: the template's text and tokens, and this code.
+"""Cache analyses in memory and on disk.
 
-Rules of this module:
-
-* A file that cannot be read, that is cut or that says anything unexpected does not exist. A cache never fails anyone.
-* The key holds the version of the analysis, so a new one reads no old answers.
-* ``UNTEMPLATE_CACHE`` names the folder; ``0`` or ``off`` keeps nothing on disk.
+The key is the text of the template, its special tokens and the version of the analysis, so a new version ignores old
+entries. A file that is unreadable, cut or unexpected is ignored: the cache never raises. ``UNTEMPLATE_CACHE`` names
+the folder; ``0`` or ``off`` disables the cache on disk.
 """
 
 from __future__ import annotations
@@ -26,23 +24,24 @@ from .result import AnalysisResult, Hypothesis, MarkerRegistry
 __all__ = ["CACHE_VERSION", "analyze", "cache_folder", "clear_memory"]
 
 CACHE_VERSION: Final = 1
-"""Changes whenever the same template may be read otherwise."""
+"""Increase whenever the same template may be analysed differently."""
 _KEEP: Final = 256
 _memory: OrderedDict[str, Analysis] = OrderedDict()
 _lock = threading.Lock()
 
 
 def analyze(source: Any, *, cache: bool = True, prepared: Prepared | None = None) -> Analysis:
-    """What a chat template's models write.
+    """Infer what the models of a chat template write.
 
     Args:
-        source: a ``ChatTemplate``, or whatever ``ChatTemplate.load`` takes: the template, a file, a folder, a hub id.
-        cache: whether an earlier answer will do, and this one is kept.
-        prepared: what :func:`prepare` gave for this template.
+        source: a ``ChatTemplate``, or anything that ``ChatTemplate.load`` takes: template text, a file, a folder, a hub
+        id.
+        cache: use a cached result, and cache this one.
+        prepared: the result of :func:`prepare` for this template.
 
     Raises:
-        untemplate.templates.TemplateError: there is no template, or it is none.
-        AnalysisError: it renders no conversation at all.
+        untemplate.templates.TemplateError: there is no template, or it cannot be read.
+        AnalysisError: the template renders no conversation at all.
     """
     template = _template(source)
     if not cache:
@@ -74,20 +73,20 @@ def _template(source: Any) -> Template:
 
 
 def clear_memory() -> None:
-    """Forgets what is in memory; files stay."""
+    """Clear the cache in memory; files are kept."""
     with _lock:
         _memory.clear()
 
 
 def cache_folder() -> Path | None:
-    """Where analyses are kept; ``None`` for nowhere."""
+    """Return the cache folder, or ``None`` if there is none."""
     named = os.environ.get("UNTEMPLATE_CACHE")
     if named is not None:
         return None if named.strip().lower() in ("", "0", "off", "none", "false") else Path(named)
     home = os.environ.get("XDG_CACHE_HOME")
     try:
         return (Path(home) if home else Path.home() / ".cache") / "untemplate"
-    except RuntimeError:  # no home
+    except RuntimeError:  # there is no home folder
         return None
 
 

@@ -1,12 +1,10 @@
-"""Certify: what the template writes is parsed back, and compared.
+"""Parse back what the template renders, and compare.
 
-Rules of this module:
-
-* A check is one rendering of the template: a prompt, what the model would have written, and the message it means. It
-  knows nothing of any hypothesis, so all hypotheses are measured alike.
-* What the template cannot render is no failure; the table says that it cannot.
-* Outer white space of reasoning and content does not count (templates trim), arguments count as JSON, ids where the
-  template writes the message's own.
+* A check is one rendering: a prompt, the output of the model, and the message that it means. It depends on no
+  hypothesis, so all Formats are measured alike.
+* What the template cannot render is not a failure; the certificate reports it as ``no``.
+* White space around reasoning and content is ignored, since templates trim it. Arguments are compared as JSON. Ids are
+  compared where the template writes the id of the message.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ _NO_TOOLS: Final = ToolSet(None)
 
 
 class _Collected(EventReceiver):
-    """A message, as it is said."""
+    """Collect a message from parser events."""
 
     def __init__(self) -> None:
         self.thoughts: list[str] = []
@@ -54,13 +52,13 @@ class _Collected(EventReceiver):
 
     @property
     def raw(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-        """Everything that must not depend on how the output was cut."""
+        """Return everything that must not depend on how the output was split."""
         calls = tuple((name, "".join(arguments)) for name, arguments in self.calls)
         return "".join(self.thoughts), "".join(self.texts), calls
 
 
 class Runner:
-    """Parses with one Format, as OutputParser does, without its conveniences."""
+    """Parse with one Format as OutputParser does, without its conveniences."""
 
     def __init__(self, fmt: Format) -> None:
         self.format = fmt
@@ -77,7 +75,7 @@ class Runner:
         return machine
 
     def parse(self, check: Check, step: int = 0) -> _Collected:
-        """The message of a check's output, fed whole or ``step`` characters at a time."""
+        """Parse the output of a check, whole or ``step`` characters at a time."""
         machine = self.machine(check.prompt, check.tools)
         sink = _Collected()
         machine.receiver = sink
@@ -94,7 +92,7 @@ class Runner:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One check, and what came of it: "" or what was wrong."""
+    """Result of one check: empty if it passed, else the difference."""
 
     check: Check
     problem: str
@@ -110,7 +108,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StoredOutcome:
-    """A failed check, as a certificate keeps it."""
+    """A failed check as the certificate stores it."""
 
     check: str
     output: str
@@ -119,18 +117,19 @@ class StoredOutcome:
 
 @dataclass(slots=True)
 class Certificate:
-    """What a template can express, and what of that a Format reads."""
+    """Abilities of a template, and which of them a Format can parse."""
 
     capabilities: dict[str, str] = field(default_factory=dict)
-    """Per capability: ``yes`` (came back), ``no`` (the template cannot write it), ``failed`` (written, not read)."""
+    """Per capability: ``yes`` (it parsed back), ``no`` (the template cannot write it), ``failed`` (written, not
+    parsed)."""
     score: float = 0.0
-    """Share of the checks that passed, by weight."""
+    """Share of the checks that passed, by weight, from 0 to 1."""
     checks: int = 0
-    """How many there were."""
+    """Number of checks."""
     stored: tuple[StoredOutcome, ...] = ()
-    """Those that failed."""
+    """The failed checks."""
     runner_up: str = ""
-    """The next best hypothesis, and its score."""
+    """Name and score of the next best hypothesis."""
 
     @property
     def failed(self) -> tuple[StoredOutcome, ...]:
@@ -138,11 +137,11 @@ class Certificate:
 
     @property
     def certified(self) -> bool:
-        """Whether all that the template can express comes back."""
+        """True if everything that the template can write parses back."""
         return self.checks > 0 and "failed" not in self.capabilities.values()
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON values."""
+        """Return everything as JSON values."""
         return {
             "certified": self.certified,
             "score": round(self.score, 4),
@@ -154,11 +153,11 @@ class Certificate:
 
 
 def certify(fmt: Format, checks: Sequence[Check], *, steps: Iterable[int] = ()) -> Certificate:
-    """Runs all checks. ``steps``: also cut the outputs into pieces of so many characters."""
+    """Run all checks. ``steps``: also split the outputs into pieces of that many characters."""
     runner = Runner(fmt)
     sizes = tuple(steps)
     outcomes = tuple(Outcome(check, _run(runner, check, sizes)) for check in checks)
-    # The same message in another place of the conversation is another way to show it: one of them must be read.
+    # Checks of one group show the same message in different places of the conversation. One of them must pass.
     best: dict[tuple[str, str], float] = {}
     weights: dict[tuple[str, str], float] = {}
     for o in outcomes:
@@ -166,7 +165,7 @@ def certify(fmt: Format, checks: Sequence[Check], *, steps: Iterable[int] = ()) 
         weights[group] = max(weights.get(group, 0.0), o.check.weight)
         best[group] = max(best.get(group, 0.0), o.check.weight if o.passed else 0.0)
     total, passed = sum(weights.values()), sum(best.values())
-    # What breaks the tie: all places.
+    # The number of passed places breaks ties.
     passed += 0.001 * sum(o.passed for o in outcomes)
     total += 0.001 * len(outcomes)
     failed = tuple(o.stored for o in outcomes if not o.passed)
@@ -192,7 +191,7 @@ def _run(runner: Runner, check: Check, steps: tuple[int, ...]) -> str:
         for step in () if problem else steps:
             if runner.parse(check, step).raw != whole.raw:
                 problem = f"cut every {step} characters it reads otherwise"
-    except RecursionError as error:  # an engine that recurses is a failure, not the end of the analysis
+    except RecursionError as error:  # an engine that recurses too deeply is a failed check, not the end of the analysis
         return f"{type(error).__name__}: {error}"
     return problem
 
@@ -220,7 +219,7 @@ def _compare(got: _Collected, check: Check) -> str:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """JSON equality: 1 is not true, and 2 is 2.0."""
+    """Compare as JSON: 1 is not true, and 2 equals 2.0."""
     if isinstance(a, bool) != isinstance(b, bool):
         return False
     if isinstance(a, dict) and isinstance(b, dict):

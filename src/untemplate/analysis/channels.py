@@ -1,11 +1,9 @@
-"""Turns of several messages: the header, or its last mark, comes again inside the turn.
+"""Infer turns that consist of several messages with headers.
 
-Rules of this module:
-
-* A turn of reasoning and content, or of content and a call, that holds the end of its own header again is a sequence of
-  messages with headers. What stands in each header, and only there, is channel and recipient.
-* The word that differs between the headers of reasoning and content is the channel (gpt-oss). Where a header is one
-  bare word, it is the recipient: a tool's name, or whom content is for (Functionary 3.2).
+* A turn of reasoning and content, or of content and a call, may contain the end of its own header again. Then it is a
+  sequence of messages. The text that only one of the headers has is its channel and recipient.
+* The word that differs between the headers of reasoning and content is the channel, as in gpt-oss. A header of one
+  bare word is the recipient: the name of a tool, or the audience of content, as in Functionary 3.2.
 """
 
 from __future__ import annotations
@@ -16,20 +14,22 @@ from typing import Final
 
 from ..format import Channels, Marker
 from . import diff
-from .probes import CONTENT, KEYS, NAMES, THOUGHT, Message, Style
+from .probes import CONTENT, KEYS, NAMES, THOUGHT, ProbeMessage, Style
 from .reasoning import ReasoningEvidence
 from .result import CHANNEL, RECIPIENT_BASED, ChannelsGuess
 from .tools import CallEvidence
-from .turns import LAST, Frame
+from .turns import LAST, TurnFrame
 
 __all__ = ["channels_guesses"]
 
 _WORD: Final = re.compile(r"\w+")
 
 
-def channels_guesses(frame: Frame, evidence: ReasoningEvidence, calls: CallEvidence | None) -> Iterator[ChannelsGuess]:
-    """Hypotheses; usually none."""
-    plain = frame.turn(Message(CONTENT), Style(), LAST)
+def channels_guesses(
+    frame: TurnFrame, evidence: ReasoningEvidence, calls: CallEvidence | None
+) -> Iterator[ChannelsGuess]:
+    """Yield hypotheses; most templates have none."""
+    plain = frame.turn(ProbeMessage(CONTENT), Style(), LAST)
     if plain is None or CONTENT not in plain.text or not frame.header:
         return
     front = plain.text[: plain.text.index(CONTENT)]
@@ -39,8 +39,8 @@ def channels_guesses(frame: Frame, evidence: ReasoningEvidence, calls: CallEvide
         yield from _with_recipients(frame, front, calls)
 
 
-def _with_channels(frame: Frame, front: str, text: str, calls: CallEvidence | None) -> Iterator[ChannelsGuess]:
-    """``header`` channel word body text close ``header`` channel word body text."""
+def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallEvidence | None) -> Iterator[ChannelsGuess]:
+    """Infer ``header`` channel word body text close ``header`` channel word body text."""
     header = frame.header.strip()
     at, stop = text.index(THOUGHT), text.index(CONTENT)
     between = text[at + len(THOUGHT) : stop]
@@ -88,8 +88,8 @@ def _with_channels(frame: Frame, front: str, text: str, calls: CallEvidence | No
     yield ChannelsGuess(channels, frame.header, CHANNEL, "header comes again")
 
 
-def _with_recipients(frame: Frame, front: str, calls: CallEvidence) -> Iterator[ChannelsGuess]:
-    """open word body text open word body text, the first ``open`` being the header's end or standing in the turn."""
+def _with_recipients(frame: TurnFrame, front: str, calls: CallEvidence) -> Iterator[ChannelsGuess]:
+    """Infer open word body text open word body text, where the first ``open`` ends the header or is part of the turn."""
     text = calls.with_content
     assert text is not None
     between = text[text.index(CONTENT) + len(CONTENT) : text.index(NAMES[0])]

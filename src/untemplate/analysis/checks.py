@@ -1,10 +1,8 @@
-"""The checks: conversations that a template renders, and what they mean.
+"""Make checks: conversations that a template renders, with the messages that they mean.
 
-Rules of this module:
-
-* Each check is rendered by the template and judged by the message it was rendered from, nothing else.
-* A rendering counts only if it shows the message: a template that drops reasoning does not express it.
-* Realistic and awkward texts stand where sentinels stood.
+Each check is rendered by the template and compared with the message that it was rendered from. A rendering counts only
+if it contains the message: a template that drops reasoning does not express it. Realistic and awkward texts replace
+the probe words.
 """
 
 from __future__ import annotations
@@ -13,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from .probes import ASKED, EOS, IDS, Call, Message, Style
+from .probes import ASKED, EOS, IDS, ProbeCall, ProbeMessage, Style
 from .reasoning import ReasoningEvidence
 from .tools import CallEvidence
-from .turns import LAST, MIDDLE, Frame, Turn
+from .turns import LAST, MIDDLE, RenderedTurn, TurnFrame
 
 __all__ = ["CAPABILITIES", "Check", "checks_of"]
 
@@ -40,12 +38,12 @@ CAPABILITIES: Final = (
     "awkward_strings",
     "several_turns",
 )
-"""What certificates speak of, in this order."""
+"""Abilities that a certificate reports, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One output, its prompt, and what it means."""
+    """One output, its prompt, and the message that it means."""
 
     kind: str
     name: str
@@ -53,7 +51,7 @@ class Check:
     output: str
     reasoning: str | None = ""
     content: str | None = ""
-    """``None``: whatever it is."""
+    """``None``: the content is not compared."""
     calls: tuple[tuple[str, dict[str, Any]], ...] = ()
     ids: tuple[str, ...] = ()
     tools: list[dict[str, Any]] | None = None
@@ -102,66 +100,66 @@ TYPED_TOOLS: Final = [
 
 
 def checks_of(
-    frame: Frame, reasoning: ReasoningEvidence, calls: CallEvidence | None, droppers: list[str]
+    frame: TurnFrame, reasoning: ReasoningEvidence, calls: CallEvidence | None, droppers: list[str]
 ) -> list[Check]:
-    """All checks that the template can render."""
+    """Return all checks that the template can render."""
     found = [*_plain(frame), *_reasoned(frame, reasoning), *_prompts(frame, droppers)]
     if calls is not None:
         found += _called(frame, calls, reasoning)
     return found
 
 
-def _cut(frame: Frame, turn: Turn, message: Message, *, end: bool = False) -> tuple[str, str]:
-    """Prompt and output: the prompt reaches as far as the template's own does, if the turn begins the same way."""
+def _cut(frame: TurnFrame, turn: RenderedTurn, message: ProbeMessage, *, end: bool = False) -> tuple[str, str]:
+    """Return prompt and output: the prompt reaches as far as the template's own, if the turn begins the same way."""
     text = turn.text if end else _without_end(frame, turn.text)
     if turn.tail and text.startswith(turn.tail):
         return turn.before + turn.tail, text[len(turn.tail) :]
     if turn.tail and message.reasoning and text.lstrip().startswith(message.reasoning):
-        # The prompt opens reasoning with words that turns of the past do not show.
+        # The prompt opens reasoning with words that earlier turns do not show.
         return turn.before + turn.tail, text
     return turn.before, text
 
 
-def _without_end(frame: Frame, text: str) -> str:
+def _without_end(frame: TurnFrame, text: str) -> str:
     for end in (frame.end, *frame.ends, EOS):
         if end.strip() and text.rstrip().endswith(end.strip()):
             return text.rstrip()[: -len(end.strip())]
     return text
 
 
-def _plain(frame: Frame) -> Iterator[Check]:
+def _plain(frame: TurnFrame) -> Iterator[Check]:
     for name, said, kind in (("plain", SAID, "content"), ("odd", ODD, "content"), ("turns", SAID, "several_turns")):
         for place in (LAST, MIDDLE):
             if kind == "several_turns" and place == LAST:
                 continue
-            turn = frame.turn(Message(said), Style(), place)
+            turn = frame.turn(ProbeMessage(said), Style(), place)
             if turn is None or said not in turn.text:
                 continue
-            prompt, output = _cut(frame, turn, Message(said))
+            prompt, output = _cut(frame, turn, ProbeMessage(said))
             yield Check(kind, f"{name} ({place})", prompt, output, "", said, group=name)
             if name == "plain" and frame.end.replace(EOS, "").strip() and EOS not in turn.text:
-                prompt, output = _cut(frame, turn, Message(said), end=True)
+                prompt, output = _cut(frame, turn, ProbeMessage(said), end=True)
                 yield Check(kind, f"{name}, with its end ({place})", prompt, output, "", said, weight=0.5, group="end")
 
 
-def _reasoned(frame: Frame, evidence: ReasoningEvidence) -> Iterator[Check]:
+def _reasoned(frame: TurnFrame, evidence: ReasoningEvidence) -> Iterator[Check]:
     if evidence.style is None or evidence.with_calls_only:
         return
     for name, thoughts in (("reasoning", THOUGHTS), ("odd reasoning", ODD)):
-        message = Message(SAID, thoughts)
+        message = ProbeMessage(SAID, thoughts)
         turn = frame.turn(message, evidence.style, LAST)
         if turn is None or thoughts not in turn.text or SAID not in turn.text:
             continue
         prompt, output = _cut(frame, turn, message)
         yield Check("reasoning", name, prompt, output, thoughts, SAID, weight=2.0, group=name)
         if prompt != turn.before and not turn.text.lstrip().startswith(thoughts):
-            # The same output by a model that opens its reasoning itself.
+            # The same output, by a model that opens reasoning itself.
             text = _without_end(frame, turn.text)
             yield Check("reasoning", f"{name}, no prompt", turn.before, text, thoughts, SAID, group=name + " own")
 
 
-def _prompts(frame: Frame, droppers: list[str]) -> Iterator[Check]:
-    """What prompts add behind the header must be markup, and lead into reasoning or content."""
+def _prompts(frame: TurnFrame, droppers: list[str]) -> Iterator[Check]:
+    """Yield checks that the text which prompts add after the header is markup, and leads into reasoning or content."""
     asked = {"role": "user", "content": ASKED}
     for settings, tail in frame.tails.items():
         prompt = frame.prober.prompt([asked], Style(settings=settings))
@@ -170,7 +168,7 @@ def _prompts(frame: Frame, droppers: list[str]) -> Iterator[Check]:
         before = prompt[: len(prompt) - len(tail)] if tail else prompt
         label = ", ".join(f"{k}={v}" for k, v in settings) or "default"
         if tail.strip():
-            # Fed as output it says nothing.
+            # Fed as output it must add nothing to the message.
             yield Check("prompt", f"prompt ending, {label}", before, tail, None, "", group=label)
         for literal in droppers:
             if literal not in tail and tail.strip() and _opens(frame, tail, literal):
@@ -178,17 +176,17 @@ def _prompts(frame: Frame, droppers: list[str]) -> Iterator[Check]:
                 yield Check("reasoning", f"dropped by {literal!r}", prompt, output, THOUGHTS, SAID, group=label)
 
 
-def _opens(frame: Frame, tail: str, literal: str) -> bool:
-    """Whether some other prompt goes on from here and closes, or none closes at all."""
+def _opens(frame: TurnFrame, tail: str, literal: str) -> bool:
+    """True if some other prompt continues from here and closes reasoning, or if no prompt closes it."""
     closed = [t for t in frame.tails.values() if literal in t]
     return not closed or any(t.startswith(tail.rstrip()) for t in closed)
 
 
-def _called(frame: Frame, evidence: CallEvidence, reasoning: ReasoningEvidence) -> Iterator[Check]:
+def _called(frame: TurnFrame, evidence: CallEvidence, reasoning: ReasoningEvidence) -> Iterator[Check]:
     paris = {"a_string": "Paris"}
 
     def checks(
-        kind: str, name: str, message: Message, style: Style = evidence.style, weight: float = 1.0, **more: Any
+        kind: str, name: str, message: ProbeMessage, style: Style = evidence.style, weight: float = 1.0, **more: Any
     ) -> Iterator[Check]:
         places = (evidence.place, MIDDLE if evidence.place == LAST else LAST) if more.pop("both", False) else None
         for place in places or (evidence.place,):
@@ -202,46 +200,50 @@ def _called(frame: Frame, evidence: CallEvidence, reasoning: ReasoningEvidence) 
                 tools=TYPED_TOOLS, weight=weight, group=name, **more,
             )  # fmt: skip
 
-    one = Call(_ONE, paris)
-    yield from checks("calls", "one call", Message(calls=(one,)), weight=2.0, both=True)
-    bare = next(iter(checks("calls", "tools unknown", Message(calls=(one,)))), None)
+    one = ProbeCall(_ONE, paris)
+    yield from checks("calls", "one call", ProbeMessage(calls=(one,)), weight=2.0, both=True)
+    bare = next(iter(checks("calls", "tools unknown", ProbeMessage(calls=(one,)))), None)
     if bare is not None:
         yield replace(bare, tools=None)
         if _writes_id(frame, evidence, one):
             yield replace(bare, kind="ids", name="id", ids=(one.id,), group="id")
-    two = (one, Call(_TWO, {"place": "Rome", "count": 3}, IDS[1]))
-    yield from checks("parallel_calls", "two calls", Message(calls=two), weight=2.0)
-    three = (*two, Call(_ONE, {"a_string": "Oslo", "a_integer": 7}, "qzid00003"))
+    two = (one, ProbeCall(_TWO, {"place": "Rome", "count": 3}, IDS[1]))
+    yield from checks("parallel_calls", "two calls", ProbeMessage(calls=two), weight=2.0)
+    three = (*two, ProbeCall(_ONE, {"a_string": "Oslo", "a_integer": 7}, "qzid00003"))
     if _ends_once(frame, evidence, two, three):
-        yield from checks("parallel_calls", "three calls", Message(calls=three))
-    yield from checks("no_arguments", "no arguments", Message(calls=(Call(_ONE, {}),)))
+        yield from checks("parallel_calls", "three calls", ProbeMessage(calls=three))
+    yield from checks("no_arguments", "no arguments", ProbeMessage(calls=(ProbeCall(_ONE, {}),)))
     for kind, value in TYPES.items():
-        yield from checks(kind, kind, Message(calls=(Call(_ONE, {f"a_{kind}": value, "lines": "x"}),)))
+        yield from checks(kind, kind, ProbeMessage(calls=(ProbeCall(_ONE, {f"a_{kind}": value, "lines": "x"}),)))
     for name, value in STRINGS.items():
-        yield from checks("awkward_strings", name, Message(calls=(Call(_ONE, {name: value, "a_integer": 1}),)))
+        yield from checks(
+            "awkward_strings", name, ProbeMessage(calls=(ProbeCall(_ONE, {name: value, "a_integer": 1}),))
+        )
     yield from _own_marks(frame, evidence, checks)
-    look = Message("I will look.", calls=(one,))
+    look = ProbeMessage("I will look.", calls=(one,))
     if not _taken_for_reasoning(frame, look, evidence.style, reasoning):
         yield from checks("content_with_calls", "content and call", look, both=True)
-        again = Message("I will look.\nTwice.", calls=two)
+        again = ProbeMessage("I will look.\nTwice.", calls=two)
         yield from checks("content_with_calls", "content and two calls", again, both=True)
     if reasoning.style is not None:
         style = replace(reasoning.style, arguments=evidence.style.arguments, no_content=evidence.style.no_content)
-        yield from checks("reasoning_with_calls", "reasoning and call", Message("", THOUGHTS, (one,)), style)
-        message = Message("I will look.", THOUGHTS, (one,))
+        yield from checks("reasoning_with_calls", "reasoning and call", ProbeMessage("", THOUGHTS, (one,)), style)
+        message = ProbeMessage("I will look.", THOUGHTS, (one,))
         yield from checks("reasoning_with_calls", "reasoning, content and call", message, style)
 
 
-def _ends_once(frame: Frame, evidence: CallEvidence, two: tuple[Call, ...], three: tuple[Call, ...]) -> bool:
-    """Whether one call more ends the turn no more often: some templates end it behind every call but the first."""
+def _ends_once(
+    frame: TurnFrame, evidence: CallEvidence, two: tuple[ProbeCall, ...], three: tuple[ProbeCall, ...]
+) -> bool:
+    """True if one more call does not end the turn once more: some templates end it after every call but the first."""
     end = frame.end.strip()
-    turns = [frame.turn(Message(calls=calls), evidence.style, evidence.place) for calls in (two, three)]
+    turns = [frame.turn(ProbeMessage(calls=calls), evidence.style, evidence.place) for calls in (two, three)]
     counts = [t.text.count(end) for t in turns if t is not None and end]
     return len(set(counts)) < 2
 
 
-def _taken_for_reasoning(frame: Frame, message: Message, style: Style, evidence: ReasoningEvidence) -> bool:
-    """Whether the template writes content before calls as it writes reasoning before calls."""
+def _taken_for_reasoning(frame: TurnFrame, message: ProbeMessage, style: Style, evidence: ReasoningEvidence) -> bool:
+    """True if the template writes content before calls as it writes reasoning before calls."""
     if evidence.style is None:
         return False
     thought = replace(message, content="", reasoning=message.content)
@@ -250,18 +252,21 @@ def _taken_for_reasoning(frame: Frame, message: Message, style: Style, evidence:
     return one is not None and other is not None and one.text == other.text
 
 
-def _own_marks(frame: Frame, evidence: CallEvidence, checks: Any) -> Iterator[Check]:
-    """The marks of the call itself inside an argument."""
+def _own_marks(frame: TurnFrame, evidence: CallEvidence, checks: Any) -> Iterator[Check]:
+    """Yield checks with the markers of the call inside an argument."""
     front = evidence.front.strip().splitlines()[-1:] or [""]
     inside = f"see {front[0][-40:]} and that is it"
     if front[0]:
         yield from checks(
-            "awkward_strings", "own marks", Message(calls=(Call(_ONE, {"lines": inside, "a_integer": 1}),)), weight=0.5
+            "awkward_strings",
+            "own marks",
+            ProbeMessage(calls=(ProbeCall(_ONE, {"lines": inside, "a_integer": 1}),)),
+            weight=0.5,
         )
 
 
-def _shows(text: str, message: Message) -> bool:
-    """Whether a rendering shows all parts of a message, in the order in which models write them."""
+def _shows(text: str, message: ProbeMessage) -> bool:
+    """True if a rendering contains all parts of a message, in the order in which models write them."""
     at = 0
     for part in (message.reasoning, message.content, *(c.name for c in message.calls)):
         found = text.find(part, at) if part else at
@@ -272,8 +277,8 @@ def _shows(text: str, message: Message) -> bool:
     return all(k in text for k in keys)
 
 
-def _breaks_quotes(text: str, message: Message) -> bool:
-    """Whether a template puts quotes around a string that holds the same quotes as it is: nobody can read that."""
+def _breaks_quotes(text: str, message: ProbeMessage) -> bool:
+    """True if a template quotes a string that contains the same quotes unescaped: nothing can parse that."""
     for call in message.calls:
         for value in call.arguments.values():
             at = text.find(value) if isinstance(value, str) and value else -1
@@ -284,6 +289,6 @@ def _breaks_quotes(text: str, message: Message) -> bool:
     return False
 
 
-def _writes_id(frame: Frame, evidence: CallEvidence, call: Call) -> bool:
-    turn = frame.turn(Message(calls=(call,)), evidence.style, evidence.place)
+def _writes_id(frame: TurnFrame, evidence: CallEvidence, call: ProbeCall) -> bool:
+    turn = frame.turn(ProbeMessage(calls=(call,)), evidence.style, evidence.place)
     return turn is not None and call.id in turn.text

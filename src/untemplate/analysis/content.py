@@ -1,10 +1,8 @@
-"""Content: what stands around it, always or with reasoning only, and what ends the turn then.
+"""Infer the markers around content, and the end of the turn that goes with them.
 
-Rules of this module:
-
-* What a turn writes before its content, reasoning aside, opens content. A turn that opens content closes it too.
-* Close and end of turn stand together; what other turns (calls) end with, is the end.
-* No marker is known here. Without an opening there are no content markers.
+Text that a turn writes before its content, reasoning aside, opens content. A turn that opens content also closes it.
+The close and the end of the turn are adjacent: the part that other turns end with is the end. Without an opening there
+are no content markers.
 """
 
 from __future__ import annotations
@@ -12,33 +10,33 @@ from __future__ import annotations
 from dataclasses import replace
 
 from . import diff
-from .probes import CONTENT, THOUGHT, Message, Style
+from .probes import CONTENT, THOUGHT, ProbeMessage, Style
 from .reasoning import ReasoningEvidence
 from .result import ContentGuess, ReasoningGuess
-from .turns import LAST, MIDDLE, Frame
+from .turns import LAST, MIDDLE, TurnFrame
 
 __all__ = ["content_guesses"]
 
 
 def content_guesses(
-    frame: Frame, reasoning: ReasoningGuess | None, evidence: ReasoningEvidence, call_end: str
+    frame: TurnFrame, reasoning: ReasoningGuess | None, evidence: ReasoningEvidence, call_end: str
 ) -> list[ContentGuess]:
-    """Hypotheses about content, given one about reasoning. ``call_end``: what stands behind the arguments of a call."""
+    """Return hypotheses about content, given one about reasoning. ``call_end``: text after the arguments of a call."""
     plain = ContentGuess("", "", "always", frame.end, "plain")
     markers = () if reasoning is None else (reasoning.open, reasoning.close)
     fronts: list[str] = []
     for setting in ((), *(s for s in frame.tails if s)):
-        turn = frame.turn(Message(CONTENT), Style(settings=setting), LAST)
+        turn = frame.turn(ProbeMessage(CONTENT), Style(settings=setting), LAST)
         if turn is None or CONTENT not in turn.text:
             continue
         fronts.append(diff.strip_front(turn.text[: turn.text.index(CONTENT)], markers))
-    middle = frame.turn(Message(CONTENT), Style(), MIDDLE)
+    middle = frame.turn(ProbeMessage(CONTENT), Style(), MIDDLE)
     if middle is not None and CONTENT in middle.text:
         fronts.append(diff.strip_front(middle.text[: middle.text.index(CONTENT)], markers))
     opens = list(dict.fromkeys(f for f in fronts if f.strip()))
     written = "always"
     if not opens and reasoning is not None and evidence.style is not None and not evidence.with_calls_only:
-        turn = frame.turn(Message(CONTENT, THOUGHT), evidence.style, LAST)
+        turn = frame.turn(ProbeMessage(CONTENT, THOUGHT), evidence.style, LAST)
         if turn is not None and CONTENT in turn.text:
             between = turn.text[turn.text.find(THOUGHT) + len(THOUGHT) : turn.text.find(CONTENT)]
             opened = diff.strip_front(between, [reasoning.close])
@@ -57,17 +55,17 @@ def content_guesses(
     return result
 
 
-def _behind(frame: Frame, evidence: ReasoningEvidence, written: str) -> str:
-    """What stands behind the content of a turn that wraps it."""
-    style, message = Style(), Message(CONTENT)
+def _behind(frame: TurnFrame, evidence: ReasoningEvidence, written: str) -> str:
+    """Return the text after the content of a turn that wraps it."""
+    style, message = Style(), ProbeMessage(CONTENT)
     if written == "with_reasoning" and evidence.style is not None:
-        style, message = evidence.style, Message(CONTENT, THOUGHT)
+        style, message = evidence.style, ProbeMessage(CONTENT, THOUGHT)
     turn = frame.turn(message, style, LAST) or frame.turn(message, replace(style), MIDDLE)
     return "" if turn is None or CONTENT not in turn.text else turn.text[turn.text.index(CONTENT) + len(CONTENT) :]
 
 
-def _ends(frame: Frame, behind: str, call_end: str) -> list[str]:
-    """What may end the turn, out of what stands behind content."""
+def _ends(frame: TurnFrame, behind: str, call_end: str) -> list[str]:
+    """Return what may end the turn, out of the text after the content."""
     ends = [frame.end] if frame.content_end and behind.endswith(frame.end) else []
     if call_end:
         ends.append(diff.common_suffix([behind, call_end]))

@@ -1,12 +1,10 @@
-"""Comparing renderings: tokens, common prefixes and suffixes, where sentinels stand.
+"""Compare renderings: tokens, common prefixes and suffixes, places of probe words.
 
-Rules of this module:
-
-* Renderings are compared by lexical tokens, not by characters: ``</tool_call>`` and ``</tools>`` share nothing. A tag
-  is one token up to where a sentinel cuts it (``<function=``), a bracketed word is one, and so is a run of one kind of
-  white space. Nothing here knows what any tag means.
-* What two sides could both claim is white space or an ambiguity: white space goes to the left, of an ambiguity every
-  reading is handed on.
+* Renderings are compared by lexical tokens, not by characters: ``</tool_call>`` and ``</tools>`` have nothing in
+  common. A tag is one token, up to where a probe word cuts it (``<function=``); so is a bracketed word, and a run of
+  one kind of white space. Nothing here knows what a tag means.
+* Text that two sides could claim is white space or ambiguous. White space belongs to the left side; of an ambiguity,
+  every reading is returned.
 """
 
 from __future__ import annotations
@@ -35,13 +33,13 @@ __all__ = [
     "trail",
 ]
 
-# Brackets by their shape: what texts rarely have.
+# Brackets by their shape, which prose rarely has.
 _OPENING: Final = "<«‹⟨⟪〈《「『【〔〖⟦❮◁"
 _CLOSING: Final = ">»›⟩⟫〉》」』】〕〗⟧❯▷"
 _INSIDE: Final = f"[^{_OPENING}{_CLOSING}\n]"
 _BRACKETED: Final = rf"[{_OPENING}]{_INSIDE}{{0,80}}[{_CLOSING}]"
 _CUT: Final = rf"[{_OPENING}]{_INSIDE}{{0,80}}\Z"
-"""A tag that a sentinel cuts."""
+"""A tag that a probe word cuts."""
 _WORDS_IN_BRACKETS: Final = r"\[/?[^\W\d][\w /:-]{1,60}\]"
 _TOKEN: Final = re.compile(rf"{_BRACKETED}|{_CUT}|{_WORDS_IN_BRACKETS}|\w+|[ \t]+|\n|.", re.DOTALL)
 _TAG: Final = re.compile(rf"{_BRACKETED}|{_CUT}|{_WORDS_IN_BRACKETS}")
@@ -49,22 +47,22 @@ _TAG: Final = re.compile(rf"{_BRACKETED}|{_CUT}|{_WORDS_IN_BRACKETS}")
 
 @lru_cache(maxsize=4096)
 def tokens(text: str) -> tuple[str, ...]:
-    """``text`` cut into lexical tokens; joined they are the text again."""
+    """Split ``text`` into lexical tokens; joined they are the text again."""
     return tuple(_TOKEN.findall(text))
 
 
 def is_tag(token: str) -> bool:
-    """Whether a token is a bracketed marker, by its shape alone."""
+    """True if a token is a bracketed marker, by its shape alone."""
     return _TAG.fullmatch(token) is not None
 
 
 def common_prefix(texts: Sequence[str]) -> str:
-    """The longest run of tokens that all texts begin with."""
+    """Return the longest run of tokens that all texts begin with."""
     return "".join(_shared([tokens(t) for t in texts]))
 
 
 def common_suffix(texts: Sequence[str]) -> str:
-    """The longest run of tokens that all texts end with."""
+    """Return the longest run of tokens that all texts end with."""
     return "".join(reversed(_shared([tokens(t)[::-1] for t in texts])))
 
 
@@ -78,8 +76,10 @@ def _shared(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def strip_front(text: str, pieces: Iterable[str | None]) -> str:
-    """``text`` without the markers that it begins with, each at most once and in any order. White space around them
-    does not matter; what a marker itself ends with goes with it."""
+    """Remove the markers that ``text`` begins with, each at most once and in any order.
+
+    White space around them is ignored; white space that ends a marker is removed with it.
+    """
     left = [p for p in pieces if p and p.strip()]
     changed = True
     while changed:
@@ -96,18 +96,20 @@ def strip_front(text: str, pieces: Iterable[str | None]) -> str:
 
 
 def lead(text: str) -> str:
-    """The white space that ``text`` begins with."""
+    """Return the white space that ``text`` begins with."""
     return text[: len(text) - len(text.lstrip())]
 
 
 def trail(text: str) -> str:
-    """The white space that ``text`` ends with."""
+    """Return the white space that ``text`` ends with."""
     return text[len(text.rstrip()) :]
 
 
 def split_tags(text: str) -> list[str]:
-    """``text`` in pieces that each hold one tag and what belongs to it: words that touch the tag, and the white space
-    behind. ``<a>\\n<b=`` → ``<a>\\n``, ``<b=``; ``<|open|>call tool="`` and ``<x>word<sep>`` stay whole."""
+    """Split ``text`` into pieces of one tag each, with the words that touch the tag and the white space after it.
+
+    ``<a>\n<b=`` becomes ``<a>\n``, ``<b=``; ``<|open|>call tool="`` and ``<x>word<sep>`` stay whole.
+    """
     pieces: list[str] = []
     current = ""
     previous = ""
@@ -124,13 +126,13 @@ def split_tags(text: str) -> list[str]:
 
 
 def _glued(piece: str) -> bool:
-    """Whether a piece ends in the middle of something: a word right behind a tag, with nothing to end it."""
+    """True if a piece ends with a word directly after a tag, and nothing ends the word."""
     found = tokens(piece.rstrip())
     return len(found) > 1 and not is_tag(found[-1]) and is_tag(found[-2]) and piece == piece.rstrip()
 
 
 def closed_tags(text: str) -> list[str]:
-    """The whole tags in ``text`` that hold no blank: what may be a single token of a vocabulary."""
+    """Return the whole tags in ``text`` without blanks: they may be single tokens of a vocabulary."""
     return [t for t in tokens(text) if is_tag(t) and t[-1] in _CLOSING + "]" and " " not in t]
 
 
@@ -139,14 +141,14 @@ def closed_tags(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where sentinels stand in a text, in order, and what stands between them."""
+    """Probe words found in a text, in order, and the text between them."""
 
     names: tuple[str, ...]
     gaps: tuple[str, ...]
-    """One more than names: before the first, between each two, behind the last."""
+    """One more than names: before the first, between each two, after the last."""
 
     def between(self, first: str, second: str) -> str | None:
-        """What stands between two neighbouring sentinels."""
+        """Return the text between two neighbouring probe words."""
         for i, name in enumerate(self.names[:-1]):
             if name == first and self.names[i + 1] == second:
                 return self.gaps[i + 1]
@@ -160,7 +162,7 @@ class Found:
 
 
 def locate(text: str, sentinels: Iterable[str]) -> Found:
-    """The first place of each sentinel in ``text``."""
+    """Find the first place of each probe word in ``text``."""
     places = sorted((text.find(s), s) for s in sentinels if s in text)
     gaps, names, end = [], [], 0
     for at, name in places:
@@ -185,7 +187,7 @@ class JsonSpan:
 
 
 def json_at(text: str, start: int) -> JsonSpan | None:
-    """The JSON value that begins at ``start``."""
+    """Return the JSON value that begins at ``start``."""
     try:
         value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
@@ -194,7 +196,7 @@ def json_at(text: str, start: int) -> JsonSpan | None:
 
 
 def json_around(text: str, place: int, limit: int = 12) -> JsonSpan | None:
-    """The outermost JSON object around ``place`` that has it in no list of its own."""
+    """Return the outermost JSON object around ``place``, unless a list of its own encloses ``place``."""
     best = None
     for start in _braces(text, place, limit):
         span = json_at(text, start)

@@ -1,11 +1,9 @@
-"""Probing: renders conversations through a template and says what came out, errors included.
+"""Render probe conversations through a template, and record failures.
 
-Rules of this module:
-
-* Every field of a probe is a nonsense word of its own (a *sentinel*), so that its place in the output says what it is.
-* A template is never asked for by name. What it insists on (a system message, tools, variables, arguments as text,
-  ``content`` that is null, empty or absent) is found by trying.
-* A rendering that fails is an answer. Nothing here raises because of a template.
+* Every field of a probe is a nonsense word of its own (a *probe word*), so its place in the rendering identifies it.
+* No template is recognised by name. What it requires (a system message, tools, variables, arguments as text, content
+  that is null, empty or absent) is found by trying.
+* A failed rendering is a result. Nothing here raises because of a template.
 """
 
 from __future__ import annotations
@@ -27,8 +25,8 @@ __all__ = [
     "THOUGHT",
     "TOOLS",
     "VALUES",
-    "Call",
-    "Message",
+    "ProbeCall",
+    "ProbeMessage",
     "Prober",
     "Style",
     "Template",
@@ -45,7 +43,7 @@ NAMES: Final = ("qznamea", "qznameb")
 KEYS: Final = ("qzkeya", "qzkeyb", "qzkeyc")
 VALUES: Final = ("qzvalua", "qzvalub", "qzvaluc", "qzvalud")
 IDS: Final = ("qzid00001", "qzid00002")
-"""Nine alphanumerics: the one shape of id that some templates insist on."""
+"""Nine alphanumerics: the one shape of id that some templates require."""
 
 
 def _tool(name: str) -> dict[str, Any]:
@@ -59,7 +57,7 @@ def _tool(name: str) -> dict[str, Any]:
 
 TOOLS: Final = [_tool(name) for name in NAMES]
 
-# Named by the interface between engines and templates, not by any template: what every rendering gets.
+# Every engine passes these variables to every template, so none of them is a switch of this one.
 _STANDARD: Final = frozenset(
     (
         *("messages", "tools", "documents", "add_generation_prompt", "bos_token", "eos_token", "raise_exception"),
@@ -69,7 +67,7 @@ _STANDARD: Final = frozenset(
 
 
 class Template(Protocol):
-    """What is needed of a chat template (:class:`untemplate.templates.ChatTemplate`)."""
+    """The part of a chat template that probing needs (:class:`untemplate.templates.ChatTemplate`)."""
 
     @property
     def sha256(self) -> str: ...
@@ -83,7 +81,7 @@ class Template(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ProbeCall:
     """One tool call of a probe."""
 
     name: str
@@ -92,29 +90,29 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """An assistant message of a probe, whatever the template wants it to look like."""
+class ProbeMessage:
+    """An assistant message of a probe, independent of the shape that the template wants."""
 
     content: str = ""
     reasoning: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ProbeCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """How a template wants its messages written; found by probing."""
+    """The shape in which a template wants its messages; found by probing."""
 
     arguments: str = "object"
-    """``object``, or ``text``: JSON in a string."""
+    """``object``, or ``text`` for JSON in a string."""
     no_content: str = "null"
-    """A message without content: ``null``, ``empty`` or ``absent``."""
+    """Content of a message without content: ``null``, ``empty`` or ``absent``."""
     reasoning: str = ""
     """Key of the reasoning; ``parts``: typed parts in the content; ``blocks``: a mapping of typed blocks."""
     settings: tuple[tuple[str, Any], ...] = ()
-    """Template variables beside the base ones (``enable_thinking``)."""
+    """Template variables besides the standard ones (``enable_thinking``)."""
 
-    def write(self, message: Message) -> dict[str, Any]:
-        """``message`` as the template takes it."""
+    def write(self, message: ProbeMessage) -> dict[str, Any]:
+        """Return ``message`` in the shape that the template takes."""
         written: dict[str, Any] = {"role": "assistant"}
         if message.content:
             written["content"] = message.content
@@ -126,7 +124,7 @@ class Style:
             written["tool_calls"] = [self._call(c) for c in message.calls]
         return written
 
-    def _reason(self, written: dict[str, Any], message: Message) -> None:
+    def _reason(self, written: dict[str, Any], message: ProbeMessage) -> None:
         if self.reasoning == "parts":
             parts = [{"type": "thinking", "thinking": message.reasoning}]
             if message.content:
@@ -143,7 +141,7 @@ class Style:
         elif self.reasoning:
             written[self.reasoning] = message.reasoning
 
-    def _call(self, call: Call) -> dict[str, Any]:
+    def _call(self, call: ProbeCall) -> dict[str, Any]:
         arguments: Any = dict(call.arguments)
         if self.arguments == "text":
             arguments = _json(arguments)
@@ -159,7 +157,7 @@ _NO_STYLE: Final = Style()
 
 @dataclass(slots=True)
 class Prober:
-    """Renders through one template, each conversation once."""
+    """Render through one template, each conversation once."""
 
     template: Template
     system: bool = False
@@ -167,7 +165,7 @@ class Prober:
     plain_tools: Any = None
     call_tools: Any = None
     eos: str = ""
-    """The template's own end-of-sequence token, where that is known."""
+    """The end-of-sequence token of the template, if it is known."""
     renders: int = 0
     errors: dict[str, int] = field(default_factory=dict)
     _known: dict[str, str | None] = field(default_factory=dict)
@@ -180,7 +178,7 @@ class Prober:
         tools: Any = None,
         settings: Mapping[str, Any] | None = None,
     ) -> str | None:
-        """The rendering, or ``None`` where the template refuses."""
+        """Return the rendering, or ``None`` if the template fails."""
         conversation = list(messages)
         if self.system and conversation[0]["role"] != "system":
             conversation.insert(0, {"role": "system", "content": SYSTEM})
@@ -194,15 +192,17 @@ class Prober:
                 self._known[key] = self.template.render(
                     conversation, tools=tools, add_generation_prompt=prompt, **variables
                 )
-            except Exception as error:  # a template may fail in any way that Python knows
+            except Exception as error:  # a template may raise any exception
                 self._known[key] = None
                 text = f"{type(error).__name__}: {error}"[:200]
                 self.errors[text] = self.errors.get(text, 0) + 1
         return self._known[key]
 
     def settle(self) -> str | None:
-        """Finds what the template insists on before it renders anything at all: the prompt of one user message.
-        ``None`` where nothing helps."""
+        """Find what the template requires before it renders anything, and return the prompt of one user message.
+
+        Returns ``None`` if nothing helps.
+        """
         asked = [{"role": "user", "content": ASKED}]
         missing = {v: "" for v in sorted(self.template.variables) if v not in _STANDARD}
         for base in ({}, missing):
@@ -221,12 +221,12 @@ class Prober:
 
     @property
     def toggles(self) -> list[str]:
-        """Variables of the template that are nobody else's: any of them may turn reasoning on or off."""
+        """Return the variables that only this template has: any of them may switch reasoning."""
         return [v for v in sorted(self.template.variables) if v not in _STANDARD][:16]
 
     def prompt(
         self, messages: Sequence[dict[str, Any]], style: Style = _NO_STYLE, *, calls: bool = False
     ) -> str | None:
-        """The prompt that a model would get after ``messages``."""
+        """Return the prompt that a model would get after ``messages``."""
         tools = self.call_tools if calls else self.plain_tools
         return self.render(messages, prompt=True, tools=tools, settings=dict(style.settings))

@@ -1,14 +1,15 @@
-"""Reasoning: the comparisons of spec 4, as hypotheses about the pair of markers.
+"""Infer the markers of reasoning.
 
-Rules of this module:
+The comparisons are those of llama.cpp's template auto-parser:
 
-* *Present or absent*: a turn with reasoning against one without says what stands around it.
-* *Toggled*, *prompt ending*: what prompts add behind the header, with each variable switched, opens reasoning, or opens
-  and closes it.
-* *Adjacent pair*: two tags with nothing between them, in what a prompt adds, are an opening and its close.
-* *Dropped*: a literal of the template that makes it drop what stands before it, in content that holds it, closes
+* *Present or absent*: a turn with reasoning compared with one without it shows the text around reasoning.
+* *Toggled*, *prompt ending*: the text that prompts add after the header, with each variable switched, opens reasoning,
+  or opens and closes it.
+* *Adjacent pair*: two tags with nothing between them, in text that a prompt adds, are an opening and its close.
+* *Dropped*: if content that contains a literal of the template loses everything before it, the literal closes
   reasoning.
-* Words such as "think" play no part.
+
+Words such as "think" have no influence.
 """
 
 from __future__ import annotations
@@ -17,35 +18,35 @@ from dataclasses import replace
 from typing import Final
 
 from . import diff
-from .probes import ASKED, CONTENT, KEYS, NAMES, THOUGHT, VALUES, Call, Message, Style
+from .probes import ASKED, CONTENT, KEYS, NAMES, THOUGHT, VALUES, ProbeCall, ProbeMessage, Style
 from .result import ReasoningGuess
-from .turns import LAST, MIDDLE, Frame, Settings, Turn
+from .turns import LAST, MIDDLE, RenderedTurn, Settings, TurnFrame
 
 __all__ = ["ReasoningEvidence", "dropping_literals", "find_reasoning", "reasoning_guesses"]
 
 _KEYS: Final = ("reasoning_content", "reasoning", "thinking", "thought")
-_CALL: Final = Call(NAMES[0], {KEYS[0]: VALUES[0]})
+_CALL: Final = ProbeCall(NAMES[0], {KEYS[0]: VALUES[0]})
 
 
 class ReasoningEvidence:
-    """What the template writes around reasoning, and where."""
+    """Text that the template writes around reasoning, and where."""
 
     def __init__(self) -> None:
         self.style: Style | None = None
         self.with_calls_only: bool = False
-        self.turn: Turn | None = None
+        self.turn: RenderedTurn | None = None
         """A turn of reasoning and content, or of reasoning and a call."""
-        self.plain: Turn | None = None
+        self.plain: RenderedTurn | None = None
         """The same without reasoning."""
 
 
-def find_reasoning(frame: Frame, style: Style) -> ReasoningEvidence:
-    """How to make the template write reasoning, if it can be made to."""
+def find_reasoning(frame: TurnFrame, style: Style) -> ReasoningEvidence:
+    """Find how to make the template write reasoning, if it can."""
     found = ReasoningEvidence()
     settings: list[Settings] = [(), *(s for s, tail in frame.tails.items() if s and tail != frame.tail)]
     for message, calls_only in (
-        (Message(CONTENT, THOUGHT), False),
-        (Message("", THOUGHT, (_CALL,)), True),
+        (ProbeMessage(CONTENT, THOUGHT), False),
+        (ProbeMessage("", THOUGHT, (_CALL,)), True),
     ):
         for setting in settings:
             for key in (*_keys_read(frame, replace(style, settings=setting), message), "parts", "blocks"):
@@ -55,7 +56,7 @@ def find_reasoning(frame: Frame, style: Style) -> ReasoningEvidence:
                     continue
                 ahead = turn.text.find(THOUGHT) < turn.text.find(NAMES[0] if calls_only else CONTENT)
                 if not ahead or "'type'" in turn.text or '"type"' in turn.text:
-                    # Reasoning behind what it leads to, or the message's own structure printed as it is.
+                    # The reasoning follows the content, or the structure of the message is printed as it is.
                     continue
                 found.style, found.with_calls_only, found.turn = tried, calls_only, turn
                 found.plain = frame.turn(replace(message, reasoning=""), tried, LAST)
@@ -65,8 +66,8 @@ def find_reasoning(frame: Frame, style: Style) -> ReasoningEvidence:
     return found
 
 
-def _keys_read(frame: Frame, style: Style, message: Message) -> list[str]:
-    """Which keys of a message show up in the turn: all are set at once, each with a value of its own."""
+def _keys_read(frame: TurnFrame, style: Style, message: ProbeMessage) -> list[str]:
+    """Return the keys of a message that show up in the turn: all are set at once, each with a value of its own."""
     written = style.write(replace(message, reasoning=""))
     for i, key in enumerate(_KEYS):
         written[key] = f"{THOUGHT}{i}"
@@ -77,10 +78,12 @@ def _keys_read(frame: Frame, style: Style, message: Message) -> list[str]:
 
 
 def reasoning_guesses(
-    frame: Frame, evidence: ReasoningEvidence, call_front: str | None, dropped: list[str]
+    frame: TurnFrame, evidence: ReasoningEvidence, call_front: str | None, dropped: list[str]
 ) -> list[ReasoningGuess]:
-    """Hypotheses, the most direct evidence first. ``call_front``: what stands between the header and the name of a
-    call, without reasoning."""
+    """Yield hypotheses, those with the most direct evidence first.
+
+    ``call_front``: text between the header and the name of a call in a turn without reasoning.
+    """
     pairs = _adjacent_pairs(frame)
     guesses: list[tuple[str | None, str, str]] = []
     if evidence.turn is not None:
@@ -113,14 +116,14 @@ def reasoning_guesses(
 
 
 def _opens(tail: str, open_: str | None, close: str) -> bool:
-    """Whether a prompt that ends so leaves reasoning open."""
+    """True if a prompt with this ending leaves reasoning open."""
     if not tail.strip():
         return open_ is None
     return tail.strip().endswith((open_ or "").strip()) and close.strip() not in tail
 
 
 def _from_presence(
-    frame: Frame, evidence: ReasoningEvidence, pairs: list[tuple[str, str]], call_front: str | None
+    frame: TurnFrame, evidence: ReasoningEvidence, pairs: list[tuple[str, str]], call_front: str | None
 ) -> list[tuple[str | None, str, str]]:
     turn = evidence.turn
     assert turn is not None
@@ -133,7 +136,7 @@ def _from_presence(
     closes = []
     for opened, closed in pairs:
         if opened.strip() == before.strip() and behind.strip().startswith(closed.strip()):
-            # The pair says where the close ends, the turn how it is written.
+            # The pair shows where the close ends, the turn how it is written.
             stop = behind.index(closed.strip()) + len(closed.strip())
             closes.append(behind[:stop] + diff.lead(behind[stop:]))
     plain = evidence.plain
@@ -160,8 +163,8 @@ def _from_presence(
     return [(o, c, "present or absent") for c in closes if c.strip() for o in opens]
 
 
-def _adjacent_pairs(frame: Frame) -> list[tuple[str, str]]:
-    """Two tags with only white space between them, where prompts differ."""
+def _adjacent_pairs(frame: TurnFrame) -> list[tuple[str, str]]:
+    """Return pairs of tags with only white space between them, where prompts differ."""
     pairs: list[tuple[str, str]] = []
     for tail in sorted({t for t in frame.tails.values() if t.strip()}, key=len):
         pieces = diff.split_tags(tail)
@@ -176,28 +179,28 @@ def _adjacent_pairs(frame: Frame) -> list[tuple[str, str]]:
 
 
 def _around(tail: str) -> list[tuple[str, str]]:
-    """``<think>\\nsome words</think>``: the first and the last tag of a tail."""
+    """Return the first and the last tag of a tail such as ``<think>\nsome words</think>``."""
     pieces = diff.split_tags(tail)
     tags = [t for t in diff.tokens(tail) if diff.is_tag(t)]
     return [(tags[0], tags[-1])] if len(pieces) > 2 and len(tags) > 2 else []
 
 
-def dropping_literals(frame: Frame) -> list[str]:
-    """Literals of the template that make it drop what stands before them in content."""
+def dropping_literals(frame: TurnFrame) -> list[str]:
+    """Return literals of the template that make it drop the content before them."""
     texts = [t for t in dict.fromkeys(s.strip() for s in frame.prober.template.literals) if _marker_like(t)]
     found = _dropping(frame, texts)
-    # What holds another one drops for its sake.
+    # A literal that contains another one drops content only because of the inner one.
     found = [t for t in found if not any(other != t and other in t for other in found)]
     if found:
         frame.log.append(f"dropped: {found!r} in content drop what stands before them")
     return found
 
 
-def _dropping(frame: Frame, texts: list[str]) -> list[str]:
-    """Those of ``texts`` that do so: all at once, then by halves where something happens."""
+def _dropping(frame: TurnFrame, texts: list[str]) -> list[str]:
+    """Return those of ``texts`` that drop content: test all at once, then halves of what had an effect."""
     if not texts:
         return []
-    message = Message(f"{THOUGHT}{''.join(texts)}{CONTENT}")
+    message = ProbeMessage(f"{THOUGHT}{''.join(texts)}{CONTENT}")
     turn = frame.turn(message, Style(), MIDDLE) or frame.turn(message, Style(), LAST)
     if turn is not None and CONTENT in turn.text:
         at = turn.text.find(THOUGHT)
@@ -213,18 +216,18 @@ def _dropping(frame: Frame, texts: list[str]) -> list[str]:
 
 
 def _marker_like(text: str) -> bool:
-    """Whether a literal may delimit anything: short, on one line, and more than a word."""
+    """True if a literal may be a delimiter: short, on one line, and more than a word."""
     return 3 <= len(text) <= 60 and "\n" not in text and not text.isalnum() and not any(c in text for c in "{}%'\"=")
 
 
-def _opens_beside(frame: Frame, close: str) -> list[str | None]:
-    """Literals that, with ``close`` behind them, make a region that the template drops or moves."""
+def _opens_beside(frame: TurnFrame, close: str) -> list[str | None]:
+    """Return literals that, followed by ``close``, delimit a region that the template drops or moves."""
     for literal in frame.prober.template.literals:
         text = literal.strip()
         if not 3 <= len(text) <= 60 or text == close or not diff.is_tag(text):
             continue
-        turn = frame.turn(Message(f"{text}{THOUGHT}{close}{CONTENT}"), Style(), MIDDLE)
-        alone = frame.turn(Message(f"{text}{CONTENT}"), Style(), MIDDLE)
+        turn = frame.turn(ProbeMessage(f"{text}{THOUGHT}{close}{CONTENT}"), Style(), MIDDLE)
+        alone = frame.turn(ProbeMessage(f"{text}{CONTENT}"), Style(), MIDDLE)
         if turn is not None and text not in turn.text and CONTENT in turn.text and alone is not None:
             similar = diff.tokens(close)[0][:1] == text[:1]
             if similar and text in alone.text:
@@ -232,9 +235,9 @@ def _opens_beside(frame: Frame, close: str) -> list[str | None]:
     return [None]
 
 
-def _repeats(frame: Frame, open_: str, close: str) -> bool:
-    """Whether the template itself takes reasoning for something that may come again after content."""
+def _repeats(frame: TurnFrame, open_: str, close: str) -> bool:
+    """True if the template itself accepts reasoning again after content."""
     parts = ("qzfirstqz", "qzsecondqz", "qzthirdqz")
     text = f"{parts[0]}{open_}{THOUGHT}{close}{parts[1]}{open_}{THOUGHT}{close}{parts[2]}"
-    turn = frame.turn(Message(text), Style(), MIDDLE)
+    turn = frame.turn(ProbeMessage(text), Style(), MIDDLE)
     return turn is not None and THOUGHT not in turn.text and all(p in turn.text for p in parts)

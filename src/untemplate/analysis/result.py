@@ -1,9 +1,7 @@
-"""What an analysis finds: hypotheses, and the names of spec 4 for them.
+"""Data that an analysis produces: hypotheses, and llama.cpp's names for what was found.
 
-Rules of this module:
-
-* Data only. A hypothesis is a fragment of a Format and where it came from; certify decides between them.
-* Names are spec 4's: variants, marker fields, reasoning and content modes. Our own stand beside them.
+A hypothesis is a fragment of a Format and the comparison that it comes from; certify decides between them. Variants,
+marker fields, and modes of reasoning and content have the names of llama.cpp's template auto-parser.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ CHANNEL: Final = "channel"
 
 @dataclass(frozen=True, slots=True)
 class ReasoningGuess:
-    """Reasoning between these markers; ``open`` is ``None`` where reasoning begins with the output."""
+    """Reasoning between these markers; ``open`` is ``None`` if reasoning begins with the output."""
 
     open: str | None
     close: str
@@ -70,7 +68,7 @@ class ReasoningGuess:
 
 @dataclass(frozen=True, slots=True)
 class ContentGuess:
-    """Markers around content (none: plain), and what ends a turn if that is so."""
+    """Markers around content (none: plain content), and the end of the turn in that case."""
 
     open: str
     close: str
@@ -81,14 +79,14 @@ class ContentGuess:
 
 @dataclass(frozen=True, slots=True)
 class ToolsGuess:
-    """One way to write calls."""
+    """One syntax of calls."""
 
     tools: Tools
     ids: str
     variant: str
     source: str
     ends: tuple[str, ...] = ()
-    """What ends a turn with calls, where that is not what ends others."""
+    """Ends of a turn with calls, if they differ from the ends of other turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +107,10 @@ class Hypothesis:
     score: float
     variant: str
     sources: tuple[str, ...]
-    """Which comparisons it comes from."""
+    """The comparisons that it comes from."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON values."""
+        """Return everything as JSON values."""
         return {
             "score": round(self.score, 4),
             "variant": self.variant,
@@ -123,7 +121,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkerRegistry:
-    """Spec 4's marker_registry: every marker as the template writes it, "" for none."""
+    """llama.cpp's ``marker_registry``: every marker as the template writes it, "" if there is none."""
 
     reasoning_start: str = ""
     reasoning_end: str = ""
@@ -149,13 +147,13 @@ class MarkerRegistry:
     function_namespace: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        """The markers that there are."""
+        """Return the markers that exist."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisResult:
-    """Spec 4's diff_analysis_result for the Format that was chosen."""
+    """llama.cpp's ``diff_analysis_result`` for the Format that was chosen."""
 
     reasoning: str = "none"
     """``none``, ``optional`` or ``forced-open``."""
@@ -175,13 +173,13 @@ class AnalysisResult:
     preserved_tokens: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON values."""
+        """Return everything as JSON values."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}
         return found | {"markers": self.markers.to_dict(), "preserved_tokens": list(self.preserved_tokens)}
 
 
 def describe(fmt: Format, variant: str, *, parallel: bool, nonnull_content: bool) -> AnalysisResult:
-    """A Format in spec 4's words."""
+    """Describe a Format in the terms of llama.cpp's auto-parser."""
     markers: dict[str, str] = {}
     reasoning, content = "none", "plain"
     if fmt.reasoning is not None:

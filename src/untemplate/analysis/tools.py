@@ -1,12 +1,12 @@
-"""Calls: spec 4's comparisons T1–T5 as hypotheses about how a template writes tool calls.
+"""Infer how a template writes tool calls.
 
-Rules of this module:
+The comparisons are T1–T5 of llama.cpp's template auto-parser.
 
-* A call is rendered with sentinels for name, id, keys and values; what stands between them is the layout. JSON is the
+* A call is rendered with probe words for name, id, keys and values; the text between them is the layout. JSON is the
   only structure that is recognised, by decoding it.
-* One call against two says what belongs to each call and what to all of them (T1, T2); no arguments against one and two
-  says what belongs to each argument (T4, T5; :mod:`.arguments`).
-* Where marks of a section and of a call cannot be told apart, both readings are handed on.
+* One call compared with two separates the text of each call from the text around all of them (T1, T2). No arguments,
+  one and two separate the text of each argument (T4, T5; :mod:`.arguments`).
+* Where the markers of a section and of a call cannot be separated, both readings are returned.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 from ..format import Format, FormatError, JsonArguments, JsonBody, Marker, NamedBody, TaggedArguments, Tools
 from . import diff
 from .arguments import ArgumentsGuess, arguments_guesses
-from .probes import CONTENT, IDS, KEYS, NAMES, VALUES, Call, Message, Style
+from .probes import CONTENT, IDS, KEYS, NAMES, VALUES, ProbeCall, ProbeMessage, Style
 from .result import (
     BRACKET_TAG,
     JSON_NATIVE,
@@ -29,17 +29,17 @@ from .result import (
     TAG_WITH_JSON,
     ToolsGuess,
 )
-from .turns import LAST, MIDDLE, Frame
+from .turns import LAST, MIDDLE, TurnFrame
 
 __all__ = ["CallEvidence", "find_calls", "marker", "tools_guesses"]
 
-ONE: Final = Call(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}, IDS[0])
-TWO: Final = Call(NAMES[1], {KEYS[0]: VALUES[2], KEYS[1]: VALUES[3]}, IDS[1])
+ONE: Final = ProbeCall(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}, IDS[0])
+TWO: Final = ProbeCall(NAMES[1], {KEYS[0]: VALUES[2], KEYS[1]: VALUES[3]}, IDS[1])
 
 
 @dataclass(slots=True)
 class CallEvidence:
-    """How to make the template write calls, and what it writes."""
+    """The message shape that makes the template write calls, and the renderings."""
 
     style: Style
     place: str
@@ -54,7 +54,7 @@ class CallEvidence:
     with_content: str | None = None
     """A turn of content and a call."""
     short_ids: bool = False
-    """Whether ids must be nine letters and digits."""
+    """True if ids must be nine letters and digits."""
 
     @property
     def front(self) -> str:
@@ -66,15 +66,17 @@ class CallEvidence:
         return self.one[at:]
 
 
-def find_calls(frame: Frame) -> CallEvidence | None:
-    """The style of message that makes the template write a call with all of its parts, in the fewest characters: what
-    is more than that stands for content that is not there (``None``)."""
+def find_calls(frame: TurnFrame) -> CallEvidence | None:
+    """Find the message shape that makes the template write a call with all of its parts in the fewest characters.
+
+    A longer rendering contains a word for missing content, such as ``None``.
+    """
     best: tuple[tuple[int, int], Style, str, str] | None = None
     for arguments in ("object", "text"):
         for no_content in ("null", "empty", "absent"):
             style = Style(arguments=arguments, no_content=no_content)
             for place in (LAST, MIDDLE):
-                turn = frame.turn(Message(calls=(ONE,)), style, place)
+                turn = frame.turn(ProbeMessage(calls=(ONE,)), style, place)
                 if turn is None:
                     continue
                 text = turn.text
@@ -92,8 +94,8 @@ def find_calls(frame: Frame) -> CallEvidence | None:
     _, style, place, text = best
     evidence = CallEvidence(style, place, text)
 
-    def turn_of(*calls: Call, content: str = "") -> str | None:
-        turn = frame.turn(Message(content, calls=calls), style, place)
+    def turn_of(*calls: ProbeCall, content: str = "") -> str | None:
+        turn = frame.turn(ProbeMessage(content, calls=calls), style, place)
         return None if turn is None or calls[-1].name not in turn.text else turn.text
 
     evidence.two = turn_of(ONE, TWO)
@@ -108,7 +110,7 @@ def find_calls(frame: Frame) -> CallEvidence | None:
 
 
 def _oddness(text: str, arguments: str) -> int:
-    """How little a rendering looks meant: Python's quotes around keys, or a JSON string where an object was given."""
+    """Rate how unintended a rendering looks: Python's quotes around keys, or a JSON string in place of an object."""
     if f"'{KEYS[0]}'" in text:
         return 2
     if arguments == "text" and f'\\"{KEYS[0]}\\"' in text:
@@ -124,22 +126,22 @@ def marker(text: str) -> Marker | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
-    """What stands around call bodies: before the first, between two, behind the last."""
+class _CallSurroundings:
+    """Text around call bodies: before the first, between two, after the last."""
 
     before: str
     between: str | None
     behind: str
 
 
-def tools_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None, ...]) -> list[ToolsGuess]:
-    """Hypotheses about calls. ``known``: markers of reasoning and content, which may stand before the first call."""
+def tools_guesses(frame: TurnFrame, evidence: CallEvidence, known: tuple[str | None, ...]) -> list[ToolsGuess]:
+    """Yield hypotheses about calls. ``known``: markers of reasoning and content, which may precede the first call."""
     guesses = list(_json_guesses(frame, evidence, known)) or list(_named_guesses(frame, evidence, known))
     frame.log.append(f"tools: {[(g.variant, g.source) for g in guesses]!r}")
     return list(dict.fromkeys(guesses))
 
 
-def _json_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None, ...]) -> Iterator[ToolsGuess]:
+def _json_guesses(frame: TurnFrame, evidence: CallEvidence, known: tuple[str | None, ...]) -> Iterator[ToolsGuess]:
     text = evidence.one
     span = diff.json_around(text, text.index(NAMES[0]))
     if span is None or KEYS[0] not in text[span.start : span.end]:
@@ -159,7 +161,7 @@ def _json_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None,
     behind = text[span.end :]
     if evidence.two is not None and second is not None and between is not None:
         behind = evidence.two[second.end :]
-    around = _Frame(before, between, behind)
+    around = _CallSurroundings(before, between, behind)
     variant = NAME_AS_KEY if body.name_is_key else JSON_NATIVE
     if "```" in before:
         variant = MARKDOWN_BLOCK
@@ -168,7 +170,7 @@ def _json_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None,
 
 
 def _json_body(value: Any, second: Any) -> JsonBody | None:
-    """Where name, arguments and id stand in a call object."""
+    """Find name, arguments and id in a call object."""
     nested = None
     inner = value
     for key, item in value.items():
@@ -203,7 +205,7 @@ def _is_index(value: dict[str, Any], key: str) -> bool:
     return str(value.get(key)).isdigit()
 
 
-def _named_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None, ...]) -> Iterator[ToolsGuess]:
+def _named_guesses(frame: TurnFrame, evidence: CallEvidence, known: tuple[str | None, ...]) -> Iterator[ToolsGuess]:
     text = evidence.one
     for arguments in arguments_guesses(frame, evidence):
         name = _name_layout(evidence, arguments)
@@ -230,7 +232,7 @@ def _named_guesses(frame: Frame, evidence: CallEvidence, known: tuple[str | None
             index_base=name.index_base,
         )
         ids = name.pattern if "{index}" in name.pattern and '"' not in name.pattern else _made_ids(evidence)
-        for tools, ends in _around(frame, _Frame(before, between, behind), body):
+        for tools, ends in _around(frame, _CallSurroundings(before, between, behind), body):
             yield ToolsGuess(tools, ids, _variant(tools, arguments), arguments.source, ends)
 
 
@@ -248,7 +250,7 @@ def _variant(tools: Tools, arguments: ArgumentsGuess) -> str:
 
 
 def _behind_arguments(text: str, guess: ArgumentsGuess, number: int) -> int:
-    """Where the arguments of a call end; tagged ones with the close of the last value."""
+    """Return where the arguments of a call end; for tagged ones, after the close of the last value."""
     last = VALUES[2 * number + 1]
     at = text.index(last) + len(last)
     if guess.json:
@@ -274,7 +276,7 @@ _PREFIX: Final = re.compile(r"[\w-]+[.:/]$")
 
 
 def _name_layout(evidence: CallEvidence, arguments: ArgumentsGuess) -> _Name | None:
-    """How the name stands: what belongs to it before and behind, an index, an id."""
+    """Infer the layout of the name: the text before and after it, an index, an id."""
     gap = arguments.name_gap
     text = evidence.one
     before = text[: text.index(NAMES[0])]
@@ -299,7 +301,7 @@ def _name_layout(evidence: CallEvidence, arguments: ArgumentsGuess) -> _Name | N
 
 
 def _index(evidence: CallEvidence, behind: str) -> tuple[str, int, str] | None:
-    """A number behind the name that counts calls: what stands before it, where it begins, what stands behind."""
+    """Find a number after the name that counts calls; return the text before it, its place, and the text after it."""
     if evidence.two is None:
         return None
     found = re.search(r"\d+", behind)
@@ -317,13 +319,17 @@ def _index(evidence: CallEvidence, behind: str) -> tuple[str, int, str] | None:
 
 
 def _clean_front(before: str, known: tuple[str | None, ...]) -> str:
-    """What stands before the first call, without what belongs to reasoning and content."""
+    """Return the text before the first call, without the part that belongs to reasoning and content."""
     return diff.strip_front(before, known)
 
 
-def _around(frame: Frame, around: _Frame, body: JsonBody | NamedBody) -> Iterator[tuple[Tools, tuple[str, ...]]]:
-    """Every way to share out what stands around the bodies between section, list and call. With each, what ends turns
-    of calls besides the usual."""
+def _around(
+    frame: TurnFrame, around: _CallSurroundings, body: JsonBody | NamedBody
+) -> Iterator[tuple[Tools, tuple[str, ...]]]:
+    """Yield every way to divide the text around the bodies between section, list and call.
+
+    Each comes with the additional ends of a turn of calls.
+    """
     before, between, behind = around.before, around.between, around.behind
     end = frame.end.strip()
     if end and behind.rstrip().endswith(end):
@@ -333,14 +339,14 @@ def _around(frame: Frame, around: _Frame, body: JsonBody | NamedBody) -> Iterato
         yield from _possible(_list(before, behind, opened, closed, between, body))
         return
     if between is None:
-        # One call and no more: all of it is the call's, or what stands behind its first mark ends the turn.
+        # A single call: all of the text belongs to it, or the text after its first marker ends the turn.
         close, rest = _first_close(behind)
         yield from _possible(_calls("", before, behind, "", "", body))
         yield from _possible(_calls("", before, close, "", "", body), rest)
         return
     close = diff.common_prefix([between, behind])
     if before.strip() and between.rstrip().endswith(before.strip()):
-        # What opens the first call opens every call: there is no section.
+        # The opener of the first call opens every call, so there is no section.
         separator = between[len(close) : len(between) - len(before.lstrip())]
         rest = behind[len(close) :]
         yield from _possible(_calls("", before, close, separator.rstrip(" ") and separator, "", body), rest)
@@ -355,7 +361,7 @@ def _around(frame: Frame, around: _Frame, body: JsonBody | NamedBody) -> Iterato
 
 
 def _shared_out(opener: str, close: str, between: str) -> Iterator[tuple[str, str]]:
-    """Opener and close of a call where together they may be more than what stands between two calls."""
+    """Yield opener and close of a call where together they may be longer than the text between two calls."""
     over = len(opener) + len(close) - len(between)
     if over <= 0:
         yield opener, close
@@ -381,7 +387,7 @@ def _list(
     between: str | None,
     body: JsonBody | NamedBody,
 ) -> Tools:
-    """Calls in a JSON list; what stands around it is the section's."""
+    """Build calls in a JSON list; the text around the list belongs to the section."""
     section_open = before[: opened.start()]
     section_close = behind[closed.end() :] if section_open.strip() else ""
     return Tools(
@@ -397,7 +403,8 @@ def _list(
 def _calls(
     section_open: str, call_open: str, call_close: str, separator: str, section_close: str, body: JsonBody | NamedBody
 ) -> Tools:
-    """Calls with marks of their own; the last mark before a name is the name's, what is closed first the arguments'."""
+    """Build calls with markers of their own: the last marker before a name is the name's, the first close the
+    arguments'."""
     if isinstance(body, NamedBody):
         opens, closes = diff.split_tags(call_open), diff.split_tags(call_close)
         name_open = None
@@ -422,7 +429,7 @@ def _calls(
 
 
 def _fence_and_tag(text: str) -> list[str]:
-    """``\\n```</call>`` in two: what closes the arguments, and the tag that closes the call."""
+    """Split ``\n```</call>`` into the close of the arguments and the tag that closes the call."""
     found = diff.tokens(text.rstrip())
     ahead = "".join(found[:-1])
     if not found or not diff.is_tag(found[-1]) or not ahead.strip() or ahead[-1].isalnum() or ahead[-1] in "\"'=":
@@ -431,12 +438,12 @@ def _fence_and_tag(text: str) -> list[str]:
 
 
 def _visible(text: str) -> Marker | None:
-    """A marker, unless it is white space only."""
+    """Return a marker, or ``None`` for white space only."""
     return Marker(text) if text.strip() else None
 
 
 def _possible(tools: Tools, end: str = "") -> Iterator[tuple[Tools, tuple[str, ...]]]:
-    """A hypothesis, if it makes a Format at all, with what ends turns then."""
+    """Yield a hypothesis if it makes a valid Format, with the ends of its turns."""
     try:
         Format(name="guess", tools=(tools,))
     except FormatError:

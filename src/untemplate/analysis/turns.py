@@ -1,12 +1,10 @@
-"""The assistant's turn in a rendering: its header, what the model would write, and its end.
+"""Find the assistant's turn in a rendering: its header, the text that the model would write, and its end.
 
-Rules of this module:
-
-* The *header* is what stands between the user's message and the assistant's, whatever the message: the text after its
-  last occurrence in a prompt is the model's, or what the template wrote in its name (an opened reasoning).
-* A turn is cut from a whole rendering: from behind the header to where the template goes on with something else.
+* The *header* is the text between the user's message and the assistant's, for every message. The text after its last
+  occurrence in a prompt is the model's, or was written for the model by the template (an opened reasoning).
+* A turn is cut out of a whole rendering, from the end of the header to the next message.
 * Turns are rendered in two places, last and before another user message: templates drop earlier reasoning, and some
-  take the last message for one that is to be continued.
+  treat the last message as one to be continued.
 """
 
 from __future__ import annotations
@@ -16,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from . import diff
-from .probes import AGAIN, ASKED, CONTENT, EOS, IDS, KEYS, NAMES, RESULT, VALUES, Call, Message, Prober, Style
+from .probes import AGAIN, ASKED, CONTENT, EOS, IDS, KEYS, NAMES, RESULT, VALUES, ProbeCall, ProbeMessage, Prober, Style
 
-__all__ = ["LAST", "MIDDLE", "Frame", "Settings", "Turn", "find_frame"]
+__all__ = ["LAST", "MIDDLE", "RenderedTurn", "Settings", "TurnFrame", "find_frame"]
 
 Settings = tuple[tuple[str, Any], ...]
 
@@ -29,45 +27,45 @@ _NEXT: Final = {"role": "user", "content": AGAIN}
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class RenderedTurn:
     """One assistant turn as rendered."""
 
     before: str
-    """All that stands before it, header included."""
+    """All text before the turn, header included."""
     text: str
     """The turn, its end included."""
     tail: str
-    """What the template's own prompt would have added behind the header (``<think>\\n``)."""
+    """Text that the template's own prompt would have added after the header (``<think>\n``)."""
 
 
 @dataclass(slots=True)
-class Frame:
-    """What holds for all turns of a template."""
+class TurnFrame:
+    """Text that all turns of a template have in common."""
 
     prober: Prober
     header: str = ""
     user_end: str = ""
     user_start: str = ""
     end: str = ""
-    """What ends a turn of content that is the last; EOS where the template does not say."""
+    """End of the last turn, if that is a turn of content; EOS if the template does not write one."""
     content_end: str = ""
-    """All that stands behind content, where that is more than the end."""
+    """All text after content, if that is more than the end."""
     ends: tuple[str, ...] = ()
     """Other ends."""
     trailer: str = ""
-    """What the template writes behind the last message, whatever it is."""
+    """Text that the template writes after the last message, whatever the message is."""
     starts: tuple[str, ...] = ()
-    """What else stands before a turn (behind tool results)."""
+    """Other text that begins a turn, such as after tool results."""
     tails: dict[Settings, str] = field(default_factory=dict)
-    """What the prompt adds behind the header, by the variables that were set."""
+    """Text that the prompt adds after the header, by the variables that were set."""
     log: list[str] = field(default_factory=list)
 
     @property
     def tail(self) -> str:
         return self.tails.get((), "")
 
-    def turn(self, message: Message, style: Style, place: str = LAST) -> Turn | None:
-        """``message`` as a turn; ``None`` where the template refuses it."""
+    def turn(self, message: ProbeMessage, style: Style, place: str = LAST) -> RenderedTurn | None:
+        """Render ``message`` as a turn; return ``None`` if the template fails."""
         prober = self.prober
         tools = prober.call_tools if message.calls else prober.plain_tools
         settings = dict(style.settings)
@@ -90,10 +88,10 @@ class Frame:
         elif self.trailer and whole.endswith(self.trailer):
             end -= len(self.trailer)
         tail = self.tails.get(style.settings, self.tail)
-        return Turn(whole[:start], whole[start : max(end, start)], tail)
+        return RenderedTurn(whole[:start], whole[start : max(end, start)], tail)
 
     def learn_end(self, call_end: str) -> None:
-        """Turns of calls end as well: what both end with, is the end, and what content has more is its own."""
+        """Use turns of calls to separate the common end from text that only content has."""
         pieces = diff.split_tags(self.end)
         for i in range(len(pieces)):
             rest = "".join(pieces[i:])
@@ -103,7 +101,7 @@ class Frame:
                 return
 
     def begins(self, whole: str) -> int:
-        """Where the turn behind the user's message begins; -1 where the header is not found."""
+        """Return where the turn after the user's message begins; -1 if the header is not found."""
         asked = whole.rfind(ASKED)
         if asked < 0:
             return -1
@@ -114,18 +112,18 @@ class Frame:
         return -1
 
 
-def find_frame(prober: Prober, prompt: str) -> Frame:
-    """Header, ends and prompt tails, from turns of content alone."""
-    frame = Frame(prober)
+def find_frame(prober: Prober, prompt: str) -> TurnFrame:
+    """Find header, ends and prompt tails, from turns of content alone."""
+    frame = TurnFrame(prober)
     after_prompt = prompt[prompt.rfind(ASKED) + len(ASKED) :]
     bare = prober.render([_USER], tools=prober.plain_tools)
     after_bare = "" if bare is None else bare[bare.rfind(ASKED) + len(ASKED) :]
-    said = Style().write(Message(CONTENT))
+    said = Style().write(ProbeMessage(CONTENT))
     last = _after_asked(prober, [_USER, said])
     middle = _after_asked(prober, [_USER, said, _NEXT])
     bodies = [b for b in (last, middle) if b is not None and CONTENT in b]
     if not bodies:
-        # Content that the template will not take: the prompt alone says where turns begin.
+        # The template does not take this content, so only the prompt shows where turns begin.
         frame.header = after_prompt
         frame.tails = {(): ""}
         return frame
@@ -157,7 +155,7 @@ def find_frame(prober: Prober, prompt: str) -> Frame:
     frame.tails = _tails(frame, {(): after_prompt, **switched})
     frame.starts, result_front = _behind_results(frame)
     if not frame.end.strip() and not frame.ends:
-        # Nothing ends a turn but the next one: models write its first mark.
+        # Only the next turn ends this one: models write its first marker.
         frame.ends = tuple(dict.fromkeys(t for t in (_first_tag(frame.user_start), _first_tag(result_front)) if t))
     frame.log.append(f"header {frame.header!r}, end {frame.end!r}, prompt tails {list(frame.tails.values())!r}")
     return frame
@@ -171,7 +169,7 @@ def _after_asked(prober: Prober, conversation: list[dict[str, Any]]) -> str | No
 
 
 def _longest_shared(added: str, fronts: list[str]) -> str:
-    """The longest beginning of what the prompt adds that every front holds."""
+    """Return the longest beginning of the text that the prompt adds which every front contains."""
     shared = added
     for front in fronts:
         best = ""
@@ -189,8 +187,10 @@ def _places(text: str) -> Iterator[int]:
 
 
 def _whole_header(header: str, texts: list[str]) -> str:
-    """``header`` without a tag that what follows belongs to: where two go on with different words right behind it, as
-    in ``<|open|>think`` and ``<|open|>response``."""
+    """Remove a tag from the end of ``header`` if different words follow it directly.
+
+    An example is ``<|open|>think`` and ``<|open|>response``: the tag belongs to what follows.
+    """
     found = list(diff.tokens(header))
     while len(found) > 1 and not found[-1].isspace():
         following = set()
@@ -206,8 +206,8 @@ def _whole_header(header: str, texts: list[str]) -> str:
     return header
 
 
-def _find_end(frame: Frame, last: str | None, middle: str | None, always: bool) -> None:
-    """What ends a turn: what stands behind the content both at the end and before another message."""
+def _find_end(frame: TurnFrame, last: str | None, middle: str | None, always: bool) -> None:
+    """Find the end of a turn: text after the content both at the end and before another message."""
     behind_last = None if last is None else last[last.index(CONTENT) + len(CONTENT) :]
     behind_middle = None
     if middle is not None and AGAIN in middle:
@@ -218,7 +218,7 @@ def _find_end(frame: Frame, last: str | None, middle: str | None, always: bool) 
     elif behind_last is not None:
         shared = behind_last
     if behind_middle is not None and not shared:
-        # No end where the turn is the last, or another one than in the middle.
+        # The last turn has no end, or another one than a turn in the middle.
         first = frame.prober.render([_USER], tools=frame.prober.plain_tools) or ""
         start = diff.common_suffix([first[: first.find(ASKED)], behind_middle])
         inner = behind_middle[: len(behind_middle) - len(start)]
@@ -237,10 +237,10 @@ def _find_end(frame: Frame, last: str | None, middle: str | None, always: bool) 
 
 
 def _without_header_start(end: str, header: str, always: bool) -> str:
-    """``end`` without the tokens that already begin the next message, as they begin the header."""
+    """Remove tokens from ``end`` that already begin the next message, as they begin the header."""
     found = list(diff.tokens(end))
     if always:
-        # The header still begins with what ends the user's message, and the assistant's ends the same way.
+        # The header still begins with the end of the user's message, and the assistant's ends the same way.
         first = diff.split_tags(header)[0] if header else ""
         at = end.find(first.strip()) if first.strip() else -1
         return end[: at + len(first)] if at >= 0 else end
@@ -251,7 +251,7 @@ def _without_header_start(end: str, header: str, always: bool) -> str:
     return end
 
 
-def _clean_end(frame: Frame, last: str | None) -> None:
+def _clean_end(frame: TurnFrame, last: str | None) -> None:
     if frame.trailer and frame.end.endswith(frame.trailer):
         frame.end = frame.end[: len(frame.end) - len(frame.trailer)]
     if not frame.end.strip() and last is not None:
@@ -261,7 +261,7 @@ def _clean_end(frame: Frame, last: str | None) -> None:
 
 
 def _switched(prober: Prober) -> dict[Settings, str]:
-    """What stands behind the user's message in the prompt with each variable switched, where that can be rendered."""
+    """Return the text after the user's message in the prompt with each variable switched, where that renders."""
     found: dict[Settings, str] = {}
     for name in prober.toggles:
         for value in (True, False):
@@ -272,8 +272,11 @@ def _switched(prober: Prober) -> dict[Settings, str]:
 
 
 def _without_opened(header: str, prompts: dict[Settings, str]) -> str:
-    """``header`` without a tag that all prompts have, but that some of them close at once: ``<a><think>`` where one
-    prompt ends there, and another, with something switched off, in ``<a><think></think>``."""
+    """Remove a tag from ``header`` that all prompts have but some close at once.
+
+    An example is one prompt that ends in ``<a><think>`` and another, with a variable switched, in
+    ``<a><think></think>``.
+    """
     tails = {settings: _behind(text, header) for settings, text in prompts.items()}
     closes = [tail for tail in tails.values() if tail and len(diff.split_tags(tail)) == 1 and diff.is_tag(tail.strip())]
     pieces = diff.split_tags(header)
@@ -285,8 +288,8 @@ def _without_opened(header: str, prompts: dict[Settings, str]) -> str:
     return "".join(pieces[:-1]) if opened else header
 
 
-def _tails(frame: Frame, prompts: dict[Settings, str]) -> dict[Settings, str]:
-    """What each prompt adds behind the header."""
+def _tails(frame: TurnFrame, prompts: dict[Settings, str]) -> dict[Settings, str]:
+    """Return the text that each prompt adds after the header."""
     tails = {settings: _behind(text, frame.header) for settings, text in prompts.items()}
     return {settings: tail for settings, tail in tails.items() if tail is not None} or {(): ""}
 
@@ -297,18 +300,18 @@ def _behind(text: str, header: str) -> str | None:
 
 
 def _first_tag(text: str) -> str:
-    """The tag that ``text`` begins with, if it does."""
+    """Return the tag that ``text`` begins with, if any."""
     found = diff.tokens(text.lstrip())
     return found[0] if found and diff.is_tag(found[0]) else ""
 
 
-def _behind_results(frame: Frame) -> tuple[tuple[str, ...], str]:
-    """What a prompt ends with behind tool results, if that is not the header; and what stands before them."""
+def _behind_results(frame: TurnFrame) -> tuple[tuple[str, ...], str]:
+    """Return the end of a prompt after tool results, if it is not the header, and the text before the results."""
     prober = frame.prober
     for arguments in ("object", "text"):
         for no_content in ("null", "empty"):
             style = Style(arguments=arguments, no_content=no_content)
-            call = style.write(Message(calls=(Call(NAMES[0], {KEYS[0]: VALUES[0]}),)))
+            call = style.write(ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: VALUES[0]}),)))
             result = {"role": "tool", "content": RESULT, "tool_call_id": IDS[0], "name": NAMES[0]}
             prompt = prober.prompt([_USER, call, result], calls=True)
             if prompt is None or RESULT not in prompt:
@@ -326,8 +329,8 @@ def _behind_results(frame: Frame) -> tuple[tuple[str, ...], str]:
     return (), ""
 
 
-def _result_front(frame: Frame, call: dict[str, Any], prompt: str) -> str:
-    """What a template writes between a call's turn and the result."""
+def _result_front(frame: TurnFrame, call: dict[str, Any], prompt: str) -> str:
+    """Return the text that a template writes between the turn of a call and the result."""
     prober = frame.prober
     alone = prober.render([_USER, call], tools=prober.call_tools)
     before = prompt[: prompt.rfind(RESULT)]
