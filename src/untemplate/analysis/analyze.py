@@ -200,7 +200,7 @@ def _candidates(ready: Prepared) -> list[Candidate]:
 
 
 def thinking_off(frame: TurnFrame, fmt: Format, certificate: Certificate) -> None:
-    """Set the capability ``thinking_off`` if a prompt can switch reasoning off and this Format then begins in content."""
+    """Set ``thinking_off`` if a prompt can switch reasoning off and this Format then begins in content."""
     if fmt.reasoning is None and (fmt.channels is None or not fmt.channels.reasoning):
         return
     runner = Runner(fmt)

@@ -250,7 +250,7 @@ def _between_key_and_value(layout: _Layout, values: _Values) -> Iterator[tuple[s
 
 
 def _typed_attribute(gap: str, values: _Values) -> tuple[str, str] | None:
-    """Find a word between key and value that changes with the type; return the pattern up to it and the text after it."""
+    """Find a word between key and value that changes with the type; return the pattern before and the text after."""
     other = values.gaps.get("number")
     if other is None or other == gap:
         return None

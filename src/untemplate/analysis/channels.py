@@ -89,7 +89,7 @@ def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallEvidence 
 
 
 def _with_recipients(frame: TurnFrame, front: str, calls: CallEvidence) -> Iterator[ChannelsGuess]:
-    """Infer open word body text open word body text, where the first ``open`` ends the header or is part of the turn."""
+    """Infer open word body text open word body text; the first ``open`` ends the header or is part of the turn."""
     text = calls.with_content
     assert text is not None
     between = text[text.index(CONTENT) + len(CONTENT) : text.index(NAMES[0])]
