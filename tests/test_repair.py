@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from untemplate import OutputParser, Policy
 from untemplate.jsontext.repair import MAX_LENGTH, Repair, nearest_name, repair_schema, repair_syntax
 from untemplate.validation import validate
 
@@ -36,12 +37,6 @@ SYNTAX = [
     ('{"a": 1},\n', '{"a": 1}', ["removed_commas"]),
     ('{"a": 1,', '{"a": 1}', ["removed_commas", "closed_brackets"]),
     ('{"a": "b",]}', '{"a": "b"}', ["removed_commas", "removed_brackets"]),
-    # Cut strings
-    ('{"city": "Par', '{"city": "Par"}', ["closed_string", "closed_brackets"]),
-    ('{"a": ["x", "y\\"z', '{"a": ["x", "y\\"z"]}', ["closed_string", "closed_brackets"]),
-    ('{"a": "b\\', '{"a": "b"}', ["closed_string", "closed_brackets"]),
-    ('{"a": "b\\u12', '{"a": "b"}', ["closed_string", "closed_brackets"]),
-    ("{'a': 'b", '{"a": "b"}', ["double_quotes", "closed_string", "closed_brackets"]),
     # Python (vllm-mlx#63)
     ("{'theme': 'dark', 'size': 14}", '{"theme": "dark", "size": 14}', ["double_quotes"]),
     ("{'a': [True, False, None]}", '{"a": [true, false, null]}', ["double_quotes", "python_literals"]),
@@ -95,6 +90,9 @@ LEFT_ALONE = [
     # Values that a repair would invent
     '{"a":', '{"a": ', '{"a": 1, "b":}', '{"a": "', '{"a": [', '{"a": {', '{"a": [}', '{"a": 1,, "b": 2}', '{,}',
     '{"a": tru', '{"a": -', '{"a": 1.', '{"a": "\\u12', "{", '{"a": {"b"',
+    # Strings without an end
+    '{"city": "Par', '{"a": ["x", "y\\"z', '{"a": "b\\', '{"a": "b\\u12', "{'a': 'b", '{"args": ["-rf", "/ho',
+    '"{\\"city\\": \\"Par"', '"{\\"city\\": \\"Par', '```json\n{"city": "Par', '[{"city": "Par',
     # What JSON cannot say, and words nobody has quoted
     '{"a": NaN}', '{"a": Infinity}', '{"a": 007}', '{"a": .5}', '{"a": 0x1F}', '{"a": (1, 2)}', "{'a', 'b'}",
     '{"keywords": PERCENTILE function}', '{"query": \\"foo\\"}', '{"a"=1}',
@@ -133,7 +131,7 @@ class TestSyntax:
     def test_length_is_bounded(self) -> None:
         text = '{"a": "' + "x" * MAX_LENGTH
         assert repair_syntax(text) is None
-        assert repair_syntax(text[:MAX_LENGTH]) is not None
+        assert repair_syntax(text[: MAX_LENGTH - 1] + '"') is not None
 
     def test_depth_is_bounded(self) -> None:
         assert repair_syntax('{"a":' * 100_000) is None
@@ -284,17 +282,104 @@ class TestSyntaxProperties:
 
 
 def is_part(part: Any, whole: Any) -> bool:
-    """Whether ``whole`` begins with ``part``: the last value may be cut."""
+    """True if ``whole`` begins with ``part``: of the last value, digits of a number may be missing."""
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(
             k == j and is_part(v, w) for (k, v), (j, w) in zip(part.items(), whole.items(), strict=False)
         )
     if isinstance(part, list):
         return isinstance(whole, list) and all(is_part(v, w) for v, w in zip(part, whole, strict=False))
-    if isinstance(part, str):
-        return isinstance(whole, str) and whole.startswith(part)
     # A number that was cut cannot be told from one that was not.
     return part == whole or (isinstance(part, (int, float)) and isinstance(whole, (int, float)))
+
+
+CUT: list[dict[str, Any]] = [
+    {"args": ["-rf", "/home/me/tmp"], "n": 120},
+    {"command": 'echo "hi, there" > it\'s.txt', "timeout": 1.5e3, "on": True},
+    {"a": {"b": [{"c": -12}, {"d": "x\\y"}], "e": None}, "f": "é😀\n", "g": [False, 100]},
+    {"numbers": [10, 20, 30], "last": 7000},
+]
+
+
+def whole_values_only(part: Any, whole: Any) -> bool:
+    """True if ``part`` is ``whole`` with keys and items missing at the end, each value that is there being complete."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        same = list(part) == list(whole)[: len(part)]
+        return same and all(whole_values_only(value, whole[key]) for key, value in part.items())
+    if isinstance(part, list) and isinstance(whole, list):
+        return len(part) <= len(whole) and all(map(whole_values_only, part, whole))
+    return type(part) is type(whole) and bool(part == whole)
+
+
+class TestCut:
+    """A command or path of which half is missing must not run."""
+
+    @pytest.mark.parametrize("value", CUT)
+    @pytest.mark.parametrize("ascii_only", [True, False])
+    def test_every_prefix(self, value: dict[str, Any], ascii_only: bool) -> None:
+        text = json.dumps(value, ensure_ascii=ascii_only)
+        for raw in (text, repr(value), json.dumps(text), f"```json\n{text}\n```", f"[{text}]"):
+            for end in range(len(raw)):
+                repair = repair_syntax(raw[:end], cut=True)
+                assert repair is None or whole_values_only(json.loads(repair.arguments), value), raw[:end]
+
+    @MANY
+    @given(objects, st.integers(0, 400))
+    def test_any_object(self, value: dict[str, Any], cut: int) -> None:
+        repair = repair_syntax(json.dumps(value)[:cut], cut=True)
+        assert repair is None or whole_values_only(json.loads(repair.arguments), value)
+
+    @pytest.mark.parametrize(
+        "policy", [{"repair": "syntax"}, {"repair": "schema"}, {"malformed_arguments": "repaired"}]
+    )
+    @pytest.mark.parametrize(
+        ("name", "opening", "closing"),
+        [
+            ("hermes", '<tool_call>\n{"name": "f", "arguments": ', "}\n</tool_call>"),
+            ("mistral", "[TOOL_CALLS]f[ARGS]", "</s>"),
+            ("llama3", '{"name": "f", "parameters": ', "}"),
+        ],
+    )
+    def test_no_policy_completes_a_cut_value(
+        self, policy: dict[str, Any], name: str, opening: str, closing: str
+    ) -> None:
+        value = CUT[0]
+        parser = OutputParser.named(name, policy=Policy(strict=True, **policy))
+        raw = opening + json.dumps(value) + closing
+        for end in range(len(raw) + 1):
+            for call in parser.parse(raw[:end]).tool_calls:
+                assert whole_values_only(json.loads(call.function.arguments), value), raw[:end]
+                assert call.status in ("ok", "repaired")
+
+    @pytest.mark.parametrize(
+        ("name", "raw"),
+        [
+            ("pythonic", "[f(args=['-rf', '/home/me/tmp'], n=120, on=True)]"),
+            ("gemma4", '<|tool_call>call:f{args:[<|"|>-rf<|"|>,<|"|>/home/me/tmp<|"|>],n:120,on:true}<tool_call|>'),
+            ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=args>\n[\"-rf\", \"/home/me/tmp\"]\n</parameter>\n"
+             "<parameter=n>\n120\n</parameter>\n<parameter=on>\ntrue\n</parameter>\n</function>\n</tool_call>"),
+        ],
+    )  # fmt: skip
+    def test_nor_in_other_syntaxes(self, name: str, raw: str) -> None:
+        types = {"args": {"type": "array"}, "n": {"type": "integer"}, "on": {"type": "boolean"}}
+        tools = [{"type": "function", "function": {"name": "f", "parameters": {"properties": types}}}]
+        parser = OutputParser.named(name, policy=Policy(strict=True, repair="syntax"))
+        value = {"args": ["-rf", "/home/me/tmp"], "n": 120, "on": True}
+        for end in range(len(raw) + 1):
+            for call in parser.parse(raw[:end], tools=tools).tool_calls:
+                assert whole_values_only(json.loads(call.function.arguments), value), raw[:end]
+
+    def test_a_cut_call_stays_as_it_was_written(self) -> None:
+        raw = '<tool_call>\n{"name": "rm", "arguments": {"args": ["-rf", "/ho'
+        parsed = OutputParser.named("hermes", policy=Policy(repair="syntax")).parse(raw)
+        (call,) = parsed.tool_calls
+        assert (call.function.arguments, call.status, call.repairs) == ('{"args": ["-rf", "/ho', "incomplete", [])
+        assert not OutputParser.named("hermes", policy=Policy(repair="syntax", strict=True)).parse(raw).tool_calls
+
+    def test_the_next_call_does_not_complete_a_number(self) -> None:
+        raw = '[TOOL_CALLS]f[ARGS]{"n": 120[TOOL_CALLS]g[ARGS]{}'
+        calls = OutputParser.named("mistral", policy=Policy(repair="syntax")).parse(raw).tool_calls
+        assert [(c.function.arguments, c.status) for c in calls] == [('{"n": 120', "incomplete"), ("{}", "ok")]
 
 
 # -- Schema -------------------------------------------------------------------------------------------------------

@@ -266,7 +266,7 @@ class RequestCallPolicy(CallPolicy):
             if name is not None:
                 steps.append("tool_name")
                 call.name = name
-        mended = repair_syntax(self.arguments)
+        mended = repair_syntax(self.arguments, cut=not call.whole)
         if mended is not None:
             self.arguments = mended.arguments
             steps += mended.steps

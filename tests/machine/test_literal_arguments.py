@@ -52,6 +52,26 @@ def test_python(written: str, arguments: str, diagnostics: list[str]) -> None:
     )
 
 
+@pytest.mark.parametrize("number", ["1٢", "1.٥", "1e٣", "1e+٣", "-٢", "١٢", "１２", "0x١", "1²", "٫5"])
+@pytest.mark.parametrize(
+    ("name", "opening", "closing"),
+    [
+        ("lfm2", "<|tool_call_start|>[f(n=", ")]<|tool_call_end|>"),
+        ("lfm2", "<|tool_call_start|>[f(n=[0, ", "])]<|tool_call_end|>"),
+        ("gemma4", "<|tool_call>call:f{n:", "}<tool_call|>"),
+    ],
+)
+def test_numbers_have_ascii_digits(number: str, name: str, opening: str, closing: str) -> None:
+    value = f'[0, "{number}"]' if opening.endswith("[0, ") else f'"{number}"'
+    check(
+        name,
+        opening + number + closing,
+        {"tool_calls": [("f", f'{{"n": {value}}}')], "diagnostics": []},
+        exhaustive=True,
+        roundtrip=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("written", "arguments", "diagnostics"),
     [

@@ -21,7 +21,7 @@ def offered(name: str, pattern: Pattern, tools: ToolSet) -> str:
     prefix = pattern.literals[0].rstrip(".:/_-")
     bare = name[len(prefix) :] if prefix and name.startswith(prefix) else name
     bare = bare.lstrip(".:/_-")
-    for candidate in (bare, re.sub(r"[.:_-]?\d+$", "", bare)):
+    for candidate in (bare, re.sub(r"[.:_-]?[0-9]+$", "", bare)):
         if candidate in tools.names:
             return candidate
     return name

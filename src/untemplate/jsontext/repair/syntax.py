@@ -4,7 +4,9 @@ Rules of this module:
 
 * Wrappings come off first (fences, quotes, lists), then one pass from left to right copies the text and mends what it
   meets. Where it meets what it cannot mend it gives up, and all stays as it was.
-* Letters and digits are never dropped, added or moved, except that an escape that was cut in half goes.
+* Letters and digits are never dropped, added or moved.
+* A string without its closing quote is never closed, and a number or word at which the output was cut is never taken:
+  a command or a path of which half is missing must not run.
 * A bracket in the wrong place is mended only where nothing but brackets follows: there it is clear what is still open.
 * A string ends at a quote that something follows that can follow a string, outside of quotations in it.
 """
@@ -29,7 +31,6 @@ _TAIL: Final = re.compile(r"[ \t\r\n,\]}]*\Z")
 _STOPS: Final = {'"': re.compile(r'["\\\x00-\x1f]'), "'": re.compile(r"""["'\\\x00-\x1f]""")}
 _ESCAPE: Final = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _HALF_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
-_HALF_PAIR: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 _HEX: Final = re.compile(r"\\x([0-9a-fA-F]{2})")
 _BARE_KEY: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,255}(?=[ \t\r\n]*:)")
 _JSON_WORD: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
@@ -49,13 +50,14 @@ _COLON: Final = 2
 _COMMA: Final = 3
 
 
-def repair_syntax(text: str) -> Repair | None:
+def repair_syntax(text: str, *, cut: bool = False) -> Repair | None:
     """``text`` as a JSON object; None if it is one, or cannot be made one without guessing.
 
+    ``cut``: the output ended inside these arguments, so a number or word at the end of ``text`` may go on.
+
     Steps: ``removed_fence``, ``unwrapped_string`` (an object encoded twice), ``unwrapped_list`` (the only item of a
-    list), ``removed_commas``, ``removed_brackets``, ``closed_brackets``, ``closed_string`` (the text was cut in it),
-    ``double_quotes`` (for single ones), ``quoted_keys``, ``python_literals``, ``escaped_controls``, ``escaped_quotes``,
-    ``fixed_escapes``.
+    list), ``removed_commas``, ``removed_brackets``, ``closed_brackets``, ``double_quotes`` (for single ones),
+    ``quoted_keys``, ``python_literals``, ``escaped_controls``, ``escaped_quotes``, ``fixed_escapes``.
     """
     if len(text) > MAX_LENGTH or is_object(text):
         return None
@@ -64,7 +66,7 @@ def repair_syntax(text: str) -> Repair | None:
     for _ in range(_MAX_LAYERS):
         result = _unwrapped(text, steps)
         if result is None:
-            result = None if rewritten else _Rewriter(text, steps).rewrite()
+            result = None if rewritten else _Rewriter(text, steps, cut).rewrite()
             rewritten = True
         if result is None:
             return None
@@ -135,8 +137,9 @@ def _decoded(text: str) -> Any:
 class _Rewriter:
     """Copies one object or list. One use."""
 
-    def __init__(self, text: str, steps: dict[str, None]) -> None:
+    def __init__(self, text: str, steps: dict[str, None], cut: bool) -> None:
         self.text = text
+        self.cut = cut
         self.pos = after_spaces(text, 0)
         self.out: list[str] = []
         self.steps = steps
@@ -254,7 +257,7 @@ class _Rewriter:
         if word in _PYTHON_WORDS:
             self.steps["python_literals"] = None
             word = _PYTHON_WORDS[word]
-        elif _JSON_WORD.fullmatch(word) is None:
+        elif _JSON_WORD.fullmatch(word) is None or (self.cut and found.end() == len(self.text)):
             return False
         self.out.append(word)
         self.pos = found.end()
@@ -279,13 +282,7 @@ class _Rewriter:
                 pos = self._escape(at, quote, pieces)
                 c = "" if pos > len(text) else c
             if not c:
-                while pieces and (not pieces[-1] or _HALF_PAIR.fullmatch(pieces[-1])):
-                    pieces.pop()
-                # Nothing of it has been written; or it looks like the end of an object, so a quote may be missing.
-                if key or inside or not pieces or text.rstrip(WS).endswith("}"):
-                    return False
-                self.steps["closed_string"] = None
-                break
+                return False  # the text ends in the string
             if c == quote:
                 if key or (inside % 2 == 0 and self._may_end(pos)):
                     break

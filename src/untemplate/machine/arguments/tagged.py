@@ -417,7 +417,7 @@ class TaggedArguments:
 
 
 _ENTITY: Final = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
-_ENTITY_BEGUN: Final = re.compile(r"&[#\w]{0,8}\Z")
+_ENTITY_BEGUN: Final = re.compile(r"&[#0-9A-Za-z]{0,8}\Z")
 _CHARACTERS: Final = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
 
 

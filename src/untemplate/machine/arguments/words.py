@@ -8,8 +8,8 @@ from typing import Final
 
 from ..coercion import json_escape
 
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_NUMBER_PREFIX: Final = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d*)?)?")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NUMBER_PREFIX: Final = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?)?")
 _WORDS: Final = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 _SIMPLE: Final = {
     "n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v",
@@ -36,7 +36,8 @@ def word_json(word: str, as_string: bool) -> str:
         if _NUMBER.fullmatch(word):
             return word
         try:
-            if word[:1] in "0123456789+-." and len(word) <= 64:
+            # float() and int() take the digits of every alphabet; Python's literals and JSON do not.
+            if word[:1] in "0123456789+-." and len(word) <= 64 and word.isascii():
                 number = float(word) if "." in word or ("e" in word.lower() and "x" not in word) else int(word, 0)
                 if number == number and number not in (float("inf"), float("-inf")):
                     return json.dumps(number)
