@@ -5,7 +5,7 @@ Rules of this module:
 * Here a call commits: when its name is complete, and arguments follow or what closes them. Before that nothing is said.
 * After that the call stands. JSON that breaks goes on raw up to whatever ends a call; in other arguments what is open
   is closed where the call is.
-* A JSON object that holds name and arguments is read here as a whole (ENVELOPE).
+* A JSON object that holds name and arguments is read here as a whole (CALL_OBJECT).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from .arguments.envelope import Caller, Envelope
-from .arguments.json_value import JsonText, JsonValue
-from .arguments.literal import LiteralArguments
-from .arguments.tagged import TaggedArguments
+from .arguments.call_object import CallHandler, CallObjectReader
+from .arguments.json_reader import EncodedJsonReader, JsonReader
+from .arguments.literal import LiteralReader
+from .arguments.tagged import TaggedReader
 from .context import ReaderContext
 from .ledger import ARGUMENT_TEXT, MARKUP
 from .lexer import WS, Literals
@@ -36,7 +36,7 @@ from .signals import AGAIN, DONE, MORE, NO_MATCH
 
 # Phases.
 _BEFORE: Final = 0
-_ENVELOPE: Final = 1
+_CALL_OBJECT: Final = 1
 _VALUE: Final = 2
 _RAW: Final = 3
 
@@ -48,7 +48,7 @@ _NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
 
 
 @final
-class CallArguments(Caller):
+class ArgumentsReader(CallHandler):
     """Reads the arguments of one call after another."""
 
     def __init__(self, context: ReaderContext) -> None:
@@ -65,11 +65,11 @@ class CallArguments(Caller):
         self._whole: bool = False
         self._valid: bool = False
         self._raw_space: list[str] = []
-        self._envelope: Envelope | None = None
-        self._json: JsonValue | None = None
-        self._text: JsonText | None = None
-        self._tagged: TaggedArguments | None = None
-        self._literal: LiteralArguments | None = None
+        self._call_object: CallObjectReader | None = None
+        self._json: JsonReader | None = None
+        self._text: EncodedJsonReader | None = None
+        self._tagged: TaggedReader | None = None
+        self._literal: LiteralReader | None = None
 
     # -- beginning ----------------------------------------------------------------------------------------------
 
@@ -85,8 +85,8 @@ class CallArguments(Caller):
 
     def begin_object(self) -> None:
         """The cursor stands at the brace of an object that holds name and arguments."""
-        self._envelope = Envelope(self._syntax, self.context.max_held)
-        self._phase = _ENVELOPE
+        self._call_object = CallObjectReader(self._syntax, self.context.max_held)
+        self._phase = _CALL_OBJECT
 
     def begin_named(self, name: str, call_id: str) -> bool:
         """The name is known, and arguments may follow. False: no call can have it."""
@@ -101,7 +101,7 @@ class CallArguments(Caller):
         """The name is known, and the cursor stands at the first key: the call commits."""
         self._name = name
         self.commit()
-        self._tagged = TaggedArguments(self._syntax, self.context.tools, name)
+        self._tagged = TaggedReader(self._syntax, self.context.tools, name)
         self._tagged.begin_key()
         self._phase = _VALUE
 
@@ -116,7 +116,7 @@ class CallArguments(Caller):
         self._wrote = False
         self._whole = False
         self._valid = False
-        self._envelope = None
+        self._call_object = None
         self._json = None
         self._text = None
         self._tagged = None
@@ -139,8 +139,8 @@ class CallArguments(Caller):
             phase = self._phase
             if phase == _VALUE:
                 answer = self._read_value()
-            elif phase == _ENVELOPE:
-                answer = self._read_envelope()
+            elif phase == _CALL_OBJECT:
+                answer = self._read_call_object()
             elif phase == _BEFORE:
                 answer = self._read_before()
             else:
@@ -156,25 +156,25 @@ class CallArguments(Caller):
             if self._tagged is not None:
                 return self._tagged.passes(text, self)
             return self._literal is not None and self._literal.passes(text, self)
-        return self._phase == _ENVELOPE and self._envelope is not None and self._envelope.passes(text)
+        return self._phase == _CALL_OBJECT and self._call_object is not None and self._call_object.passes(text)
 
     def finish(self) -> bool:
         """The output has ended in them. False: this is no call."""
         cur = self.context.cur
-        envelope = self._envelope if self._phase == _ENVELOPE else None
-        if envelope is None:
+        call_object = self._call_object if self._phase == _CALL_OBJECT else None
+        if call_object is None:
             if not self.committed:
                 return False
-        elif not envelope.cut(cur, self):
+        elif not call_object.cut(cur, self):
             return False
         if not self._whole:
             if self._tagged is not None:
                 self._tagged.cut(cur, self)
             if self._literal is not None:
                 self._literal.cut(cur, self)
-        if envelope is not None and envelope.whole:
+        if call_object is not None and call_object.whole:
             self._whole = True
-            self._valid = envelope.valid
+            self._valid = call_object.valid
         self.end()
         return True
 
@@ -209,7 +209,7 @@ class CallArguments(Caller):
                 return NO_MATCH
             self._commit_once()
             if syntax.body == NAMED_TAGGED:
-                self._tagged = TaggedArguments(syntax, context.tools, self._name)
+                self._tagged = TaggedReader(syntax, context.tools, self._name)
                 self._phase = _VALUE
                 return AGAIN
             self._whole = True
@@ -217,12 +217,12 @@ class CallArguments(Caller):
         if syntax.body == NAMED_JSON:
             if c == "{":
                 self._commit_once()
-                self._json = JsonValue(syntax.resync)
+                self._json = JsonReader(syntax.resync)
                 self._phase = _VALUE
                 return AGAIN
             if c == '"':
                 self._commit_once()
-                self._text = JsonText()
+                self._text = EncodedJsonReader()
                 self._phase = _VALUE
                 return AGAIN
             if self.committed:
@@ -247,27 +247,27 @@ class CallArguments(Caller):
             undecided = not cur.final and _ARGUMENT_PREFIX.match(cur.text, cur.pos + 1) is not None
             return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else NO_MATCH
         self.commit()
-        self._literal = LiteralArguments(syntax, self.context.tools, self._name, "]" if self._in_list else "")
+        self._literal = LiteralReader(syntax, self.context.tools, self._name, "]" if self._in_list else "")
         self._phase = _VALUE
         return AGAIN
 
-    def _read_envelope(self) -> int:
-        envelope = self._envelope
-        assert envelope is not None
+    def _read_call_object(self) -> int:
+        call_object = self._call_object
+        assert call_object is not None
         context = self.context
-        answer = envelope.step(context.cur, self)
+        answer = call_object.step(context.cur, self)
         if answer == MORE or (answer == NO_MATCH and not self.committed):
             return answer
         pos = context.cur.pos
         context.mark(MARKUP, pos)
-        if answer == NO_MATCH and not envelope.whole:
+        if answer == NO_MATCH and not call_object.whole:
             context.report("broken_json", pos, pos)
             self._phase = _RAW
             return AGAIN
         if answer == NO_MATCH:
             context.report("unclosed_object", pos, pos)
         self._whole = True
-        self._valid = envelope.valid
+        self._valid = call_object.valid
         return DONE
 
     def _read_value(self) -> int:
@@ -342,7 +342,7 @@ class CallArguments(Caller):
         end = resync.at(cur.text, cur.pos, True)
         return end >= 0 and resync.tags[cur.text[cur.pos : end]] in _CLOSERS
 
-    # -- Caller -------------------------------------------------------------------------------------------------
+    # -- CallHandler -------------------------------------------------------------------------------------------------
 
     def put(self, text: str) -> None:
         self._wrote = True
@@ -374,11 +374,11 @@ class CallArguments(Caller):
                 return False
             if not arguments:
                 return True
-        envelope = self._envelope
-        assert envelope is not None
+        call_object = self._call_object
+        assert call_object is not None
         self.commit()
-        self._envelope = envelope
-        envelope.committed = True
+        self._call_object = call_object
+        call_object.committed = True
         return True
 
     def late_id(self, call_id: str) -> None:

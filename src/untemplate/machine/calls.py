@@ -2,7 +2,7 @@
 
 Rules of this module:
 
-* Until a call commits (CallArguments says when) the reader says nothing and may answer NO_MATCH: the context gives
+* Until a call commits (ArgumentsReader says when) the reader says nothing and may answer NO_MATCH: the context gives
   everything back as text.
 * After that the call stands, and reading goes on at its close, at the next opener or at the end.
 * The reader looks only for what its phase can leave by, and leaves white space after a call to the context, which knows
@@ -15,7 +15,7 @@ import re
 from typing import Final, final
 
 from .arguments.tagged import masked_xml, unescape_xml
-from .call_arguments import CallArguments
+from .call_arguments import ArgumentsReader
 from .context import ReaderContext
 from .ledger import DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from .lexer import WS, Literals
@@ -73,7 +73,7 @@ class CallReader:
         self._ambiguous: bool = False
         self._phase: int = _BETWEEN
         self._in_list: bool = False
-        self._arguments: CallArguments = CallArguments(context)
+        self._arguments: ArgumentsReader = ArgumentsReader(context)
 
     # -- entering -----------------------------------------------------------------------------------------------
 

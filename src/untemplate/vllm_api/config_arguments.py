@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from ..machine.arguments.envelope import Caller, Envelope
-from ..machine.arguments.json_value import JsonText, JsonValue
+from ..machine.arguments.call_object import CallHandler, CallObjectReader
+from ..machine.arguments.json_reader import EncodedJsonReader, JsonReader
 from ..machine.lexer import WS, Cursor
 from ..machine.program import JSON_BODY, CallSyntax
 from ..machine.signals import DONE, MORE
@@ -33,7 +33,7 @@ _NO_CALL: Final = 6
 
 
 @final
-class ArgumentReader(Caller):
+class ArgumentReader(CallHandler):
     """Reads the arguments of one call.
 
     Args:
@@ -52,8 +52,8 @@ class ArgumentReader(Caller):
         self._as_json: bool = as_json
         self._cur: Cursor = Cursor()
         self._phase: int = _START
-        self._object: Envelope | None = None
-        self._value: JsonValue | JsonText | None = None
+        self._object: CallObjectReader | None = None
+        self._value: JsonReader | EncodedJsonReader | None = None
         self._out: list[str] = []
         self._wrote: bool = False
 
@@ -131,13 +131,13 @@ class ArgumentReader(Caller):
         if not self._named:
             if c != "{":
                 return _NO_CALL
-            self._object = Envelope(_GRAMMAR, _MAX_HELD)
+            self._object = CallObjectReader(_GRAMMAR, _MAX_HELD)
             return _OBJECT
         if self._as_json and c == "{":
-            self._value = JsonValue(None)
+            self._value = JsonReader(None)
             return _VALUE
         if self._as_json and c == '"':
-            self._value = JsonText()
+            self._value = EncodedJsonReader()
             return _STRING
         return _RAW
 

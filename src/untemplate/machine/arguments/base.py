@@ -14,14 +14,14 @@ from __future__ import annotations
 from typing import final
 
 
-class Out:
+class ArgumentWriter:
     """Takes JSON text."""
 
     def put(self, text: str) -> None: ...
 
 
 @final
-class Capture(Out):
+class BufferedWriter(ArgumentWriter):
     """Keeps what is put, if it is not more than ``limit`` characters."""
 
     def __init__(self, limit: int) -> None:

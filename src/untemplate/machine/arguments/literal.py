@@ -19,9 +19,9 @@ from ..ledger import ARGUMENT_TEXT, DROPPED
 from ..lexer import SPACES, WS, Cursor, Literals
 from ..program import CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
-from .base import Out
-from .envelope import Caller
-from .words import closing_quote, cut_word, escape_end, unescape, unescaped, word_json
+from .base import ArgumentWriter
+from .call_object import CallHandler
+from .literal_words import closing_quote, cut_word, escape_end, unescape, unescaped, word_json
 
 _OPEN: Final = 0
 _KEY: Final = 1
@@ -42,7 +42,7 @@ _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 @final
-class LiteralArguments:
+class LiteralReader:
     """Reads ``(a='x', b=[1])`` from its opening to its closing character and puts ``{"a": "x", "b": [1]}``."""
 
     def __init__(self, grammar: CallSyntax, tools: ToolSet, name: str, outer: str) -> None:
@@ -73,7 +73,7 @@ class LiteralArguments:
         self._word_depth: int = 0
         self._word_quote: str = ""
 
-    def step(self, cur: Cursor, out: Caller) -> int:
+    def step(self, cur: Cursor, out: CallHandler) -> int:
         while True:
             if self._phase == _STRING:
                 if not self._read_string(cur, out):
@@ -128,7 +128,7 @@ class LiteralArguments:
             elif not self._begin_value(cur, c, out):
                 return MORE
 
-    def passes(self, text: str, out: Out) -> bool:
+    def passes(self, text: str, out: ArgumentWriter) -> bool:
         """Text in the middle of a string value."""
         if self._phase != _STRING or self._quote_head in text or (self._escapes and "\\" in text):
             return False
@@ -137,7 +137,7 @@ class LiteralArguments:
 
     # -- members ------------------------------------------------------------------------------------------------
 
-    def _read_key(self, cur: Cursor, out: Caller) -> bool:
+    def _read_key(self, cur: Cursor, out: CallHandler) -> bool:
         """A key and its assignment, or a value with no key. False: more text is needed. Nothing is read of a key before
         it is known to be one, so its length is bounded."""
         text = cur.text
@@ -184,7 +184,7 @@ class LiteralArguments:
             self._begin_drop(cur, out)
         return True
 
-    def _read_quoted_key(self, cur: Cursor, end: int, out: Caller) -> bool:
+    def _read_quoted_key(self, cur: Cursor, end: int, out: CallHandler) -> bool:
         """A string where a key may stand; its quote ends at ``end``."""
         text = cur.text
         start = cur.pos
@@ -236,7 +236,7 @@ class LiteralArguments:
         """Whether a value may stand here with no key."""
         return self._by_place and len(self._closers) == 1
 
-    def _begin_member(self, key: str, out: Out) -> None:
+    def _begin_member(self, key: str, out: ArgumentWriter) -> None:
         """``{"key": `` or ``, "key": ``."""
         self._value_start(out)
         if len(self._closers) == 1:
@@ -246,7 +246,7 @@ class LiteralArguments:
         self._comma = False
         self._phase = _VALUE
 
-    def _value_start(self, out: Out) -> None:
+    def _value_start(self, out: ArgumentWriter) -> None:
         if not self._any:
             self._any = True
             out.put("{")
@@ -255,7 +255,7 @@ class LiteralArguments:
             out.put(", ")
             self._comma = False
 
-    def _put_null(self, out: Out) -> None:
+    def _put_null(self, out: ArgumentWriter) -> None:
         out.put("null")
         self._comma = True
         self._phase = _NEXT
@@ -265,7 +265,7 @@ class LiteralArguments:
         name = self._tools.positional(self._name, self._keys)
         return name if name is not None else str(self._keys)
 
-    def _close(self, cur: Cursor, c: str, out: Caller) -> int:
+    def _close(self, cur: Cursor, c: str, out: CallHandler) -> int:
         """A closing character: ends what it fits, and what is open inside that. MORE: reading goes on."""
         if c not in self._closers:
             if c == self._outer:
@@ -284,7 +284,7 @@ class LiteralArguments:
             out.put("}")
         return DONE
 
-    def close(self, out: Out) -> None:
+    def close(self, out: ArgumentWriter) -> None:
         """The call is closed where the arguments are not: what is open in them ends."""
         if self._phase == _VALUE:
             self._put_null(out)
@@ -293,25 +293,25 @@ class LiteralArguments:
             if self._json or self._any:
                 out.put(closer)
 
-    def _pop(self, out: Out) -> None:
+    def _pop(self, out: ArgumentWriter) -> None:
         self._closers.pop()
         closer = self._json.pop()
         out.put(closer)
         self._comma = True
         self._phase = _NEXT
 
-    def _begin_drop(self, cur: Cursor, out: Caller) -> None:
+    def _begin_drop(self, cur: Cursor, out: CallHandler) -> None:
         """The character at the cursor fits nowhere."""
         self._drop_to(cur, cur.pos + 1, out)
         self._phase = _DROP
 
-    def _drop_to(self, cur: Cursor, end: int, out: Caller) -> None:
+    def _drop_to(self, cur: Cursor, end: int, out: CallHandler) -> None:
         out.mark(ARGUMENT_TEXT, cur.pos)
         out.report("text_between_arguments", cur.pos, end)
         cur.pos = end
         out.mark(DROPPED, end)
 
-    def _drop(self, cur: Cursor, out: Caller) -> bool:
+    def _drop(self, cur: Cursor, out: CallHandler) -> bool:
         """Text between values, up to what separates or closes them. False: more text is needed."""
         text = cur.text
         start = cur.pos
@@ -329,7 +329,7 @@ class LiteralArguments:
         self._phase = _NEXT
         return True
 
-    def _next_stop(self, cur: Cursor, end: int, out: Caller) -> int:
+    def _next_stop(self, cur: Cursor, end: int, out: CallHandler) -> int:
         """Where something begins between the cursor and ``end`` that ends the call; -1 if nothing does."""
         found = self._stops.near(cur.text, cur.pos, end)
         while found is not None and not out.authorised(found.start(), found.end()):
@@ -338,7 +338,7 @@ class LiteralArguments:
 
     # -- values -------------------------------------------------------------------------------------------------
 
-    def _begin_value(self, cur: Cursor, c: str, out: Out) -> bool:
+    def _begin_value(self, cur: Cursor, c: str, out: ArgumentWriter) -> bool:
         end = self._quotes.at(cur.text, cur.pos, cur.final)
         if end == MORE:
             return False
@@ -376,7 +376,7 @@ class LiteralArguments:
         self._escapes = quote[0] in "'\""
         self._phase = _STRING
 
-    def _read_string(self, cur: Cursor, out: Out) -> bool:
+    def _read_string(self, cur: Cursor, out: ArgumentWriter) -> bool:
         """False: more text is needed."""
         text = cur.text
         found = self._quote.find(text, cur.pos)
@@ -410,11 +410,11 @@ class LiteralArguments:
             self._phase = _NEXT
             return True
 
-    def _put_string(self, piece: str, out: Out) -> None:
+    def _put_string(self, piece: str, out: ArgumentWriter) -> None:
         if piece:
             out.put(json_escape(piece))
 
-    def _read_word(self, cur: Cursor, out: Caller) -> int:
+    def _read_word(self, cur: Cursor, out: CallHandler) -> int:
         """A number, a constant, or whatever else stands up to the next separator."""
         text = cur.text
         size = len(text)
@@ -455,7 +455,7 @@ class LiteralArguments:
             self._add_word(text[cur.pos : end + 1], out)
             cur.pos = end + 1
 
-    def _add_word(self, piece: str, out: Out) -> None:
+    def _add_word(self, piece: str, out: ArgumentWriter) -> None:
         """More of the word. One that is too long for a number or a constant streams, as a string."""
         if self._word_streams:
             kept = piece.rstrip(WS)
@@ -476,7 +476,7 @@ class LiteralArguments:
             out.put('"')
             self._add_word(text, out)
 
-    def cut(self, cur: Cursor, out: Caller) -> None:
+    def cut(self, cur: Cursor, out: CallHandler) -> None:
         """The output ends inside the arguments: what has come of a key or of a word is put, so far as it goes."""
         if self._phase == _WORD:
             word = "".join(self._word).strip(WS)
@@ -502,7 +502,7 @@ class LiteralArguments:
         cur.pos = len(text)
         out.mark(ARGUMENT_TEXT, cur.pos)
 
-    def _end_word(self, out: Out) -> None:
+    def _end_word(self, out: ArgumentWriter) -> None:
         word = "".join(self._word).strip(WS)
         self._word = []
         self._word_size = 0

@@ -19,7 +19,7 @@ from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor
 from ..program import IS_KEY_OPEN, IS_VALUE_OPEN, CallSyntax
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
-from .envelope import Caller
+from .call_object import CallHandler
 
 MAX_LOOKAHEAD: Final = 256
 _MAX_KEY: Final = 1024
@@ -35,7 +35,7 @@ _MAYBE_NULL: Final = 2
 
 
 @final
-class TaggedArguments:
+class TaggedReader:
     """Reads tagged arguments up to, and not including, what closes them."""
 
     def __init__(self, grammar: CallSyntax, tools: ToolSet, name: str) -> None:
@@ -60,16 +60,16 @@ class TaggedArguments:
         self._gap: bool = False
         """Whether white space stands behind that."""
 
-    def step(self, cur: Cursor, caller: Caller) -> int:
+    def step(self, cur: Cursor, call: CallHandler) -> int:
         while True:
             if self._phase == _VALUE:
-                answer = self._read_value(cur, caller)
+                answer = self._read_value(cur, call)
             elif self._phase == _KEY:
-                answer = self._read_key(cur, caller)
+                answer = self._read_key(cur, call)
             elif self._phase == _VALUE_OPEN:
-                answer = self._read_value_open(cur, caller)
+                answer = self._read_value_open(cur, call)
             else:
-                answer = self._read_between(cur, caller)
+                answer = self._read_between(cur, call)
             if answer != AGAIN:
                 return answer
 
@@ -77,7 +77,7 @@ class TaggedArguments:
         """The cursor stands at the first key; nothing opens it."""
         self._phase = _KEY
 
-    def passes(self, text: str, caller: Caller) -> bool:
+    def passes(self, text: str, call: CallHandler) -> bool:
         """Text in the middle of a value that streams."""
         if self._phase != _VALUE or self._mode != _STREAM or self._trim or not self._opened or self._newlines:
             return False
@@ -87,48 +87,48 @@ class TaggedArguments:
         for head in grammar.value_heads:
             if head in text:
                 return False
-        caller.put(json_escape(text))
+        call.put(json_escape(text))
         return True
 
-    def _read_between(self, cur: Cursor, caller: Caller) -> int:
+    def _read_between(self, cur: Cursor, call: CallHandler) -> int:
         text = cur.text
-        if not self._skip_spaces(cur, caller):
+        if not self._skip_spaces(cur, call):
             return MORE
         tags = self._grammar.tags
         end = tags.at(text, cur.pos, cur.final)
         if end == MORE:
             return MORE
-        if end >= 0 and caller.authorised(cur.pos, end):
+        if end >= 0 and call.authorised(cur.pos, end):
             self._dropping = False
             if tags.tags[text[cur.pos : end]] == IS_KEY_OPEN:
                 cur.pos = end
-                caller.mark(MARKUP, end)
+                call.mark(MARKUP, end)
                 self._phase = _KEY
                 return AGAIN
             if self._any:
-                caller.put("}")
+                call.put("}")
             return DONE
         next_tag = tags.find(text, cur.pos + 1)
         stop = len(text) if cur.final else tags.tail(text, cur.pos + 1)
-        self._drop(cur, stop if next_tag is None else next_tag.start(), caller)
+        self._drop(cur, stop if next_tag is None else next_tag.start(), call)
         return AGAIN if next_tag is not None else MORE
 
-    def _skip_spaces(self, cur: Cursor, caller: Caller) -> bool:
+    def _skip_spaces(self, cur: Cursor, call: CallHandler) -> bool:
         """White space between tags; behind text that is dropped it goes with that. False: nothing follows yet."""
         found = None if self._dropping else SPACES.match(cur.text, cur.pos)
         if found is not None:
             cur.pos = found.end()
-            caller.mark(MARKUP, cur.pos)
+            call.mark(MARKUP, cur.pos)
         return cur.pos < len(cur.text)
 
-    def _drop(self, cur: Cursor, stop: int, caller: Caller) -> None:
+    def _drop(self, cur: Cursor, stop: int, call: CallHandler) -> None:
         """Text between arguments belongs to none of them."""
-        caller.report("text_between_arguments", cur.pos, stop)
+        call.report("text_between_arguments", cur.pos, stop)
         cur.pos = stop
-        caller.mark(DROPPED, stop)
+        call.mark(DROPPED, stop)
         self._dropping = True
 
-    def _read_key(self, cur: Cursor, caller: Caller) -> int:
+    def _read_key(self, cur: Cursor, call: CallHandler) -> int:
         grammar = self._grammar
         text = cur.text
         found = grammar.key_ends.near(text, cur.pos, cur.pos + _MAX_KEY)
@@ -139,9 +139,9 @@ class TaggedArguments:
         end = found.start() if found is not None else min(held, cur.pos + _MAX_KEY + 1)
         broken = self._key_breaks(text, cur.pos, end)
         if broken >= 0:
-            caller.report("broken_key", cur.pos, broken)
+            call.report("broken_key", cur.pos, broken)
             cur.pos = broken
-            caller.mark(DROPPED, broken)
+            call.mark(DROPPED, broken)
             self._phase = _BETWEEN
             return AGAIN
         if found is None:
@@ -150,9 +150,9 @@ class TaggedArguments:
         variables = grammar.key.split(raw.strip(WS))
         key = variables.get("key", raw).strip(WS)
         self._key = unescape_xml(key) if grammar.unescape_values else key
-        self._mark_key(cur.pos, raw, key, caller)
+        self._mark_key(cur.pos, raw, key, call)
         cur.pos = found.end()
-        caller.mark(MARKUP, cur.pos)
+        call.mark(MARKUP, cur.pos)
         self._choose_mode(variables)
         opened = grammar.key_ends.tags[found.group()] == IS_VALUE_OPEN or not grammar.has_value_open
         self._phase = _VALUE if opened else _VALUE_OPEN
@@ -164,17 +164,17 @@ class TaggedArguments:
         self._parts = []
         return AGAIN
 
-    def _mark_key(self, start: int, raw: str, key: str, caller: Caller) -> None:
+    def _mark_key(self, start: int, raw: str, key: str, call: CallHandler) -> None:
         """Accounts for a key and what its pattern brings along. Anything else beside it is dropped."""
         at = max(raw.find(key), 0)
-        caller.mark(MARKUP, start + at)
-        caller.mark(ARGUMENT_TEXT, start + at + len(key))
+        call.mark(MARKUP, start + at)
+        call.mark(ARGUMENT_TEXT, start + at + len(key))
         rest = raw[at + len(key) :].strip(WS)
         pattern = self._grammar.key
         attributes = pattern.literals[1] if len(pattern.literals) > 1 else ""
         if rest and not attributes.startswith(rest) and not rest.startswith(attributes or "\0"):
-            caller.report("broken_key", start + at + len(key), start + len(raw))
-            caller.mark(DROPPED, start + len(raw))
+            call.report("broken_key", start + at + len(key), start + len(raw))
+            call.mark(DROPPED, start + len(raw))
 
     def _key_breaks(self, text: str, start: int, end: int) -> int:
         """Where a key stops being one: at another tag, at the end of its line, or where it gets too long; -1 if it
@@ -204,10 +204,10 @@ class TaggedArguments:
         else:
             self._mode = _MAYBE_NULL if self._param.nullable else _HOLD
 
-    def _read_value_open(self, cur: Cursor, caller: Caller) -> int:
+    def _read_value_open(self, cur: Cursor, call: CallHandler) -> int:
         grammar = self._grammar
         text = cur.text
-        if not self._skip_spaces(cur, caller):
+        if not self._skip_spaces(cur, call):
             return MORE
         end = grammar.value_opens.at(text, cur.pos, cur.final)
         if end == MORE:
@@ -215,7 +215,7 @@ class TaggedArguments:
         if end >= 0:
             self._dropping = False
             cur.pos = end
-            caller.mark(MARKUP, end)
+            call.mark(MARKUP, end)
             self._phase = _VALUE
             return AGAIN
         end = grammar.tags.at(text, cur.pos, cur.final)
@@ -223,7 +223,7 @@ class TaggedArguments:
             return MORE
         if end >= 0:
             self._dropping = False
-            caller.report("argument_without_value", cur.pos, cur.pos)
+            call.report("argument_without_value", cur.pos, cur.pos)
             self._phase = _BETWEEN
             return AGAIN
         start = cur.pos
@@ -236,58 +236,58 @@ class TaggedArguments:
             stop = opener.start()
         if tag is not None and tag.start() < stop:
             stop = tag.start()
-        self._drop(cur, stop, caller)
+        self._drop(cur, stop, call)
         return AGAIN if opener is not None or tag is not None else MORE
 
     # -- the value ----------------------------------------------------------------------------------------------
 
-    def _read_value(self, cur: Cursor, caller: Caller) -> int:
+    def _read_value(self, cur: Cursor, call: CallHandler) -> int:
         grammar = self._grammar
         text = cur.text
         if not self._opened:
             if cur.pos >= len(text):
                 return MORE
             self._opened = True
-            self._put_key(caller)
+            self._put_key(call)
         if self._trim and not self._trim_front(cur):
             return MORE
-        caller.mark(MARKUP, cur.pos)
+        call.mark(MARKUP, cur.pos)
         start = cur.pos
         search = start
         while True:
             found = grammar.value_ends.find(text, search)
             if found is None:
                 end = len(text) if cur.final else grammar.value_ends.tail(text, search)
-                self._add(text[start:end], caller)
+                self._add(text[start:end], call)
                 cur.pos = end
-                caller.mark(ARGUMENT_TEXT, end)
+                call.mark(ARGUMENT_TEXT, end)
                 return MORE
             held = -1 if cur.final else grammar.value_ends.held(text, search, found.start())
             if held >= 0:
-                self._add(text[start:held], caller)
+                self._add(text[start:held], call)
                 cur.pos = held
-                caller.mark(ARGUMENT_TEXT, held)
+                call.mark(ARGUMENT_TEXT, held)
                 return MORE
-            verdict = self._closes(cur, found.start(), found.end(), caller)
+            verdict = self._closes(cur, found.start(), found.end(), call)
             if verdict == NO_MATCH:
                 search = found.start() + 1
                 continue
-            self._add(text[start : found.start()], caller)
+            self._add(text[start : found.start()], call)
             cur.pos = found.start()
-            caller.mark(ARGUMENT_TEXT, cur.pos)
+            call.mark(ARGUMENT_TEXT, cur.pos)
             if verdict == MORE:
                 return MORE
             cur.pos = found.end()
-            caller.mark(MARKUP, cur.pos)
-            self._close(caller)
+            call.mark(MARKUP, cur.pos)
+            self._close(call)
             self._phase = _BETWEEN
             return AGAIN
 
-    def _closes(self, cur: Cursor, start: int, end: int, caller: Caller) -> int:
+    def _closes(self, cur: Cursor, start: int, end: int, call: CallHandler) -> int:
         """Whether the close tag closes: 0, NO_MATCH, or MORE."""
-        if not caller.authorised(start, end):
+        if not call.authorised(start, end):
             return NO_MATCH
-        if caller.proven(start, end):
+        if call.proven(start, end):
             return 0
         found = SPACES.match(cur.text, end)
         after = end if found is None else found.end()
@@ -321,13 +321,13 @@ class TaggedArguments:
         self._trim = 0
         return True
 
-    def _put_key(self, caller: Caller) -> None:
-        caller.put(f'{", " if self._any else "{"}"{json_escape(self._key)}": ')
+    def _put_key(self, call: CallHandler) -> None:
+        call.put(f'{", " if self._any else "{"}"{json_escape(self._key)}": ')
         self._any = True
         if self._mode == _STREAM:
-            caller.put('"')
+            call.put('"')
 
-    def _add(self, piece: str, caller: Caller) -> None:
+    def _add(self, piece: str, call: CallHandler) -> None:
         """A piece of the value, without the newlines at its end that may belong to the close tag."""
         if not piece:
             return
@@ -343,11 +343,11 @@ class TaggedArguments:
             self._newlines = piece[end:]
             piece = piece[:end]
         if piece:
-            self._text(piece, caller)
+            self._text(piece, call)
 
-    def _text(self, piece: str, caller: Caller) -> None:
+    def _text(self, piece: str, call: CallHandler) -> None:
         if self._mode == _STREAM and not self._grammar.unescape_values:
-            caller.put(json_escape(piece))
+            call.put(json_escape(piece))
             return
         self._parts.append(piece)
         if self._mode == _MAYBE_NULL:
@@ -355,14 +355,14 @@ class TaggedArguments:
                 self._mode = _STREAM
                 text = "".join(self._parts)
                 self._parts = []
-                caller.put('"' + json_escape(text))
+                call.put('"' + json_escape(text))
         elif self._mode == _STREAM:
             text = "".join(self._parts)
             cut = _ENTITY_BEGUN.search(text)
             end = len(text) if cut is None else cut.start()
             self._parts = [text[end:]] if end < len(text) else []
             if end:
-                caller.put(json_escape(unescape_xml(text[:end])))
+                call.put(json_escape(unescape_xml(text[:end])))
 
     def _may_be_null(self, piece: str) -> bool:
         """Whether the value, this piece of it added, may still be null; what came before is not looked at again."""
@@ -377,31 +377,31 @@ class TaggedArguments:
         self._gap = len(kept) < len(text)
         return any(word.startswith(self._word) for word in ("null", "None"))
 
-    def _close(self, caller: Caller) -> None:
+    def _close(self, call: CallHandler) -> None:
         self._newlines = ""
         text = "".join(self._parts)
         if self._grammar.unescape_values:
             text = unescape_xml(text)
         self._parts = []
         if self._mode == _STREAM:
-            caller.put(json_escape(text) + '"')
+            call.put(json_escape(text) + '"')
         elif self._typed:
-            caller.put(_as_json(text))
+            call.put(_as_json(text))
         else:
             assert self._param is not None
-            caller.put(self._param.encode(text))
+            call.put(self._param.encode(text))
 
-    def cut(self, cur: Cursor, caller: Caller) -> None:
+    def cut(self, cur: Cursor, call: CallHandler) -> None:
         """The output ends inside the arguments: what has come of a key or value is put, so far as it goes."""
         if self._phase == _KEY:
             raw = cur.text[cur.pos :]
             key = self._grammar.key.split(raw.strip(WS)).get("key", "")
-            caller.put(f'{", " if self._any else "{"}"{json_escape(key)}')
-            self._mark_key(cur.pos, raw, key, caller)
+            call.put(f'{", " if self._any else "{"}"{json_escape(key)}')
+            self._mark_key(cur.pos, raw, key, call)
             cur.pos = len(cur.text)
             return
         if self._phase == _VALUE_OPEN or (self._phase == _VALUE and not self._opened):
-            self._put_key(caller)
+            self._put_key(call)
             return
         if self._phase != _VALUE:
             return
@@ -409,10 +409,10 @@ class TaggedArguments:
         self._parts = []
         if self._mode == _STREAM:
             if self._newlines or text:
-                caller.put(json_escape(text + self._newlines))
+                call.put(json_escape(text + self._newlines))
         elif text:
             stripped = text.strip(WS)
-            caller.put(stripped if stripped[:1] in '{["-0123456789tfn' else '"' + json_escape(text))
+            call.put(stripped if stripped[:1] in '{["-0123456789tfn' else '"' + json_escape(text))
         self._newlines = ""
 
 

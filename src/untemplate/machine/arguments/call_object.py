@@ -17,8 +17,8 @@ from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import SPACES, Cursor
 from ..program import CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
-from .base import Capture, Out
-from .json_value import JsonText, JsonValue
+from .base import ArgumentWriter, BufferedWriter
+from .json_reader import EncodedJsonReader, JsonReader
 
 _SIMPLE: Final = re.compile(r'"([^"\\]*)"')
 """A string that has arrived whole and needs no unescaping."""
@@ -36,7 +36,7 @@ _IS_ARGUMENTS: Final = 2
 _IS_ID: Final = 3
 
 
-class Caller(Out):
+class CallHandler(ArgumentWriter):
     """Who reads the call: takes its arguments through ``put``."""
 
     def named(self, name: str, call_id: str, arguments: bool) -> bool:
@@ -68,7 +68,7 @@ class Caller(Out):
 
 
 @final
-class Envelope:
+class CallObjectReader:
     """Reads ``{"name": …, "arguments": …}``. ``committed`` is set by who reads, once the call stands."""
 
     def __init__(self, grammar: CallSyntax, max_held: int) -> None:
@@ -87,33 +87,33 @@ class Envelope:
         self._id: str = ""
         self._key: str = ""
         self._what: int = _SKIP
-        self._value: JsonValue | None = None
-        self._text: JsonText | None = None
-        self._out: Out = Capture(max_held)
-        self._held: Capture = Capture(max_held)
+        self._value: JsonReader | None = None
+        self._text: EncodedJsonReader | None = None
+        self._out: ArgumentWriter = BufferedWriter(max_held)
+        self._held: BufferedWriter = BufferedWriter(max_held)
         self._has_arguments: bool = False
         self._others: list[str] = []
         self._others_size: int = 0
         self._start: int = -1
         """Where the object began in the output."""
 
-    def step(self, cur: Cursor, caller: Caller) -> int:
+    def step(self, cur: Cursor, call: CallHandler) -> int:
         """DONE after the closing brace, NO_MATCH where the text cannot be a call object."""
-        answer = self._step(cur, caller)
+        answer = self._step(cur, call)
         if answer == NO_MATCH:
-            self._flush(cur, caller)
+            self._flush(cur, call)
         return answer
 
-    def _step(self, cur: Cursor, caller: Caller) -> int:
+    def _step(self, cur: Cursor, call: CallHandler) -> int:
         while True:
             if self._value is not None or self._text is not None:
-                answer = self._read_value(cur, caller)
-                streams = self._out is caller or self._out is self._held
+                answer = self._read_value(cur, call)
+                streams = self._out is call or self._out is self._held
                 if streams and self._what == _IS_ARGUMENTS and self._phase == _VALUE:
-                    caller.mark(ARGUMENT_TEXT, cur.pos)
+                    call.mark(ARGUMENT_TEXT, cur.pos)
                 if answer != DONE:
                     return answer
-                if not self._value_done(cur, caller):
+                if not self._value_done(cur, call):
                     return NO_MATCH
                 continue
             found = SPACES.match(cur.text, cur.pos)
@@ -125,7 +125,7 @@ class Envelope:
             if self._phase == _OPEN:
                 if c != "{":
                     return NO_MATCH
-                self._start = caller.accounted()
+                self._start = call.accounted()
                 cur.pos += 1
                 self._phase = _KEY
             elif self._phase == _KEY:
@@ -136,10 +136,10 @@ class Envelope:
                     else:
                         cur.pos = found.end()
                         self._key = found.group(1)
-                        self._key_done(cur, found.end() - found.start(), caller)
+                        self._key_done(cur, found.end() - found.start(), call)
                 elif c == "}":
                     cur.pos += 1
-                    if self._end(caller):
+                    if self._end(call):
                         return DONE
                     if self._phase != _NEXT:
                         return NO_MATCH
@@ -151,7 +151,7 @@ class Envelope:
                 cur.pos += 1
                 self._phase = _VALUE
             elif self._phase == _VALUE:
-                if not self._begin_value(cur, c, caller):
+                if not self._begin_value(cur, c, call):
                     return NO_MATCH
             elif c == ",":
                 cur.pos += 1
@@ -159,11 +159,11 @@ class Envelope:
                 self.ready = bool(self._name)
                 # An id that is still to come is worth waiting for: it belongs into the call's first delta.
                 begins = self.ready and not self.committed and (self._id != "" or self._grammar.id_key == "")
-                if begins and not caller.named(self._name, self._id, False):
+                if begins and not call.named(self._name, self._id, False):
                     return NO_MATCH
             elif c == "}":
                 cur.pos += 1
-                if self._end(caller):
+                if self._end(call):
                     return DONE
                 if self._phase != _NEXT:
                     return NO_MATCH
@@ -176,21 +176,21 @@ class Envelope:
         streams = self.committed and self._phase == _VALUE and self._what == _IS_ARGUMENTS
         return streams and value is not None and value.passes(text, self._out)
 
-    def cut(self, cur: Cursor, caller: Caller) -> bool:
+    def cut(self, cur: Cursor, call: CallHandler) -> bool:
         """The output ends here. Whether what there is makes a call."""
         if self.ready and not self.committed:
-            caller.named(self._name, self._id, False)
-        self._flush(cur, caller)
+            call.named(self._name, self._id, False)
+        self._flush(cur, call)
         return self.committed
 
-    def _flush(self, cur: Cursor, caller: Caller) -> None:
+    def _flush(self, cur: Cursor, call: CallHandler) -> None:
         """The object goes no further. If it has not said where its arguments are, the other members are, as far as they
         have come; else what has come of one is dropped."""
         if not self.committed:
             return
         out = self._out
         raw = ""
-        if self._value is not None and isinstance(out, Capture) and out is not self._held:
+        if self._value is not None and isinstance(out, BufferedWriter) and out is not self._held:
             raw = out.take()
         key = json.dumps(self._key, ensure_ascii=False)
         member = ""
@@ -203,17 +203,17 @@ class Envelope:
         if self._has_arguments:
             if raw and self._phase == _VALUE and self._what == _IS_ARGUMENTS and not "null".startswith(raw):
                 # a word where the arguments should be
-                caller.mark(MARKUP, cur.pos - len(raw))
-                caller.put(raw)
-                caller.mark(ARGUMENT_TEXT, cur.pos)
+                call.mark(MARKUP, cur.pos - len(raw))
+                call.put(raw)
+                call.mark(ARGUMENT_TEXT, cur.pos)
             if member and (self._phase != _VALUE or self._what != _IS_ARGUMENTS):
-                caller.report("unused_member", cur.pos - len(raw), cur.pos)
-                caller.mark(DROPPED, cur.pos)
+                call.report("unused_member", cur.pos - len(raw), cur.pos)
+                call.mark(DROPPED, cur.pos)
             return
         parts = [*self._others, member] if member else self._others
         if parts:
-            caller.put("{" + ", ".join(parts))
-            caller.mark(ARGUMENT_TEXT, cur.pos)
+            call.put("{" + ", ".join(parts))
+            call.mark(ARGUMENT_TEXT, cur.pos)
         self._others = []
         self._has_arguments = True
 
@@ -225,10 +225,10 @@ class Envelope:
         return any(word.startswith(key) if begun else word == key for word in own)
 
     def _capture(self) -> None:
-        self._value = JsonValue(None)
-        self._out = Capture(self._max_held)
+        self._value = JsonReader(None)
+        self._out = BufferedWriter(self._max_held)
 
-    def _begin_value(self, cur: Cursor, c: str, caller: Caller) -> bool:
+    def _begin_value(self, cur: Cursor, c: str, call: CallHandler) -> bool:
         grammar = self._grammar
         key = self._key
         if grammar.name_is_key and not self._name:
@@ -247,8 +247,8 @@ class Envelope:
             found = _SIMPLE.match(cur.text, cur.pos)
             if found is not None and not self._has_arguments:
                 self._name = found.group(1)
-                caller.mark(MARKUP, found.start() + 1)
-                caller.mark(NAME_TEXT, found.end() - 1)
+                call.mark(MARKUP, found.start() + 1)
+                call.mark(NAME_TEXT, found.end() - 1)
                 cur.pos = found.end()
                 self._phase = _NEXT
                 return bool(self._name)
@@ -265,102 +265,102 @@ class Envelope:
         self._has_arguments = True
         if self._others:
             # They were taken for the arguments, as long as nothing else was.
-            caller.drop_arguments(self._start)
+            call.drop_arguments(self._start)
             self._others = []
             self._others_size = 0
-        caller.mark(MARKUP, cur.pos)
-        if self._name and not self.committed and not caller.named(self._name, self._id, True):
+        call.mark(MARKUP, cur.pos)
+        if self._name and not self.committed and not call.named(self._name, self._id, True):
             return False
-        self._out = caller if self.committed else self._held
+        self._out = call if self.committed else self._held
         if c == '"':
-            self._text = JsonText()
+            self._text = EncodedJsonReader()
         elif c == "{" or c == "[":
-            self._value = JsonValue(None)
+            self._value = JsonReader(None)
         else:
             # null stands for no arguments; whatever else it is goes on as written.
             self._capture()
         return True
 
-    def _read_value(self, cur: Cursor, caller: Caller) -> int:
+    def _read_value(self, cur: Cursor, call: CallHandler) -> int:
         if self._text is not None:
             return self._text.step(cur, self._out)
         value = self._value
         assert value is not None
         return value.step(cur, self._out)
 
-    def _value_done(self, cur: Cursor, caller: Caller) -> bool:
+    def _value_done(self, cur: Cursor, call: CallHandler) -> bool:
         """A key or value has ended. False: this is no call."""
         value = self._value
         self._value = None
         self._text = None
         out = self._out
         if self._phase == _KEY:
-            assert isinstance(out, Capture)
+            assert isinstance(out, BufferedWriter)
             raw = out.take()
             self._key = _string(raw)
-            self._key_done(cur, len(raw), caller)
+            self._key_done(cur, len(raw), call)
             return True
         self._phase = _NEXT
         if self._what == _IS_ARGUMENTS:
             self.whole = True
-            if isinstance(out, Capture) and out is not self._held:
+            if isinstance(out, BufferedWriter) and out is not self._held:
                 word = out.take()
                 if word != "null":
-                    (caller if self.committed else self._held).put(word)
-                caller.mark(MARKUP if word == "null" else ARGUMENT_TEXT, cur.pos)
+                    (call if self.committed else self._held).put(word)
+                call.mark(MARKUP if word == "null" else ARGUMENT_TEXT, cur.pos)
             elif value is not None:
                 self.valid = value.valid
             return True
-        assert isinstance(out, Capture)
+        assert isinstance(out, BufferedWriter)
         size = out.size
         raw = out.take()
         if self._what == _IS_NAME:
-            caller.mark(MARKUP, cur.pos - len(raw) + 1)
-            caller.mark(NAME_TEXT, cur.pos - 1)
+            call.mark(MARKUP, cur.pos - len(raw) + 1)
+            call.mark(NAME_TEXT, cur.pos - 1)
             self._name = _string(raw)
             if not self._name:
                 return False
             if self._has_arguments:
-                return self._release(caller)
+                return self._release(call)
         elif self._what == _IS_ID:
             call_id = _string(raw) if raw.startswith('"') else raw
-            caller.mark(MARKUP, cur.pos - len(raw))
-            caller.mark(ID_TEXT, cur.pos)
+            call.mark(MARKUP, cur.pos - len(raw))
+            call.mark(ID_TEXT, cur.pos)
             if self.committed:
-                caller.late_id(call_id)
+                call.late_id(call_id)
             else:
                 self._id = call_id
         elif self._key in self._grammar.constant_keys or (self._key == "type" and raw == '"function"'):
             # The object's own, in whatever format: OpenAI's functions have it.
-            caller.mark(MARKUP, cur.pos)
+            call.mark(MARKUP, cur.pos)
         elif self._has_arguments or self._others_size + size > self._max_held:
             # Beside the arguments, or more than may be kept until it is known that there are none.
-            caller.report("unused_member", cur.pos - size, cur.pos)
-            caller.mark(DROPPED, cur.pos)
+            call.report("unused_member", cur.pos - size, cur.pos)
+            call.mark(DROPPED, cur.pos)
         else:
             member = f"{json.dumps(self._key, ensure_ascii=False)}: {raw}"
             self._others.append(member)
             self._others_size += len(member)
-            caller.mark(ARGUMENT_TEXT, cur.pos)
+            call.mark(ARGUMENT_TEXT, cur.pos)
         return True
 
-    def _key_done(self, cur: Cursor, size: int, caller: Caller) -> None:
+    def _key_done(self, cur: Cursor, size: int, call: CallHandler) -> None:
         """The cursor stands behind a key of this size, quotes included."""
         self._phase = _COLON
         if self._grammar.name_is_key and not self._name:
-            caller.mark(MARKUP, cur.pos - size + 1)
-            caller.mark(NAME_TEXT, cur.pos - 1)
+            call.mark(MARKUP, cur.pos - size + 1)
+            call.mark(NAME_TEXT, cur.pos - 1)
 
-    def _release(self, caller: Caller) -> bool:
+    def _release(self, call: CallHandler) -> bool:
         """The name came after the arguments: say both now."""
-        if not caller.named(self._name, self._id, True):
+        if not call.named(self._name, self._id, True):
             return False
         held = self._held.take()
         if held:
-            caller.put(held)
+            call.put(held)
         return True
 
-    def _end(self, caller: Caller) -> bool:
+    def _end(self, call: CallHandler) -> bool:
         """A closing brace. False: only the nested object has ended, or this is no call."""
         if self._nested and not self._closed_inner:
             self._closed_inner = True
@@ -369,12 +369,12 @@ class Envelope:
         self._phase = _OPEN
         if not self._name:
             return False
-        if not self.committed and not caller.named(self._name, self._id, self._has_arguments):
+        if not self.committed and not call.named(self._name, self._id, self._has_arguments):
             return False
         if not self.committed:
             return False
         if not self._has_arguments and self._others:
-            caller.put("{" + ", ".join(self._others) + "}")
+            call.put("{" + ", ".join(self._others) + "}")
         self.whole = True
         return True
 

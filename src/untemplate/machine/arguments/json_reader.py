@@ -15,7 +15,7 @@ from typing import Final, final
 
 from ..lexer import SPACES, Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
-from .base import Out
+from .base import ArgumentWriter
 
 _STRING_STOP: Final = re.compile(r'["\\]')
 _RUN: Final = re.compile(r'[^\s"{}\[\],:]+')
@@ -24,7 +24,7 @@ _ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\
 
 
 @final
-class JsonValue:
+class JsonReader:
     """Passes one JSON value through. ``stops`` are literals that end it where a bare word could stand."""
 
     def __init__(self, stops: Literals | None) -> None:
@@ -39,7 +39,7 @@ class JsonValue:
         self._complete: bool = False
         """Whether a member has ended and a separator must follow."""
 
-    def step(self, cur: Cursor, out: Out) -> int:
+    def step(self, cur: Cursor, out: ArgumentWriter) -> int:
         text = cur.text
         start = cur.pos
         size = len(text)
@@ -58,7 +58,7 @@ class JsonValue:
             out.put(text[start : cur.pos])
         return answer
 
-    def passes(self, text: str, out: Out) -> bool:
+    def passes(self, text: str, out: ArgumentWriter) -> bool:
         """Text in the middle of a string."""
         if not self._string or self._escaped or '"' in text or "\\" in text:
             return False
@@ -164,13 +164,13 @@ class JsonValue:
 
 
 @final
-class JsonText:
+class EncodedJsonReader:
     """Unwraps a JSON string whose value is the JSON text wanted: ``"{\\"a\\": 1}"`` → ``{"a": 1}``."""
 
     def __init__(self) -> None:
         self._opened: bool = False
 
-    def step(self, cur: Cursor, out: Out) -> int:
+    def step(self, cur: Cursor, out: ArgumentWriter) -> int:
         text = cur.text
         i = cur.pos
         size = len(text)
