@@ -64,7 +64,7 @@ laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
 	@$(PYTEST) tests -m exhaustive -n auto
 
 docs: $(STAMP) ## write the pages that are made from the code
-	@$(BIN)/python docs/generate.py
+	@$(BIN)/python docs/generate_index.py && $(BIN)/python docs/generate.py
 
 demo-model: $(STAMP) ## train the demonstration model anew (hours: DEMO_MINUTES; its own .venv-demo, with torch)
 	@test -x .venv-demo/bin/python || $(BIN)/python -m venv .venv-demo

@@ -19,7 +19,7 @@ from typing import Any
 
 from untemplate.cli.formats import evidence_word, samples
 from untemplate.format import Format
-from untemplate.formats import Entry, entries, named, registry
+from untemplate.formats import Entry, Evidence, entries, named, registry
 from untemplate.gateway import settings
 from untemplate.gateway.settings import GROUPS
 from untemplate.policy import Policy
@@ -36,17 +36,18 @@ works in `OutputParser.named(name)` and in `untemplate parse --format name`; `na
 tool calls of one and the reasoning of another. A name that is both means both. `untemplate formats NAME` shows one of
 them in the terminal, and with `--json` prints it as data.
 
-An entry's *evidence* is the firmest thing that it rests on:
+*Evidence* is the firmest public source of an entry. All sources are listed below the table, as a repository and a file
+or an issue in it, with the day on which they were looked up.
 
 | word | meaning |
 | --- | --- |
-| template | the chat template of a model that writes it: what the model was trained to write |
-| outputs | recorded outputs of such models |
-| cited | a source that is named and dated: an engine's parser, a model card, an issue |
-| none | the name is known, but nothing firm says what its models write; the Format is a guess |
+| template | the chat template of a model that writes the format: what the model was trained to write |
+| engine | the source or the manual of an inference engine that parses it |
+| report | an issue that shows an output |
+| none | the name is known, but no firm source shows what its models write: the Format is a guess or incomplete |
 
-*Engines* lists the engines that document this name or one of its aliases. The samples are made by the renderer from
-the Format, so they show the spelling that the grammar allows as well; the parser accepts more than that.
+*Engines* lists the engines that document this name or one of its aliases. The samples are rendered from the Format, so
+they show the spelling that the decoding grammar allows; the parser accepts more spellings.
 
 """
 
@@ -55,9 +56,9 @@ def formats_page() -> str:
     """``formats.md``."""
     found = entries()
     count = {kind: sum(entry.kind == kind for entry in found) for kind in ("reasoning", "tool")}
-    head = HEAD.format(count=len(found), families=len(registry.FAMILIES), **count)
+    head = HEAD.format(count=len(found), families=len(registry.families()), **count)
     seen: set[Format] = set()
-    return head + "\n".join(_family(module, seen) for module in registry.FAMILIES)
+    return head + "\n".join(_family(module, seen) for module in registry.families())
 
 
 def _family(module: str, seen: set[Format]) -> str:
@@ -66,6 +67,8 @@ def _family(module: str, seen: set[Format]) -> str:
     lines = [f"## {module}", "", *_markdown(inspect.cleandoc(family.__doc__ or "")), ""]
     lines += ["| name | kind | aliases | engines | models | evidence |", "| --- | --- | --- | --- | --- | --- |"]
     lines += [_row(entry) for entry in family.ENTRIES]
+    if sources := list(_evidence(family.ENTRIES)):
+        lines += ["", "Evidence:", "", *sources]
     for entry in family.ENTRIES:
         plain = entry.format.extend(name="plain")
         if plain not in seen:
@@ -84,6 +87,17 @@ def _row(entry: Entry) -> str:
         evidence_word(entry),
     )
     return "| " + " | ".join(cells) + " |"
+
+
+def _evidence(entries: tuple[Entry, ...]) -> Iterator[str]:
+    """Yield the sources of a family's entries, each with the names of the entries that rest on it."""
+    found: dict[Evidence, dict[str, None]] = {}
+    for entry in entries:
+        for evidence in entry.evidence:
+            found.setdefault(evidence, {})[entry.name] = None
+    for evidence, names in found.items():
+        note = f", {evidence.note}" if evidence.note else ""
+        yield f"* {_listed(tuple(names))}: {evidence.kind}, `{evidence.source}`, {evidence.date}{note}"
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -10,6 +10,7 @@ import importlib.util
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from untemplate.formats import names, registry
+from untemplate.formats import _index, names, registry
 from untemplate.gateway.settings import resolve
 from untemplate.stream import DIAGNOSTICS
 
@@ -41,6 +42,7 @@ def load(path: Path, name: str) -> ModuleType:
 
 
 generate = load(ROOT / "docs" / "generate.py", "generate")
+generate_index = load(ROOT / "docs" / "generate_index.py", "generate_index")
 
 
 # -- examples -----------------------------------------------------------------------------------------------------
@@ -91,6 +93,11 @@ def test_the_console(tmp_path: Path):
 
 
 # -- pages that are made from the code ----------------------------------------------------------------------------
+
+
+def test_the_index_of_the_catalogue_is_in_step():
+    made = generate_index.index_module(generate_index.families())
+    assert (PACKAGE / "formats" / "_index.py").read_text("utf-8") == made, "run `make docs`"
 
 
 def test_formats_are_in_step():
@@ -206,24 +213,47 @@ def test_pages_name_no_machine(path: Path):
 
 @pytest.fixture
 def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The worked example as a family of the catalogue. Yields its blocks of code."""
+    """Add the worked example to the catalogue, as the generated index does. Yield its blocks of code."""
     blocks = [found[3] for found in BLOCK.finditer(page("CONTRIBUTING.md")) if found[2] == "python"]
-    assert len(blocks) == 3
+    assert len(blocks) == 2
     path = tmp_path / "acme.py"
     path.write_text(blocks[0], "utf-8")
-    monkeypatch.setitem(sys.modules, "untemplate.formats.acme", load(path, "untemplate.formats.acme"))
-    monkeypatch.setattr(registry, "FAMILIES", {**registry.FAMILIES, **ast.literal_eval("{" + blocks[1].strip() + "}")})
-    registry._modules.cache_clear()
-    registry._load.cache_clear()
+    module = load(path, "untemplate.formats.acme")
+    monkeypatch.setitem(sys.modules, "untemplate.formats.acme", module)
+    index: dict[str, Any] = {}
+    exec(generate_index.index_module({**generate_index.families(), "acme": module.ENTRIES}), index)
+    monkeypatch.setattr(_index, "ROWS", index["ROWS"])
+    caches = (registry.rows, registry._modules, registry._load)
+    for cached in caches:
+        cached.cache_clear()
     yield blocks
     monkeypatch.undo()
-    registry._modules.cache_clear()
-    registry._load.cache_clear()
+    for cached in caches:
+        cached.cache_clear()
+
+
+def test_a_family_is_added_by_one_file_and_the_generator(acme: list[str], tmp_path: Path):
+    copy = tmp_path / "src" / "untemplate"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    (copy / "formats" / "acme.py").write_text(acme[0], "utf-8")
+
+    def python(*arguments: str) -> str:
+        environ = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+        done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environ, check=True)
+        return done.stdout.strip()
+
+    assert python(str(ROOT / "docs" / "generate_index.py")) == ""
+    code = "from untemplate.formats import named; fmt = named('acme'); print(fmt.reasoning.close.text.strip())"
+    assert python("-c", code) == "[[/think]]"
+    code = "from untemplate.selection import suggested; print(next(suggested('x', 'acme_v1'))[2])"
+    assert python("-c", code) == "model type acme_v1"
+    code = "from untemplate.formats import named; print('<|acme_assistant|>' in named('hermes').turn.start.accepted)"
+    assert python("-c", code) == "True"
 
 
 def test_a_model_in_one_file(acme: list[str]):
     namespace: dict[str, Any] = {}
-    exec(compile(acme[2], "CONTRIBUTING.md", "exec"), namespace)
+    exec(compile(acme[1], "CONTRIBUTING.md", "exec"), namespace)
     tests = [value for name, value in namespace.items() if name.startswith("test_")]
     assert len(tests) == 2
     for test in tests:
@@ -242,19 +272,12 @@ def test_the_model_in_one_file_passes_the_linter(acme: list[str]):
     ruff = Path(sys.executable).parent / "ruff"
     if not ruff.exists():
         pytest.skip("there is no ruff here")
-    for block, where in ((acme[0], "src/untemplate/formats/acme.py"), (acme[2], "tests/test_acme.py")):
+    for block, where in ((acme[0], "src/untemplate/formats/acme.py"), (acme[1], "tests/test_acme.py")):
         for command in (["check", "--quiet"], ["format", "--check", "--quiet"]):
             done = subprocess.run(
                 [ruff, *command, "--stdin-filename", where, "-"], input=block, text=True, cwd=ROOT, check=False
             )
             assert done.returncode == 0
-
-
-def test_family_lines_stand_in_the_index_as_the_page_shows_them(acme: list[str]):
-    line = acme[1].rstrip("\n")
-    assert re.fullmatch(r'    "\w+": \("[^"]*", "[^"]*"\),', line)
-    source = (PACKAGE / "formats" / "registry.py").read_text("utf-8")
-    assert re.search(r'^    "qwen3_coder": \("[^"]*", "[^"]*"\),$', source, re.MULTILINE)
 
 
 # -- the catalogue is importable as the pages say -----------------------------------------------------------------

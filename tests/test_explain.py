@@ -15,10 +15,11 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from untemplate import OutputParser, Policy, cli, selection
+from untemplate import OutputParser, Policy, cli
 from untemplate.analysis import analyze, prepare
 from untemplate.cli.explain import _CAME_BACK
 from untemplate.formats import entries, lookup, named, names
+from untemplate.formats.registry import rows
 from untemplate.grammar import make_grammar
 from untemplate.selection import select, suggested
 from untemplate.templates import ChatTemplate
@@ -647,7 +648,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize(("name", "model", "model_type"), MODELS, ids=[model for _, model, _ in MODELS])
-def test_each_name_of_spec_5_is_found_by_id(name: str, model: str, model_type: str):
+def test_each_name_of_vllm_rs_is_found_by_id(name: str, model: str, model_type: str):
     _, fmt, _ = next(suggested(model, model_type))
     assert fmt.tools == named(name).tools
 
@@ -671,16 +672,14 @@ TYPES = [
 
 
 @pytest.mark.parametrize(("name", "model_type"), TYPES)
-def test_each_name_of_spec_5_is_found_by_type(name: str, model_type: str):
+def test_each_name_of_vllm_rs_is_found_by_type(name: str, model_type: str):
     _, fmt, why = next(suggested("someone/finetune", model_type))
     assert (fmt.tools, why) == (named(name).tools, f"model type {model_type}")
 
 
-def test_every_type_names_entries_that_exist():
-    for kind, types in selection._TYPES.items():
-        for wanted in types.values():
-            for name in wanted:
-                assert lookup(kind, name).name == name
+def test_the_index_has_the_types_of_every_entry():
+    for row in rows():
+        assert lookup(row.kind, row.name).model_types == row.model_types
 
 
 @pytest.mark.parametrize(("model", "model_type"), [("openai-community/gpt2", "gpt2"), ("someone/finetune", "bloom")])

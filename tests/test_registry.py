@@ -4,11 +4,14 @@ what its formats are for that no shared case covers."""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-from importlib import import_module
+from dataclasses import fields
+from datetime import date
 from itertools import product
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -17,7 +20,9 @@ from untemplate.format import Content, Format, JsonBody, Marker, Reasoning, Tool
 from untemplate.formats import (
     Entry,
     IncompatibleFormatsError,
+    Kind,
     UnknownFormatError,
+    _index,
     entries,
     lookup,
     merge,
@@ -25,6 +30,7 @@ from untemplate.formats import (
     names,
     registry,
 )
+from untemplate.formats.family import EVIDENCE_KINDS, Engine, report, template
 from untemplate.output_parser import OutputParser
 
 ENTRIES = entries()
@@ -36,29 +42,30 @@ FOLDER = Path(registry.__file__).parent
 
 
 def test_every_module_is_listed():
-    modules = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "_common", "registry"}
-    assert set(registry.FAMILIES) == modules
+    modules = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "_index", "family", "merging", "registry"}
+    assert set(registry.families()) == modules
+    assert registry.families() == sorted(modules)
 
 
-def test_the_index_is_sorted():
-    assert list(registry.FAMILIES) == sorted(registry.FAMILIES)
-
-
-@pytest.mark.parametrize("module", registry.FAMILIES)
-def test_the_index_is_in_step(module: str):
-    listed = registry.FAMILIES[module]
-    found = import_module(f"untemplate.formats.{module}").ENTRIES
-    for kind, column in zip(("reasoning", "tool"), listed, strict=True):
-        of_kind = [name for entry in found if entry.kind == kind for name in (entry.name, *entry.aliases)]
-        assert column.split() == of_kind
-
-
-@pytest.mark.parametrize("kind", ["reasoning", "tool"])
-def test_names_are_unique(kind: str):
-    column = 0 if kind == "reasoning" else 1
-    listed = [name for columns in registry.FAMILIES.values() for name in columns[column].split()]
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_names_are_unique(kind: Kind):
+    listed = [name for row in registry.rows() if row.kind == kind for name in (row.name, *row.aliases)]
     assert len(listed) == len(set(listed))
-    assert sorted(listed) == names(kind)  # type: ignore[arg-type]
+    assert sorted(listed) == names(kind)
+
+
+def test_an_architecture_has_one_model_type():
+    pairs = {pair for entry in ENTRIES for pair in entry.architectures}
+    assert dict(pairs) == _index.MODEL_TYPES
+    assert len(pairs) == len(_index.MODEL_TYPES)
+    assert all(name != model_type for name, model_type in pairs)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "model_type"), [("qwen3moe", "qwen3_moe"), ("gemma3", "gemma3_text"), ("llama", "llama")]
+)
+def test_model_type_of_an_architecture(architecture: str, model_type: str):
+    assert registry.model_type_of_architecture(architecture) == model_type
 
 
 def test_names_of_both_kinds():
@@ -69,7 +76,12 @@ def loaded(code: str) -> set[str]:
     """The family modules that are loaded after ``code`` ran in a fresh interpreter."""
     tail = "import sys, json; print(json.dumps([m for m in sys.modules if m.startswith('untemplate.formats.')]))"
     run = subprocess.run([sys.executable, "-c", f"{code}\n{tail}"], capture_output=True, text=True, check=True)
-    return {name.rpartition(".")[2] for name in json.loads(run.stdout)} - {"registry", "_common"}
+    return {name.rpartition(".")[2] for name in json.loads(run.stdout)} - {
+        "_index",
+        "family",
+        "merging",
+        "registry",
+    }
 
 
 @pytest.mark.parametrize(
@@ -80,6 +92,9 @@ def loaded(code: str) -> set[str]:
         ("from untemplate.formats import named; named('qwen25')", {"hermes"}),
         ("from untemplate.formats import named; named('hermes', reasoning='deepseek_r1')", {"hermes", "deepseek"}),
         ("from untemplate.formats import lookup; lookup('reasoning', 'mistral')", {"mistral"}),
+        ("from untemplate.selection import suggested; list(suggested('gpt2', 'gpt2'))", set()),
+        ("from untemplate.selection import suggested; list(suggested('me/Qwen3-8B', None))", {"hermes", "qwen3"}),
+        ("from untemplate.selection import suggested; list(suggested('me/x', 'glm4_moe'))", {"glm"}),
     ],
 )
 def test_loading_is_lazy(code: str, expected: set[str]):
@@ -95,9 +110,9 @@ def test_entry(entry: Entry):
     assert entry.format.name == entry.name
     assert entry.name not in entry.aliases
     assert entry.models
-    assert entry.evidence
-    assert all(isinstance(field, tuple) for field in (entry.aliases, entry.models, entry.engines, entry.evidence))
-    assert set(entry.engines) <= {"vllm", "sglang", "llama.cpp", "vllm.rs", "dynamo", "mlx"}
+    values = [getattr(entry, field.name) for field in fields(Entry)]
+    assert not any(isinstance(value, list) for value in values)
+    assert set(entry.engines) <= set(get_args(Engine))
     assert lookup(entry.kind, entry.name) is entry
     for alias in entry.aliases:
         assert lookup(entry.kind, alias) is entry
@@ -130,12 +145,20 @@ def test_json_round_trip(entry: Entry):
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=IDS)
-def test_verified_entries_rest_on_something(entry: Entry):
-    firm = ("template: ", "case", "spec 5")
-    cited = [e for e in entry.evidence if not e.startswith(firm)]
-    assert all("20" in e for e in cited), "a source needs its date"
-    if not entry.verified:
-        assert not any(e.startswith(firm) for e in entry.evidence)
+def test_verified_entries_have_public_evidence(entry: Entry):
+    for evidence in entry.evidence:
+        assert evidence.kind in EVIDENCE_KINDS
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+(#\d+| [\w./-]+)", evidence.source)
+        assert date(2024, 1, 1) <= date.fromisoformat(evidence.date)
+    assert entry.evidence or not entry.verified
+
+
+def test_evidence_as_text():
+    issue = report("vllm-project/vllm#46863", "Llama 4 writes JSON calls")
+    assert str(issue) == "report: vllm-project/vllm#46863 (2026-11-21): Llama 4 writes JSON calls"
+    assert str(template("GLM-4.6.jinja", "2026-11-22")) == (
+        "template: ggml-org/llama.cpp models/templates/GLM-4.6.jinja (2026-11-22)"
+    )
 
 
 # -- looking up ---------------------------------------------------------------------------------------------------

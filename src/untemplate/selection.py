@@ -1,13 +1,12 @@
-"""Selection: which Format for which model, and why.
+"""Selection: chooses the Format for a model and records why.
 
-Rules of this module:
-
-* In order: a name that the operator enforces; then whatever *certifies* against the model's own chat template, tried in
-  this order: a response template shipped with the checkpoint, the catalogue entry that model type and id suggest, the
-  template's analysis. Then, uncertified and with a warning, the catalogue entry, else what of analysis and
-  ``passthrough`` reads more.
-* Only a wrong enforced name raises. Everything else that goes wrong is evidence, and the next in line is tried.
-* Every choice says what was tried, what came of it, and what came second.
+* A name that the operator enforces is used as it is.
+* Otherwise the first Format that certifies against the model's own chat template is used. They are tried in this order:
+  the response template shipped with the checkpoint, the catalogue entries that the model's id and type suggest, and the
+  analysis of the template.
+* If none certifies, a warning is logged and the catalogue entry is used. Without one, the better scored of analysis and
+  ``passthrough`` is used.
+* Only a wrong enforced name raises. Every other problem is recorded, and the next Format is tried.
 """
 
 from __future__ import annotations
@@ -17,77 +16,100 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .format import Format, FormatError
-from .formats import named
-from .formats.registry import Entry, IncompatibleFormatsError, entries
+from .formats import IncompatibleFormatsError, Kind, lookup, named
+from .formats.registry import IndexRow, rows
 
 if TYPE_CHECKING:
     from .analysis import Certificate, Prepared
     from .templates import ChatTemplate
 
-__all__ = ["Selection", "Tried", "select", "suggested"]
+__all__ = ["Selection", "Source", "Tried", "select", "suggested"]
 
 _log = logging.getLogger("untemplate")
+
+Source = Literal["enforced", "response-template", "catalogue", "analysis", "passthrough"]
+"""Origin of a Format that was considered."""
 
 ENFORCED: Final = "enforced"
 RESPONSE_TEMPLATE: Final = "response-template"
 CATALOGUE: Final = "catalogue"
 ANALYSIS: Final = "analysis"
 PASSTHROUGH: Final = "passthrough"
+_MIN_SCORE: Final = 0.5
+"""Lowest score with which an analysis is preferred to passthrough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
     """One Format that was considered."""
 
-    source: str
-    """``enforced``, ``response-template``, ``catalogue``, ``analysis`` or ``passthrough``."""
+    source: Source
     name: str
     format: Format | None
+    """``None`` if the source holds no usable Format."""
     certificate: Certificate | None
+    """``None`` if there was no chat template to measure it with."""
     remark: str
-    """Why it was taken or not."""
+    """Reason why it was considered, and the outcome."""
 
     @property
     def score(self) -> float:
+        """Score of the certificate, from 0 to 1; 0 without a certificate."""
         return 0.0 if self.certificate is None else self.certificate.score
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON values, without the Format itself."""
+        return {
+            "source": self.source,
+            "name": self.name,
+            "score": None if self.certificate is None else round(self.score, 4),
+            "certified": self.certificate is not None and self.certificate.certified,
+            "remark": self.remark,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was chosen, and on what evidence."""
+    """The chosen Format, and the evidence for it."""
 
     chosen: Tried
     tried: tuple[Tried, ...] = ()
+    """All Formats that were considered, in order."""
     warning: str = ""
-    """Not empty where nothing certified."""
+    """Not empty if no Format certified."""
     runner_up: Tried | None = None
-    notes: tuple[str, ...] = field(default=())
+    """The best scored of the Formats that were not chosen."""
+    notes: tuple[str, ...] = ()
+    """Further remarks, such as a missing chat template."""
 
     @property
     def format(self) -> Format:
+        """The chosen Format."""
         assert self.chosen.format is not None
         return self.chosen.format
 
     @property
     def certificate(self) -> Certificate | None:
+        """Certificate of the chosen Format."""
         return self.chosen.certificate
 
     @property
-    def source(self) -> str:
+    def source(self) -> Source:
+        """Source of the chosen Format."""
         return self.chosen.source
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON values."""
+        """Return the selection as JSON values."""
         return {
-            "chosen": _shown(self.chosen),
-            "tried": [_shown(t) for t in self.tried],
-            "runner_up": None if self.runner_up is None else _shown(self.runner_up),
+            "chosen": self.chosen.to_dict(),
+            "tried": [tried.to_dict() for tried in self.tried],
+            "runner_up": None if self.runner_up is None else self.runner_up.to_dict(),
             "warning": self.warning,
             "notes": list(self.notes),
             "format": json.loads(self.format.to_json(indent=None)),
@@ -95,37 +117,28 @@ class Selection:
         }
 
 
-def _shown(tried: Tried) -> dict[str, Any]:
-    return {
-        "source": tried.source,
-        "name": tried.name,
-        "score": None if tried.certificate is None else round(tried.score, 4),
-        "certified": tried.certificate is not None and tried.certificate.certified,
-        "remark": tried.remark,
-    }
-
-
 def select(
     model: str | os.PathLike[str] | None = None,
     *,
-    template: Any = None,
+    template: ChatTemplate | str | os.PathLike[str] | None = None,
     enforce: str | None = None,
     reasoning: str | None = None,
     model_type: str | None = None,
     response_template: Mapping[str, Any] | None = None,
 ) -> Selection:
-    """The Format for a model.
+    """Choose the Format for a model.
 
     Args:
-        model: hub id, local folder or GGUF file. Its template is read from it where ``template`` is not given.
-        template: the chat template, or whatever ``ChatTemplate.load`` takes.
-        enforce: a name of the catalogue; nothing else is looked at.
-        reasoning: with ``enforce``: the name of the reasoning markers to go with it.
-        model_type: as in the model's ``config.json``; read from there if the model is a folder.
-        response_template: shipped with the checkpoint; read from a folder's ``tokenizer_config.json``.
+        model: hub id, local folder or GGUF file. Its chat template is read from it unless ``template`` is given.
+        template: the chat template, or anything that ``ChatTemplate.load`` accepts.
+        enforce: a name of the catalogue to use; nothing else is considered.
+        reasoning: the name of a reasoning format to use with ``enforce``.
+        model_type: ``model_type`` of the model's ``config.json``; read from there if the model is a folder.
+        response_template: the checkpoint's response template; read from a folder's ``tokenizer_config.json``.
 
     Raises:
-        ValueError: ``enforce`` or ``reasoning`` is no name; the message lists the valid ones. Or nothing was given.
+        ValueError: ``enforce`` or ``reasoning`` is not a name of the catalogue (the message lists the valid ones), or
+            no argument was given.
     """
     if model is None and template is None and enforce is None:
         raise ValueError("select() needs a model, a template or a name")
@@ -143,18 +156,18 @@ def select(
 
 
 def _enforced(enforce: str | None, reasoning: str | None) -> Selection:
-    fmt = named(enforce if enforce is not None else "passthrough", reasoning=reasoning)
-    name = enforce if reasoning is None else f"{enforce or 'passthrough'} with {reasoning}"
+    fmt = named(enforce if enforce is not None else PASSTHROUGH, reasoning=reasoning)
+    name = enforce if reasoning is None else f"{enforce or PASSTHROUGH} with {reasoning}"
     return Selection(Tried(ENFORCED, str(name), fmt, None, "enforced by the operator"))
 
 
 def _uncertified(tried: list[Tried], notes: list[str]) -> Selection:
-    """Nothing certified: the catalogue's entry, else what reads more."""
+    """Choose if nothing certified: the catalogue entry, else the better of analysis and passthrough."""
     usable = [t for t in tried if t.format is not None]
     catalogue = next((t for t in usable if t.source == CATALOGUE), None)
     passthrough = Tried(PASSTHROUGH, PASSTHROUGH, named(PASSTHROUGH), None, "everything is content")
     best = catalogue or max(usable, key=lambda t: t.score, default=passthrough)
-    if best is not catalogue and best.score < 0.5:
+    if best is not catalogue and best.score < _MIN_SCORE:
         best = passthrough
     tried = tried if best in tried else [*tried, best]
     reason = best.remark or "nothing could be certified"
@@ -176,12 +189,11 @@ def _attempts(
     prepared: Prepared | None,
     notes: list[str],
 ) -> Iterator[Tried]:
-    """What is tried, in order, each measured against the template if there is one."""
+    """Yield the Formats to consider, in order. Each is measured against the template if there is one."""
     shipped = response_template if response_template is not None else _shipped(folder)
     if shipped is not None:
         yield _response_template(shipped, prepared)
-    kind = model_type or _model_type(folder)
-    for name, fmt, why in suggested(model, kind):
+    for name, fmt, why in suggested(model, model_type or _model_type(folder)):
         yield _measured(CATALOGUE, name, fmt, why, prepared)
     if prepared is not None:
         yield _analysed(prepared)
@@ -197,35 +209,36 @@ def _response_template(shipped: Mapping[str, Any], prepared: Prepared | None) ->
     return _measured(RESPONSE_TEMPLATE, fmt.name, fmt, "shipped with the checkpoint", prepared)
 
 
-def _measured(source: str, name: str, fmt: Format, why: str, prepared: Prepared | None) -> Tried:
+def _measured(source: Source, name: str, fmt: Format, why: str, prepared: Prepared | None) -> Tried:
     if prepared is None:
         return Tried(source, name, fmt, None, f"{why}; there is no template to certify it against")
     certificate = prepared.certify(fmt)
-    failed = [k for k, v in certificate.capabilities.items() if v == "failed"]
-    verdict = "certified" if not failed else f"not certified: {', '.join(failed)}"
-    return Tried(source, name, fmt, certificate, f"{why}; {verdict}")
+    return Tried(source, name, fmt, certificate, f"{why}; {_verdict(certificate)}")
 
 
 def _analysed(prepared: Prepared) -> Tried:
     from .analysis import analyze
 
     analysis = analyze(prepared.template, prepared=prepared)
-    failed = [k for k, v in analysis.certificate.capabilities.items() if v == "failed"]
-    verdict = "certified" if not failed else f"not certified: {', '.join(failed)}"
-    remark = f"inferred from the template ({analysis.result.variant or 'no calls'}); {verdict}"
-    return Tried(ANALYSIS, analysis.format.name, analysis.format, analysis.certificate, remark)
+    certificate = analysis.certificate
+    remark = f"inferred from the template ({analysis.result.variant or 'no calls'}); {_verdict(certificate)}"
+    return Tried(ANALYSIS, analysis.format.name, analysis.format, certificate, remark)
 
 
-def _prepared(source: Any, notes: list[str]) -> Prepared | None:
-    """The template, rendered and ready to measure with; a note where there is none."""
+def _verdict(certificate: Certificate) -> str:
+    failed = [ability for ability, outcome in certificate.capabilities.items() if outcome == "failed"]
+    return "certified" if not failed else f"not certified: {', '.join(failed)}"
+
+
+def _prepared(source: ChatTemplate | str | os.PathLike[str] | None, notes: list[str]) -> Prepared | None:
+    """Return the template, rendered and ready to measure with. If there is none, add a note and return None."""
     from .analysis import AnalysisError, prepare
     from .templates import ChatTemplate, TemplateError
 
     if source is None:
         return None
     try:
-        template: ChatTemplate = ChatTemplate.load(source) if isinstance(source, str | os.PathLike) else source
-        return prepare(template)
+        return prepare(ChatTemplate.load(source) if isinstance(source, str | os.PathLike) else source)
     except (TemplateError, AnalysisError) as error:
         notes.append(f"no usable template: {error}")
         return None
@@ -245,6 +258,7 @@ def _folder(model: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _document(folder: Path | None, name: str) -> dict[str, Any]:
+    """Return a JSON object from the folder; an empty one if it cannot be read."""
     if folder is None:
         return {}
     try:
@@ -264,89 +278,58 @@ def _model_type(folder: Path | None) -> str | None:
     return found if isinstance(found, str) else None
 
 
-# -- What the catalogue suggests ----------------------------------------------------------------------------------
+# -- Suggestions of the catalogue ---------------------------------------------------------------------------------
 
 _SEPARATORS: Final = re.compile(r"[^a-z0-9]+")
-# Model types (``config.json``) that no entry has for a name, and the entries that their models usually write. An id
-# that matches an entry is believed before them: Qwen3-Coder is of type ``qwen3_moe``, too.
-_TYPES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
-    "tool": {
-        "mistral3": ("mistral",),
-        "mixtral": ("mistral",),
-        "qwen2": ("hermes",),
-        "qwen2_moe": ("hermes",),
-        "qwen3": ("hermes",),
-        "qwen3_moe": ("hermes",),
-        "qwen3_next": ("hermes",),
-        "qwen3_5": ("qwen3_coder",),
-        "qwen3_5_moe": ("qwen3_coder",),
-        "mllama": ("llama3_json",),
-        "llama4": ("llama4_json", "llama4_pythonic"),
-        "gemma3_text": ("pythonic",),
-        "glm4_moe": ("glm45",),
-        "glm4_moe_lite": ("glm47",),
-        "step3_vl": ("step3",),
-        "kimi_k25": ("kimi_k2",),
-    },
-    "reasoning": {
-        "qwen3_moe": ("qwen3",),
-        "qwen3_5": ("qwen3",),
-        "qwen3_5_moe": ("qwen3",),
-        "glm4_moe": ("glm45",),
-        "glm4_moe_lite": ("glm47",),
-        "step3_vl": ("step3",),
-    },
-}
+_ID_RANK: Final = 100
+"""Added to the rank of a matching id. An id counts more than a type: Qwen3-Coder is of type ``qwen3_moe`` as well."""
+_MAX_TOOLS: Final = 2
+"""Most tool entries that are suggested for one model."""
 
 
 def suggested(model: str | os.PathLike[str] | None, model_type: str | None) -> Iterator[tuple[str, Format, str]]:
-    """(name, Format, why) of the catalogue entries that a model's id and type suggest, the most specific first."""
-    tools = _ranked("tool", model, model_type)
-    thoughts = _ranked("reasoning", model, model_type)
+    """Yield (name, Format, reason) of the catalogue entries that a model's id and type suggest, most specific first."""
+    tools: list[tuple[IndexRow | None, str]] = [*_ranked("tool", model, model_type)[:_MAX_TOOLS]]
+    reasoning, why_reasoning = next(iter(_ranked("reasoning", model, model_type)), (None, ""))
     given: set[str] = set()
-    nothing: list[tuple[Entry | None, str]] = [(None, "")]
-    for tool, why in [*tools[:2]] or nothing:
-        for thought, why_thought in [*thoughts[:1]] or nothing:
-            found = _together(tool, thought)
-            if found is None or found[0] in given:
-                continue
+    for tool, why in tools or [(None, "")]:
+        found = _combined(tool, reasoning)
+        if found is not None and found[0] not in given:
             given.add(found[0])
-            yield found[0], found[1], why or why_thought
+            yield *found, why or why_reasoning
 
 
-def _together(tool: Entry | None, thought: Entry | None) -> tuple[str, Format] | None:
-    if tool is None and thought is None:
-        return None
-    if tool is None or thought is None:
-        entry = tool or thought
-        assert entry is not None
-        return entry.name, entry.format
+def _combined(tool: IndexRow | None, reasoning: IndexRow | None) -> tuple[str, Format] | None:
+    """Return the name and the Format of both entries together; of the tool entry alone if they do not fit."""
+    if tool is None:
+        return None if reasoning is None else (reasoning.name, lookup("reasoning", reasoning.name).format)
+    if reasoning is None:
+        return tool.name, lookup("tool", tool.name).format
     try:
-        fmt = named(tool.name, reasoning=thought.name)
+        fmt = named(tool.name, reasoning=reasoning.name)
     except (IncompatibleFormatsError, FormatError):
-        return tool.name, tool.format
-    return (tool.name if tool.name == thought.name else f"{tool.name}+{thought.name}"), fmt
+        return tool.name, lookup("tool", tool.name).format
+    return (tool.name if tool.name == reasoning.name else f"{tool.name}+{reasoning.name}"), fmt
 
 
-def _ranked(kind: str, model: str | os.PathLike[str] | None, model_type: str | None) -> list[tuple[Entry, str]]:
-    found: list[tuple[int, Entry, str]] = []
+def _ranked(kind: Kind, model: str | os.PathLike[str] | None, model_type: str | None) -> list[tuple[IndexRow, str]]:
+    """Return the entries that id or type suggest, the most specific first, each with the reason. Imports no family."""
+    found: list[tuple[int, IndexRow, str]] = []
     identifier = "" if model is None else os.fspath(model)
-    for entry in entries():
-        if entry.kind != kind or not entry.verified:
+    for row in rows():
+        if row.kind != kind or not row.verified:
             continue
-        best = max(((_specific(identifier, p), p) for p in entry.models), default=(0, ""))
-        if best[0]:
-            found.append((best[0] + 100, entry, f"{identifier} matches {best[1]}"))
-        elif model_type and (
-            _same_word(model_type, (entry.name, *entry.aliases)) or entry.name in _TYPES[kind].get(model_type, ())
-        ):
-            found.append((1, entry, f"model type {model_type}"))
-    found.sort(key=lambda f: -f[0])
-    return [(entry, why) for _, entry, why in found]
+        length, pattern = max(((_matched(identifier, pattern), pattern) for pattern in row.models), default=(0, ""))
+        if length:
+            found.append((length + _ID_RANK, row, f"{identifier} matches {pattern}"))
+        elif model_type and (model_type in row.model_types or _same_word(model_type, (row.name, *row.aliases))):
+            found.append((1, row, f"model type {model_type}"))
+    found.sort(key=lambda item: -item[0])
+    return [(row, why) for _, row, why in found]
 
 
-def _specific(identifier: str, pattern: str) -> int:
-    """How many characters of a pattern an id matches, in full or by its last part; 0: it does not."""
+def _matched(identifier: str, pattern: str) -> int:
+    """Return the number of literal characters in a pattern that an id, or its last part, matches; 0 if it does not."""
     if not identifier:
         return 0
     name = identifier.rstrip("/").rpartition("/")[2]
@@ -356,6 +339,7 @@ def _specific(identifier: str, pattern: str) -> int:
     return 0
 
 
-def _same_word(kind: str, names: tuple[str, ...]) -> bool:
-    word = _SEPARATORS.sub("", kind.lower())
+def _same_word(model_type: str, names: tuple[str, ...]) -> bool:
+    """True if one of the names is this model type, case and punctuation aside."""
+    word = _SEPARATORS.sub("", model_type.lower())
     return any(_SEPARATORS.sub("", name.lower()) == word for name in names)

@@ -31,9 +31,9 @@ def resting() -> list[tuple[Entry, str]]:
     """Tool entries and the templates that they rest on."""
     found = []
     for entry in entries():
-        for line in entry.evidence:
-            name = line.removeprefix("template: ").split(" ")[0].rstrip(":,;")
-            if entry.kind == "tool" and line.startswith("template: ") and (SHARED / "templates" / name).exists():
+        for evidence in entry.evidence:
+            name = evidence.source.rpartition("/")[2]
+            if entry.kind == "tool" and evidence.kind == "template" and (SHARED / "templates" / name).exists():
                 found.append((entry, name))
     return found
 
@@ -41,7 +41,7 @@ def resting() -> list[tuple[Entry, str]]:
 def with_reasoning(entry: Entry, name: str) -> Format:
     """The entry together with the reasoning entry that rests on the same template, if there is one."""
     for other in entries():
-        if other.kind == "reasoning" and any(name in line for line in other.evidence):
+        if other.kind == "reasoning" and any(evidence.source.endswith(name) for evidence in other.evidence):
             return named(entry.name, reasoning=other.name)
     return entry.format
 

@@ -51,7 +51,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "aliases": list(entry.aliases),
         "models": list(entry.models),
         "engines": list(entry.engines),
-        "evidence": list(entry.evidence),
+        "evidence": [str(evidence) for evidence in entry.evidence],
         "verified": entry.verified,
     }
 
@@ -68,12 +68,13 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 
 def evidence_word(entry: Entry) -> str:
-    """The firmest thing that an entry rests on: the model's own template, recorded outputs, or what others wrote."""
+    """Return the kind of the firmest evidence of an entry, or ``none``."""
     if not entry.verified:
         return "none"
-    if any(e.startswith("template:") for e in entry.evidence):
-        return "template"
-    return "outputs" if "case" in entry.evidence else "cited"
+    from ..formats.family import EVIDENCE_KINDS
+
+    kinds = {evidence.kind for evidence in entry.evidence}
+    return next(kind for kind in EVIDENCE_KINDS if kind in kinds)
 
 
 def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
@@ -100,7 +101,7 @@ def details(entry: Entry, colour: bool) -> str:
         ("aliases", entry.aliases),
         ("models", entry.models),
         ("engines", entry.engines),
-        ("evidence", entry.evidence),
+        ("evidence", tuple(map(str, entry.evidence))),
     ):
         if values:
             separator = "\n" if label == "evidence" else ", "

@@ -1,24 +1,18 @@
-"""The catalogue: one module per model family, data only; formats by the names that people already use.
+"""The catalogue of formats: one module of data per model family, found by the names that engines already use.
 
 >>> from untemplate.formats import named
 >>> named("hermes", reasoning="deepseek_r1").name
 'deepseek_r1+hermes'
 """
 
-from .registry import (
-    Entry,
-    IncompatibleFormatsError,
-    Kind,
-    UnknownFormatError,
-    entries,
-    lookup,
-    merge,
-    named,
-    names,
-)
+from ..errors import IncompatibleFormatsError, UnknownFormatError
+from .family import Entry, Evidence, Kind
+from .merging import merge
+from .registry import entries, lookup, named, names
 
 __all__ = [
     "Entry",
+    "Evidence",
     "IncompatibleFormatsError",
     "Kind",
     "UnknownFormatError",

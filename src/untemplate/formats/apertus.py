@@ -6,8 +6,7 @@ Rests on the template of Apertus-8B-Instruct, lines 147–152 and the assistant 
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Reasoning, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn
 
 TURN = turn("<|assistant_start|>", "<|assistant_end|>")
 
@@ -42,7 +41,7 @@ ENTRIES = (
         aliases=("apertus2509",),
         models=("swiss-ai/Apertus-*-Instruct-2509",),
         engines=("vllm", "sglang"),
-        evidence=("template: Apertus-8B-Instruct.jinja",),
+        evidence=(template("Apertus-8B-Instruct.jinja"),),
     ),
     Entry(
         name="apertus",
@@ -50,7 +49,8 @@ ENTRIES = (
         format=APERTUS,
         aliases=("apertus2509",),
         models=("swiss-ai/Apertus-*-Instruct-2509",),
+        headers=("<|assistant_start|>",),
         engines=("vllm", "sglang"),
-        evidence=("template: Apertus-8B-Instruct.jinja", "case"),
+        evidence=(template("Apertus-8B-Instruct.jinja"),),
     ),
 )

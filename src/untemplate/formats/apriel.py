@@ -10,8 +10,7 @@
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Reasoning, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn
 
 TOOLS = Tools(
     section_open=Marker("\n<tool_calls>"),
@@ -47,7 +46,7 @@ ENTRIES = (
             special_tokens=("<|end|>",),
         ),
         models=("ServiceNow-AI/Apriel-1.5-15b-Thinker",),
-        evidence=("template: unsloth-Apriel-1.5.jinja", "case"),
+        evidence=(template("unsloth-Apriel-1.5.jinja"),),
     ),
     Entry(
         name="apriel_1.6",
@@ -59,20 +58,21 @@ ENTRIES = (
             special_tokens=("<|end|>",),
         ),
         models=("ServiceNow-AI/Apriel-1.6-15b-Thinker",),
-        evidence=("template: Apriel-1.6-15b-Thinker-fixed.jinja", "case"),
+        evidence=(template("Apriel-1.6-15b-Thinker-fixed.jinja"),),
     ),
     Entry(
         name="apriel_1.5",
         kind="tool",
         format=Format(name="apriel_1.5", turn=V15_TURN, tools=(TOOLS,), special_tokens=("<|end|>",)),
         models=("ServiceNow-AI/Apriel-1.5-15b-Thinker",),
-        evidence=("template: unsloth-Apriel-1.5.jinja", "case"),
+        evidence=(template("unsloth-Apriel-1.5.jinja"),),
     ),
     Entry(
         name="apriel_1.6",
         kind="tool",
         format=Format(name="apriel_1.6", turn=V16_TURN, tools=(TOOLS,), special_tokens=("<|end|>",)),
         models=("ServiceNow-AI/Apriel-1.6-15b-Thinker",),
-        evidence=("template: Apriel-1.6-15b-Thinker-fixed.jinja", "case"),
+        headers=("<|begin_assistant|>",),
+        evidence=(template("Apriel-1.6-15b-Thinker-fixed.jinja"),),
     ),
 )

@@ -11,8 +11,7 @@
 from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, report, sglang, template, turn, vllm
 
 TURN = turn("<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>")
 CONTENT = Content(
@@ -83,7 +82,7 @@ ENTRIES = (
         aliases=("command_r7b",),
         models=("CohereLabs/c4ai-command-r7b-12-2024", "CohereLabs/c4ai-command-a-03-2025"),
         engines=("vllm",),
-        evidence=("template: CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja", "case"),
+        evidence=(template("CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja"),),
     ),
     Entry(
         name="cohere_command3",
@@ -91,8 +90,9 @@ ENTRIES = (
         format=COMMAND3,
         aliases=("command_r7b",),
         models=("CohereLabs/c4ai-command-r7b-12-2024", "CohereLabs/c4ai-command-a-03-2025"),
+        headers=("<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",),
         engines=("vllm", "llama.cpp"),
-        evidence=("template: CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja", "case"),
+        evidence=(template("CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja"),),
     ),
     Entry(
         name="cohere_command4",
@@ -100,7 +100,7 @@ ENTRIES = (
         format=COMMAND4_REASONING,
         models=("CohereLabs/command-4-*",),
         engines=("vllm", "sglang"),
-        evidence=("vLLM vllm/parser/cohere_command.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/cohere_command.py"),),
     ),
     Entry(
         name="cohere_command4",
@@ -109,8 +109,8 @@ ENTRIES = (
         models=("CohereLabs/command-4-*",),
         engines=("vllm", "sglang"),
         evidence=(
-            "SGLang function_call/cohere_command4_detector.py (read 2026-11-21)",
-            "sgl-project/sglang#35564 (read 2026-11-21)",
+            sglang("function_call/cohere_command4_detector.py"),
+            report("sgl-project/sglang#35564"),
         ),
     ),
     Entry(
@@ -118,6 +118,6 @@ ENTRIES = (
         kind="tool",
         format=COMMAND_R_PLUS,
         models=("CohereLabs/c4ai-command-r-plus", "CohereLabs/c4ai-command-r-v01"),
-        evidence=("template: CohereForAI-c4ai-command-r-plus-tool_use.jinja", "case"),
+        evidence=(template("CohereForAI-c4ai-command-r-plus-tool_use.jinja"),),
     ),
 )

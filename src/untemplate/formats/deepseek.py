@@ -13,8 +13,7 @@ R1 always reasons and its prompt ends with ``<think>\\n``; from V3.1 on the prom
 from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from ._common import TURN_ENDS, turn
-from .registry import Entry
+from .family import TURN_ENDS, Entry, template, turn, vllm
 
 TURN = turn("<｜Assistant｜>", "<｜end▁of▁sentence｜>")
 EOS = "<｜end▁of▁sentence｜>"
@@ -148,10 +147,9 @@ ENTRIES = (
         models=("deepseek-ai/DeepSeek-R1*", "Qwen/QwQ-32B"),
         engines=("vllm", "sglang", "dynamo"),
         evidence=(
-            "template: deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja",
-            "template: deepseek-ai-DeepSeek-R1-Distill-Llama-8B.jinja",
-            "template: llama-cpp-deepseek-r1.jinja",
-            "case",
+            template("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja"),
+            template("deepseek-ai-DeepSeek-R1-Distill-Llama-8B.jinja"),
+            template("llama-cpp-deepseek-r1.jinja"),
         ),
     ),
     Entry(
@@ -161,7 +159,7 @@ ENTRIES = (
         aliases=("deepseek-v3", "deepseek_v31", "deepseek-v31"),
         models=("deepseek-ai/DeepSeek-V3.1*",),
         engines=("vllm", "sglang"),
-        evidence=("template: deepseek-ai-DeepSeek-V3.1.jinja", "case"),
+        evidence=(template("deepseek-ai-DeepSeek-V3.1.jinja"),),
     ),
     Entry(
         name="deepseek_v32",
@@ -169,7 +167,7 @@ ENTRIES = (
         format=V3_REASONING.extend(name="deepseek_v32"),
         models=("deepseek-ai/DeepSeek-V3.2*",),
         engines=("vllm",),
-        evidence=("template: deepseek-ai-DeepSeek-V3.2.jinja", "case"),
+        evidence=(template("deepseek-ai-DeepSeek-V3.2.jinja"),),
     ),
     Entry(
         name="deepseek_v4",
@@ -178,7 +176,7 @@ ENTRIES = (
         aliases=("deepseek-v4",),
         models=("deepseek-ai/DeepSeek-V4*",),
         engines=("vllm", "sglang"),
-        evidence=("case",),
+        evidence=(vllm("vllm/parser/deepseek_v4.py", date="2026-11-22"),),
     ),
     Entry(
         name="deepseek_v41",
@@ -186,7 +184,7 @@ ENTRIES = (
         format=V3_REASONING.extend(name="deepseek_v41"),
         models=("deepseek-ai/DeepSeek-V4.1*",),
         engines=("vllm",),
-        evidence=("vLLM vllm/parser/deepseek_v41.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/deepseek_v41.py"),),
     ),
     Entry(
         name="deepseek_v3",
@@ -194,11 +192,11 @@ ENTRIES = (
         format=V3,
         aliases=("deepseekv3", "deepseek"),
         models=("deepseek-ai/DeepSeek-V3-*", "deepseek-ai/DeepSeek-R1*"),
+        headers=("<｜Assistant｜>", "<｜tool▁outputs▁end｜>", "<｜tool▁output▁end｜>"),
         engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
         evidence=(
-            "template: deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja",
-            "template: llama-cpp-deepseek-r1.jinja",
-            "case",
+            template("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja"),
+            template("llama-cpp-deepseek-r1.jinja"),
         ),
     ),
     Entry(
@@ -208,7 +206,7 @@ ENTRIES = (
         aliases=("deepseekv31", "deepseek_v3_1"),
         models=("deepseek-ai/DeepSeek-V3.1*",),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("template: deepseek-ai-DeepSeek-V3.1.jinja", "case"),
+        evidence=(template("deepseek-ai-DeepSeek-V3.1.jinja"),),
     ),
     Entry(
         name="deepseek_v32",
@@ -217,7 +215,7 @@ ENTRIES = (
         aliases=("deepseekv32", "deepseek_v3_2"),
         models=("deepseek-ai/DeepSeek-V3.2*",),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("template: deepseek-ai-DeepSeek-V3.2.jinja", "case"),
+        evidence=(template("deepseek-ai-DeepSeek-V3.2.jinja"),),
     ),
     Entry(
         name="deepseek_v4",
@@ -226,7 +224,7 @@ ENTRIES = (
         aliases=("deepseekv4", "deepseek-v4"),
         models=("deepseek-ai/DeepSeek-V4*",),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("case",),
+        evidence=(vllm("vllm/parser/deepseek_v4.py", date="2026-11-22"),),
     ),
     Entry(
         name="deepseek_v41",
@@ -235,6 +233,6 @@ ENTRIES = (
         aliases=("deepseekv41",),
         models=("deepseek-ai/DeepSeek-V4.1*",),
         engines=("vllm", "sglang"),
-        evidence=("vLLM vllm/parser/deepseek_v41.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/deepseek_v41.py"),),
     ),
 )

@@ -6,8 +6,7 @@ Rests on SGLang function_call/dots_detector.py, whose docstring shows both (read
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, NamedBody, TaggedArguments, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, sglang, turn
 
 SECTION_OPEN, SECTION_CLOSE = Marker("<dots_function_call>\n"), Marker("</dots_function_call>")
 
@@ -41,6 +40,6 @@ ENTRIES = (
         format=DOTS,
         models=("rednote-hilab/dots.*",),
         engines=("sglang",),
-        evidence=("SGLang function_call/dots_detector.py (read 2026-11-21)",),
+        evidence=(sglang("function_call/dots_detector.py"),),
     ),
 )

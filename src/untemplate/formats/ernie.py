@@ -6,8 +6,7 @@ Rests on the cases. The prompt of the thinking models ends with ``<think>\\n``.
 from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, turn, vllm
 
 TURN = turn("<|im_start|>assistant\n", "<|im_end|>", "</s>")
 CONTENT = Content(open=Marker("<response>\n"), close=Marker("\n</response>\n"), written="with_reasoning")
@@ -42,7 +41,7 @@ ENTRIES = (
         format=REASONING,
         models=("baidu/ERNIE-4.5-*-Thinking",),
         engines=("vllm",),
-        evidence=("case",),
+        evidence=(vllm("vllm/reasoning/ernie45_reasoning_parser.py", date="2026-11-22"),),
     ),
     Entry(
         name="ernie45",
@@ -50,6 +49,6 @@ ENTRIES = (
         format=ERNIE45,
         models=("baidu/ERNIE-4.5-*-Thinking",),
         engines=("vllm",),
-        evidence=("case",),
+        evidence=(vllm("vllm/tool_parsers/ernie45_tool_parser.py", date="2026-11-22"),),
     ),
 )

@@ -6,8 +6,7 @@ Rests on the template of llama-3-firefunction-v2 (the system message; the tool_c
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn
 
 FIREFUNCTION_V2 = Format(
     name="firefunction_v2",
@@ -31,6 +30,6 @@ ENTRIES = (
         format=FIREFUNCTION_V2,
         models=("fireworks-ai/llama-3-firefunction-v2",),
         engines=("llama.cpp",),
-        evidence=("template: fireworks-ai-llama-3-firefunction-v2.jinja", "case"),
+        evidence=(template("fireworks-ai-llama-3-firefunction-v2.jinja"),),
     ),
 )

@@ -8,8 +8,7 @@
 from __future__ import annotations
 
 from ..format import Channels, Format, Marker, NamedBody, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn
 
 TURN = turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", "<|eom_id|>")
 
@@ -41,7 +40,7 @@ ENTRIES = (
         aliases=("functionary_v31",),
         models=("meetkai/functionary-medium-v3.1", "meetkai/functionary-small-v3.1"),
         engines=("llama.cpp",),
-        evidence=("template: meetkai-functionary-medium-v3.1.jinja", "case"),
+        evidence=(template("meetkai-functionary-medium-v3.1.jinja"),),
     ),
     Entry(
         name="functionary_v3.2",
@@ -50,6 +49,6 @@ ENTRIES = (
         aliases=("functionary_v32",),
         models=("meetkai/functionary-medium-v3.2", "meetkai/functionary-small-v3.2"),
         engines=("llama.cpp",),
-        evidence=("template: meetkai-functionary-medium-v3.2.jinja", "case"),
+        evidence=(template("meetkai-functionary-medium-v3.2.jinja"),),
     ),
 )

@@ -6,8 +6,7 @@ Rests on vLLM vllm/tool_parsers/functiongemma_tool_parser.py (read 2026-11-21) a
 from __future__ import annotations
 
 from ..format import Format, LiteralArguments, Marker, NamedBody, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, turn, vllm
 
 FUNCTIONGEMMA = Format(
     name="functiongemma",
@@ -45,7 +44,8 @@ ENTRIES = (
         kind="tool",
         format=FUNCTIONGEMMA,
         models=("google/functiongemma-270m-it",),
+        headers=("<start_of_turn>model",),
         engines=("vllm",),
-        evidence=("vLLM vllm/tool_parsers/functiongemma_tool_parser.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/tool_parsers/functiongemma_tool_parser.py"),),
     ),
 )

@@ -8,8 +8,7 @@ stands between two ``<|"|>`` tokens and is not escaped. The thought channel may 
 from __future__ import annotations
 
 from ..format import Format, LiteralArguments, Marker, NamedBody, Reasoning, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn
 
 TURN = turn("<|turn>model\n", "<turn|>", "<|tool_response>", "<eos>")
 
@@ -57,14 +56,15 @@ ENTRIES = (
         format=REASONING,
         models=("google/gemma-4-*",),
         engines=("vllm", "dynamo"),
-        evidence=("template: google-gemma-4-31B-it.jinja", "case"),
+        evidence=(template("google-gemma-4-31B-it.jinja"),),
     ),
     Entry(
         name="gemma4",
         kind="tool",
         format=GEMMA4,
         models=("google/gemma-4-*",),
+        headers=("<|turn>model", "<tool_response|>"),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("template: google-gemma-4-31B-it.jinja", "case"),
+        evidence=(template("google-gemma-4-31B-it.jinja"),),
     ),
 )

@@ -7,8 +7,7 @@ cases: the model ends its own message and opens the next.
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn
 
 GIGACHAT3 = Format(
     name="gigachat3",
@@ -32,7 +31,8 @@ ENTRIES = (
         kind="tool",
         format=GIGACHAT3,
         models=("ai-sage/GigaChat3-*",),
+        headers=("assistant<|role_sep|>",),
         engines=("vllm", "sglang", "llama.cpp"),
-        evidence=("template: GigaChat3-10B-A1.8B.jinja", "case"),
+        evidence=(template("GigaChat3-10B-A1.8B.jinja"),),
     ),
 )

@@ -11,8 +11,7 @@ told not to (vLLM vllm/parser/poolside.py). All read 2026-11-21.
 from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, sglang, template, turn, vllm
 
 TOKENS = (
     "<|user|>",
@@ -75,16 +74,18 @@ ENTRIES = (
         kind="reasoning",
         format=GLM45_REASONING,
         models=("zai-org/GLM-4.5*", "zai-org/GLM-4.6*"),
+        model_types=("glm4_moe",),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("template: GLM-4.6.jinja", "case"),
+        evidence=(template("GLM-4.6.jinja"),),
     ),
     Entry(
         name="glm47",
         kind="reasoning",
         format=GLM47_REASONING,
         models=("zai-org/GLM-4.7*", "zai-org/GLM-5*"),
+        model_types=("glm4_moe_lite",),
         engines=("vllm",),
-        evidence=("template: GLM-4.7-Flash.jinja", "case"),
+        evidence=(template("GLM-4.7-Flash.jinja"),),
     ),
     Entry(
         name="glm45",
@@ -92,8 +93,11 @@ ENTRIES = (
         format=GLM45,
         aliases=("glm", "glm45_moe"),
         models=("zai-org/GLM-4.5*", "zai-org/GLM-4.6*"),
+        model_types=("glm4_moe",),
+        architectures=(("glm4moe", "glm4_moe"),),
+        headers=("<|assistant|>",),
         engines=("vllm", "sglang", "vllm.rs", "dynamo"),
-        evidence=("template: GLM-4.6.jinja", "case"),
+        evidence=(template("GLM-4.6.jinja"),),
     ),
     Entry(
         name="glm47",
@@ -101,8 +105,9 @@ ENTRIES = (
         format=GLM47,
         aliases=("glm47_moe",),
         models=("zai-org/GLM-4.7*", "zai-org/GLM-5*"),
+        model_types=("glm4_moe_lite",),
         engines=("vllm", "sglang", "vllm.rs", "dynamo"),
-        evidence=("template: GLM-4.7-Flash.jinja", "case"),
+        evidence=(template("GLM-4.7-Flash.jinja"),),
     ),
     Entry(
         name="ling3",
@@ -110,7 +115,7 @@ ENTRIES = (
         format=GLM47_REASONING.extend(name="ling3"),
         models=("inclusionAI/Ling-3*",),
         engines=("vllm",),
-        evidence=("vLLM vllm/parser/ling3.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/ling3.py"),),
     ),
     Entry(
         name="ling3",
@@ -119,8 +124,8 @@ ENTRIES = (
         models=("inclusionAI/Ling-3*",),
         engines=("vllm", "sglang"),
         evidence=(
-            "vLLM vllm/parser/ling3.py (read 2026-11-21)",
-            "SGLang function_call/ling3_detector.py (read 2026-11-21)",
+            vllm("vllm/parser/ling3.py"),
+            sglang("function_call/ling3_detector.py"),
         ),
     ),
     Entry(
@@ -129,7 +134,7 @@ ENTRIES = (
         format=GLM47_REASONING.extend(name="poolside_v1", reasoning__start="open"),
         models=("poolside/Laguna-*",),
         engines=("vllm", "sglang"),
-        evidence=("vLLM vllm/parser/poolside.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/poolside.py"),),
     ),
     Entry(
         name="poolside_v1",
@@ -137,6 +142,6 @@ ENTRIES = (
         format=GLM47.extend(name="poolside_v1"),
         models=("poolside/Laguna-*",),
         engines=("vllm", "sglang"),
-        evidence=("vLLM vllm/parser/poolside.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/poolside.py"),),
     ),
 )

@@ -7,7 +7,7 @@ Rests on the template of gpt-oss-120b and on the cases. The header's parts come 
 from __future__ import annotations
 
 from ..format import Channels, Format, Marker, Turn
-from .registry import Entry
+from .family import Entry, template
 
 GPT_OSS = Format(
     name="gpt-oss",
@@ -47,7 +47,7 @@ ENTRIES = (
         aliases=("openai_gptoss", "gptoss", "gpt_oss"),
         models=("openai/gpt-oss-20b", "openai/gpt-oss-120b"),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("template: openai-gpt-oss-120b.jinja", "case"),
+        evidence=(template("openai-gpt-oss-120b.jinja"),),
     ),
     Entry(
         name="gpt-oss",
@@ -55,7 +55,9 @@ ENTRIES = (
         format=GPT_OSS,
         aliases=("openai", "openai_gptoss", "gptoss", "gpt_oss", "harmony"),
         models=("openai/gpt-oss-20b", "openai/gpt-oss-120b"),
+        architectures=(("gpt-oss", "gpt_oss"),),
+        headers=("<|start|>assistant",),
         engines=("vllm", "sglang", "llama.cpp", "dynamo"),
-        evidence=("template: openai-gpt-oss-120b.jinja", "case"),
+        evidence=(template("openai-gpt-oss-120b.jinja"),),
     ),
 )

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
 from . import qwen3_coder
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn, vllm
 
 TURN = turn("<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>")
 
@@ -85,7 +84,7 @@ ENTRIES = (
         format=REASONING,
         models=("ibm-granite/granite-3.2-*",),
         engines=("vllm", "dynamo"),
-        evidence=("case",),
+        evidence=(vllm("vllm/reasoning/granite_reasoning_parser.py", date="2026-11-22"),),
     ),
     Entry(
         name="granite33",
@@ -98,15 +97,16 @@ ENTRIES = (
             special_tokens=("<|end_of_text|>",),
         ),
         models=("ibm-granite/granite-3.3-*",),
-        evidence=("template: ibm-granite-granite-3.3-2B-Instruct.jinja",),
+        evidence=(template("ibm-granite-granite-3.3-2B-Instruct.jinja"),),
     ),
     Entry(
         name="granite",
         kind="tool",
         format=GRANITE,
         models=("ibm-granite/granite-3.*",),
+        headers=("<|start_of_role|>assistant<|end_of_role|>",),
         engines=("vllm", "llama.cpp"),
-        evidence=("template: ibm-granite-granite-3.3-2B-Instruct.jinja", "case"),
+        evidence=(template("ibm-granite-granite-3.3-2B-Instruct.jinja"),),
     ),
     Entry(
         name="granite4",
@@ -114,7 +114,7 @@ ENTRIES = (
         format=GRANITE4,
         models=("ibm-granite/granite-4.*",),
         engines=("vllm",),
-        evidence=("template: ibm-granite-granite-4.0.jinja", "case"),
+        evidence=(template("ibm-granite-granite-4.0.jinja"),),
     ),
     Entry(
         name="granite-20b-fc",
@@ -122,7 +122,7 @@ ENTRIES = (
         format=GRANITE_20B_FC,
         models=("ibm-granite/granite-20b-functioncalling",),
         engines=("vllm",),
-        evidence=("vLLM examples/tool_chat_template_granite_20b_fc.jinja (read 2026-11-21)",),
+        evidence=(vllm("examples/tool_chat_template_granite_20b_fc.jinja"),),
     ),
     Entry(
         name="granite_thinking_parser",
@@ -130,7 +130,7 @@ ENTRIES = (
         format=THINKING,
         models=("ibm-granite/granite-4.2-*",),
         engines=("vllm",),
-        evidence=("vLLM vllm/parser/granite_thinking.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/granite_thinking.py"),),
     ),
     Entry(
         name="granite_thinking_parser",
@@ -138,6 +138,6 @@ ENTRIES = (
         format=THINKING_TOOLS,
         models=("ibm-granite/granite-4.2-*",),
         engines=("vllm",),
-        evidence=("vLLM vllm/parser/granite_thinking.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/granite_thinking.py"),),
     ),
 )

@@ -7,8 +7,7 @@ Rests on the templates of Qwen2.5-7B-Instruct, Qwen3-0.6B, QwQ-32B, Hermes-2-Pro
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from ._common import TURN_ENDS, turn
-from .registry import Entry
+from .family import TURN_ENDS, Entry, sglang, template, turn
 
 TOOLS = Tools(
     body=JsonBody(),
@@ -49,15 +48,17 @@ ENTRIES = (
             "XiaomiMiMo/MiMo-VL-*",
             "arcee-ai/Trinity-*",
         ),
+        model_types=("qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next"),
+        architectures=(("qwen2moe", "qwen2_moe"), ("qwen3moe", "qwen3_moe"), ("qwen3next", "qwen3_next")),
+        headers=("<|im_start|>assistant",),
         engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
         evidence=(
-            "template: Qwen-Qwen2.5-7B-Instruct.jinja",
-            "template: Qwen-Qwen3-0.6B.jinja",
-            "template: Qwen-QwQ-32B.jinja",
-            "template: NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja",
-            "template: MiMo-VL.jinja",
-            "case",
-            "SGLang function_call/trinity_detector.py: Trinity writes what Qwen2.5 writes (read 2026-11-21)",
+            template("Qwen-Qwen2.5-7B-Instruct.jinja"),
+            template("Qwen-Qwen3-0.6B.jinja"),
+            template("Qwen-QwQ-32B.jinja"),
+            template("NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use.jinja"),
+            template("MiMo-VL.jinja"),
+            sglang("function_call/trinity_detector.py", "Trinity writes what Qwen2.5 writes"),
         ),
     ),
     Entry(
@@ -65,7 +66,7 @@ ENTRIES = (
         kind="tool",
         format=HERMES.extend(name="smollm3"),
         models=("HuggingFaceTB/SmolLM3-3B",),
-        evidence=("no source found; taken to write what Hermes writes (2026-11-21)",),
+        evidence=(),
         verified=False,
     ),
 )

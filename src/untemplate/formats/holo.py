@@ -6,8 +6,7 @@ Rests on vLLM vllm/reasoning/__init__.py: ``holo2`` is ``DeepSeekV3ReasoningWith
 from __future__ import annotations
 
 from ..format import Format, Marker, Reasoning
-from ._common import turn
-from .registry import Entry
+from .family import Entry, turn, vllm
 
 ENTRIES = (
     Entry(
@@ -21,6 +20,6 @@ ENTRIES = (
         ),
         models=("Hcompany/Holo2-*",),
         engines=("vllm",),
-        evidence=("vLLM vllm/reasoning/__init__.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/reasoning/__init__.py"),),
     ),
 )

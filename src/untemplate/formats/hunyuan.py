@@ -10,8 +10,7 @@
 from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, turn, vllm
 
 TURN = turn("<|extra_0|>", "<|eos|>")
 CONTENT = Content(open=Marker("<answer>\n"), close=Marker("\n</answer>"), written="with_reasoning")
@@ -137,7 +136,7 @@ ENTRIES = (
         aliases=("hunyuan",),
         models=("tencent/Hunyuan-A13B-Instruct",),
         engines=("vllm", "sglang"),
-        evidence=("case",),
+        evidence=(vllm("vllm/reasoning/hunyuan_a13b_reasoning_parser.py", date="2026-11-22"),),
     ),
     Entry(
         name="hunyuan_a13b",
@@ -145,8 +144,9 @@ ENTRIES = (
         format=HUNYUAN_A13B,
         aliases=("hunyuan",),
         models=("tencent/Hunyuan-A13B-Instruct",),
+        headers=("<|extra_0|>",),
         engines=("vllm", "sglang"),
-        evidence=("case",),
+        evidence=(vllm("vllm/tool_parsers/hunyuan_a13b_tool_parser.py", date="2026-11-22"),),
     ),
     Entry(
         name="hy_v3",
@@ -154,7 +154,7 @@ ENTRIES = (
         format=HY3_REASONING,
         models=("tencent/Hy3-preview",),
         engines=("vllm",),
-        evidence=("vLLM vllm/reasoning/hy_v3_reasoning_parser.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/reasoning/hy_v3_reasoning_parser.py"),),
     ),
     Entry(
         name="hy_v4",
@@ -162,15 +162,16 @@ ENTRIES = (
         format=HY4_REASONING,
         models=("tencent/Hy4-preview",),
         engines=("vllm",),
-        evidence=("vLLM vllm/tool_parsers/hy_v4_tool_parser.py: the tags' ending, think included (read 2026-11-21)",),
+        evidence=(vllm("vllm/tool_parsers/hy_v4_tool_parser.py", "the tags' ending, think included"),),
     ),
     Entry(
         name="hy_v3",
         kind="tool",
         format=HY3,
         models=("tencent/Hy3-preview",),
+        headers=("<｜hy_Assistant｜>",),
         engines=("vllm",),
-        evidence=("vLLM vllm/tool_parsers/hy_v3_tool_parser.py and its tests (read 2026-11-21)",),
+        evidence=(vllm("vllm/tool_parsers/hy_v3_tool_parser.py", "and its tests"),),
     ),
     Entry(
         name="hy_v4",
@@ -178,6 +179,6 @@ ENTRIES = (
         format=HY4,
         models=("tencent/Hy4-preview",),
         engines=("vllm",),
-        evidence=("vLLM vllm/tool_parsers/hy_v4_tool_parser.py and its tests (read 2026-11-21)",),
+        evidence=(vllm("vllm/tool_parsers/hy_v4_tool_parser.py", "and its tests"),),
     ),
 )

@@ -8,8 +8,7 @@ stays in the content, so the tool entry is unverified.
 from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, turn, vllm
 
 TURN = turn("<|message_model|>", "<|content_model_end_sampling|>")
 # The end of a text block is the end of a thinking block, which in content says nothing.
@@ -52,15 +51,16 @@ ENTRIES = (
         format=REASONING,
         models=("thinkingmachines/Inkling*",),
         engines=("vllm", "sglang"),
-        evidence=("vLLM vllm/parser/inkling.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/inkling.py"),),
     ),
     Entry(
         name="inkling",
         kind="tool",
         format=INKLING,
         models=("thinkingmachines/Inkling*",),
+        headers=("<|message_model|>",),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("vLLM vllm/parser/inkling.py (read 2026-11-21): but for the name in a header",),
+        evidence=(vllm("vllm/parser/inkling.py", "but for the name in a header"),),
         verified=False,
     ),
 )

@@ -6,8 +6,7 @@ Rests on the cases.
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, sglang, turn, vllm
 
 INTERNLM = Format(
     name="internlm",
@@ -30,6 +29,9 @@ ENTRIES = (
         aliases=("internlm2", "interns1"),
         models=("internlm/internlm2_5-*-chat", "internlm/internlm3-*-instruct"),
         engines=("vllm", "sglang"),
-        evidence=("case", "SGLang function_call_parser.py: interns1 is InternlmDetector (read 2026-11-21)"),
+        evidence=(
+            vllm("vllm/tool_parsers/internlm2_tool_parser.py", date="2026-11-22"),
+            sglang("function_call/function_call_parser.py", "interns1 is InternlmDetector"),
+        ),
     ),
 )

@@ -6,8 +6,7 @@ Rests on the cases.
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, turn, vllm
 
 JAMBA = Format(
     name="jamba",
@@ -32,6 +31,6 @@ ENTRIES = (
         format=JAMBA,
         models=("ai21labs/AI21-Jamba-*",),
         engines=("vllm", "dynamo"),
-        evidence=("case",),
+        evidence=(vllm("vllm/tool_parsers/jamba_tool_parser.py", date="2026-11-22"),),
     ),
 )

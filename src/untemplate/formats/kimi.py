@@ -11,8 +11,7 @@
 from __future__ import annotations
 
 from ..format import Content, Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, sglang, template, turn, vllm
 
 K2_TURN = turn("<|im_assistant|>assistant<|im_middle|>", "<|im_end|>", "[EOS]")
 
@@ -100,7 +99,10 @@ ENTRIES = (
         aliases=("kimi_k25",),
         models=("moonshotai/Kimi-K2-Thinking", "moonshotai/Kimi-K2.5"),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("case",),
+        evidence=(
+            template("moonshotai-Kimi-K2-Thinking.jinja"),
+            vllm("vllm/reasoning/kimi_k2_reasoning_parser.py", date="2026-11-22"),
+        ),
     ),
     Entry(
         name="kimi",
@@ -113,7 +115,7 @@ ENTRIES = (
         ),
         models=("moonshotai/Kimi-VL-A3B-Thinking*", "moonshotai/Kimi-Dev-72B"),
         engines=("sglang", "dynamo"),
-        evidence=("published outputs of Kimi-VL-A3B-Thinking begin with ◁think▷ (read 2026-11-21)",),
+        evidence=(sglang("parser/reasoning_parser.py", "KimiDetector reads ◁think▷", date="2026-11-22"),),
     ),
     Entry(
         name="kimi_k3",
@@ -121,7 +123,7 @@ ENTRIES = (
         format=K3_REASONING,
         models=("moonshotai/Kimi-K3",),
         engines=("vllm",),
-        evidence=("template: Kimi-K3.jinja", "case"),
+        evidence=(template("Kimi-K3.jinja"),),
     ),
     Entry(
         name="kimi_k2",
@@ -129,15 +131,21 @@ ENTRIES = (
         format=K2,
         aliases=("kimik2",),
         models=("moonshotai/Kimi-K2-*", "moonshotai/Kimi-K2.5"),
+        model_types=("kimi_k25",),
+        headers=("<|im_assistant|>assistant<|im_middle|>",),
         engines=("vllm", "sglang", "vllm.rs", "dynamo"),
-        evidence=("template: Kimi-K2-Instruct.jinja", "template: moonshotai-Kimi-K2.jinja", "case"),
+        evidence=(
+            template("Kimi-K2-Instruct.jinja"),
+            template("moonshotai-Kimi-K2.jinja"),
+        ),
     ),
     Entry(
         name="kimi_k3",
         kind="tool",
         format=K3,
         models=("moonshotai/Kimi-K3",),
+        headers=('<|open|>message role="assistant"<|sep|>',),
         engines=("vllm", "sglang"),
-        evidence=("template: Kimi-K3.jinja", "case"),
+        evidence=(template("Kimi-K3.jinja"),),
     ),
 )

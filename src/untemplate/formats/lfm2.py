@@ -8,8 +8,7 @@ template of LFM2-8B-A1B, which renders no calls, and on llama.cpp's template for
 from __future__ import annotations
 
 from ..format import Format, JsonBody, LiteralArguments, Marker, NamedBody, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, report, template, turn
 
 SECTION_OPEN, SECTION_CLOSE = Marker("<|tool_call_start|>"), Marker("<|tool_call_end|>")
 
@@ -45,6 +44,10 @@ ENTRIES = (
         format=LFM2,
         models=("LiquidAI/LFM2-*", "LiquidAI/LFM2.5-*"),
         engines=("vllm", "sglang", "llama.cpp"),
-        evidence=("template: LFM2-8B-A1B.jinja", "llama.cpp models/templates/LFM2.5-8B-A1B.jinja (read 2026-11-21)"),
+        evidence=(
+            template("LFM2-8B-A1B.jinja"),
+            template("LFM2.5-8B-A1B.jinja"),
+            report("ggml-org/llama.cpp#23838", "a call as the model wrote it"),
+        ),
     ),
 )

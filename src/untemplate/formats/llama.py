@@ -9,8 +9,7 @@
 from __future__ import annotations
 
 from ..format import Format, JsonBody, LiteralArguments, Marker, NamedBody, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, report, template, turn, vllm
 
 BODY = JsonBody(arguments_key="parameters", accepted_arguments_keys=("arguments",))
 
@@ -68,12 +67,13 @@ ENTRIES = (
         format=LLAMA3_JSON,
         aliases=("llama3", "llama"),
         models=("meta-llama/Llama-3.1-*", "meta-llama/Llama-3.2-*", "meta-llama/Llama-3.3-*"),
+        model_types=("mllama",),
+        headers=("<|start_header_id|>assistant<|end_header_id|>",),
         engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
         evidence=(
-            "template: meta-llama-Llama-3.1-8B-Instruct.jinja",
-            "template: meta-llama-Llama-3.2-3B-Instruct.jinja",
-            "template: meta-llama-Llama-3.3-70B-Instruct.jinja",
-            "case",
+            template("meta-llama-Llama-3.1-8B-Instruct.jinja"),
+            template("meta-llama-Llama-3.2-3B-Instruct.jinja"),
+            template("meta-llama-Llama-3.3-70B-Instruct.jinja"),
         ),
     ),
     Entry(
@@ -81,15 +81,18 @@ ENTRIES = (
         kind="tool",
         format=LLAMA4_PYTHONIC,
         models=("meta-llama/Llama-4-*",),
+        model_types=("llama4",),
+        headers=("<|header_start|>assistant<|header_end|>",),
         engines=("vllm",),
-        evidence=("case",),
+        evidence=(vllm("vllm/tool_parsers/llama4_pythonic_tool_parser.py", date="2026-11-22"),),
     ),
     Entry(
         name="llama4_json",
         kind="tool",
         format=LLAMA4_JSON,
         models=("meta-llama/Llama-4-*",),
+        model_types=("llama4",),
         engines=("vllm",),
-        evidence=("vllm-project/vllm#46863: Llama 4 writes JSON calls (read 2026-11-21)",),
+        evidence=(report("vllm-project/vllm#46863", "Llama 4 writes JSON calls"),),
     ),
 )

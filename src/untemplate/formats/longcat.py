@@ -7,8 +7,7 @@ vllm/tool_parsers/longcat_tool_parser.py (read 2026-11-21).
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, sglang, turn, vllm
 
 LONGCAT = Format(
     name="longcat",
@@ -31,8 +30,8 @@ ENTRIES = (
         models=("meituan-longcat/LongCat-Flash-*",),
         engines=("vllm", "sglang"),
         evidence=(
-            "SGLang function_call/longcat_detector.py (read 2026-11-21)",
-            "vLLM vllm/tool_parsers/longcat_tool_parser.py (read 2026-11-21)",
+            sglang("function_call/longcat_detector.py"),
+            vllm("vllm/tool_parsers/longcat_tool_parser.py"),
         ),
     ),
 )

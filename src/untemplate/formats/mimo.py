@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from ..format import Format, Marker
 from . import qwen3, qwen3_coder
-from ._common import turn
-from .registry import Entry
+from .family import Entry, sglang, turn, vllm
 
 MIMO = Format(
     name="mimo",
@@ -29,7 +28,7 @@ ENTRIES = (
         format=qwen3.QWEN3.extend(name="mimo"),
         models=("XiaomiMiMo/MiMo-V2*",),
         engines=("vllm", "sglang"),
-        evidence=("vLLM vllm/reasoning/__init__.py: mimo is the qwen3 parser (read 2026-11-21)",),
+        evidence=(vllm("vllm/reasoning/__init__.py", "mimo is the qwen3 parser"),),
     ),
     Entry(
         name="mimo",
@@ -38,8 +37,8 @@ ENTRIES = (
         models=("XiaomiMiMo/MiMo-V2*",),
         engines=("vllm", "sglang"),
         evidence=(
-            "SGLang function_call/mimo_detector.py (read 2026-11-21)",
-            "vLLM vllm/parser/mimo.py (read 2026-11-21)",
+            sglang("function_call/mimo_detector.py"),
+            vllm("vllm/parser/mimo.py"),
         ),
     ),
 )

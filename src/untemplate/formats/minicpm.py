@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, TaggedArguments, Tools
 from . import qwen3
-from ._common import turn
-from .registry import Entry
+from .family import Entry, sglang, turn, vllm
 
 MINICPM5 = Format(
     name="minicpm5",
@@ -44,7 +43,7 @@ ENTRIES = (
         format=qwen3.QWEN3.extend(name="minicpmv"),
         models=("openbmb/MiniCPM-V-*",),
         engines=("vllm",),
-        evidence=("vLLM vllm/parser/minicpmv.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/minicpmv.py"),),
     ),
     Entry(
         name="minicpm5",
@@ -52,6 +51,6 @@ ENTRIES = (
         format=MINICPM5,
         models=("openbmb/MiniCPM5-*",),
         engines=("vllm", "sglang"),
-        evidence=("SGLang function_call/minicpm5_detector.py (read 2026-11-21)",),
+        evidence=(sglang("function_call/minicpm5_detector.py"),),
     ),
 )

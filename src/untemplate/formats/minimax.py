@@ -13,8 +13,7 @@
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn, vllm
 
 TURN = turn("]~b]ai\n", "[e~[")
 
@@ -76,7 +75,7 @@ ENTRIES = (
         aliases=("minimax",),
         models=("MiniMaxAI/MiniMax-M2*",),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("template: MiniMax-M2.jinja", "case"),
+        evidence=(template("MiniMax-M2.jinja"),),
     ),
     Entry(
         name="minimax_m2",
@@ -84,8 +83,10 @@ ENTRIES = (
         format=M2,
         aliases=("minimax-m2",),
         models=("MiniMaxAI/MiniMax-M2*",),
+        architectures=(("minimax-m2", "minimax_m2"),),
+        headers=("]~b]ai",),
         engines=("vllm", "sglang", "vllm.rs", "dynamo"),
-        evidence=("template: MiniMax-M2.jinja", "case"),
+        evidence=(template("MiniMax-M2.jinja"),),
     ),
     Entry(
         name="minimax_m2_append_think",
@@ -94,7 +95,7 @@ ENTRIES = (
         aliases=("minimax-append-think",),
         models=("MiniMaxAI/MiniMax-M2*",),
         engines=("vllm", "sglang"),
-        evidence=("vLLM vllm/reasoning/__init__.py: reasoning stays in the content, tags and all (read 2026-11-21)",),
+        evidence=(vllm("vllm/reasoning/__init__.py", "reasoning stays in the content, tags and all"),),
     ),
     Entry(
         name="minimax_m3",
@@ -103,15 +104,16 @@ ENTRIES = (
         aliases=("minimax-m3",),
         models=("MiniMaxAI/MiniMax-M3*",),
         engines=("vllm", "sglang"),
-        evidence=("vLLM vllm/reasoning/minimax_m3_reasoning_parser.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/reasoning/minimax_m3_reasoning_parser.py"),),
     ),
     Entry(
         name="minimax",
         kind="tool",
         format=M1,
         models=("MiniMaxAI/MiniMax-M1-*",),
+        headers=("<beginning_of_sentence>ai name=assistant",),
         engines=("vllm",),
-        evidence=("vLLM examples/tool_chat_template_minimax_m1.jinja (read 2026-11-21)",),
+        evidence=(vllm("examples/tool_chat_template_minimax_m1.jinja"),),
     ),
     Entry(
         name="minimax_m3",
@@ -120,7 +122,7 @@ ENTRIES = (
         aliases=("minimax-m3",),
         models=("MiniMaxAI/MiniMax-M3*",),
         engines=("vllm", "sglang"),
-        evidence=("vLLM vllm/parser/minimax_m3.py: elements that nest, which no Format states (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/minimax_m3.py", "elements that nest, which no Format states"),),
         verified=False,
     ),
 )

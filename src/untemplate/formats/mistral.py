@@ -10,8 +10,7 @@ Ids are nine alphanumerics: the templates raise on any other (Mistral-Nemo, Mist
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn
 
 TURN = turn("[/INST]", "</s>")
 
@@ -50,20 +49,21 @@ ENTRIES = (
         format=REASONING,
         models=("mistralai/Magistral-*", "mistralai/Ministral-3-*-Reasoning-*"),
         engines=("vllm", "sglang"),
-        evidence=("template: mistralai-Ministral-3-14B-Reasoning-2512.jinja", "case"),
+        evidence=(template("mistralai-Ministral-3-14B-Reasoning-2512.jinja"),),
     ),
     Entry(
         name="mistral",
         kind="tool",
         format=MISTRAL,
         models=("mistralai/*",),
+        model_types=("mistral3", "mixtral"),
+        headers=("[/INST]", "[/TOOL_RESULTS]"),
         engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
         evidence=(
-            "template: mistralai-Ministral-3-14B-Reasoning-2512.jinja",
-            "template: unsloth-mistral-Devstral-Small-2507.jinja",
-            "template: Mistral-Small-3.2-24B-Instruct-2506.jinja",
-            "template: mistralai-Mistral-Nemo-Instruct-2407.jinja",
-            "case",
+            template("mistralai-Ministral-3-14B-Reasoning-2512.jinja"),
+            template("unsloth-mistral-Devstral-Small-2507.jinja"),
+            template("Mistral-Small-3.2-24B-Instruct-2506.jinja"),
+            template("mistralai-Mistral-Nemo-Instruct-2407.jinja"),
         ),
     ),
     Entry(
@@ -71,6 +71,6 @@ ENTRIES = (
         kind="tool",
         format=MISTRAL.extend(name="mistral_v3", tools=(JSON_LIST, NAMED)),
         models=("mistralai/Mistral-Nemo-Instruct-2407", "mistralai/Mistral-7B-Instruct-v0.3"),
-        evidence=("template: mistralai-Mistral-Nemo-Instruct-2407.jinja", "case"),
+        evidence=(template("mistralai-Mistral-Nemo-Instruct-2407.jinja"),),
     ),
 )

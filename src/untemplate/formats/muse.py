@@ -8,7 +8,7 @@ both name the tool is more than a Format can state: the header stays in the cont
 from __future__ import annotations
 
 from ..format import Content, Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools, Turn
-from .registry import Entry
+from .family import Entry, vllm
 
 TURN = Turn(start=Marker("<|start|>assistant"), end=Marker("<|end_of_text|>"))
 CONTENT = Content(
@@ -61,7 +61,7 @@ ENTRIES = (
         aliases=("muse_glimmer",),
         models=("muse-glimmer",),
         engines=("vllm", "sglang"),
-        evidence=("vLLM examples/tool_chat_template_muse_glimmer.jinja (read 2026-11-21)",),
+        evidence=(vllm("examples/tool_chat_template_muse_glimmer.jinja"),),
     ),
     Entry(
         name="muse",
@@ -70,9 +70,7 @@ ENTRIES = (
         aliases=("muse_glimmer",),
         models=("muse-glimmer",),
         engines=("vllm", "sglang"),
-        evidence=(
-            "vLLM examples/tool_chat_template_muse_glimmer.jinja (read 2026-11-21): but for the headers of calls",
-        ),
+        evidence=(vllm("examples/tool_chat_template_muse_glimmer.jinja", "but for the headers of calls"),),
         verified=False,
     ),
 )

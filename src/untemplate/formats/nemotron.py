@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Reasoning, Tools
 from . import qwen3_coder
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn, vllm
 
 NANO_TURN = turn("<SPECIAL_11>Assistant\n", "\n<SPECIAL_12>\n")
 
@@ -52,7 +51,7 @@ ENTRIES = (
         format=NANO_REASONING,
         models=("nvidia/NVIDIA-Nemotron-Nano-*-v2",),
         engines=("llama.cpp",),
-        evidence=("template: NVIDIA-Nemotron-Nano-v2.jinja", "case"),
+        evidence=(template("NVIDIA-Nemotron-Nano-v2.jinja"),),
     ),
     Entry(
         name="nemotron_v3",
@@ -61,7 +60,7 @@ ENTRIES = (
         aliases=("nemotron_3",),
         models=("nvidia/NVIDIA-Nemotron-3-*",),
         engines=("vllm", "sglang"),
-        evidence=("case",),
+        evidence=(vllm("vllm/parser/nemotron_v3.py", date="2026-11-22"),),
     ),
     Entry(
         name="nemotron_nano_v2",
@@ -69,8 +68,9 @@ ENTRIES = (
         format=NANO,
         aliases=("nemotron_deci",),
         models=("nvidia/NVIDIA-Nemotron-Nano-*-v2", "nvidia/Llama-3_*-Nemotron-*"),
+        headers=("<SPECIAL_11>Assistant",),
         engines=("llama.cpp", "dynamo"),
-        evidence=("template: NVIDIA-Nemotron-Nano-v2.jinja", "case"),
+        evidence=(template("NVIDIA-Nemotron-Nano-v2.jinja"),),
     ),
     Entry(
         name="nemotron_v3",
@@ -78,6 +78,6 @@ ENTRIES = (
         format=qwen3_coder.QWEN3_CODER.extend(name="nemotron_v3"),
         aliases=("nemotron_3",),
         models=("nvidia/NVIDIA-Nemotron-3-*",),
-        evidence=("case",),
+        evidence=(vllm("vllm/parser/nemotron_v3.py", date="2026-11-22"),),
     ),
 )

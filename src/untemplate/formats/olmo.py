@@ -6,8 +6,7 @@ Rests on the cases. The prompt of the thinking models ends with ``<think>``.
 from __future__ import annotations
 
 from ..format import Format, LiteralArguments, Marker, NamedBody, Reasoning, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, turn, vllm
 
 TURN = turn("<|im_start|>assistant\n", "<|im_end|>")
 
@@ -39,7 +38,7 @@ ENTRIES = (
         format=REASONING,
         models=("allenai/Olmo-3-*-Think",),
         engines=("vllm",),
-        evidence=("case",),
+        evidence=(vllm("vllm/reasoning/olmo3_reasoning_parser.py", date="2026-11-22"),),
     ),
     Entry(
         name="olmo3",
@@ -47,6 +46,6 @@ ENTRIES = (
         format=OLMO3,
         models=("allenai/Olmo-3-*-Instruct",),
         engines=("vllm",),
-        evidence=("case",),
+        evidence=(vllm("vllm/tool_parsers/olmo3_tool_parser.py", date="2026-11-22"),),
     ),
 )

@@ -7,8 +7,9 @@ template for the model, read 2026-11-21).
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, Evidence, template, turn, vllm
+
+DYNAMO = "ai-dynamo/dynamo docs/agents/tool-calling.md"
 
 PHI4_MINI_JSON = Format(
     name="phi4_mini_json",
@@ -43,9 +44,9 @@ ENTRIES = (
         models=("microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-mini-reasoning"),
         engines=("vllm", "dynamo"),
         evidence=(
-            "case",
-            "Dynamo docs, tool call parsing: phi4 is vLLM's phi4_mini_json (read 2026-11-21)",
-            "llama.cpp models/templates/llama-cpp-microsoft-Phi-4-mini-instruct.jinja (read 2026-11-21)",
+            template("llama-cpp-microsoft-Phi-4-mini-instruct.jinja"),
+            vllm("vllm/tool_parsers/phi4mini_tool_parser.py", date="2026-11-22"),
+            Evidence("engine", DYNAMO, "2026-11-22", "phi4 reads Phi-4"),
         ),
     ),
 )

@@ -7,8 +7,9 @@ templates without tool markup (gemma-2-2b-it, Phi-3.5-mini-instruct, rwkv-world)
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from ._common import TURN_ENDS, turn
-from .registry import Entry
+from .family import TURN_ENDS, Entry, Evidence, template, turn, vllm
+
+VLLM_RS = "guoqingbao/vllm.rs src/tools/parser.rs"
 
 # A fence in place of the list's brackets, or around them: still bare, so only for an offered name at a line's start.
 FENCED = Tools(
@@ -42,7 +43,7 @@ ENTRIES = (
         aliases=("passthrough",),
         models=("any",),
         engines=("vllm",),
-        evidence=("vLLM vllm/reasoning/identity_reasoning_parser.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/reasoning/identity_reasoning_parser.py"),),
     ),
     Entry(
         name="passthrough",
@@ -50,7 +51,11 @@ ENTRIES = (
         format=Format(name="passthrough"),
         models=("any",),
         engines=("vllm.rs",),
-        evidence=("spec 5", "template: google-gemma-2-2b-it.jinja", "template: microsoft-Phi-3.5-mini-instruct.jinja"),
+        evidence=(
+            template("google-gemma-2-2b-it.jinja"),
+            template("microsoft-Phi-3.5-mini-instruct.jinja"),
+            Evidence("engine", VLLM_RS, "2026-11-22"),
+        ),
     ),
     Entry(
         name="json",
@@ -58,6 +63,6 @@ ENTRIES = (
         format=JSON,
         models=("any",),
         engines=("vllm.rs", "sglang"),
-        evidence=("spec 5",),
+        evidence=(Evidence("engine", VLLM_RS, "2026-11-22"),),
     ),
 )

@@ -7,10 +7,9 @@ says otherwise.
 from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, Reasoning, Tools
-from ._common import HEADERS, turn
-from .registry import Entry
+from .family import Entry, turn, vllm
 
-TURN = turn(HEADERS[0], "<|plamo:tag|>")
+TURN = turn("<|im_start|>assistant", "<|plamo:tag|>")
 
 REASONING = Format(
     name="plamo3",
@@ -52,7 +51,7 @@ ENTRIES = (
         format=REASONING,
         models=("pfnet/plamo-3-*",),
         engines=("vllm",),
-        evidence=("vLLM vllm/parser/plamo3.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/plamo3.py"),),
     ),
     Entry(
         name="plamo3",
@@ -60,6 +59,6 @@ ENTRIES = (
         format=PLAMO3,
         models=("pfnet/plamo-3-*",),
         engines=("vllm",),
-        evidence=("vLLM vllm/parser/plamo3.py (read 2026-11-21)",),
+        evidence=(vllm("vllm/parser/plamo3.py"),),
     ),
 )

@@ -6,8 +6,7 @@ Rests on the cases. A line that begins with ``[`` and an offered name and ``(`` 
 from __future__ import annotations
 
 from ..format import Format, LiteralArguments, Marker, NamedBody, Tools
-from ._common import TURN_ENDS, turn
-from .registry import Entry
+from .family import TURN_ENDS, Entry, turn, vllm
 
 TOOLS = Tools(
     body=NamedBody(arguments=LiteralArguments()),
@@ -35,7 +34,9 @@ ENTRIES = (
             "fixie-ai/ultravox-v0_4-ToolACE-8B",
             "google/gemma-3-*",
         ),
+        model_types=("gemma3_text",),
+        architectures=(("gemma3", "gemma3_text"),),
         engines=("vllm", "sglang", "vllm.rs", "dynamo"),
-        evidence=("case",),
+        evidence=(vllm("vllm/tool_parsers/pythonic_tool_parser.py", date="2026-11-22"),),
     ),
 )

@@ -7,8 +7,7 @@ open or empty) and QwQ-32B: the prompt says which, so the start state without a 
 from __future__ import annotations
 
 from ..format import Format, Marker, Reasoning
-from ._common import TURN_ENDS, turn
-from .registry import Entry
+from .family import TURN_ENDS, Entry, sglang, template, turn
 
 QWEN3 = Format(
     name="qwen3",
@@ -24,12 +23,12 @@ ENTRIES = (
         format=QWEN3,
         aliases=("interns1",),
         models=("Qwen/Qwen3-*", "Qwen/Qwen3.5-*", "Qwen/Qwen3.6-*"),
+        model_types=("qwen3_moe", "qwen3_5", "qwen3_5_moe"),
         engines=("vllm", "sglang", "dynamo"),
         evidence=(
-            "template: Qwen-Qwen3-0.6B.jinja",
-            "template: Qwen3.5-4B.jinja",
-            "case",
-            "SGLang vllm_api/reasoning_parser.py: interns1 is Qwen3Detector (read 2026-11-21)",
+            template("Qwen-Qwen3-0.6B.jinja"),
+            template("Qwen3.5-4B.jinja"),
+            sglang("parser/reasoning_parser.py", "interns1 is Qwen3Detector"),
         ),
     ),
     Entry(
@@ -38,6 +37,6 @@ ENTRIES = (
         format=QWEN3.extend(name="qwen3-thinking", reasoning__start="open"),
         models=("Qwen/Qwen3-*-Thinking-2507", "Qwen/QwQ-32B"),
         engines=("sglang",),
-        evidence=("template: Qwen-QwQ-32B.jinja",),
+        evidence=(template("Qwen-QwQ-32B.jinja"),),
     ),
 )

@@ -10,8 +10,7 @@ llama.cpp#16932), hence ``optional``.
 from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, TaggedArguments, Tools
-from ._common import TURN_ENDS, turn
-from .registry import Entry
+from .family import TURN_ENDS, Entry, template, turn
 
 TOOLS = Tools(
     call_open=Marker("<tool_call>\n"),
@@ -45,7 +44,11 @@ ENTRIES = (
         format=QWEN3_CODER,
         aliases=("qwen3_xml", "qwen_coder", "nemotron_nano"),
         models=("Qwen/Qwen3-Coder-*", "Qwen/Qwen3.5-*", "Qwen/Qwen3.6-*", "nvidia/NVIDIA-Nemotron-3-*"),
+        model_types=("qwen3_5", "qwen3_5_moe"),
         engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
-        evidence=("template: Qwen3-Coder.jinja", "template: Qwen3.5-4B.jinja", "case"),
+        evidence=(
+            template("Qwen3-Coder.jinja"),
+            template("Qwen3.5-4B.jinja"),
+        ),
     ),
 )

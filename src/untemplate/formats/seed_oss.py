@@ -6,8 +6,7 @@ Rests on the template of ByteDance-Seed-OSS (lines 2–10, the assistant branche
 from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn
 
 TURN = turn("<seed:bos>assistant\n", "<seed:eos>")
 
@@ -49,14 +48,15 @@ ENTRIES = (
         format=REASONING,
         models=("ByteDance-Seed/Seed-OSS-36B-Instruct",),
         engines=("vllm",),
-        evidence=("template: ByteDance-Seed-OSS.jinja", "case"),
+        evidence=(template("ByteDance-Seed-OSS.jinja"),),
     ),
     Entry(
         name="seed_oss",
         kind="tool",
         format=SEED_OSS,
         models=("ByteDance-Seed/Seed-OSS-36B-Instruct",),
+        headers=("<seed:bos>assistant",),
         engines=("vllm", "llama.cpp"),
-        evidence=("template: ByteDance-Seed-OSS.jinja", "case"),
+        evidence=(template("ByteDance-Seed-OSS.jinja"),),
     ),
 )

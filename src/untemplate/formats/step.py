@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
 from . import qwen3_coder
-from ._common import turn
-from .registry import Entry
+from .family import Entry, template, turn, vllm
 
 STEP3_TURN = turn("<|BOT|>assistant\n", "<|EOT|>")
 
@@ -68,8 +67,9 @@ ENTRIES = (
         kind="reasoning",
         format=STEP3_REASONING,
         models=("stepfun-ai/step3",),
+        model_types=("step3_vl",),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=("case",),
+        evidence=(vllm("vllm/reasoning/step3_reasoning_parser.py", date="2026-11-22"),),
     ),
     Entry(
         name="step3p5",
@@ -77,15 +77,20 @@ ENTRIES = (
         format=STEP3P5_REASONING,
         models=("stepfun-ai/Step-3.5-Flash", "stepfun-ai/Step-3.7-Flash"),
         engines=("vllm",),
-        evidence=("case",),
+        evidence=(
+            template("StepFun3.7-Flash.jinja"),
+            vllm("vllm/reasoning/step3p5_reasoning_parser.py", date="2026-11-22"),
+        ),
     ),
     Entry(
         name="step3",
         kind="tool",
         format=STEP3,
         models=("stepfun-ai/step3",),
+        model_types=("step3_vl",),
+        headers=("<|BOT|>assistant",),
         engines=("vllm", "sglang", "vllm.rs"),
-        evidence=("case",),
+        evidence=(vllm("vllm/tool_parsers/step3_tool_parser.py", date="2026-11-22"),),
     ),
     Entry(
         name="step3p5",
@@ -93,14 +98,17 @@ ENTRIES = (
         format=qwen3_coder.QWEN3_CODER.extend(name="step3p5"),
         models=("stepfun-ai/Step-3.5-Flash", "stepfun-ai/Step-3.7-Flash"),
         engines=("vllm", "sglang"),
-        evidence=("case",),
+        evidence=(
+            template("StepFun3.7-Flash.jinja"),
+            vllm("vllm/tool_parsers/step3p5_tool_parser.py", date="2026-11-22"),
+        ),
     ),
     Entry(
         name="step5",
         kind="reasoning",
         format=STEP3P5_REASONING.extend(name="step5"),
         models=("stepfun-ai/Step-5*",),
-        evidence=("no source found; taken to write what Step 3.5 writes (2026-11-21)",),
+        evidence=(),
         verified=False,
     ),
     Entry(
@@ -108,7 +116,7 @@ ENTRIES = (
         kind="tool",
         format=qwen3_coder.QWEN3_CODER.extend(name="step5"),
         models=("stepfun-ai/Step-5*",),
-        evidence=("no source found; taken to write what Step 3.5 writes (2026-11-21)",),
+        evidence=(),
         verified=False,
     ),
 )

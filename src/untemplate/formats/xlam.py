@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
 from . import plain
-from ._common import turn
-from .registry import Entry
+from .family import Entry, turn, vllm
 
 LIST_OPEN, LIST_CLOSE, SEPARATOR = Marker("["), Marker("]"), Marker(", ")
 
@@ -46,6 +45,6 @@ ENTRIES = (
         format=XLAM,
         models=("Salesforce/Llama-xLAM-2-*", "Salesforce/xLAM-*"),
         engines=("vllm",),
-        evidence=("case",),
+        evidence=(vllm("vllm/tool_parsers/xlam_tool_parser.py", date="2026-11-22"),),
     ),
 )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...format import Format
+from ...formats.registry import model_type_of_architecture
 from ...output_parser import OutputParser
 from ...selection import Selection, Tried, select, suggested
 from ...templates import ChatTemplate, TemplateError
@@ -102,25 +103,12 @@ def detect_capabilities(
     )
 
 
-_HF_TYPES: Final = {
-    "qwen2moe": "qwen2_moe",
-    "qwen3moe": "qwen3_moe",
-    "qwen3next": "qwen3_next",
-    "glm4moe": "glm4_moe",
-    "gpt-oss": "gpt_oss",
-    "gemma3": "gemma3_text",
-    "minimax-m2": "minimax_m2",
-    "mistral3": "mistral3",
-}
-"""GGUF's architecture → the type in ``config.json``, where the two differ and the catalogue knows the latter."""
-
-
 def model_type_of(checkpoint: Checkpoint | None, config: Mapping[str, Any] | None = None) -> str:
     """The model type, in the words of ``config.json``; ``""``: unknown."""
     kind = (config or {}).get("model_type")
     if not isinstance(kind, str):
         kind = "" if checkpoint is None else checkpoint.family
-    return _HF_TYPES.get(kind, kind)
+    return model_type_of_architecture(kind)
 
 
 def _checkpoint(model: str | Checkpoint | None) -> Checkpoint | None:

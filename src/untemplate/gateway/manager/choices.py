@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...formats import Kind, UnknownFormatError, lookup, names
-from ...formats.registry import IncompatibleFormatsError
+from ...formats import IncompatibleFormatsError, Kind, UnknownFormatError, lookup, names
 from ...selection import Selection, select
 from ...templates import ChatTemplate, TemplateError
 from ..settings import Settings, SettingsError

@@ -1,0 +1,83 @@
+"""Write ``src/untemplate/formats/_index.py``: the names, models and headers of the catalogue, read from its modules.
+
+``make docs`` runs this first. Every module of ``untemplate.formats`` that defines ``ENTRIES`` is a family.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from untemplate import formats
+from untemplate.formats import Entry
+
+HEAD = '''\
+"""The index of the catalogue. Made by `make docs` from the modules in this folder; do not edit."""
+
+# ruff: noqa: E501
+# fmt: off
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+'''
+
+COLUMNS = "kind, name, aliases, models, model_types, verified"
+
+
+def families() -> dict[str, tuple[Entry, ...]]:
+    """The entries of every family module, by the module's name, sorted."""
+    folder = Path(next(iter(formats.__path__)))
+    modules = {path.stem: import_module(f"untemplate.formats.{path.stem}") for path in sorted(folder.glob("*.py"))}
+    return {name: module.ENTRIES for name, module in modules.items() if hasattr(module, "ENTRIES")}
+
+
+def index_module(found: dict[str, tuple[Entry, ...]]) -> str:
+    """The source of ``_index.py`` for these families."""
+    entries = [entry for group in found.values() for entry in group]
+    headers = dict.fromkeys(header for entry in entries for header in entry.headers)
+    architectures = dict(pair for entry in entries for pair in entry.architectures)
+    return HEAD + "\n".join(
+        [
+            "ROWS: Final[",
+            "    dict[str, tuple[tuple[Literal['reasoning', 'tool'], str, tuple[str, ...], tuple[str, ...], "
+            "tuple[str, ...], bool], ...]]",
+            "] = {",
+            f"    # module: (({COLUMNS}), ...)",
+            *_rows(found),
+            "}",
+            "",
+            "HEADERS: Final[tuple[str, ...]] = (",
+            *(f"    {header!r}," for header in headers),
+            ")",
+            '"""Texts after which an assistant\'s output begins, of all families."""',
+            "",
+            "MODEL_TYPES: Final[dict[str, str]] = {",
+            *(f"    {name!r}: {model_type!r}," for name, model_type in sorted(architectures.items())),
+            "}",
+            '"""GGUF architecture to model type, where the two differ."""',
+            "",
+        ]
+    )
+
+
+def _rows(found: dict[str, tuple[Entry, ...]]) -> Iterator[str]:
+    for module, group in found.items():
+        yield f"    {module!r}: ("
+        for entry in group:
+            row = (entry.kind, entry.name, entry.aliases, entry.models, entry.model_types, entry.verified)
+            yield f"        {row!r},"
+        yield "    ),"
+
+
+def main() -> int:
+    path = Path(next(iter(formats.__path__))) / "_index.py"
+    path.write_text(index_module(families()), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""The parts that every family module is made of: its entries, their evidence, and the assistant's turn.
+
+A family module holds data only. It defines ``ENTRIES``, and ``docs/generate_index.py`` copies from them into
+``_index.py`` what lookup and selection need, so that a name can be found without importing its family.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ..format import Format, Marker, Turn
+from ._index import HEADERS
+
+__all__ = [
+    "EVIDENCE_KINDS",
+    "TURN_ENDS",
+    "Engine",
+    "Entry",
+    "Evidence",
+    "EvidenceKind",
+    "Kind",
+    "report",
+    "sglang",
+    "template",
+    "turn",
+    "vllm",
+]
+
+Kind = Literal["reasoning", "tool"]
+"""The part of an output that an entry describes."""
+
+Engine = Literal["vllm", "sglang", "llama.cpp", "vllm.rs", "dynamo"]
+"""An inference engine that documents a name of the catalogue."""
+
+EvidenceKind = Literal["template", "engine", "report"]
+"""``template``: a chat template. ``engine``: an inference engine's source or manual. ``report``: an issue."""
+
+EVIDENCE_KINDS: Final[tuple[EvidenceKind, ...]] = ("template", "engine", "report")
+"""Kinds of evidence, the firmest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A public source that an entry rests on.
+
+    >>> print(vllm("vllm/parser/mimo.py", "values are verbatim"))
+    engine: vllm-project/vllm vllm/parser/mimo.py (2026-11-21): values are verbatim
+    """
+
+    kind: EvidenceKind
+    source: str
+    """Repository and file, or issue, on GitHub or Hugging Face: ``owner/name path`` or ``owner/name#number``."""
+    date: str = "2026-11-21"
+    """Day on which the source was looked up."""
+    note: str = ""
+    """What the source shows, where its title does not say so."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.source} ({self.date})" + (f": {self.note}" if self.note else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One name of the catalogue: a Format, the models that write it, and the evidence for both."""
+
+    name: str
+    """Canonical name; ``format`` has the same one. Example: ``"hermes"``."""
+    kind: Kind
+    """``"reasoning"`` or ``"tool"``. One name may have an entry of each kind."""
+    format: Format
+    """Format of the reasoning only, or of the tool calls only, unless channels carry both."""
+    aliases: tuple[str, ...] = ()
+    """Other names that find this entry. Example: ``("qwen", "qwen25")``. Default: none."""
+    models: tuple[str, ...] = ()
+    """Patterns of hub ids whose models write this format. Example: ``("Qwen/Qwen2.5-*",)``. Default: none."""
+    model_types: tuple[str, ...] = ()
+    """Values of ``model_type`` in ``config.json`` that suggest this entry. A type equal to a name or an alias (case and
+    punctuation aside) suggests it without being listed. Example: ``("qwen2", "qwen3_moe")``. Default: none."""
+    architectures: tuple[tuple[str, str], ...] = ()
+    """GGUF's ``general.architecture`` and the model type for it, where the two differ. Example:
+    ``(("qwen3moe", "qwen3_moe"),)``. Default: none."""
+    headers: tuple[str, ...] = ()
+    """Text at the end of a prompt after which the assistant's output begins. Every entry made with `turn` accepts the
+    headers of all entries. Example: ``("<|im_start|>assistant",)``. Default: none."""
+    engines: tuple[Engine, ...] = ()
+    """Engines that document this name or one of its aliases. Default: none."""
+    evidence: tuple[Evidence, ...]
+    """Public sources, the firmest first. Empty only if ``verified`` is false."""
+    verified: bool = True
+    """False if the name is known but the format is a guess, or describes only a part of what the models write."""
+
+
+# -- Evidence -----------------------------------------------------------------------------------------------------
+
+
+def template(name: str, date: str = "2026-11-22") -> Evidence:
+    """A chat template in llama.cpp's collection, ``models/templates/``: ``template("Qwen-Qwen3-0.6B.jinja")``."""
+    return Evidence("template", f"ggml-org/llama.cpp models/templates/{name}", date)
+
+
+def vllm(path: str, note: str = "", date: str = "2026-11-21") -> Evidence:
+    """A file of vLLM: ``vllm("vllm/parser/mimo.py")``."""
+    return Evidence("engine", f"vllm-project/vllm {path}", date, note)
+
+
+def sglang(path: str, note: str = "", date: str = "2026-11-21") -> Evidence:
+    """A file of SGLang's runtime: ``sglang("function_call/mimo_detector.py")``."""
+    return Evidence("engine", f"sgl-project/sglang python/sglang/srt/{path}", date, note)
+
+
+def report(issue: str, note: str = "", date: str = "2026-11-21") -> Evidence:
+    """An issue or pull request on GitHub: ``report("vllm-project/vllm#46863", "Llama 4 writes JSON calls")``."""
+    return Evidence("report", issue, date, note)
+
+
+# -- The assistant's turn -----------------------------------------------------------------------------------------
+
+TURN_ENDS: Final = (
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<｜end▁of▁sentence｜>",
+)
+"""End-of-turn tokens that every entry accepts. ``</s>`` is not among them: it ends ordinary HTML."""
+
+
+def turn(start: str, *ends: str) -> Turn:
+    """Return a turn that writes ``start`` and the first of ``ends``, and accepts those of every family.
+
+    Entries such as ``hermes`` or ``deepseek_r1`` are used with many models. The last header in a prompt is the one of
+    the generation prompt, whichever family wrote it. Accepted end tokens that a vocabulary lacks do no harm.
+    """
+    return Turn(
+        start=Marker(start, tuple(header for header in HEADERS if header != start.strip())),
+        end=Marker(ends[0], (*ends[1:], *(end for end in TURN_ENDS if end not in ends))),
+    )
