@@ -15,7 +15,8 @@ from typing import Any
 
 from .format import Format, Marker
 from .jsontext.repair import nearest_name, repair_schema, repair_syntax
-from .machine.call_policy import AS_CONTENT, DROP, KEEP, CallPolicy, CallState
+from .machine.call_policy import AS_CONTENT, DROP, KEEP, CallPolicy
+from .machine.call_state import NOT_AN_OBJECT, CallState, call_status
 from .machine.coercion import ToolSet, tool_schemas
 from .machine.events import EventReceiver
 from .machine.lexer import WS
@@ -231,19 +232,8 @@ class RequestCallPolicy(CallPolicy):
         known = not self._tools.known or call.name in self._tools.names
         problems = self._validator.check(call.name, self.arguments) if known else validate(self.arguments, None)
         slugs = {p.slug for p in problems}
-        malformed = bool(slugs & {"not_json", "not_an_object"})
-        if not known:
-            call.status = "unknown_tool"
-        elif not call.whole and not any(step.startswith("closed") for step in call.repairs):
-            call.status = "incomplete"
-        elif malformed:
-            call.status = "invalid_json"
-        elif problems:
-            call.status = "invalid_arguments"
-        elif call.repairs:
-            call.status = "repaired"
-        else:
-            call.status = "ok"
+        malformed = bool(slugs & NOT_AN_OBJECT)
+        call.status = call_status(call, self.arguments, self._tools, lambda: slugs)
         if not known and policy.unknown_tools != "forward":
             return AS_CONTENT if policy.unknown_tools == "content" else DROP
         if malformed and policy.malformed_arguments == "content":

@@ -9,11 +9,12 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from .machine.call_policy import CallState
+from .machine.call_state import STATUS_DIAGNOSTICS, CallState, CallStatus, call_status
+from .machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 from .machine.events import DeltaBuilder
-from .machine.json_text import is_json
 from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .machine.machine import Machine
 from .machine.scanner import TokenScanner
@@ -33,28 +34,6 @@ if TYPE_CHECKING:
     from .validation import Validator
 
 __all__ = ["DIAGNOSTICS", "Stream"]
-
-DIAGNOSTICS: Final[dict[str, str]] = {
-    "ambiguous_marker": "more markers in the text than token ids for them in one stretch: all were taken as markers",
-    "argument_without_value": "an argument's name came without a value",
-    "broken_arguments": "the arguments end where they cannot",
-    "broken_header": "a message header began again before it had ended",
-    "broken_json": "the arguments stop being JSON; they are passed on as they are up to the end of the call",
-    "broken_key": "an argument's name did not end; it was dropped",
-    "dropped_call": "a policy dropped a call",
-    "held_too_long": "text that might have been a call grew past max_held; it is text",
-    "incomplete_call": "the output ended inside a call",
-    "invalid_json": "the arguments are not valid JSON",
-    "stray_close": "a closing marker with nothing to close was dropped",
-    "stray_text": "punctuation between the arguments and the end of the call was dropped",
-    "text_between_arguments": "text between arguments was dropped",
-    "unclosed_object": "the object that holds the call was not closed",
-    "unused_member": "a member beside the arguments was dropped",
-}
-"""Every diagnostic code, and what it says."""
-
-_STATUS_CODES: Final = {"incomplete": "incomplete_call", "invalid_json": "invalid_json"}
-"""Statuses that are worth a diagnostic: the others are said of the call, not of the text."""
 
 _KINDS: Final = {
     MARKUP: "markup",
@@ -233,14 +212,15 @@ class Stream:
         if not self._machine.finished:
             raise RuntimeError("result() before finish()")
         items, calls = _merge(self._collected)
-        statuses: list[tuple[str, int, int]] = []
+        statuses: list[tuple[DiagnosticCode, int, int]] = []
         for call in self._machine.calls:
             found = calls[call.index]
             found.model_id = call.model_id or None
             found.repairs = list(call.repairs)
-            found.status = call.status or self._status(call, found.function.arguments)
-            if found.status in _STATUS_CODES:
-                statuses.append((_STATUS_CODES[found.status], call.start, call.end))
+            status = call.status or self._status(call, found.function.arguments)
+            found.status = status
+            if status in STATUS_DIAGNOSTICS:
+                statuses.append((STATUS_DIAGNOSTICS[status], call.start, call.end))
         reasoning = "".join(i.text or "" for i in items if i.type == "reasoning")
         content = "".join(i.text or "" for i in items if i.type == "content")
         return ParsedOutput(
@@ -254,24 +234,19 @@ class Stream:
             spans=_spans(self._machine.ledger.spans or ()),
         )
 
-    def _status(self, call: CallState, arguments: str) -> str:
-        """What can be said of a call that nobody has judged."""
-        if not call.whole:
-            return "incomplete"
-        if not (call.valid or is_json(arguments)):
-            return "invalid_json"
+    def _status(self, call: CallState, arguments: str) -> CallStatus:
+        """Return the status of a call when no call policy is active."""
         tools = self._machine.tools
-        if not tools.known:
-            return "ok"
-        if call.name not in tools.names:
-            return "unknown_tool"
+        return call_status(call, arguments, tools, partial(self._problems, call, arguments) if tools.known else None)
+
+    def _problems(self, call: CallState, arguments: str) -> list[str]:
         from .validation import Validator
 
         if self._validator is None:
             self._validator = Validator(self._tools)
-        return "invalid_arguments" if self._validator.check(call.name, arguments) else "ok"
+        return [problem.slug for problem in self._validator.check(call.name, arguments)]
 
-    def _diagnostics(self, raw: str, notes: list[tuple[str, int, int]]) -> list[Diagnostic]:
+    def _diagnostics(self, raw: str, notes: list[tuple[DiagnosticCode, int, int]]) -> list[Diagnostic]:
         notes = notes + [(n.code, n.start, n.end) for n in self._machine.ledger.notes]
         if self._scanner is not None:
             notes += [("ambiguous_marker", at, at) for at in self._scanner.ambiguous]

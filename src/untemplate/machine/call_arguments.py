@@ -18,6 +18,7 @@ from .arguments.json_reader import EncodedJsonReader, JsonReader
 from .arguments.literal import LiteralReader
 from .arguments.tagged import TaggedReader
 from .context import ReaderContext
+from .diagnostics import DiagnosticCode
 from .ledger import ARGUMENT_TEXT, MARKUP
 from .lexer import WS, Literals
 from .names import MAX_NAME
@@ -351,7 +352,7 @@ class ArgumentsReader(CallHandler):
     def mark(self, kind: int, pos: int) -> None:
         self.context.mark(kind, pos)
 
-    def report(self, code: str, start: int, end: int) -> None:
+    def report(self, code: DiagnosticCode, start: int, end: int) -> None:
         self.context.report(code, start, end)
 
     def accounted(self) -> int:

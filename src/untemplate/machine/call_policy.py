@@ -1,49 +1,31 @@
-"""What becomes of a whole call, where somebody wants a say.
+"""The decision on a whole call: keep it, drop it, or turn it into text.
 
-Rule of this module: a machine without a policy streams every call; one with a policy keeps each call back until it is
-whole, and then does what the policy says, in one go.
+A machine without a call policy streams every call. One with a call policy holds each call back until it is whole, asks
+the policy, and then emits the call at once.
 """
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final
 
+from .call_state import CallState
 from .compiled import mypyc_attr
 
+# Decisions on a call.
 KEEP: Final = 0
 DROP: Final = 1
 AS_CONTENT: Final = 2
 
 
-@final
-class CallState:
-    """What is known of one call, its arguments aside."""
-
-    def __init__(self, index: int, call_id: str, name: str) -> None:
-        self.index: int = index
-        self.id: str = call_id
-        self.name: str = name
-        self.model_id: str = ""
-        self.start: int = 0
-        """Where it committed, in characters of the output."""
-        self.end: int = 0
-        """Where its arguments ended."""
-        self.whole: bool = False
-        """Whether its arguments have ended."""
-        self.valid: bool = False
-        """Whether they are known to be JSON; False: not looked at."""
-        self.status: str = ""
-        """What a policy found; empty: nothing was asked."""
-        self.repairs: tuple[str, ...] = ()
-        """What a policy mended."""
-
-
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CallPolicy:
-    """Decides on calls."""
+    """Decides what becomes of whole calls."""
+
+    arguments: str
+    """The arguments to emit, set by ``decide``."""
 
     def decide(self, call: CallState, arguments: str, kept: int) -> int:
-        """KEEP, DROP or AS_CONTENT. May change the call, and sets ``arguments`` to what is to be sent. ``kept``: calls
-        of this output that have been kept before."""
-        self.arguments: str = arguments
+        """Return KEEP, DROP or AS_CONTENT, and set ``self.arguments``. May change the call. ``kept``: number of calls
+        of this output that were kept before."""
+        self.arguments = arguments
         return KEEP

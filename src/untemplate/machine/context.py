@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from .coercion import ToolSet
+from .diagnostics import DiagnosticCode
 from .events import EventReceiver
 from .ledger import DROPPED, MARKUP, Ledger
 from .lexer import Cursor
@@ -78,7 +79,7 @@ class ReaderContext:
     def mark(self, kind: int, pos: int) -> None:
         """Everything before ``cur.text[pos]`` that has not been accounted for is of this kind."""
 
-    def report(self, code: str, start: int, end: int) -> None: ...
+    def report(self, code: DiagnosticCode, start: int, end: int) -> None: ...
 
     def accounted(self) -> int:
         """Where the part of the output that is accounted for ends, in characters of the output."""

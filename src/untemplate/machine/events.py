@@ -14,7 +14,7 @@ from enum import Enum, auto
 from typing import final
 
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
-from .call_policy import CallState
+from .call_state import CallState
 from .compiled import mypyc_attr
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from .diagnostics import DiagnosticCode
+
 # What stretches of the output are.
 MARKUP: Final = 0
 NAME_TEXT: Final = 1
@@ -28,8 +30,8 @@ MAX_NOTES: Final = 256
 class Note:
     """A diagnostic."""
 
-    def __init__(self, code: str, start: int, end: int) -> None:
-        self.code: str = code
+    def __init__(self, code: DiagnosticCode, start: int, end: int) -> None:
+        self.code: DiagnosticCode = code
         self.start: int = start
         self.end: int = end
 
@@ -91,7 +93,7 @@ class Ledger:
             for i in range(self._saved_spans, len(spans)):
                 spans[i] = (new, spans[i][1], spans[i][2])
 
-    def report(self, code: str, start: int, end: int) -> None:
+    def report(self, code: DiagnosticCode, start: int, end: int) -> None:
         """Notes a problem. What follows the last note of the same kind without a gap only makes that longer, so that
         notes do not depend on how the output was cut."""
         notes = self.notes

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from .call_policy import AS_CONTENT, DROP, CallPolicy, CallState
+from .call_policy import AS_CONTENT, DROP, CallPolicy
+from .call_state import CallState
 from .calls import CallReader
 from .coercion import ToolSet
 from .context import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END, ReaderContext
+from .diagnostics import DiagnosticCode
 from .events import EventReceiver, emit_call
 from .free_text import FreeText
 from .headers import HeaderReader
@@ -257,7 +259,7 @@ class Machine(ReaderContext):
     def mark(self, kind: int, pos: int) -> None:
         self.ledger.mark(kind, self.base + pos)
 
-    def report(self, code: str, start: int, end: int) -> None:
+    def report(self, code: DiagnosticCode, start: int, end: int) -> None:
         self.ledger.report(code, self.base + start, self.base + end)
 
     def accounted(self) -> int:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import final
 
-from .call_policy import AS_CONTENT, DROP, CallPolicy, CallState
+from .call_policy import AS_CONTENT, DROP, CallPolicy
+from .call_state import CallState
 from .events import CallRecorder, EventReceiver, emit_call
 from .ledger import Ledger
 

@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 from ..format import Format
+from ..machine.call_state import call_status
 from ..machine.coercion import ToolSet
 from ..machine.compiler import compile_format
 from ..machine.events import DeltaBuilder
 from ..machine.ids import make_ids
-from ..machine.json_text import is_json
 from ..machine.machine import RECOVER, Machine
 from ..machine.program import Program
 from ..machine.scanner import TokenScanner
@@ -111,7 +111,7 @@ class Run:
         for piece, call in zip(whole.tool_calls or (), self.machine.calls, strict=True):
             function = piece.function
             arguments = "" if function is None else function.arguments or ""
-            status = "incomplete" if not call.whole else "ok" if call.valid or is_json(arguments) else "invalid_json"
+            status = call_status(call, arguments, _NO_TOOLS)
             made = FunctionCall(name=call.name, arguments=arguments)
             calls.append(ToolCall(id=call.id, function=made, status=status, model_id=call.model_id or None))
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=whole.content)

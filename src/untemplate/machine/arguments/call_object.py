@@ -13,6 +13,7 @@ import json
 import re
 from typing import Final, final
 
+from ..diagnostics import DiagnosticCode
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import SPACES, Cursor
 from ..program import CallSyntax
@@ -49,7 +50,7 @@ class CallHandler(ArgumentWriter):
     def mark(self, kind: int, pos: int) -> None:
         """Everything up to ``pos`` that has not been accounted for is of this kind."""
 
-    def report(self, code: str, start: int, end: int) -> None: ...
+    def report(self, code: DiagnosticCode, start: int, end: int) -> None: ...
 
     def accounted(self) -> int:
         """Where the part of the output that is accounted for ends, in characters of the output."""

@@ -1,0 +1,73 @@
+"""What is known of one call, and the one function that decides its status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, final
+
+from .coercion import ToolSet
+from .diagnostics import DiagnosticCode
+from .json_text import is_json
+
+CallStatus = Literal["ok", "repaired", "incomplete", "invalid_json", "unknown_tool", "invalid_arguments"]
+
+STATUS_DIAGNOSTICS: Final[dict[CallStatus, DiagnosticCode]] = {
+    "incomplete": "incomplete_call",
+    "invalid_json": "invalid_json",
+}
+"""Statuses that are reported as a diagnostic too. The others describe the call and not its text."""
+
+NOT_AN_OBJECT: Final = frozenset({"not_json", "not_an_object"})
+"""Slugs of a validator's problems that mean: the arguments are not a JSON object."""
+
+
+@final
+class CallState:
+    """One call of an output, without its arguments."""
+
+    def __init__(self, index: int, call_id: str, name: str) -> None:
+        self.index: int = index
+        self.id: str = call_id
+        self.name: str = name
+        self.model_id: str = ""
+        """An id that the model wrote too late to become ``id``."""
+        self.start: int = 0
+        """Where the call committed, in characters of the output."""
+        self.end: int = 0
+        """Where its arguments ended."""
+        self.whole: bool = False
+        """True if its arguments have ended."""
+        self.valid: bool = False
+        """True if its arguments are known to be JSON; False if nobody has looked."""
+        self.status: CallStatus | None = None
+        """The status that the call policy found; None if there is no call policy."""
+        self.repairs: tuple[str, ...] = ()
+        """The steps by which the call policy repaired the call."""
+
+
+def call_status(
+    call: CallState, arguments: str, tools: ToolSet, problems: Callable[[], Iterable[str]] | None = None
+) -> CallStatus:
+    """Return the status of a call. The first of these that applies:
+
+    * ``incomplete``: the output ended inside it, and no repair has closed it,
+    * ``invalid_json``: its arguments are not valid JSON,
+    * ``unknown_tool``: tools were offered, and it calls none of them,
+    * ``invalid_json`` or ``invalid_arguments``: a validator found that the arguments are not an object, or that they do
+      not fit the tool's schema,
+    * ``repaired``: a policy repaired the call, and now it is valid,
+    * ``ok``.
+
+    ``problems`` returns the slugs of what a validator found. It is only called when it can matter; without it the
+    arguments are not validated.
+    """
+    if not call.whole and not any(step.startswith("closed") for step in call.repairs):
+        return "incomplete"
+    if not (call.valid or is_json(arguments)):
+        return "invalid_json"
+    if tools.known and call.name not in tools.names:
+        return "unknown_tool"
+    found = frozenset() if problems is None else frozenset(problems())
+    if found:
+        return "invalid_json" if found & NOT_AN_OBJECT else "invalid_arguments"
+    return "repaired" if call.repairs else "ok"

@@ -1,0 +1,42 @@
+"""Diagnostics of a parsed output: every code, and its message."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+DiagnosticCode = Literal[
+    "ambiguous_marker",
+    "argument_without_value",
+    "broken_arguments",
+    "broken_header",
+    "broken_json",
+    "broken_key",
+    "dropped_call",
+    "held_too_long",
+    "incomplete_call",
+    "invalid_json",
+    "stray_close",
+    "stray_text",
+    "text_between_arguments",
+    "unclosed_object",
+    "unused_member",
+]
+"""A stable name for one kind of problem. A code that is not in this list is a type error where it is reported."""
+
+DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
+    "ambiguous_marker": "one stretch of text has more markers than token ids for them; all were taken as markers",
+    "argument_without_value": "an argument's name came without a value",
+    "broken_arguments": "the call was closed while its arguments were still open",
+    "broken_header": "a message header began again before it had ended",
+    "broken_json": "the arguments stop being valid JSON; the rest of the call is passed on as written",
+    "broken_key": "an argument's name was not closed; it was dropped",
+    "dropped_call": "a policy dropped a call",
+    "held_too_long": "text that could still become a call grew longer than max_held; it was passed on as text",
+    "incomplete_call": "the output ended inside a call",
+    "invalid_json": "the arguments are not valid JSON",
+    "stray_close": "a closing marker with nothing to close was dropped",
+    "stray_text": "punctuation between the arguments and the end of the call was dropped",
+    "text_between_arguments": "text between arguments was dropped",
+    "unclosed_object": "the object that holds the call was not closed",
+    "unused_member": "an object member next to the arguments was dropped",
+}

@@ -1,0 +1,35 @@
+"""Codes of diagnostics: each has a message, and each is reported somewhere."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import get_args
+
+import untemplate
+from untemplate.machine.call_state import STATUS_DIAGNOSTICS
+from untemplate.machine.diagnostics import DIAGNOSTICS, DiagnosticCode
+
+SOURCES = Path(untemplate.__file__).parent
+REPORTED_BY_STREAM = {"ambiguous_marker"}
+"""Codes that `Stream` adds from the token scanner."""
+
+
+def reported() -> set[str]:
+    """The string literals in the first argument of every call of ``report``."""
+    found: set[str] = set()
+    for path in (SOURCES / "machine").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "report":
+                code = node.args[0]
+                choices = [code.body, code.orelse] if isinstance(code, ast.IfExp) else [code]
+                found |= {choice.value for choice in choices if isinstance(choice, ast.Constant)}
+    return found
+
+
+def test_every_code_has_a_message():
+    assert tuple(DIAGNOSTICS) == get_args(DiagnosticCode)
+
+
+def test_every_code_is_reported():
+    assert reported() | set(STATUS_DIAGNOSTICS.values()) | REPORTED_BY_STREAM == set(DIAGNOSTICS)
