@@ -240,60 +240,6 @@ def test_every_format_comes_back(fmt: Format, indent: int | None) -> None:
     assert Format.from_json(fmt.to_json(indent=indent)) == fmt
 
 
-# -- Newer versions -----------------------------------------------------------------------------------------------
-
-NEWER = {
-    "version": 2,
-    "name": "new",
-    "turn": {"a.b": 1},
-    "reasoning": {"open": {"text": "<think>", "style": {"x": [1, None]}}, "close": "</think>"},
-    "tools": [
-        {"body": {"kind": "json", "order": "name first"}},
-        {
-            "body": {"kind": "named", "name_close": "]", "arguments": {"kind": "json", '["x"]': 3}},
-            "call_open": "[",
-            "": None,
-        },
-    ],
-    "unknown": "a key like any other",
-    "prefill": True,
-}
-
-
-def test_keys_of_a_newer_version_are_kept_at_their_place() -> None:
-    fmt = Format.from_json(json.dumps(NEWER))
-    assert fmt.version == 2
-    assert fmt.unknown == (
-        ("unknown", "a key like any other"),
-        ("prefill", True),
-        ('turn["a.b"]', 1),
-        ("reasoning.open.style", {"x": [1, None]}),
-        ("tools[0].body.order", "name first"),
-        ('tools[1][""]', None),
-        ('tools[1].body.arguments["[\\"x\\"]"]', 3),
-    )
-    assert json.loads(fmt.to_json()) == NEWER
-    again = Format.from_json(fmt.to_json())
-    assert (again, again.unknown) == (fmt, fmt.unknown)
-
-
-def test_what_held_an_unknown_key_may_go() -> None:
-    fmt = Format.from_json(json.dumps(NEWER)).extend(tools=(), reasoning=None)
-    assert json.loads(fmt.to_json()) == {
-        "version": 2,
-        "name": "new",
-        "turn": {"a.b": 1},
-        "unknown": "a key like any other",
-        "prefill": True,
-    }
-    assert json.loads(fmt.extend(version=1).to_json()) == {"version": 1, "name": "new"}
-
-
-def test_an_unknown_path_never_overwrites_a_field() -> None:
-    fmt = Format(name="x", version=2, unknown=(("name", "y"), ("nowhere.z", 1), ("??", 2), ("", 3)))
-    assert json.loads(fmt.to_json()) == {"version": 2, "name": "x"}
-
-
 # -- What cannot be read ------------------------------------------------------------------------------------------
 
 TAGGED = {"kind": "tagged", "key_open": "<k>", "key_close": "</k>", "value_close": "</v>"}
@@ -317,7 +263,8 @@ def body(**changes: Any) -> dict[str, Any]:
         (document(name=""), "name: is empty"),
         (document(version="1"), "version: expected an integer, got '1'"),
         (document(version=True), "version: expected an integer, got true"),
-        (document(version=0), "version: expected 1 or more, got 0"),
+        (document(version=0), "version: 0 is not known here; the only version is 1"),
+        (document(version=2, prefill=True), "version: 2 is not known here; the only version is 1"),
         (document(turn=None), "turn: expected an object, got null"),
         (document(turn="<|im_end|>"), "turn: expected an object, got '<|im_end|>'"),
         (document(trun={}), "trun: is not a key here; the keys are: version, name, turn, reasoning, content, tools, "
@@ -345,7 +292,7 @@ def body(**changes: Any) -> dict[str, Any]:
         (document(reasoning={"open": "x", "close": "x"}), "reasoning.close: 'x' is already reasoning.open"),
         (document(tools={}), "tools: expected an array, got an object"),
         (document(tools=[3]), "tools[0]: expected an object, got 3"),
-        (document(tools=[{}, {"body": {}}]), "tools[1].body.kind: is missing"),
+        (document(tools=[{}, {"body": {}}]), "tools[1].body.kind: is missing; it is one of: json, named"),
         (document(tools=[{"body": "json"}]), "tools[0].body: expected an object, got 'json'"),
         (document(tools=[{"body": None}]), "tools[0].body: expected an object, got null"),
         (document(tools=[{"body": {"kind": "jason"}}]), "tools[0].body.kind: 'jason' is not one of: json, named"),
@@ -368,8 +315,14 @@ def body(**changes: Any) -> dict[str, Any]:
         (body(arguments={"kind": "xml"}), "tools[0].body.arguments.kind: 'xml' is not one of: json, tagged, literal"),
         (body(arguments={"kind": "literal", "words": ["a", "b"]}),
          "tools[0].body.arguments.words: expected 3 items, got 2"),
-        (document(version=2, tools=[{"body": {"kind": "new"}}]),
-         "tools[0].body.kind: 'new' is not one of: json, named"),
+        (body(name="{name}{name}"), "tools[0].body.name: '{name}{name}' holds {name} more than once"),
+        (body(name="{name}{x}"), "tools[0].body.name: '{name}{x}' holds {x}; the variables are: {name}, {index}, {id}"),
+        (body(name="{index}"), "tools[0].body.name: '{index}' does not hold {name}"),
+        (body(arguments=TAGGED | {"key": "{key}:{key}"}),
+         "tools[0].body.arguments.key: '{key}:{key}' holds {key} more than once"),
+        (document(ids="{index}{index}"), "ids: '{index}{index}' holds {index} more than once"),
+        (document(ids="{id}"), "ids: '{id}' holds {id}; the variables are: {name}, {index}"),
+        (document(ids="uuid"), "ids: 'uuid' is not 'random', 'alphanumeric9' or a pattern with {name} or {index}"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_names_its_path(value: Any, problem: str) -> None:
@@ -397,3 +350,33 @@ def test_what_is_not_json(text: str | bytes, problem: str) -> None:
 def test_what_is_nested_too_deep() -> None:
     with pytest.raises(FormatError, match=r"^Format: not JSON: "):
         Format.from_json("[" * 100_000)
+
+
+# -- Construction in Python ---------------------------------------------------------------------------------------
+
+CALL = Tools(call_open=Marker("<call>"), body=NamedBody(name_close=Marker(">"), arguments=LiteralArguments()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"version": 2}, "version: 2 is not known here; the only version is 1"),
+        ({"reasoning__start": "opened"}, "reasoning.start: 'opened' is not one of: closed, open"),
+        ({"content__written": None}, "content.written: None is not one of: always, with_reasoning"),
+        ({"tools__0__optional": ("list",)}, "tools[0].optional: 'list' is not one of: section, call"),
+        ({"tools__0__body__escape": "html"}, "tools[0].body.escape: 'html' is not one of: none, xml"),
+        ({"tools__0__body__arguments__open": "(("}, "tools[0].body.arguments.open: must be one character"),
+        ({"tools__0__body__arguments__quotes": ()}, "tools[0].body.arguments.quotes: is empty"),
+        ({"special_tokens": ("",)}, "special_tokens[0]: is empty"),
+    ],
+)
+def test_a_field_that_cannot_work_is_named(changes: dict[str, Any], problem: str) -> None:
+    fmt = Format(
+        name="x",
+        reasoning=Reasoning(close=Marker("</think>")),
+        content=Content(open=Marker("<a>"), close=Marker("</a>")),
+        tools=(CALL,),
+    )
+    with pytest.raises(FormatError) as error:
+        fmt.extend(**changes)
+    assert str(error.value) == problem

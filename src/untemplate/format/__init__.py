@@ -1,4 +1,4 @@
-"""Format: a description, as data, of what one model family writes.
+"""Format: a description, as data, of the output of one model family.
 
 `model` holds the dataclasses, `serialization` converts a Format to JSON and back, and `response_template` reads the
 declarative template that newer checkpoints ship.

@@ -1,19 +1,22 @@
-"""Format: what one model family's output looks like, as data.
+"""Format: the output of one model family, described as data.
 
-Rules of this module:
+* A Format holds no code and no state: frozen dataclasses of strings, tuples and flags. The parser, the renderer and the
+  decoding grammar are derived from it and from nothing else.
+* Every marker has one canonical spelling, which the renderer and the grammar write, white space included. It may have
+  further spellings that the parser accepts as well. The parser ignores white space around a spelling, unless the marker
+  consists of white space only.
+* A Format that cannot work cannot be constructed: `FormatError` names the field.
 
-* A Format holds no code and no state: frozen dataclasses of strings, tuples and flags. The parser, the renderer and
-  the grammar are derived from it and from nothing else.
-* Every marker has one canonical spelling (``Marker.text``, what the renderer and the grammar write, white space
-  included) and any number of accepted ones (what the parser takes besides). White space around a spelling is for
-  writing; the parser ignores it, unless the marker is white space only.
-* A Format that cannot work does not come into being: construction raises :class:`FormatError`, which names the field.
+Every field has a docstring with its meaning, its default and an example; the reference page is made from them.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Literal
+from functools import cache
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ..errors import FormatError
 
@@ -23,6 +26,7 @@ __all__ = [
     "Body",
     "Channels",
     "Content",
+    "Escape",
     "Format",
     "FormatError",
     "JsonArguments",
@@ -37,79 +41,98 @@ __all__ = [
 ]
 
 FORMAT_VERSION = 1
-"""Version of the JSON form. A reader keeps keys that it does not know (``Format.unknown``)."""
+"""Version of the Format language and of its JSON form."""
+
+Escape = Literal["none", "xml"]
+"""Escaping of text between tags. ``xml``: ``&amp;`` ``&lt;`` ``&gt;`` ``&quot;`` ``&apos;``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A literal that delimits a region.
+    """A literal that opens, closes or separates a region.
 
-    ``text`` is written as it stands, white space included (``"<think>\\n"``). ``accepted`` are other spellings that
-    models are known to write; they are parsed and never written.
+    In JSON a marker without further spellings is a plain string.
     """
 
     text: str
+    """Canonical spelling: the renderer writes it exactly, white space included. Required. Example: ``"<think>\\n"``."""
     accepted: tuple[str, ...] = ()
+    """Other spellings that models are known to write. They are parsed and never written. Default: none. Example:
+    ``("<thinking>",)``."""
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """What the parser looks for: every spelling without its outer white space, the canonical one first."""
+        """All spellings that the parser finds, without their outer white space, the canonical one first."""
         return tuple(dict.fromkeys(s.strip(" \t\r\n") or s for s in (self.text, *self.accepted)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Where the assistant's turn starts in a prompt, and the tokens that end it."""
+    """Start and end of the assistant's turn."""
 
     start: Marker | None = None
-    """``<|im_start|>assistant\\n``. The start state is read from the text after its last occurrence in the prompt."""
+    """Header in the prompt after which the assistant's turn begins. The text after the last header decides the parser's
+    start state. Default: ``None``, the format has no header. Example: ``Marker("<|im_start|>assistant\\n")``."""
     end: Marker | None = None
-    """``<|im_end|>``. Found in text it counts only where the output ends; found as a token id it always counts."""
+    """End-of-turn token. Spelled as text it counts only at the end of the output; proven by a token id it counts
+    everywhere. Default: ``None``, no token ends the turn. Example: ``Marker("<|im_end|>")``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasoning:
-    """Reasoning between markers. Content follows the close."""
+    """Reasoning between two markers. Content follows the close."""
 
     open: Marker | None = None
-    """``None``: reasoning begins with the output and only its close is marked (Apriel 1.6)."""
+    """Marker before reasoning. Default: ``None``, reasoning begins with the output and only its close is marked.
+    Example: ``Marker("<think>\\n")``."""
     close: Marker
+    """Marker after reasoning. Required. Example: ``Marker("\\n</think>\\n\\n")``."""
     start: Literal["closed", "open"] = "closed"
-    """Where an output begins when no prompt is known."""
+    """State in which an output begins if no prompt is known. Default: ``"closed"``, in content. Example: ``"open"`` for
+    DeepSeek-R1, whose prompt ends with ``<think>``."""
     repeats: bool = False
-    """Whether reasoning may open again after content (interleaved thinking, Gemma 4's channel)."""
+    """True if reasoning may open again after content. Default: ``False``. Example: ``True`` for Gemma 4's channel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """Markers around content (``<response>`` … ``</response>``). The parser takes content without them too."""
+    """Markers around content. The parser accepts content without them as well."""
 
     open: Marker
+    """Marker before content. Required. Example: ``Marker("<response>")``."""
     close: Marker
+    """Marker after content. Required. Example: ``Marker("</response>")``."""
     written: Literal["always", "with_reasoning"] = "always"
-    """When the renderer writes them."""
+    """Turns in which the renderer writes the markers. Default: ``"always"``. Example: ``"with_reasoning"`` for Granite
+    3.3, which marks content only after reasoning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonArguments:
-    """Arguments as one JSON object, passed through as the model wrote it."""
+    """Arguments as one JSON object, passed through as the model wrote it: ``{"city": "Paris"}``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggedArguments:
-    """Each argument in its own tags: ``key_open`` key ``key_close`` [``value_open``] value ``value_close``."""
+    """Arguments in tags of their own: ``key_open`` key ``key_close`` [``value_open``] value ``value_close``."""
 
     key_open: Marker
+    """Marker before a key. Required. Example: ``Marker("<parameter=")``."""
     key: str = "{key}"
-    """What stands between ``key_open`` and ``key_close``: ``{key}``, and attributes such as
-    ``{key}" string="{string}`` (``true`` for strings) or ``{key}" type="{type}`` (a JSON type name)."""
+    """Pattern of the text between ``key_open`` and ``key_close``. It contains ``{key}`` once. It may contain
+    ``{string}`` (``true`` if the value is a string) or ``{type}`` (the JSON type of the value). Default: ``"{key}"``.
+    Example: ``'{key}" string="{string}'``."""
     key_close: Marker
+    """Marker after a key. Required. Example: ``Marker(">\\n")``."""
     value_open: Marker | None = None
+    """Marker before a value. Default: ``None``, the value follows ``key_close``. Example: ``Marker("<arg_value>")``."""
     value_close: Marker
+    """Marker after a value. Required. Example: ``Marker("\\n</parameter>\\n")``."""
     trim: int = 0
-    """Newlines on each side of a value that belong to the markup; at most this many are removed."""
-    escape: Literal["none", "xml"] = "none"
-    """``xml``: keys and values are written with ``&amp;`` ``&lt;`` ``&gt;`` ``&quot;`` ``&apos;``."""
+    """Most newlines on each side of a value that belong to the markup and are removed. Default: ``0``. Example: ``1``
+    for Qwen3-Coder, which writes each value on lines of its own."""
+    escape: Escape = "none"
+    """Escaping of keys and values. Default: ``"none"``. Example: ``"xml"``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,21 +140,27 @@ class LiteralArguments:
     """Arguments as literals of a language: Python's ``(a='x', b=[1])``, Gemma 4's ``{a:<|"|>x<|"|>,b:[1]}``."""
 
     open: str = "("
+    """Character before the arguments. Default: ``"("``. Example: ``"{"``."""
     close: str = ")"
+    """Character after the arguments. Default: ``")"``. Example: ``"}"``."""
     assign: str = "="
-    """Between a top-level name and its value; inside objects it is always ``:``."""
+    """Character between a top-level name and its value; inside objects it is always ``:``. Default: ``"="``. Example:
+    ``":"``."""
     separator: str = ", "
+    """Text between arguments, as it is written. Default: ``", "``. Example: ``","``."""
     quotes: tuple[str, ...] = ("'", '"')
-    """Accepted around strings, the canonical one first."""
+    """Quotes accepted around strings, the canonical one first. Default: ``("'", '"')``. Example: ``('<|"|>', '"')``."""
     escapes: bool = True
-    """Whether a backslash escapes inside strings."""
+    """True if a backslash escapes inside strings. Default: ``True``. Example: ``False`` for Gemma 4."""
     words: tuple[str, str, str] = ("True", "False", "None")
-    """How true, false and null are written; JSON's own words are always accepted."""
+    """Words for true, false and null; JSON's own words are always accepted. Default: Python's. Example:
+    ``("true", "false", "null")``."""
     quoted_keys: bool = True
-    """Whether keys of nested objects are written in quotes; both are accepted."""
+    """True if keys of nested objects are written in quotes; the parser accepts both. Default: ``True``."""
 
 
 Arguments = JsonArguments | TaggedArguments | LiteralArguments
+"""Arguments of a call. In JSON ``kind`` is ``json``, ``tagged`` or ``literal``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,63 +168,87 @@ class JsonBody:
     """A call as one JSON object that holds its name and its arguments."""
 
     name_key: str = "name"
+    """Key of the name. Default: ``"name"``. Example: ``"tool_name"``."""
     arguments_key: str = "arguments"
+    """Key of the arguments. Default: ``"arguments"``. Example: ``"parameters"``."""
     accepted_name_keys: tuple[str, ...] = ()
+    """Other keys of the name that are parsed. Default: none. Example: ``("function",)``."""
     accepted_arguments_keys: tuple[str, ...] = ("parameters",)
+    """Other keys of the arguments that are parsed. Default: ``("parameters",)``. Example: ``("args",)``."""
     id_key: str | None = None
+    """Key of the call's id. Default: ``None``, the object holds no id. Example: ``"tool_call_id"``."""
     nested_key: str | None = None
-    """``"function"``: name and arguments stand in an object under this key."""
+    """Key of an inner object that holds name and arguments. Default: ``None``, there is no inner object. Example:
+    ``"function"``."""
     name_is_key: bool = False
-    """``{"get_weather": {…}}``: the name is the key, the arguments its value."""
+    """True if the name is the object's only key and the arguments are its value: ``{"get_weather": {…}}``. Default:
+    ``False``."""
     constants: tuple[tuple[str, str], ...] = ()
-    """Further members that are always written, before the name: ``("type", "function")``."""
+    """Further members, written before the name. Default: none. Example: ``(("type", "function"),)``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedBody:
-    """A call whose name stands in markers, outside its arguments."""
+    """A call whose name is written between markers, outside its arguments."""
 
     name_open: Marker | None = None
+    """Marker before the name. Default: ``None``, the name follows the opening of the call. Example:
+    ``Marker("<function=")``."""
     name: str = "{name}"
-    """What stands between ``name_open`` and ``name_close``: ``functions.{name}:{index}``,
-    ``{name}" index="{index}``. Text that does not fit the pattern is the name as a whole."""
+    """Pattern of the text between ``name_open`` and ``name_close``. It contains ``{name}`` once and may contain
+    ``{index}`` once. Text that does not fit the pattern is read as the name. Default: ``"{name}"``. Example:
+    ``"functions.{name}:{index}"``."""
     name_close: Marker | None = None
-    """``None`` where the arguments' own opening ends the name (``get_weather(``, ``get_weather<arg_key>``). An opening
-    ends it even where ``name_close`` was left out."""
+    """Marker after the name. If a model leaves it out, the opening of the arguments ends the name. Default: ``None``,
+    only that opening ends it, as in ``get_weather(``. Example: ``Marker(">\\n")``."""
     id_open: Marker | None = None
-    """``[CALL_ID]``: an id may stand between this and ``name_close``."""
+    """Marker before the call's id, between the name and ``name_close``. Default: ``None``, there is no id. Example:
+    ``Marker("[CALL_ID]")``."""
     arguments: Arguments = field(default_factory=JsonArguments)
+    """Syntax of the arguments. Default: ``JsonArguments()``. Example: ``LiteralArguments()``."""
     arguments_close: Marker | None = None
-    escape: Literal["none", "xml"] = "none"
+    """Marker after the arguments. Default: ``None``, the arguments end by themselves or with the call. Example:
+    ``Marker("</function>\\n")``."""
+    escape: Escape = "none"
+    """Escaping of the name. Default: ``"none"``. Example: ``"xml"``."""
     index_base: int = 0
-    """What ``{index}`` counts from."""
+    """First value of ``{index}``. Default: ``0``. Example: ``1`` for Kimi K3."""
 
 
 Body = JsonBody | NamedBody
+"""One call. In JSON ``kind`` is ``json`` or ``named``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """One way to write tool calls: [section [list [call, …]]]. With no marker at all the calls are *bare*."""
+    """One way to write tool calls: [section [list [call, …]]]. Without any marker the calls are *bare*."""
 
     body: Body = field(default_factory=JsonBody)
+    """Syntax of one call. Default: ``JsonBody()``. Example: ``NamedBody(name_close=Marker("]]"))``."""
     section_open: Marker | None = None
+    """Marker before all calls. Default: ``None``. Example: ``Marker("<tool_calls>")``."""
     section_close: Marker | None = None
+    """Marker after all calls. Default: ``None``. Example: ``Marker("</tool_calls>")``."""
     list_open: Marker | None = None
-    """``[``: the calls stand in a list."""
+    """Marker before a list of calls; goes with ``list_close``. Default: ``None``, no list. Example: ``Marker("[")``."""
     list_close: Marker | None = None
+    """Marker after a list of calls; goes with ``list_open``. Default: ``None``, no list. Example: ``Marker("]")``."""
     list_optional: bool = False
-    """Whether a single call may stand without the list."""
+    """True if a single call may be written without the list. Default: ``False``."""
     call_open: Marker | None = None
+    """Marker before each call. Default: ``None``. Example: ``Marker("<tool_call>\\n")``."""
     call_close: Marker | None = None
+    """Marker after each call. Default: ``None``. Example: ``Marker("\\n</tool_call>")``."""
     separator: Marker | None = None
-    """Between calls. Inside a list or section its spellings are skipped."""
+    """Text between two calls. Inside a list or a section the parser skips its spellings. Default: ``None``. Example:
+    ``Marker(", ")``."""
     optional: tuple[Literal["section", "call"], ...] = ()
-    """Opening markers that models are known to leave out: the next one inside opens as well."""
+    """Openings that models are known to leave out: the next opening inside then opens them as well. Default: none.
+    Example: ``("section",)``."""
 
     @property
     def bare(self) -> bool:
-        """Whether calls begin with no marker of their own."""
+        """True if calls begin with no marker of their own."""
         named = isinstance(self.body, NamedBody) and self.body.name_open is not None
         return self.section_open is None and self.call_open is None and not named
 
@@ -205,77 +258,102 @@ class Channels:
     """A turn as messages with headers: [``open`` role] [``recipient`` name] [``channel`` name] [``constraint``]
     ``body``.
 
-    The header's parts may stand in any order. gpt-oss has all of them; Functionary 3.2 (``>>>name\\n``) has one bare
-    word, which is the recipient (``recipient`` and ``channel`` are ``None``).
+    The parts of a header may come in any order. gpt-oss has all of them. The header of Functionary 3.2 (``>>>name\\n``)
+    is one bare word, the recipient: ``recipient`` and ``channel`` are ``None``.
     """
 
     open: Marker
+    """Marker before a message. Required. Example: ``Marker("<|start|>")``."""
     role: str = ""
+    """Role after ``open``. Default: ``""``, none is written. Example: ``"assistant"``."""
     channel: Marker | None = None
+    """Marker before the name of a channel. Default: ``None``. Example: ``Marker("<|channel|>")``."""
     recipient: Marker | None = None
+    """Marker before a recipient; a message to a tool is a call. Default: ``None``. Example: ``Marker(" to=")``."""
     constraint: Marker | None = None
+    """Marker before the type of the text. Default: ``None``. Example: ``Marker(" <|constrain|>")``."""
     body: Marker
+    """Marker between header and text. Required. Example: ``Marker("<|message|>")``."""
     close: Marker | None = None
-    """Ends a message; accepted after any kind of message."""
+    """Marker after a message, accepted after any kind of message. Default: ``None``, the next ``open`` ends a message.
+    Example: ``Marker("<|end|>")``."""
     call_close: Marker | None = None
-    """Ends a call (``close`` where ``None``)."""
+    """Marker after a call. Default: ``None``, the same as ``close``. Example: ``Marker("<|call|>")``."""
     namespace: str = ""
-    """Written before a tool's name in the recipient, and taken off (``functions.``)."""
+    """Prefix of a tool's name in the recipient; the parser removes it. Default: ``""``. Example: ``"functions."``."""
     reasoning: tuple[str, ...] = ()
-    """Channels whose text is reasoning, the canonical one first."""
+    """Channels whose text is reasoning, the canonical one first. Default: none. Example: ``("analysis",)``."""
     content: tuple[str, ...] = ()
-    """Channels (bare: recipients) whose text is content, the canonical one first."""
+    """Channels whose text is content, the canonical one first; bare headers: recipients. At least one. Example:
+    ``("final", "commentary")``."""
     preamble: str | None = None
-    """Channel of content that precedes a call in the same turn (``None``: the first of ``content``)."""
+    """Channel of content that precedes a call in the same turn. Default: ``None``, the first of ``content``. Example:
+    ``"commentary"``."""
     call_channel: str | None = None
+    """Channel that the renderer writes in the header of a call. Default: ``None``. Example: ``"commentary"``."""
     call_constraint: str | None = None
+    """Constraint that the renderer writes in the header of a call. Default: ``None``. Example: ``"json"``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """One model family's output. ``tools`` holds the canonical way to write calls first, accepted ways after it."""
+    """The output of one model family."""
 
     name: str
+    """Name in messages and logs. Required. Example: ``"hermes"``."""
     turn: Turn = field(default_factory=Turn)
+    """Start and end of the assistant's turn. Default: ``Turn()``. Example: ``Turn(end=Marker("<|im_end|>"))``."""
     reasoning: Reasoning | None = None
+    """Reasoning. Default: ``None``, the models mark none. Example: ``Reasoning(close=Marker("</think>"))``."""
     content: Content | None = None
+    """Markers around content. Default: ``None``, content has none. Example:
+    ``Content(open=Marker("<answer>"), close=Marker("</answer>"))``."""
     tools: tuple[Tools, ...] = ()
+    """Ways to write calls. The renderer and the grammar use the first, the parser accepts all. Default: none, the
+    models write no calls. Example: ``(Tools(call_open=Marker("<tool_call>"), call_close=Marker("</tool_call>")),)``."""
     channels: Channels | None = None
+    """A turn as messages with headers, which carry the calls: ``tools`` is then empty. Default: ``None``. Example:
+    gpt-oss."""
     ids: str = "random"
-    """Ids of calls: ``random`` (``call_`` + 24 hex digits), ``alphanumeric9`` (Mistral), or a pattern of ``{name}`` and
-    ``{index}`` that counts on from the calls in the history (``functions.{name}:{index}``)."""
+    """Ids of calls: ``"random"`` (``call_`` and 24 hex digits), ``"alphanumeric9"`` (nine letters or digits), or a
+    pattern of ``{name}`` and ``{index}``. The index continues from the calls in the history. Default: ``"random"``.
+    Example: ``"functions.{name}:{index}"``."""
     special_tokens: tuple[str, ...] = ()
-    """Markers that are one token in the models' vocabulary; they must survive detokenization."""
+    """Markers that are one token in the models' vocabulary and must survive detokenization. Default: none. Example:
+    ``("<|im_end|>", "<tool_call>")``."""
     version: int = FORMAT_VERSION
-    unknown: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
-    """(path, value) of keys from a newer version, kept for writing."""
+    """Version of the Format language. Default, and only valid value: ``1``."""
 
     def __post_init__(self) -> None:
         check(self)
 
     def extend(self, **changes: Any) -> Format:
-        """A variant: the same Format with the given fields replaced. Nested fields are named with ``__``:
-        ``fmt.extend(name="x", reasoning__start="open", tools__0__call_close=None)``.
+        """Return a variant with the given fields replaced. ``__`` separates the names of nested fields.
+
+        >>> hermes = Format(name="hermes", tools=(Tools(call_open=Marker("<tool_call>")),))
+        >>> hermes.extend(name="x", tools__0__call_open=Marker("<call>")).tools[0].call_open
+        Marker(text='<call>', accepted=())
 
         Raises:
-            TypeError: a field that does not exist; the message lists the valid ones.
+            TypeError: a field does not exist; the message lists the valid ones.
             FormatError: the result cannot work.
         """
         result: Format = _extended(self, {tuple(k.split("__")): v for k, v in changes.items()}, "Format")
         return result
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """The Format as JSON; ``from_json`` gives an equal one back. Fields at their default are left out."""
+        """Return the Format as JSON, on one line if ``indent`` is ``None``. Fields at their default are left out."""
         from .serialization import to_json
 
         return to_json(self, indent=indent)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Format:
-        """Reads what ``to_json`` wrote.
+        """Return the Format that `to_json` wrote.
 
         Raises:
-            FormatError: wrong type, missing key or unknown choice; names the path.
+            FormatError: an unknown version, a wrong type, a missing or unknown key, or an invalid value; ``path`` names
+                the field.
         """
         from .serialization import from_json
 
@@ -283,10 +361,12 @@ class Format:
 
     @classmethod
     def from_response_template(cls, template: dict[str, Any], *, name: str = "response_template") -> Format:
-        """The ``response_template`` of a checkpoint's ``tokenizer_config.json`` (transformers, version 1).
+        """Return the Format for the ``response_template`` of a checkpoint's ``tokenizer_config.json``.
+
+        transformers reads such a template (version 1) to parse outputs.
 
         Raises:
-            FormatError: names the path of the first part that has no counterpart here.
+            FormatError: a part of the template cannot be expressed as a Format; ``path`` names the first one.
         """
         from .response_template import from_response_template
 
@@ -294,7 +374,7 @@ class Format:
 
 
 def _extended(part: Any, changes: dict[tuple[str, ...], Any], path: str) -> Any:
-    """``part`` with every nested change applied; each level is rebuilt once."""
+    """Return ``part`` with every nested change applied; each level is rebuilt once."""
     grouped: dict[str, dict[tuple[str, ...], Any]] = {}
     for keys, value in changes.items():
         grouped.setdefault(keys[0], {})[keys[1:]] = value
@@ -313,58 +393,68 @@ def _extended(part: Any, changes: dict[tuple[str, ...], Any], path: str) -> Any:
     return replace(part, **new)
 
 
-# -- What cannot work ---------------------------------------------------------------------------------------------
+# -- Checks -------------------------------------------------------------------------------------------------------
+
+_VARIABLE = re.compile(r"\{(\w+)\}")
 
 
 def check(fmt: Format) -> None:
-    """Raises FormatError for a Format that cannot work: an empty marker, one literal with two meanings in one state, a
-    pattern without its variable."""
+    """Raise FormatError if the Format cannot work.
+
+    Examples: an empty marker, one literal with two meanings in one state, a pattern without its variable.
+    """
     if not fmt.name:
         raise FormatError("name", "is empty")
-    _check_markers(fmt, "")
-    content: dict[str, str] = {}
-    if fmt.reasoning is not None:
-        _distinct(content, fmt.reasoning.open, "reasoning.open")
-        _distinct(content, fmt.reasoning.close, "reasoning.close")
-    if fmt.content is not None:
-        _distinct(content, fmt.content.open, "content.open")
-        _distinct(content, fmt.content.close, "content.close")
-    _distinct(content, fmt.turn.end, "turn.end")
+    if fmt.version != FORMAT_VERSION:
+        raise FormatError("version", f"{fmt.version!r} is not known here; the only version is {FORMAT_VERSION}")
+    _check_values(fmt, "")
+    seen: dict[str, str] = {}
+    for path, marker in _text_markers(fmt):
+        _distinct(seen, marker, path)
     if fmt.channels is not None:
-        _check_channels(fmt, content)
-    openers: dict[str, str] = dict(content)
+        _check_channels(fmt, fmt.channels, seen)
     for i, tools in enumerate(fmt.tools):
-        _check_tools(tools, f"tools[{i}]", openers)
-    if fmt.ids not in ("random", "alphanumeric9") and "{" not in fmt.ids:
-        raise FormatError(
-            "ids", f"{fmt.ids!r} is not 'random', 'alphanumeric9' or a pattern with {{name}} or {{index}}"
-        )
+        _check_tools(tools, f"tools[{i}]", seen)
+    if fmt.ids not in ("random", "alphanumeric9"):
+        if "{" not in fmt.ids:
+            raise FormatError(
+                "ids", f"{fmt.ids!r} is not 'random', 'alphanumeric9' or a pattern with {{name}} or {{index}}"
+            )
+        _check_pattern(fmt.ids, "ids", ("name", "index"))
 
 
-def _check_channels(fmt: Format, seen: dict[str, str]) -> None:
-    channels = fmt.channels
-    assert channels is not None
-    for name in ("open", "close", "call_close"):
-        marker: Marker | None = getattr(channels, name)
-        if name != "call_close" or marker != channels.close:
-            _distinct(seen, marker, f"channels.{name}")
+def _text_markers(fmt: Format) -> Iterator[tuple[str, Marker | None]]:
+    """Yield the markers that are found in reasoning and content, each with its path."""
+    if fmt.reasoning is not None:
+        yield "reasoning.open", fmt.reasoning.open
+        yield "reasoning.close", fmt.reasoning.close
+    if fmt.content is not None:
+        yield "content.open", fmt.content.open
+        yield "content.close", fmt.content.close
+    yield "turn.end", fmt.turn.end
+
+
+def _check_channels(fmt: Format, channels: Channels, seen: dict[str, str]) -> None:
+    _distinct(seen, channels.open, "channels.open")
+    _distinct(seen, channels.close, "channels.close")
+    if channels.call_close != channels.close:
+        _distinct(seen, channels.call_close, "channels.call_close")
     if not channels.content:
         raise FormatError("channels.content", "is empty: at least one channel must hold content")
     for word in channels.reasoning:
         if word in channels.content:
             raise FormatError("channels.content", f"{word!r} is in channels.reasoning as well")
     if fmt.tools:
-        raise FormatError("tools", "must be empty where channels carry the calls")
+        raise FormatError("tools", "must be empty if channels carry the calls")
 
 
 def _check_tools(tools: Tools, path: str, seen: dict[str, str]) -> None:
-    """Openers of two ways to write calls may be shared; what follows tells them apart."""
+    """Check one way to write calls. Several ways may share an opener: the text after it decides between them."""
     for name in ("section_open", "call_open"):
         marker: Marker | None = getattr(tools, name)
-        if marker is not None:
-            for text in marker.spellings:
-                if text in seen:
-                    raise FormatError(f"{path}.{name}", f"{text!r} is already {seen[text]}")
+        for text in () if marker is None else marker.spellings:
+            if text in seen:
+                raise FormatError(f"{path}.{name}", f"{text!r} is already {seen[text]}")
     if (tools.list_open is None) != (tools.list_close is None):
         raise FormatError(f"{path}.list_close", "list_open and list_close go together")
     body = tools.body
@@ -372,46 +462,77 @@ def _check_tools(tools: Tools, path: str, seen: dict[str, str]) -> None:
         if not body.name_is_key and body.name_key == body.arguments_key:
             raise FormatError(f"{path}.body.arguments_key", f"{body.arguments_key!r} is the name_key as well")
         return
-    if "{name}" not in body.name:
-        raise FormatError(f"{path}.body.name", f"{body.name!r} does not hold {{name}}")
-    arguments = body.arguments
-    if isinstance(arguments, TaggedArguments):
-        if "{key}" not in arguments.key:
-            raise FormatError(f"{path}.body.arguments.key", f"{arguments.key!r} does not hold {{key}}")
-        if set(arguments.value_close.spellings) & set(arguments.key_open.spellings):
-            raise FormatError(f"{path}.body.arguments.value_close", "is key_open as well")
-        if arguments.trim < 0:
-            raise FormatError(f"{path}.body.arguments.trim", f"{arguments.trim} is negative")
+    _check_pattern(body.name, f"{path}.body.name", ("name", "index", "id"), needed="name")
+    if isinstance(body.arguments, TaggedArguments):
+        _check_tagged(body.arguments, f"{path}.body.arguments")
         if body.arguments_close is None and tools.call_close is None and tools.section_close is None:
             raise FormatError(f"{path}.body.arguments_close", "is missing: nothing ends a call with tagged arguments")
-    elif isinstance(arguments, LiteralArguments):
-        for name in ("open", "close", "assign"):
-            if len(getattr(arguments, name)) != 1:
-                raise FormatError(f"{path}.body.arguments.{name}", "must be one character")
-        if not arguments.quotes:
-            raise FormatError(f"{path}.body.arguments.quotes", "is empty")
+    elif isinstance(body.arguments, LiteralArguments):
+        _check_literal(body.arguments, f"{path}.body.arguments")
+
+
+def _check_tagged(arguments: TaggedArguments, path: str) -> None:
+    _check_pattern(arguments.key, f"{path}.key", ("key", "string", "type"), needed="key")
+    if set(arguments.value_close.spellings) & set(arguments.key_open.spellings):
+        raise FormatError(f"{path}.value_close", "is key_open as well")
+    if arguments.trim < 0:
+        raise FormatError(f"{path}.trim", f"{arguments.trim} is negative")
+
+
+def _check_literal(arguments: LiteralArguments, path: str) -> None:
+    for name in ("open", "close", "assign"):
+        if len(getattr(arguments, name)) != 1:
+            raise FormatError(f"{path}.{name}", "must be one character")
+    if not arguments.quotes:
+        raise FormatError(f"{path}.quotes", "is empty")
+
+
+def _check_pattern(pattern: str, path: str, valid: tuple[str, ...], needed: str = "") -> None:
+    """Check that a pattern contains the needed variable, only valid ones, and none twice."""
+    variables = _VARIABLE.findall(pattern)
+    if needed and needed not in variables:
+        raise FormatError(path, f"{pattern!r} does not hold {{{needed}}}")
+    for name in variables:
+        if name not in valid:
+            raise FormatError(path, f"{pattern!r} holds {{{name}}}; the variables are: {{{'}, {'.join(valid)}}}")
+        if variables.count(name) > 1:
+            raise FormatError(path, f"{pattern!r} holds {{{name}}} more than once")
 
 
 def _distinct(seen: dict[str, str], marker: Marker | None, path: str) -> None:
-    if marker is None:
-        return
-    for text in marker.spellings:
+    """Record the spellings of a marker. None of them may have another meaning."""
+    for text in () if marker is None else marker.spellings:
         if text in seen:
             raise FormatError(path, f"{text!r} is already {seen[text]}")
         seen[text] = path
 
 
-def _check_markers(part: Any, path: str) -> None:
-    """No empty spelling anywhere."""
+def _check_values(part: Any, path: str) -> None:
+    """Check all fields below ``part``: no marker and no item is empty, and a choice is one of its values."""
     if isinstance(part, Marker):
         if not part.text or "" in part.accepted:
             raise FormatError(path, "is an empty marker")
     elif isinstance(part, tuple):
         for i, item in enumerate(part):
-            if isinstance(item, str) and not item and not path.startswith("unknown"):
+            if item == "":
                 raise FormatError(f"{path}[{i}]", "is empty")
-            _check_markers(item, f"{path}[{i}]")
+            _check_values(item, f"{path}[{i}]")
     elif is_dataclass(part):
-        for f in fields(part):
-            if f.name != "unknown":
-                _check_markers(getattr(part, f.name), f"{path}.{f.name}" if path else f.name)
+        cls: Any = type(part)
+        for name, choices in _choices(cls):
+            value = getattr(part, name)
+            place = f"{path}.{name}" if path else name
+            for item in value if choices and isinstance(value, tuple) else (value,):
+                if choices and item not in choices:
+                    raise FormatError(place, f"{item!r} is not one of: {', '.join(choices)}")
+            _check_values(value, place)
+
+
+@cache
+def _choices(cls: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the fields of a class, each with its valid values; no values if it is not a choice."""
+    found = []
+    for name, hint in get_type_hints(cls).items():
+        item = get_args(hint)[0] if get_origin(hint) is tuple else hint
+        found.append((name, get_args(item) if get_origin(item) is Literal else ()))
+    return tuple(found)

@@ -1,14 +1,10 @@
-"""Format ↔ JSON: how a Format travels next to a model.
+"""Converts a Format to JSON and back.
 
-Rules of this module:
-
-* The form follows the dataclasses of :mod:`untemplate.format`: their field names are the keys, their type hints say
-  what may stand there. One walker writes, one reads; nothing is listed twice.
-* Fields at their default are left out (``version`` and ``name`` never are). A marker without accepted spellings is a
-  plain string. Where a field can be one of several classes, ``kind`` says which.
-* Nothing passes silently: a wrong type, a missing key, an unknown choice and, in a document of a version that is known
-  here, an unknown key are errors that name their path. In a document of a newer version unknown keys are kept in
-  ``Format.unknown`` and written back at their place.
+* The JSON form follows the dataclasses of :mod:`untemplate.format`: field names are keys, type hints decide which
+  values are valid. One function writes, one reads, and no field is listed twice.
+* Fields at their default are left out, except ``version`` and ``name``. A marker without further spellings is a plain
+  string. If a field can hold one of several classes, ``kind`` names the class.
+* An unknown version or key, a wrong type, a missing key and an invalid value are errors that name their path.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from . import (
     FORMAT_VERSION,
@@ -33,7 +29,7 @@ from . import (
     TaggedArguments,
 )
 
-__all__ = ["from_json", "to_json"]
+__all__ = ["from_json", "shown", "to_json"]
 
 _KINDS: Final[dict[type, str]] = {
     JsonBody: "json",
@@ -47,18 +43,16 @@ _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def to_json(fmt: Format, *, indent: int | None) -> str:
-    """``fmt`` as JSON text, on one line where ``indent`` is ``None``. Keys that were kept from a newer version stand
-    where they stood, unless ``fmt.version`` is no longer newer or what held them is gone."""
-    unknown = dict(fmt.unknown) if fmt.version > FORMAT_VERSION else {}
-    return json.dumps(_written(fmt, "", unknown), ensure_ascii=False, indent=indent)
+    """Return ``fmt`` as JSON text, on one line if ``indent`` is ``None``."""
+    return json.dumps(_written(fmt), ensure_ascii=False, indent=indent)
 
 
 def from_json(text: str | bytes) -> Format:
-    """The Format that ``text`` (UTF-8 where bytes) describes.
+    """Return the Format that ``text`` describes; bytes are UTF-8.
 
     Raises:
-        FormatError: not JSON, a wrong type, a missing key, an unknown choice, an unknown key in a document that is not
-            of a newer version, or a Format that cannot work; ``path`` names the place.
+        FormatError: ``text`` is not JSON, has an unknown version, a wrong type, a missing or unknown key or an invalid
+            value, or describes a Format that cannot work. ``path`` names the field.
     """
     try:
         document = json.loads(text, parse_constant=_refuse)
@@ -67,86 +61,63 @@ def from_json(text: str | bytes) -> Format:
     if not isinstance(document, dict):
         raise FormatError("Format", f"expected an object, got {shown(document)}")
     version = _int(document.get("version", FORMAT_VERSION), "version")
-    if version < 1:
-        raise FormatError("version", f"expected 1 or more, got {version}")
-    unknown: list[tuple[str, Any]] | None = [] if version > FORMAT_VERSION else None
-    values = _object(Format, document, "", unknown)
-    return Format(**values, unknown=tuple(unknown or ()))
+    if version != FORMAT_VERSION:
+        raise FormatError("version", f"{version} is not known here; the only version is {FORMAT_VERSION}")
+    return Format(**_object(Format, document, ""))
 
 
-def _refuse(constant: str) -> Any:
+def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
 # -- Writing ------------------------------------------------------------------------------------------------------
 
 
-def _written(value: Any, path: str, unknown: dict[str, Any]) -> Any:
+def _written(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_written(item, f"{path}[{i}]", unknown) for i, item in enumerate(value)]
+        return [_written(item) for item in value]
     if not is_dataclass(value):
         return value
-    cls: Any = type(value)
-    kept = {key: x for place, x in unknown.items() for parent, key in [_split(place)] if parent == path}
-    if isinstance(value, Marker) and not value.accepted and not kept:
+    if isinstance(value, Marker) and not value.accepted:
         return value.text
-    result: dict[str, Any] = {}
-    if cls in _KINDS:
-        result["kind"] = _KINDS[cls]
+    cls: Any = type(value)
+    result: dict[str, Any] = {"kind": _KINDS[cls]} if cls in _KINDS else {}
     for f in _fields(cls):
-        place = _join(path, f.name)
         item = getattr(value, f.name)
-        # Something from a newer version may stand inside what is at its default here.
-        holds = is_dataclass(item) and any(p.startswith((f"{place}.", f"{place}[")) for p in unknown)
-        if holds or (cls, f.name) in _ALWAYS or item != _default(f):
-            result[f.name] = _written(item, place, unknown)
-    return result | {key: x for key, x in kept.items() if key not in result}
+        if (cls, f.name) in _ALWAYS or item != _default(f):
+            result[f.name] = _written(item)
+    return result
 
 
 def _default(f: Field[Any]) -> Any:
     return f.default if f.default_factory is MISSING else f.default_factory()
 
 
-def _join(path: str, key: str) -> str:
-    """``path`` with ``key`` in it: ``tools[0].body``; a key that is not a word is quoted: ``tools[0]["a.b"]``."""
-    if not _KEY.fullmatch(key):
-        return f"{path}[{json.dumps(key)}]"
-    return f"{path}.{key}" if path else key
-
-
-_LAST: Final = re.compile(r"""(?:^|\.)([A-Za-z_][A-Za-z0-9_]*)$ | \[("(?:[^"\\]|\\.)*")\]$""", re.VERBOSE)
-
-
-def _split(place: str) -> tuple[str, str]:
-    """What ``_join`` joined; a place that it did not make is nowhere."""
-    match = _LAST.search(place)
-    if match is None:
-        return "?", ""
-    key: str = match[1] or json.loads(match[2])
-    return place[: match.start()], key
-
-
 # -- Reading ------------------------------------------------------------------------------------------------------
 
 
-def _read(hint: Any, value: Any, path: str, unknown: list[tuple[str, Any]] | None) -> Any:
-    """``value`` as what the type ``hint`` says. ``unknown`` collects unknown keys; ``None`` makes them errors."""
+def _read(hint: Any, value: Any, path: str) -> Any:
+    """Return ``value`` as the type that ``hint`` asks for."""
     if hint is Marker and isinstance(value, str):
         return Marker(value)
     if isinstance(hint, type) and is_dataclass(hint):
         if not isinstance(value, dict):
             wanted = "a marker (text, or an object with 'text')" if hint is Marker else "an object"
             raise FormatError(path, f"expected {wanted}, got {shown(value)}")
-        return hint(**_object(hint, value, path, unknown))
+        return hint(**_object(hint, value, path))
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return _one_of(arguments, value, path, unknown)
+        return _one_of(arguments, value, path)
     if origin is tuple:
-        return tuple(_items(arguments, value, path, unknown))
+        return tuple(_items(arguments, value, path))
     if origin is Literal:
         if value not in arguments:
             raise FormatError(path, f"{shown(value)} is not one of: {', '.join(arguments)}")
         return value
+    return _plain(hint, value, path)
+
+
+def _plain(hint: Any, value: Any, path: str) -> Any:
     if hint is bool and not isinstance(value, bool):
         raise FormatError(path, f"expected true or false, got {shown(value)}")
     if hint is str and not isinstance(value, str):
@@ -154,8 +125,8 @@ def _read(hint: Any, value: Any, path: str, unknown: list[tuple[str, Any]] | Non
     return _int(value, path) if hint is int else value
 
 
-def _object(cls: type, value: dict[str, Any], path: str, unknown: list[tuple[str, Any]] | None) -> dict[str, Any]:
-    """The fields of ``cls`` that ``value`` has."""
+def _object(cls: type, value: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return the fields of ``cls`` that ``value`` has."""
     hints = _hints(cls)
     known = _fields(cls)
     keys = [f.name for f in known]
@@ -163,42 +134,41 @@ def _object(cls: type, value: dict[str, Any], path: str, unknown: list[tuple[str
         keys.insert(0, "kind")
     for key in value:
         if key not in keys:
-            if unknown is None:
-                raise FormatError(_join(path, key), f"is not a key here; the keys are: {', '.join(keys)}")
-            unknown.append((_join(path, key), value[key]))
+            raise FormatError(_join(path, key), f"is not a key here; the keys are: {', '.join(keys)}")
     result: dict[str, Any] = {}
     for f in known:
         if f.name in value:
-            result[f.name] = _read(hints[f.name], value[f.name], _join(path, f.name), unknown)
+            result[f.name] = _read(hints[f.name], value[f.name], _join(path, f.name))
         elif _default(f) is MISSING:
             raise FormatError(_join(path, f.name), "is missing")
     return result
 
 
-def _one_of(hints: tuple[Any, ...], value: Any, path: str, unknown: list[tuple[str, Any]] | None) -> Any:
+def _one_of(hints: tuple[Any, ...], value: Any, path: str) -> Any:
+    """Return ``value`` as the one of several types that its ``kind`` names."""
     if value is None and types.NoneType in hints:
         return None
     classes = [hint for hint in hints if hint is not types.NoneType]
     if len(classes) == 1:
-        return _read(classes[0], value, path, unknown)
+        return _read(classes[0], value, path)
     if not isinstance(value, dict):
         raise FormatError(path, f"expected an object, got {shown(value)}")
     kinds = {_KINDS[cls]: cls for cls in classes}
     if "kind" not in value:
-        raise FormatError(f"{path}.kind", "is missing")
+        raise FormatError(f"{path}.kind", f"is missing; it is one of: {', '.join(kinds)}")
     kind = value["kind"]
     if not isinstance(kind, str) or kind not in kinds:
         raise FormatError(f"{path}.kind", f"{shown(kind)} is not one of: {', '.join(kinds)}")
-    return _read(kinds[kind], value, path, unknown)
+    return _read(kinds[kind], value, path)
 
 
-def _items(hints: tuple[Any, ...], value: Any, path: str, unknown: list[tuple[str, Any]] | None) -> Iterator[Any]:
+def _items(hints: tuple[Any, ...], value: Any, path: str) -> Iterator[Any]:
     if not isinstance(value, list):
         raise FormatError(path, f"expected an array, got {shown(value)}")
     if hints[-1] is not Ellipsis and len(value) != len(hints):
         raise FormatError(path, f"expected {len(hints)} items, got {len(value)}")
     for i, item in enumerate(value):
-        yield _read(hints[0] if hints[-1] is Ellipsis else hints[i], item, f"{path}[{i}]", unknown)
+        yield _read(hints[0] if hints[-1] is Ellipsis else hints[i], item, f"{path}[{i}]")
 
 
 def _int(value: Any, path: str) -> int:
@@ -207,8 +177,15 @@ def _int(value: Any, path: str) -> int:
     return value
 
 
+def _join(path: str, key: str) -> str:
+    """Return the path of ``key``: ``tools[0].body``; a key that is not a word is quoted: ``tools[0]["a.b"]``."""
+    if not _KEY.fullmatch(key):
+        return f"{path}[{json.dumps(key)}]"
+    return f"{path}.{key}" if path else key
+
+
 def shown(value: Any) -> str:
-    """A JSON value, as an error message shows it."""
+    """Return a JSON value as error messages show it."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -226,6 +203,5 @@ def _hints(cls: type) -> dict[str, Any]:
 
 @cache
 def _fields(cls: Any) -> tuple[Field[Any], ...]:
-    """What the JSON form knows of a class, ``version`` first."""
-    known = [f for f in fields(cls) if cls is not Format or f.name != "unknown"]
-    return tuple(sorted(known, key=lambda f: cls is Format and f.name != "version"))
+    """Return the fields of a class, ``version`` first."""
+    return tuple(sorted(fields(cls), key=lambda f: cls is Format and f.name != "version"))
