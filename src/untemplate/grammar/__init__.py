@@ -15,12 +15,14 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, get_args
 
+from ..errors import GrammarError
 from ..format import Format
 from . import gbnf, lark, structural_tag
 from .build import Options, Start, build
 from .choose import read_choice, read_tools
+from .limits import check_size
 from .result import SERVERS, Dialect, Grammar
-from .rules import GrammarError, JsonSchema
+from .rules import JsonSchema
 from .schema import frozen
 from .shape import check_shape
 from .triggers import Trigger, triggers
@@ -64,12 +66,13 @@ def make_grammar(
         return found
     for tool in chosen.tools:
         if tool.strict:
-            check_shape(tool.schema.value, tool.name)
+            check_shape(tool.schema, tool.name)
     if response is not None:
-        check_shape(response.value, "")
+        check_shape(response, "")
     lazy = dialect == "gbnf" and chosen.mode == "auto" and start not in ("open", "either") and response is None
     switches = triggers(fmt, special, chosen.tools) if chosen.mode == "auto" else ()
     options = Options(chosen, parallel_tool_calls, start, response, lazy and bool(switches))
+    schemas = {tool.name: tool.schema.key for tool in chosen.tools} | ({} if response is None else {"": response.key})
     rules = build(fmt, options, special)
     value = None
     if dialect == "gbnf":
@@ -84,6 +87,7 @@ def make_grammar(
             rules = build(fmt, options, special)
             value = structural_tag.write(rules)
         text = json.dumps(value, ensure_ascii=False)
+    check_size(text, schemas)
     preserved = tuple(t for t in fmt.special_tokens if tokens is None or t in tokens)
     grammar = Grammar(
         dialect=dialect,  # type: ignore[arg-type]

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
+from ..errors import GrammarError
 from ..format import Format, NamedBody
 from ..machine.compiler import compile_format
 from ..machine.program import CLOSE_CALL, CLOSE_SECTION, END_TURN, OPEN_BARE_CALLS, Program
 from .calls import Calls, Spelling, spaces
-from .choose import Choice
+from .choose import ToolSelection
 from .rules import (
     EMPTY,
     WS,
     Chars,
-    GrammarError,
     Json,
     JsonSchema,
     Node,
@@ -49,7 +49,7 @@ Start = Literal["open", "closed", "off", "either"]
 class Options:
     """What a request asks for."""
 
-    choice: Choice
+    selection: ToolSelection
     parallel: bool = True
     start: Start = "closed"
     """``open``: the output begins inside reasoning. ``closed``: the model may open it. ``off``: there is none.
@@ -102,7 +102,7 @@ class _Build:
         self.program = _compiled(fmt)
         self.rules = Rules(EMPTY)
         self.calls: Calls | None = None
-        mode = options.choice.mode
+        mode = options.selection.mode
         if mode != "none":
             if not fmt.tools:
                 raise GrammarError(f"format {fmt.name!r} has no way to write calls")
@@ -110,7 +110,7 @@ class _Build:
                 fmt,
                 fmt.tools[0],
                 self.program.call_syntaxes[0],
-                options.choice.tools,
+                options.selection.tools,
                 options.parallel,
                 spelling,
                 self.rules,
@@ -154,7 +154,7 @@ class _Build:
 
     def _answer(self) -> Node:
         """What follows reasoning."""
-        mode = self.options.choice.mode
+        mode = self.options.selection.mode
         if mode == "none":
             return self._content(None)
         assert self.calls is not None

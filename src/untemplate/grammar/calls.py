@@ -16,15 +16,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from ..errors import GrammarError
 from ..format import Format, JsonArguments, JsonBody, LiteralArguments, Marker, NamedBody, TaggedArguments, Tools
 from ..machine.program import CallSyntax
 from .choose import Tool
-from .reading import closed, closed_note, members
+from .reading import SchemaDocument, closed, closed_note
 from .rules import (
     EMPTY,
     WS,
     Chars,
-    GrammarError,
     Json,
     JsonSchema,
     Lit,
@@ -120,6 +120,7 @@ class Calls:
         self.parallel: bool = parallel
         self.spelling: Spelling = spelling
         self.rules: Rules = rules
+        rules.budget.offer(len(tools), tools[-1].name if tools else "", "", "name")
         self._literals: Values | None = None
         self._texts: dict[str, Scan] = {}
 
@@ -241,7 +242,8 @@ class Calls:
 
     def _members(self, tool: Tool) -> tuple[dict[str, Any], frozenset[str], Any]:
         """Properties, required ones and others of the parameters, references and ``allOf`` at the top resolved."""
-        flat = [s for s in variants(tool.schema.value, tool.schema.value, tool.name) if s is not False]
+        document = self.rules.document(tool.schema, tool.name)
+        flat = [s for s in variants(tool.schema.value, document) if s is not False]
         objects = [s for s in flat if isinstance(s, Mapping) and s.get("type", "object") == "object"]
         if flat and flat[0] is True:
             return {}, frozenset(), True
@@ -252,7 +254,9 @@ class Calls:
                 self.rules.notes.append(f"tool {tool.name!r}: '{word}' is not enforced")
         if closed(objects[0]):
             self.rules.notes.append(closed_note(tool.name))
-        return members(objects[0], tool.name)
+        properties, required, more = document.members(objects[0])
+        document.offer("", "properties", len(properties))
+        return properties, required, more
 
     def _tag_key(self, tool: Tool, key: str, arguments: TaggedArguments) -> Node:
         grammar = self.grammar
@@ -318,7 +322,8 @@ class Calls:
         assert isinstance(self.way.body, NamedBody)
         assert isinstance(self.way.body.arguments, TaggedArguments)
         closes = self.way.body.arguments.value_close.spellings
-        for part in variants(schema, tool.schema.value, where):
+        document = self.rules.document(tool.schema, where)
+        for part in variants(schema, document):
             if part is True:
                 free = True
                 if name is None:
@@ -342,7 +347,7 @@ class Calls:
                         self.rules.notes.append(f"tool {where!r}: '{word}' is not enforced (text in tags)")
                 continue
             word = "number" if kind == "integer" else str(kind)
-            others.append((word, Json(_with_definitions(part, tool.schema.value, where), where, closes)))
+            others.append((word, Json(_with_definitions(part, document), where, closes)))
             begins_not += "{" if kind == "object" else "[" if kind == "array" else ""
         plain: Node | None = None
         if free:
@@ -369,6 +374,7 @@ class Calls:
         if not tool.strict:
             member = seq(key, arguments.assign, values.any())
             return seq(open_, maybe(member, star(separator, member)), close)
+        document = self.rules.document(tool.schema, tool.name)
         properties, required, more = self._members(tool)
         fields = []
         for name, schema in properties.items():
@@ -376,11 +382,11 @@ class Calls:
                 raise GrammarError(
                     f"tool {tool.name!r}: the parameter name {name!r} cannot be written in format {self.fmt.name!r}"
                 )
-            value = values.value(schema, tool.schema.value, tool.name, f"/{name}")
+            value = values.value(schema, document, f"/{name}")
             fields.append((values.share(seq(name, arguments.assign, value)), name in required))
         extra = None
         if more is not False:
-            extra = seq(key, arguments.assign, values.value(more, tool.schema.value, tool.name, "/*"))
+            extra = seq(key, arguments.assign, values.value(more, document, "/*"))
         return seq(open_, values.separated(fields, separator, extra), close)
 
     def _literal_values(self, arguments: LiteralArguments) -> Values:
@@ -416,9 +422,13 @@ def _kind(value: Any) -> str:
     return "number" if isinstance(value, int | float) else "array" if isinstance(value, list | tuple) else "object"
 
 
-def _with_definitions(part: Mapping[str, Any], root: Any, tool: str) -> JsonSchema:
-    """A part of a document as a document: with the definitions that its references need."""
-    if isinstance(root, Mapping) and '"$ref"' in frozen(part, tool).key:
+def _with_definitions(part: Mapping[str, Any], document: SchemaDocument) -> JsonSchema:
+    """Return a part of a document as a document, with the definitions that its references need."""
+    document.measure(part, "", next(iter(part), "type"))
+    schema = frozen(part, document.tool)
+    root = document.root
+    if isinstance(root, Mapping) and '"$ref"' in schema.key:
         kept = {word: root[word] for word in ("$defs", "definitions") if word in root}
-        return frozen({**part, **kept}, tool)
-    return frozen(part, tool)
+        document.measure(kept, "", "$ref")
+        return frozen({**part, **kept}, document.tool)
+    return schema

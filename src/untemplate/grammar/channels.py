@@ -9,12 +9,13 @@ Rules of this module:
 
 from __future__ import annotations
 
+from ..errors import GrammarError
 from ..format import Channels, Format
 from ..machine.compiler import compile_format
 from .build import SPACES, Options, excluded
 from .calls import ANY_OBJECT, Spelling
 from .choose import Tool
-from .rules import EMPTY, GrammarError, Json, Node, Ref, Rules, Scan, choice, maybe, seq, star
+from .rules import EMPTY, Json, Node, Ref, Rules, Scan, choice, maybe, seq, star
 
 __all__ = ["build_channels"]
 
@@ -36,6 +37,8 @@ class _Build:
         self.spelling = spelling
         self.excludes = excluded(compile_format(fmt), 0, spelling.tokens)
         self.rules = Rules(EMPTY)
+        tools = options.selection.tools
+        self.rules.budget.offer(len(tools), tools[-1].name if tools else "", "", "name")
         self.rules.rules["answer"] = self._answer()
         self.rules.root = self._root()
 
@@ -59,15 +62,15 @@ class _Build:
 
     def _answer(self) -> Node:
         channels = self.channels
-        choice_ = self.options.choice
+        selection = self.options.selection
         response = self.options.response
         text: Node = (
             Scan(self.excludes, ends=True) if response is None else seq(SPACES, Json(response, excludes=self.excludes))
         )
         content = seq(self._header(channels.content[0]), text)
-        if choice_.mode == "none":
+        if selection.mode == "none":
             return content
-        self.rules.rules["call"] = choice(*(self._call(tool) for tool in choice_.tools))
+        self.rules.rules["call"] = choice(*(self._call(tool) for tool in selection.tools))
         closed = channels.close if channels.call_close is None else channels.call_close
         close = "" if closed is None else closed.text
         calls: Node = Ref("call")
@@ -76,7 +79,7 @@ class _Build:
             calls = seq(calls, star(again, Ref("call")))
         self.rules.rules["calls"] = seq(calls, maybe(self.spelling.node(close)))
         calls = Ref("calls")
-        if choice_.mode == "required":
+        if selection.mode == "required":
             return calls
         preamble = seq(self._header(channels.preamble or channels.content[0]), self._message(calls))
         return choice(content, preamble, calls) if response is None else choice(content, calls)

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .rules import GrammarError, JsonSchema
+from ..errors import GrammarError
+from .rules import JsonSchema
 from .schema import frozen
 
-__all__ = ["Choice", "Tool", "read_choice", "read_tools"]
+__all__ = ["Tool", "ToolSelection", "read_choice", "read_tools"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ToolSelection:
     """What ``tool_choice`` comes to."""
 
     mode: Literal["none", "auto", "required"]
@@ -67,20 +68,20 @@ def read_tools(tools: Iterable[Any] | None, strict: bool) -> tuple[Tool, ...]:
     return tuple(found.values())
 
 
-def read_choice(tool_choice: Any, tools: Sequence[Tool]) -> Choice:
+def read_choice(tool_choice: Any, tools: Sequence[Tool]) -> ToolSelection:
     """``auto`` · ``required`` (or ``any``) · ``none`` · a named function · ``allowed_tools``, in any API's style.
 
     Raises:
         GrammarError: a choice that does not exist, or names a tool that is not offered.
     """
     if tool_choice is None or tool_choice == "auto":
-        return Choice("auto" if tools else "none", tuple(tools))
+        return ToolSelection("auto" if tools else "none", tuple(tools))
     if tool_choice == "none":
-        return Choice("none", ())
+        return ToolSelection("none", ())
     if tool_choice in ("required", "any"):
         if not tools:
             raise GrammarError(f"tool_choice {tool_choice!r} with no tools to call")
-        return Choice("required", tuple(tools))
+        return ToolSelection("required", tuple(tools))
     if not isinstance(tool_choice, str):
         kind = _get(tool_choice, "type")
         if kind == "allowed_tools":
@@ -92,10 +93,10 @@ def read_choice(tool_choice: Any, tools: Sequence[Tool]) -> Choice:
             mode = _get(inner, "mode") or "auto"
             if mode not in ("auto", "required"):
                 raise GrammarError(f"tool_choice allowed_tools: mode {mode!r} is not 'auto' or 'required'")
-            return Choice("none" if not allowed else "auto" if mode == "auto" else "required", allowed)
+            return ToolSelection("none" if not allowed else "auto" if mode == "auto" else "required", allowed)
         name = _name(tool_choice)
         if name is not None and kind in (None, "function", "tool", "custom"):
-            return Choice("required", (_named(name, tools),))
+            return ToolSelection("required", (_named(name, tools),))
         if kind in ("auto", "any", "required", "none"):
             return read_choice(kind, tools)
     raise GrammarError(

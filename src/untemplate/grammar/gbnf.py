@@ -10,7 +10,7 @@ Rules of this module:
 from __future__ import annotations
 
 from .automaton import automaton
-from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
+from .rules import EMPTY, Alternatives, Chars, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
 from .values import JSON, Values
 
 __all__ = ["write", "write_sub"]
@@ -60,7 +60,7 @@ class _Writer:
                 return '""'
             body = " ".join(self.node(n, True) for n in node.items)
             return f"({body})" if inner and len(node.items) > 1 else body
-        if isinstance(node, Choice):
+        if isinstance(node, Alternatives):
             body = " | ".join(self.node(n) for n in node.items)
             return f"({body})" if inner else body
         if isinstance(node, Repeat):
@@ -77,7 +77,7 @@ class _Writer:
             return token(node)
         if isinstance(node, Json):
             values = self.values.within(node.excludes)
-            return self.node(values.value(node.schema.value, node.schema.value, node.tool), inner)
+            return self.node(values.value(node.schema.value, self.rules.document(node.schema, node.tool)), inner)
         return self.scan(node)
 
     def scan(self, scan: Scan) -> str:

@@ -14,7 +14,7 @@ import json
 import re
 from functools import lru_cache
 
-from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
+from .rules import EMPTY, Alternatives, Chars, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
 from .schema import enforced, holds_text
 from .values import JSON, Values
 
@@ -64,7 +64,7 @@ class _Writer:
         if isinstance(node, Seq):
             parts = [self.node(n, True) for n in _joined(node)]
             return f"({' '.join(parts)})" if inner and len(parts) > 1 else " ".join(parts)
-        if isinstance(node, Choice):
+        if isinstance(node, Alternatives):
             body = " | ".join(self.node(n) for n in node.items)
             return f"({body})" if inner else body
         assert isinstance(node, Repeat)
@@ -86,10 +86,10 @@ class _Writer:
             # %json cannot say what strings may not hold.
             values = self.values.within(node.excludes)
             name = self.shared[node] = f"tagged_{len(self.shared)}"
-            self.lines[name] = self.node(values.value(node.schema.value, node.schema.value, node.tool))
+            self.lines[name] = self.node(values.value(node.schema.value, self.rules.document(node.schema, node.tool)))
         elif name is None:
             name = self.shared[node] = f"json_{len(self.shared)}"
-            schema = enforced(node.schema, node.tool, "lark", self.rules.notes)
+            schema = enforced(self.rules.document(node.schema, node.tool), "lark", self.rules.notes)
             self.lines[name] = "%json " + json.dumps(schema, ensure_ascii=False)
         return name
 
@@ -186,7 +186,7 @@ def regex(node: Node) -> str | None:
     if isinstance(node, Chars):
         body = "".join(_in_class(a) if a == b else f"{_in_class(a)}-{_in_class(b)}" for a, b in node.ranges)
         return f"[{'^' if node.negated else ''}{body}]"
-    if isinstance(node, Seq | Choice):
+    if isinstance(node, Seq | Alternatives):
         parts: list[str] = []
         for item in node.items:
             part = regex(item)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from .rules import GrammarError
+from ..errors import GrammarError
 from .triggers import Trigger
 
 __all__ = ["SERVERS", "Dialect", "Grammar"]

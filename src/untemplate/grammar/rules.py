@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..errors import GrammarError
+from .limits import Budget
+from .reading import SchemaDocument
 
 __all__ = [
     "EMPTY",
     "WS",
+    "Alternatives",
     "Chars",
-    "Choice",
-    "GrammarError",
     "Json",
     "Lit",
     "Node",
@@ -37,7 +37,6 @@ __all__ = [
     "seq",
     "star",
     "walk",
-    "whose",
 ]
 
 WS: Final = " \t\r\n"
@@ -73,7 +72,7 @@ class Seq:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternatives:
     items: tuple[Node, ...]
 
 
@@ -97,7 +96,7 @@ class Json:
 
     schema: JsonSchema
     tool: str = ""
-    """See :func:`whose`."""
+    """The name of its tool; empty for the request's ``response_format``."""
     excludes: tuple[str, ...] = ()
     """What its strings may not hold, where the dialect can say so: what closes the value from outside."""
 
@@ -127,7 +126,7 @@ class Scan:
         return tuple(kept)
 
 
-Node = Lit | Token | Chars | Seq | Choice | Repeat | Ref | Json | Scan
+Node = Lit | Token | Chars | Seq | Alternatives | Repeat | Ref | Json | Scan
 
 EMPTY: Final = Seq(())
 
@@ -158,6 +157,15 @@ class Rules:
     root: Node
     rules: dict[str, Node] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    budget: Budget = field(default_factory=Budget)
+    _documents: dict[tuple[str, JsonSchema], SchemaDocument] = field(default_factory=dict)
+
+    def document(self, schema: JsonSchema, tool: str) -> SchemaDocument:
+        """Return the document that references in ``schema`` point into; one for equal schemas of a tool."""
+        found = self._documents.get((tool, schema))
+        if found is None:
+            found = self._documents[tool, schema] = SchemaDocument(schema.value, tool, self.budget)
+        return found
 
 
 def seq(*items: Node | str | None) -> Node:
@@ -179,10 +187,10 @@ def choice(*items: Node) -> Node:
     """An alternative, flat, each way once."""
     flat: dict[Node, None] = {}
     for item in items:
-        for part in item.items if isinstance(item, Choice) else (item,):
+        for part in item.items if isinstance(item, Alternatives) else (item,):
             flat[part] = None
     ways = tuple(flat)
-    return ways[0] if len(ways) == 1 else Choice(ways)
+    return ways[0] if len(ways) == 1 else Alternatives(ways)
 
 
 def maybe(*items: Node | str | None) -> Node:
@@ -202,14 +210,9 @@ def walk(node: Node) -> Iterator[Node]:
     while waiting:
         here = waiting.pop()
         yield here
-        if isinstance(here, Seq | Choice):
+        if isinstance(here, Seq | Alternatives):
             waiting.extend(here.items)
         elif isinstance(here, Repeat):
             waiting.append(here.item)
         elif isinstance(here, Scan):
             waiting += [part for way in here.stops for part in way if not isinstance(part, str)]
-
-
-def whose(tool: str) -> str:
-    """Whose schema it is, for messages: a tool's, or (no name) that of the request's ``response_format``."""
-    return f"tool {tool!r}" if tool else "response_format"

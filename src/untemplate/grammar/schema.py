@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, final
 
-from .reading import at, closed, closed_note, members, merged, resolve
-from .rules import GrammarError, JsonSchema, whose
+from ..errors import GrammarError
+from .limits import MAX_DEPTH
+from .places import whose
+from .reading import SchemaDocument, closed, closed_note
+from .rules import JsonSchema
 
 __all__ = ["enforced", "frozen", "holds_text"]
 
-_MAX_DEPTH: Final = 96
 _HARD: Final = re.compile(r"\(\?[=!<]|\\[1-9bBpPkAzZ]")
 """Lookaround, references back, word boundaries and classes by property: regular engines refuse them."""
 _SILENT: Final = frozenset(
@@ -40,118 +42,138 @@ _ENFORCED: Final[dict[str, frozenset[str]]] = {
 }
 
 
-def _but(part: Mapping[str, Any], word: str) -> dict[str, Any]:
-    return {k: v for k, v in part.items() if k != word}
-
-
 def frozen(schema: Mapping[str, Any] | bool, tool: str) -> JsonSchema:
-    """A schema as a value.
+    """Return a schema as a value.
 
     Raises:
         GrammarError: it is not JSON.
     """
     try:
         return JsonSchema(schema, json.dumps(schema, ensure_ascii=False))
-    except (TypeError, ValueError, RecursionError) as error:
+    except RecursionError:
+        raise GrammarError(f"{whose(tool)}: nested deeper than {MAX_DEPTH} schemas") from None
+    except (TypeError, ValueError) as error:
         raise GrammarError(f"{whose(tool)}: its schema is not JSON: {error}") from None
 
 
-def enforced(schema: JsonSchema, tool: str, dialect: str, notes: list[str]) -> Mapping[str, Any] | bool:
-    """The schema as an engine gets it.
+def enforced(document: SchemaDocument, dialect: str, notes: list[str]) -> Mapping[str, Any] | bool:
+    """Return the schema to send to the engine, and add to ``notes`` what the engine does not enforce.
 
     Raises:
         GrammarError: names the tool and the keyword.
     """
-    if isinstance(schema.value, Mapping) and len(schema.value) == 1 and schema.value.get("type") == "object":
-        return schema.value
-    known = _ENFORCED[dialect]
-    said: dict[str, None] = {}
+    root = document.root
+    if isinstance(root, Mapping) and len(root) == 1 and root.get("type") == "object":
+        return root
+    rewriter = _Rewriter(document, dialect)
+    result: Mapping[str, Any] | bool = rewriter.schema(root, "", 0)
+    notes.extend(rewriter.notes)
+    return result
 
-    def weaker(word: str, why: str = "") -> None:
-        said[f"{whose(tool)}: '{word}' is not enforced{f' ({why})' if why else ''}"] = None
 
-    def walk(part: Any, path: str, depth: int = 0) -> Any:
-        where = at(path)
-        if depth > _MAX_DEPTH:
-            raise GrammarError(f"{whose(tool)}{where}: '$ref' with keywords beside it leads back to itself")
+@final
+class _Rewriter:
+    """Rewrites one schema for the JSON-schema engine of a dialect."""
+
+    def __init__(self, document: SchemaDocument, dialect: str) -> None:
+        self.document = document
+        self.dialect = dialect
+        self.known = _ENFORCED[dialect]
+        self.notes: dict[str, None] = {}
+
+    def _weaker(self, word: str, why: str = "") -> None:
+        self.notes[f"{whose(self.document.tool)}: '{word}' is not enforced{f' ({why})' if why else ''}"] = None
+
+    def schema(self, part: Any, path: str, depth: int) -> Any:
+        document = self.document
+        document.descend(path, depth)
         if isinstance(part, bool):
             if not part and path and not path.endswith(("additionalProperties", "items")):
-                raise GrammarError(f"{whose(tool)}{where}: the schema 'false' allows nothing")
+                raise document.error(path, "the schema 'false' allows nothing")
             return part
         if not isinstance(part, Mapping):
-            raise GrammarError(f"{whose(tool)}{where}: {type(part).__name__} is not a schema")
+            raise document.error(path, f"{type(part).__name__} is not a schema")
+        document.step(path, next(iter(part), "type"), 1 + len(part))
         definitions = {
-            word: {k: walk(s, f"{path}/{word}/{k}", depth + 1) for k, s in part[word].items()}
+            word: {k: self.schema(s, f"{path}/{word}/{k}", depth + 1) for k, s in part[word].items()}
             for word in ("$defs", "definitions")
             if word in part
         }
         plain = {k: v for k, v in part.items() if k not in _SILENT and k not in definitions}
         if part.get("nullable") is True and isinstance(part.get("type"), str):
             plain["type"] = [part["type"], "null"]
-        return {**definitions, **apart(plain, path, depth)}
+        return {**definitions, **self._simplified(plain, path, depth)}
 
-    def apart(part: dict[str, Any], path: str, depth: int) -> Any:
-        """``part``, which engines read badly where it says one thing in several places, said in one."""
-        whole: Any = None
+    def _simplified(self, part: dict[str, Any], path: str, depth: int) -> Any:
+        """Rewrite ``allOf``, and ``$ref``, ``anyOf`` and ``oneOf`` with keywords next to them: engines read these
+        badly."""
+        document = self.document
         if "allOf" in part:
-            whole = merged(part, schema.value, tool, path)
-        elif "$ref" in part and len(part) > 1:
-            target = resolve(part["$ref"], schema.value, tool, path)
-            whole = merged({**_but(part, "$ref"), "allOf": [target]}, schema.value, tool, path)
-        if whole is not None:
-            return walk(whole, path, depth + 1)
+            return self.schema(document.merge(part, path), path, depth + 1)
+        if "$ref" in part and len(part) > 1:
+            target = document.resolve(part["$ref"], path)
+            whole = document.merge(document.narrowed(part, "$ref", target, path), path)
+            return self.schema(whole, path, depth + 1)
         for word in ("anyOf", "oneOf"):
             if word in part and len(part) > 1:
-                base = _but(part, word)
-                ways = [merged({**base, "allOf": [p]}, schema.value, tool, path) for p in part[word]]
-                return walk({word: ways}, path, depth + 1)
-        return keywords(part, path, depth)
+                ways = [document.merge(document.narrowed(part, word, way, path), path) for way in part[word]]
+                return self.schema({word: ways}, path, depth + 1)
+        return self._keywords(part, path, depth)
 
-    def keywords(part: dict[str, Any], path: str, depth: int) -> dict[str, Any]:
+    def _keywords(self, part: dict[str, Any], path: str, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for word, value in part.items():
-            if word in ("anyOf", "oneOf"):
-                if word == "oneOf" and len(value) > 1:
-                    weaker(word, "more than one of its schemas may fit")
-                result["anyOf"] = [walk(s, f"{path}/{word}/{i}", depth + 1) for i, s in enumerate(value)]
-            elif word == "$ref":
-                resolve(value, schema.value, tool, path)
-                result[word] = value
-            elif word == "format" and word in known and value not in _FORMATS:
-                weaker(f"format: {value}")
-            elif word == "pattern" and _HARD.search(value):
-                weaker(word, value)
-            elif word not in known:
-                weaker(word)
-            elif word == "type":
-                for kind in (value,) if isinstance(value, str) else value:
-                    if kind not in _TYPES:
-                        raise GrammarError(f"{whose(tool)}{at(path)}: 'type' {kind!r} is not a JSON type")
-                result[word] = value
-            elif word == "properties":
-                result[word] = {k: walk(s, f"{path}/{k}", depth + 1) for k, s in value.items()}
-            elif word == "prefixItems" or (word == "items" and isinstance(value, list)):
-                result["prefixItems"] = [walk(s, f"{path}/{word}/{i}", depth + 1) for i, s in enumerate(value)]
-            elif word in ("items", "additionalProperties"):
-                result[word] = walk(value, f"{path}/{word}", depth + 1)
-            else:
-                result[word] = value
+            self._keyword(word, value, result, path, depth + 1)
         if part.get("type") == []:
-            raise GrammarError(f"{whose(tool)}{at(path)}: 'type' is empty")
-        pattern = result.get("pattern", "^$") if dialect == "structural_tag" else "^$"
+            raise self.document.error(path, "'type' is empty")
+        pattern = result.get("pattern", "^$") if self.dialect == "structural_tag" else "^$"
         if not pattern.startswith("^") or not pattern.endswith("$"):
-            said[f"{whose(tool)}: 'pattern' {pattern!r} is matched from end to end"] = None
+            self.notes[f"{whose(self.document.tool)}: 'pattern' {pattern!r} is matched from end to end"] = None
         if closed(part):
-            said[closed_note(tool)] = None
+            self.notes[closed_note(self.document.tool)] = None
             result["additionalProperties"] = False
         if "properties" in result or "required" in result:
-            members(part, tool, path)
+            self.document.members(part, path)
             result.setdefault("type", "object")
         return result
 
-    result: Mapping[str, Any] | bool = walk(schema.value, "")
-    notes.extend(said)
-    return result
+    def _keyword(self, word: str, value: Any, result: dict[str, Any], path: str, depth: int) -> None:
+        """Add one keyword to ``result``, if the engine enforces it."""
+        document = self.document
+        if word in ("anyOf", "oneOf"):
+            if word == "oneOf" and len(value) > 1:
+                self._weaker(word, "more than one of its schemas may fit")
+            document.offer(path, word, len(value))
+            result["anyOf"] = self._listed(value, f"{path}/{word}", depth)
+        elif word == "$ref":
+            document.resolve(value, path)
+            result[word] = value
+        elif word == "format" and word in self.known and value not in _FORMATS:
+            self._weaker(f"format: {value}")
+        elif word == "pattern" and _HARD.search(value):
+            self._weaker(word, value)
+        elif word not in self.known:
+            self._weaker(word)
+        elif word == "type":
+            for kind in (value,) if isinstance(value, str) else value:
+                if kind not in _TYPES:
+                    raise document.error(path, f"'type' {kind!r} is not a JSON type")
+            result[word] = value
+        elif word == "properties":
+            document.offer(path, word, len(value))
+            result[word] = {k: self.schema(s, f"{path}/{k}", depth) for k, s in value.items()}
+        elif word == "prefixItems" or (word == "items" and isinstance(value, list)):
+            result["prefixItems"] = self._listed(value, f"{path}/{word}", depth)
+        elif word in ("items", "additionalProperties"):
+            result[word] = self.schema(value, f"{path}/{word}", depth)
+        else:
+            if word in ("enum", "const"):
+                document.offer(path, word, len(value) if word == "enum" else 1)
+            document.measure(value, path, word)
+            result[word] = value
+
+    def _listed(self, schemas: Sequence[Any], path: str, depth: int) -> list[Any]:
+        return [self.schema(schema, f"{path}/{i}", depth) for i, schema in enumerate(schemas)]
 
 
 def holds_text(schema: Any) -> bool:

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from .reading import at
-from .rules import GrammarError, whose
+from ..errors import GrammarError
+from ..machine.json_text import is_deep
+from .limits import MAX_DEPTH
+from .places import at, whose
+from .rules import JsonSchema
 
 __all__ = ["check_shape"]
 
+_MAX_BRACKETS: Final = 2 * MAX_DEPTH  # a schema inside ``properties`` or ``anyOf`` opens two
 _TEXTS: Final = frozenset(("$ref", "pattern", "format"))
 _COUNTS: Final = frozenset(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"))
 _NUMBERS: Final = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
@@ -22,8 +26,8 @@ _MAPS: Final = frozenset(("properties", "patternProperties", "$defs", "definitio
 _ONES: Final = frozenset(("items", "additionalProperties", "additionalItems", "not", "contains", "propertyNames"))
 
 
-def check_shape(schema: Any, tool: str) -> None:
-    """Looks at a schema and all in it.
+def check_shape(schema: JsonSchema, tool: str) -> None:
+    """Check a schema and all schemas in it.
 
     Args:
         schema: of a tool's parameters, or of ``response_format``.
@@ -32,7 +36,9 @@ def check_shape(schema: Any, tool: str) -> None:
     Raises:
         GrammarError: names the tool, the place and the keyword.
     """
-    waiting: list[tuple[Any, str]] = [(schema, "")]
+    if is_deep(schema.key, _MAX_BRACKETS):
+        raise GrammarError(f"{whose(tool)}: nested deeper than {MAX_DEPTH} schemas")
+    waiting: list[tuple[Any, str]] = [(schema.value, "")]
     while waiting:
         part, path = waiting.pop()
         if isinstance(part, bool):

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import GrammarError
 from .gbnf import write_sub
 from .lark import regex
-from .rules import EMPTY, Chars, Choice, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token, walk
+from .limits import MAX_CHARACTERS
+from .places import whose
+from .rules import EMPTY, Alternatives, Chars, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token, walk
 from .schema import enforced
 
 __all__ = ["NeedsText", "write"]
@@ -28,7 +31,27 @@ def write(rules: Rules) -> dict[str, Any]:
     Raises:
         NeedsText: it cannot be written with special tokens by id.
     """
-    return {"type": "structural_tag", "format": _Writer(rules).node(rules.root)}
+    try:
+        tag = {"type": "structural_tag", "format": _Writer(rules).node(rules.root)}
+    except RecursionError:
+        raise GrammarError(f"{whose(rules.budget.tool)}: nested too deeply for a structural tag") from None
+    _check_expanded(tag)
+    return tag
+
+
+def _check_expanded(tag: Any) -> None:
+    """Check the size of the tag before it is written as text: rules are shared here, and written out there."""
+    waiting = [tag]
+    count = 0
+    while waiting:
+        here = waiting.pop()
+        count += len(here) if isinstance(here, str) else 1
+        if count > MAX_CHARACTERS:
+            raise GrammarError(f"the grammar has more than {MAX_CHARACTERS:,} characters as a structural tag")
+        if isinstance(here, dict):
+            waiting.extend(here.values())
+        elif isinstance(here, list):
+            waiting.extend(here)
 
 
 class _Writer:
@@ -48,7 +71,8 @@ class _Writer:
             return {"type": "sequence", "elements": [lead, token]} if node.lead else token
         if isinstance(node, Json):
             if node not in self.schemas:
-                self.schemas[node] = enforced(node.schema, node.tool, "structural_tag", self.rules.notes)
+                document = self.rules.document(node.schema, node.tool)
+                self.schemas[node] = enforced(document, "structural_tag", self.rules.notes)
             value: dict[str, Any] = {"type": "json_schema", "json_schema": self.schemas[node]}
             if node.excludes:
                 value["excludes"] = list(node.excludes)
@@ -75,7 +99,7 @@ class _Writer:
             return self.ebnf(node)
         if isinstance(node, Seq):
             return {"type": "sequence", "elements": [self.node(n) for n in node.items]}
-        if isinstance(node, Choice):
+        if isinstance(node, Alternatives):
             return {"type": "or", "elements": [self.node(n) for n in node.items]}
         assert isinstance(node, Repeat)
         inner = self.node(node.item)
@@ -127,27 +151,29 @@ class _Writer:
         if known is not None:
             return known
         pure, recursive, text = True, False, False
+        budget = self.rules.budget
         seen: set[str] = set()
-        path: list[str] = []
-
-        def visit(here: str) -> None:
-            nonlocal pure, recursive, text
-            if here in path:
+        on_path: set[str] = set()
+        waiting = [(name, False)]
+        while waiting:
+            here, left = waiting.pop()
+            if left:
+                on_path.discard(here)
+                continue
+            if here in on_path:
                 recursive = True
-                return
             if here in seen:
-                return
+                continue
             seen.add(here)
-            path.append(here)
+            on_path.add(here)
+            waiting.append((here, True))
             for node in walk(self.rules.rules[here]):
+                budget.step(1, budget.tool, "", "properties")
                 if isinstance(node, Json | Token):
                     pure = False
                 elif isinstance(node, Scan):
                     text = True
                 elif isinstance(node, Ref):
-                    visit(node.name)
-            path.pop()
-
-        visit(name)
+                    waiting.append((node.name, False))
         self.kinds[name] = (pure, recursive, len(seen) > 1 and not text)
         return self.kinds[name]

@@ -15,13 +15,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
-from .reading import ANNOTATIONS, at, closed, closed_note, fits, members, merged, resolve
+from .places import whose
+from .reading import ANNOTATIONS, SchemaDocument, closed, closed_note, fits
 from .rules import (
     EMPTY,
+    Alternatives,
     Chars,
-    GrammarError,
     Lit,
     Node,
     Ref,
@@ -33,7 +35,7 @@ from .rules import (
     maybe,
     seq,
     star,
-    whose,
+    walk,
 )
 
 __all__ = ["JSON", "Syntax", "Values", "hidden", "word_except"]
@@ -82,6 +84,7 @@ class Syntax:
 
 JSON: Final = Syntax("json")
 _LONGEST_KEY: Final = 128
+_LARGE: Final = 64  # nodes
 _CONTROLS: Final = tuple(map(chr, (*range(32), 127)))
 
 
@@ -105,6 +108,8 @@ class Values:
         self._references: dict[int, str] = {}
         self._shared: dict[Node, str] = {}
         self._within: dict[tuple[str, ...], Values] = {}
+        self._waiting: list[tuple[str, Any, SchemaDocument, str]] = []
+        """Rules still to be written: name, schema, its document, the reference. A long chain of them needs no stack."""
 
     def any(self) -> Node:
         """Any value."""
@@ -169,25 +174,31 @@ class Values:
             self.rules.rules[name] = node
         return Ref(name)
 
+    def _repeated(self, node: Node) -> Node:
+        """Return ``node`` for use in several places: as a rule of its own if it is large. Otherwise the text of nested
+        arrays would double with each level."""
+        return self.share(node) if sum(1 for _ in islice(walk(node), _LARGE)) == _LARGE else node
+
     def separated(self, fields: Sequence[tuple[Node, bool]], separator: Node, extra: Node | None) -> Node:
         """Members in their order, the optional ones (False) left out at will, ``extra`` any number of times behind."""
         # tail: what may follow once something has been written. first: nothing has been written yet.
         tail: Node = star(separator, extra) if extra is not None else EMPTY
-        first: Node | None = seq(extra, tail) if extra is not None else None
+        first: list[Node] = [] if extra is None else [seq(extra, tail)]
         empty = True
         for node, needed in reversed(fields):
             starts = seq(node, tail)
             if needed:
-                first, empty = starts, False
+                first, empty = [starts], False
                 tail = seq(separator, node, tail)
             else:
-                first = starts if first is None else choice(starts, first)
+                first.append(starts)
                 tail = seq(maybe(separator, node), tail)
                 if len(fields) > 2 and tail != EMPTY:
                     tail = self.share(tail)
-        if first is None:
+        if not first:
             return EMPTY
-        return maybe(first) if empty else first
+        node = choice(*reversed(first))
+        return maybe(node) if empty else node
 
     def within(self, excludes: tuple[str, ...]) -> Values:
         """The same for JSON inside tags: its strings hold none of ``excludes``, what closes the tag."""
@@ -200,49 +211,64 @@ class Values:
 
     # -- by schema ----------------------------------------------------------------------------------------------
 
-    def value(self, schema: Any, root: Any, tool: str, path: str = "") -> Node:
-        """A value that ``schema`` allows. ``root``: the document that ``$ref`` points into.
+    def value(self, schema: Any, document: SchemaDocument, path: str = "") -> Node:
+        """Return the rules for a value that ``schema``, a part of ``document``, allows.
 
         Raises:
             GrammarError: names the tool and the keyword.
         """
+        node = self._value(schema, document, path, 0)
+        while self._waiting:
+            name, target, its_document, reference = self._waiting.pop()
+            self.rules.rules[name] = self._value(target, its_document, reference, 0)
+        return node
+
+    def _value(self, schema: Any, document: SchemaDocument, path: str, depth: int) -> Node:
         if schema is True or schema == {} or schema is None:
             return self.any()
         if schema is False:
-            raise GrammarError(f"{whose(tool)}{at(path)}: the schema 'false' allows nothing")
+            raise document.error(path, "the schema 'false' allows nothing")
         if not isinstance(schema, Mapping):
-            raise GrammarError(f"{whose(tool)}{at(path)}: {type(schema).__name__} is not a schema")
-        for word in _WEAK_ANY:
-            if word in schema:
-                self._note(tool, word)
+            raise document.error(path, f"{type(schema).__name__} is not a schema")
+        document.descend(path, depth)
+        document.step(path, next(iter(schema)), len(schema))
+        self._weaken(document.tool, schema, _WEAK_ANY)
         if "$ref" in schema:
-            return self._reference(schema, root, tool, path)
+            return self._reference(schema, document, path, depth)
         if "const" in schema:
+            document.offer(path, "const", 1)
+            document.measure(schema["const"], path, "const")
             return self.constant(schema["const"])
         if "enum" in schema:
-            values = schema["enum"]
-            if not isinstance(values, Sequence) or not values:
-                raise GrammarError(f"{whose(tool)}{at(path)}: 'enum' is not a list of values")
-            return choice(*(self.constant(v) for v in values if fits(v, schema.get("type"))))
+            return self._enum(schema, document, path)
         for word in ("anyOf", "oneOf"):
             if word in schema:
-                return self._alternatives(schema, word, root, tool, path)
+                return self._alternatives(schema, word, document, path, depth)
         if "allOf" in schema:
-            return self.value(merged(schema, root, tool, path), root, tool, path)
+            return self._value(document.merge(schema, path), document, path, depth + 1)
         types = schema.get("type")
         if types is None:
             types = "object" if "properties" in schema else "array" if "items" in schema else None
             if types is None:
-                for word in schema:
-                    if word in WEAK and word not in _WEAK_ANY:
-                        self._note(tool, word)
+                self._weaken(document.tool, schema, tuple(w for w in schema if w in WEAK and w not in _WEAK_ANY))
                 return self.any()
-        listed = [types] if isinstance(types, str) else list(types)
+        listed = [types] if isinstance(types, str) else list(dict.fromkeys(types))
         if schema.get("nullable") is True and "null" not in listed:
             listed.append("null")
-        return choice(*(self._typed(t, schema, root, tool, path) for t in listed))
+        return choice(*(self._typed(t, schema, document, path, depth) for t in listed))
 
-    def _typed(self, kind: str, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
+    def _enum(self, schema: Mapping[str, Any], document: SchemaDocument, path: str) -> Node:
+        values, types = schema["enum"], schema.get("type")
+        if not isinstance(values, Sequence) or not values:
+            raise document.error(path, "'enum' is not a list of values")
+        document.offer(path, "enum", len(values))
+        document.measure(values, path, "enum")
+        listed = types if types is None or isinstance(types, str) else frozenset(types)
+        return choice(*(self.constant(v) for v in values if fits(v, listed)))
+
+    def _typed(self, kind: str, schema: Mapping[str, Any], document: SchemaDocument, path: str, depth: int) -> Node:
+        tool = document.tool
+        document.step(path, "type")
         if kind == "string":
             self._weaken(tool, schema, _WEAK_STRING)
             least, most = self._bounds(schema, "minLength", "maxLength", tool)
@@ -262,23 +288,24 @@ class Values:
         if kind == "null":
             return Lit(self.syntax.words[2])
         if kind == "array":
-            return self._typed_array(schema, root, tool, path)
+            return self._typed_array(schema, document, path, depth)
         if kind == "object":
-            return self._typed_object(schema, root, tool, path)
-        raise GrammarError(f"{whose(tool)}{at(path)}: 'type' {kind!r} is not a JSON type")
+            return self._typed_object(schema, document, path, depth)
+        raise document.error(path, f"'type' {kind!r} is not a JSON type")
 
-    def _typed_array(self, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
-        self._weaken(tool, schema, _WEAK_ARRAY)
-        least, most = self._bounds(schema, "minItems", "maxItems", tool)
+    def _typed_array(self, schema: Mapping[str, Any], document: SchemaDocument, path: str, depth: int) -> Node:
+        self._weaken(document.tool, schema, _WEAK_ARRAY)
+        least, most = self._bounds(schema, "minItems", "maxItems", document.tool)
         prefix = schema.get("prefixItems")
         items = schema.get("items", True)
         if isinstance(items, Sequence) and not isinstance(items, str):
             prefix, items = items, schema.get("additionalItems", True)
         if prefix:
             # Exactly the listed items, unless fewer are asked for: longer arrays are only left out, not wrong.
-            nodes = [self.value(s, root, tool, f"{path}/prefixItems/{i}") for i, s in enumerate(prefix)]
+            nodes = [self._value(s, document, f"{path}/prefixItems/{i}", depth + 1) for i, s in enumerate(prefix)]
             if least > len(nodes):
-                more = self.value(items, root, tool, f"{path}/items")
+                more = self._repeated(self._value(items, document, f"{path}/items", depth + 1))
+                document.step(path, "minItems", least)
                 nodes += [more] * (least - len(nodes))
             parts: list[Node | str] = []
             for i, node in enumerate(nodes):
@@ -286,30 +313,30 @@ class Values:
             return seq("[", SPACE, *parts, SPACE, "]")
         if items is False or (most is not None and most == 0):
             return seq("[", SPACE, "]")
-        return self._array(self.value(items, root, tool, f"{path}/items"), least, most)
+        return self._array(self._value(items, document, f"{path}/items", depth + 1), least, most)
 
     def _array(self, item: Node, least: int, most: int | None) -> Node:
+        item = self._repeated(item)
         rest = Repeat(seq(SPACE, ",", SPACE, item), max(least - 1, 0), None if most is None else max(most - 1, 0))
         inner = seq(item, rest, SPACE)
         return seq("[", SPACE, inner if least else maybe(inner), "]")
 
-    def _typed_object(self, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
-        self._weaken(tool, schema, _WEAK_OBJECT)
+    def _typed_object(self, schema: Mapping[str, Any], document: SchemaDocument, path: str, depth: int) -> Node:
+        self._weaken(document.tool, schema, _WEAK_OBJECT)
         if closed(schema):
-            self.rules.notes.append(closed_note(tool))
-        properties, required, more = members(schema, tool, path)
+            self.rules.notes.append(closed_note(document.tool))
+        properties, required, more = document.members(schema, path)
+        document.offer(path, "properties", len(properties))
         if not properties and more is True:
             return self.any_object()
-        fields = [
-            (
-                self.share(seq(self._key(key), SPACE, ":", SPACE, self.value(s, root, tool, f"{path}/{key}"))),
-                key in required,
-            )
-            for key, s in properties.items()
-        ]
+        fields = []
+        for key, inner in properties.items():
+            value = self._value(inner, document, f"{path}/{key}", depth + 1)
+            fields.append((self.share(seq(self._key(key), SPACE, ":", SPACE, value)), key in required))
         extra: Node | None = None
         if more is not False:
-            extra = seq(self.any_key(), SPACE, ":", SPACE, self.value(more, root, tool, f"{path}/*"))
+            value = self._value(more, document, f"{path}/*", depth + 1)
+            extra = self._repeated(seq(self.any_key(), SPACE, ":", SPACE, value))
         return seq("{", SPACE, self.separated(fields, seq(SPACE, ",", SPACE), extra), SPACE, "}")
 
     def _key(self, key: str) -> Node:
@@ -317,31 +344,37 @@ class Values:
             return self.constant(key)
         return Lit(key)
 
-    def _alternatives(self, schema: Mapping[str, Any], word: str, root: Any, tool: str, path: str) -> Node:
+    def _alternatives(
+        self, schema: Mapping[str, Any], word: str, document: SchemaDocument, path: str, depth: int
+    ) -> Node:
         parts = schema[word]
         if not isinstance(parts, Sequence) or not parts:
-            raise GrammarError(f"{whose(tool)}{at(path)}: {word!r} is not a list of schemas")
+            raise document.error(path, f"{word!r} is not a list of schemas")
         if word == "oneOf" and len(parts) > 1:
-            self._note(tool, "oneOf", "more than one of its schemas may fit")
-        base = {k: v for k, v in schema.items() if k != word and k not in ANNOTATIONS}
+            self._note(document.tool, "oneOf", "more than one of its schemas may fit")
+        plain = {k: v for k, v in schema.items() if k not in ANNOTATIONS}
+        document.offer(path, word, len(parts))
         ways = []
         for i, part in enumerate(parts):
-            whole = merged({**base, "allOf": [part]}, root, tool, path) if base else part
-            ways.append(self.value(whole, root, tool, f"{path}/{word}/{i}"))
-        return choice(*ways)
+            whole = document.merge(document.narrowed(plain, word, part, path), path) if len(plain) > 1 else part
+            ways.append(self._value(whole, document, f"{path}/{word}/{i}", depth + 1))
+        node = choice(*ways)
+        document.step(path, word, len(node.items) if isinstance(node, Alternatives) else 1)
+        return node
 
-    def _reference(self, schema: Mapping[str, Any], root: Any, tool: str, path: str) -> Node:
-        others = {k: v for k, v in schema.items() if k != "$ref" and k not in ANNOTATIONS}
-        target = resolve(schema["$ref"], root, tool, path)
-        if others:
-            return self.value(merged({**others, "allOf": [target]}, root, tool, path), root, tool, path)
+    def _reference(self, schema: Mapping[str, Any], document: SchemaDocument, path: str, depth: int) -> Node:
+        target = document.resolve(schema["$ref"], path)
+        plain = {k: v for k, v in schema.items() if k not in ANNOTATIONS}
+        if len(plain) > 1:
+            whole = document.merge(document.narrowed(plain, "$ref", target, path), path)
+            return self._value(whole, document, path, depth + 1)
         if isinstance(target, bool):
-            return self.value(target, root, tool, path)
+            return self._value(target, document, path, depth + 1)
         name = self._references.get(id(target))
         if name is None:
             name = self._references[id(target)] = f"{self.syntax.name}-ref-{len(self.rules.rules)}"
             self.rules.rules[name] = EMPTY
-            self.rules.rules[name] = self.value(target, root, tool, str(schema["$ref"]))
+            self._waiting.append((name, target, document, str(schema["$ref"])))
         return Ref(name)
 
     def constant(self, value: Any) -> Node:

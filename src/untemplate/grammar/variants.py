@@ -1,22 +1,24 @@
-"""A schema as the plain alternatives it allows, for values whose writing depends on their type.
+"""A schema as the list of plain schemas it allows, for values whose spelling depends on their type.
 
-Rule of this module: ``anyOf``, ``oneOf``, type lists, references and ``nullable`` are taken apart; what comes out has
-one ``type``, or ``enum`` or ``const``, or is ``True`` (anything goes).
+``anyOf``, ``oneOf``, type lists, references and ``nullable`` are taken apart. Each result has one ``type``, or ``enum``
+or ``const``, or is ``True`` (any value).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from .reading import merged, resolve
-from .rules import GrammarError, whose
+from .reading import SchemaDocument
 
 __all__ = ["variants"]
 
+_MAX_DEPTH: Final = 32
+_IGNORED: Final = frozenset(("description", "title", "default", "$defs"))
 
-def variants(schema: Any, root: Any, tool: str, depth: int = 0) -> list[Any]:
-    """The alternatives of ``schema``.
+
+def variants(schema: Any, document: SchemaDocument, depth: int = 0) -> list[Any]:
+    """Return the plain schemas that ``schema``, a part of ``document``, allows.
 
     Raises:
         GrammarError: names the tool and the keyword.
@@ -24,35 +26,53 @@ def variants(schema: Any, root: Any, tool: str, depth: int = 0) -> list[Any]:
     if isinstance(schema, bool):
         return [schema]
     if not isinstance(schema, Mapping):
-        raise GrammarError(f"{whose(tool)}: {type(schema).__name__} is not a schema")
-    if depth > 32:
-        raise GrammarError(f"{whose(tool)}: '$ref' points at itself")
+        raise document.error("", f"{type(schema).__name__} is not a schema")
+    if depth > _MAX_DEPTH:
+        raise document.error("", "'$ref' points at itself")
     if "$ref" in schema:
-        target = resolve(schema["$ref"], root, tool, "")
-        rest = {k: v for k, v in schema.items() if k not in ("$ref", "description", "title", "default", "$defs")}
-        whole = merged({**rest, "allOf": [target]}, root, tool, "") if rest and isinstance(target, Mapping) else target
-        return variants(whole, root, tool, depth + 1)
+        target = document.resolve(schema["$ref"], "")
+        plain = _plain(schema)
+        if isinstance(target, Mapping) and len(plain) > 1:
+            target = document.merge(document.narrowed(plain, "$ref", target, ""), "")
+        return variants(target, document, depth + 1)
     if "allOf" in schema:
-        return variants(merged(schema, root, tool, ""), root, tool, depth + 1)
+        return variants(document.merge(schema, ""), document, depth + 1)
     for word in ("anyOf", "oneOf"):
         parts = schema.get(word)
         if isinstance(parts, Sequence) and parts:
-            base = {k: v for k, v in schema.items() if k not in (word, "description", "title", "default", "$defs")}
-            found: list[Any] = []
-            for part in parts:
-                whole = merged({**base, "allOf": [part]}, root, tool, "") if base else part
-                found += variants(whole, root, tool, depth + 1)
-            return found
+            return _alternatives(schema, word, parts, document, depth)
     if "const" in schema:
+        document.offer("", "const", 1)
+        document.measure(schema["const"], "", "const")
         return [{"const": schema["const"]}]
     if "enum" in schema:
+        document.offer("", "enum", len(schema["enum"]))
+        document.measure(schema["enum"], "", "enum")
         return [{"enum": list(schema["enum"])}]
     types = schema.get("type")
     if types is None:
         types = "object" if "properties" in schema else "array" if "items" in schema else None
         if types is None:
             return [True]
-    listed = [types] if isinstance(types, str) else list(types)
+    listed = [types] if isinstance(types, str) else list(dict.fromkeys(types))
     if schema.get("nullable") is True and "null" not in listed:
         listed.append("null")
+    document.step("", "type", len(listed) * len(schema))
     return [{**schema, "type": kind} for kind in listed]
+
+
+def _alternatives(
+    schema: Mapping[str, Any], word: str, parts: Sequence[Any], document: SchemaDocument, depth: int
+) -> list[Any]:
+    """Return the variants of each schema of ``anyOf`` or ``oneOf``, with the keywords next to it."""
+    plain = _plain(schema)
+    document.offer("", word, len(parts))
+    found: list[Any] = []
+    for part in parts:
+        whole = document.merge(document.narrowed(plain, word, part, ""), "") if len(plain) > 1 else part
+        found += variants(whole, document, depth + 1)
+    return found
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in schema.items() if k not in _IGNORED}
