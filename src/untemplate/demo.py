@@ -1,10 +1,8 @@
-"""``python -m untemplate.demo``: bundled outputs of several formats, streamed; what came in beside what came out.
+"""``python -m untemplate.demo``: stream bundled outputs of several formats, raw text next to the parsed message.
 
-Rules of this module:
-
-* The outputs are the project's own (``examples/``), and each says what message it means: a demo that is wrong fails.
-* On a terminal the pieces come at a pace that an eye can follow; elsewhere at once, and without colour.
-* Any width will do. Where two columns have no room, the message stands below the text.
+* Each output in ``examples/`` states its expected message: the demonstration fails if it is wrong.
+* On a terminal, pieces come at a readable pace; elsewhere at once and without colour.
+* Where two columns do not fit, the message is printed below the text.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ __all__ = ["Example", "examples", "main", "pieces"]
 PACE: Final = 0.012
 """Seconds between pieces, on a terminal."""
 SIDE_BY_SIDE: Final = 60
-"""Columns from which on there is room for two."""
+"""Fewest columns for printing side by side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +50,7 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """The bundled outputs, in order."""
+    """Return the bundled outputs, in order."""
     folder = files(__package__) / "examples"
     found = sorted((f for f in folder.iterdir() if f.name.endswith(".json")), key=lambda f: f.name)
     return [_example(json.loads(f.read_text("utf-8"))) for f in found]
@@ -66,14 +64,14 @@ _PIECE: Final = re.compile(r" ?\w{1,6}|\n+|[^\w\n]{1,2}")
 
 
 def pieces(text: str, special: Iterable[str]) -> list[str]:
-    """The text in pieces about as long as tokens; special tokens are one each."""
+    """Cut the text into pieces about as long as tokens; special tokens are one piece each."""
     whole = set(special)
     cuts = re.split(f"({'|'.join(map(re.escape, sorted(whole, key=len, reverse=True)))})", text) if whole else [text]
     return [piece for cut in cuts for piece in ([cut] if cut in whole else _PIECE.findall(cut))]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Shows the examples. Returns 0, or 1 if one of them came out wrong or nobody could read them."""
+    """Show the examples. Return 0, or 1 if a message is wrong or the output cannot be written."""
     arguments = argparse.ArgumentParser(
         prog="python -m untemplate.demo", description="Streams bundled model outputs through the parser."
     )
@@ -106,7 +104,7 @@ def _verdict(shown: Sequence[Example], right: int) -> str:
 
 
 def _show(screen: Screen, number: str, example: Example) -> bool:
-    """Streams one output. True: the message is what it should be."""
+    """Stream one output; return True if the message is as expected."""
     parser = example.parser
     whole = _whole(parser, example)
     cuts = pieces(example.output, parser.format.special_tokens)
@@ -138,7 +136,7 @@ def _whole(parser: OutputParser, example: Example) -> ParsedOutput:
 
 
 def as_expected(parsed: ParsedOutput, expect: dict[str, Any]) -> bool:
-    """Whether this is the message that the example means."""
+    """True if this is the message that the example expects."""
     calls = expect.get("tool_calls", [])
     return (
         parsed.reasoning == expect.get("reasoning")
@@ -158,7 +156,7 @@ def _called_as_expected(call: ToolCall, expect: Sequence[Any]) -> bool:
 
 
 def _regions(text: str, spans: Sequence[Span], read: int) -> list[Segment]:
-    """What has been read of the raw text, in the colours of its regions."""
+    """Return the part of the raw text that has been read, in the colours of its regions."""
     return [(_shown(text[span.start : min(span.end, read)]), span.kind) for span in spans if span.start < read]
 
 
@@ -171,7 +169,7 @@ Message = Sequence[tuple[str, list[Segment]]]
 
 
 def _message(deltas: Iterable[DeltaMessage]) -> Message:
-    """The message that the deltas add up to."""
+    """Return the message that the deltas add up to."""
     parts: list[tuple[str, list[Segment]]] = []
 
     def add(label: str, text: str, style: str) -> None:
@@ -196,10 +194,10 @@ def _message(deltas: Iterable[DeltaMessage]) -> Message:
 
 
 class Screen:
-    """Writes examples, two columns each; on a terminal the one that is being streamed is drawn again and again.
+    """Writes examples in two columns; on a terminal, redraws the one that is being streamed.
 
     Args:
-        live: whether to draw while pieces come, at a pace.
+        live: draw while pieces arrive, at a pace.
     """
 
     def __init__(self, *, live: bool) -> None:
@@ -221,7 +219,7 @@ class Screen:
         self._drawn = 0
 
     def show(self, raw: Sequence[Segment], message: Message) -> None:
-        """Draws over what was drawn last, if there is somebody to watch and all of it is still on the screen."""
+        """Redraw on top of the last drawing, if the stream is live and all of it is still on the screen."""
         if not self.live:
             return
         lines = self.lay_out(raw, message)
@@ -235,7 +233,7 @@ class Screen:
         self.print([*wrapped(tail, self.columns), []])
 
     def lay_out(self, raw: Sequence[Segment], message: Message) -> list[Line]:
-        """The raw text and the message, side by side or one above the other."""
+        """Lay out the raw text and the message, side by side or one above the other."""
         if self.columns < SIDE_BY_SIDE:
             return [
                 *wrapped(raw, self.columns),
@@ -267,7 +265,7 @@ class Screen:
 
 
 def _blocks(message: Message, columns: int) -> list[Line]:
-    """Each part of the message behind its label, or below it where the column is narrow."""
+    """Return each part of the message after its label, or below it if the column is narrow."""
     lines: list[Line] = []
     indent = 11 if columns >= 32 else 0
     for label, text in message:

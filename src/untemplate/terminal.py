@@ -1,10 +1,8 @@
-"""Text for terminals: colour or not, how wide it is, what would do harm there.
+"""Text for terminals: colour, width, and harmless display of hostile text.
 
-Rules of this module:
-
-* Colour is for people: never in a pipe, unless ``FORCE_COLOR`` asks for it; never where ``NO_COLOR`` is set.
-* A model may write anything, escape sequences too. What a terminal would act on is shown, never sent.
-* Widths are in columns, as terminals count them: two for ``｜``, none for a combining accent.
+* Colours are never written to a pipe unless ``FORCE_COLOR`` is set, and never if ``NO_COLOR`` is set.
+* Model output may contain escape sequences. Characters that a terminal would act on are shown as escapes.
+* Widths are in terminal columns: two for ``｜``, none for a combining accent.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ Line = list[Segment]
 
 
 def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether to write colours to the stream: ``NO_COLOR`` before ``FORCE_COLOR`` before whether it is a terminal."""
+    """True if colours may be written: ``NO_COLOR`` wins over ``FORCE_COLOR``, which wins over being a terminal."""
     if environ.get("NO_COLOR"):
         return False
     if environ.get("FORCE_COLOR"):
@@ -46,7 +44,7 @@ def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def paint(text: str, style: str) -> str:
-    """The text in a style. Each line is painted by itself, so that a pager may cut anywhere."""
+    """Paint text in a style. Each line is painted separately, so that a pager may cut anywhere."""
     code = STYLES.get(style)
     if code is None:
         return text
@@ -54,17 +52,19 @@ def paint(text: str, style: str) -> str:
 
 
 def painted(line: Line, *, colour: bool) -> str:
-    """The segments of a line as one text."""
+    """Return the segments of a line as one text."""
     return "".join(paint(text, style) if colour else text for text, style in line)
 
 
-# Control characters but tab and newline, directional overrides, lone surrogates: what moves a cursor or reorders text.
+# Control characters except tab and newline, directional overrides, lone surrogates: they move a cursor or reorder text.
 _HARMFUL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    """The text with everything that a terminal would act on written out: ``\\x1b``, ``\\u202e``. A byte that was not
-    UTF-8 (a surrogate escape) is written as that byte."""
+    """Escape everything that a terminal would act on: ``\\x1b``, ``\\u202e``.
+
+    A byte that was not UTF-8 (a surrogate escape) is shown as that byte.
+    """
     return _HARMFUL.sub(_written_out, text)
 
 
@@ -76,7 +76,7 @@ def _written_out(found: re.Match[str]) -> str:
 
 
 def encodable(text: str, stream: TextIO) -> bool:
-    """Whether the stream's encoding has all of the text."""
+    """True if the stream's encoding can represent all of the text."""
     try:
         text.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -85,7 +85,7 @@ def encodable(text: str, stream: TextIO) -> bool:
 
 
 def width(text: str) -> int:
-    """Columns that the text takes."""
+    """Return the columns that the text takes."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
@@ -96,8 +96,10 @@ def _width(character: str) -> int:
 
 
 def wrapped(segments: Iterable[Segment], columns: int) -> list[Line]:
-    """Segments as lines of at most ``columns`` columns, broken at newlines, else behind a space, else anywhere. A
-    character that is wider than a line has one of its own. Nothing is left out but the newlines."""
+    """Wrap segments into lines of at most ``columns`` columns, at newlines, else after a space, else anywhere.
+
+    A character that is wider than a line gets one of its own. Only the newlines are left out.
+    """
     lines: list[Line] = []
     line: list[Segment] = []
     used = 0
@@ -124,7 +126,7 @@ def wrapped(segments: Iterable[Segment], columns: int) -> list[Line]:
 
 
 def _joined(characters: Iterable[Segment]) -> Line:
-    """Neighbours of one style as one segment."""
+    """Join neighbours of one style into one segment."""
     line: Line = []
     for character, style in characters:
         if line and line[-1][1] == style:

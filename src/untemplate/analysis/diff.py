@@ -108,7 +108,7 @@ def trail(text: str) -> str:
 def split_tags(text: str) -> list[str]:
     """Split ``text`` into pieces of one tag each, with the words that touch the tag and the white space after it.
 
-    ``<a>\n<b=`` becomes ``<a>\n``, ``<b=``; ``<|open|>call tool="`` and ``<x>word<sep>`` stay whole.
+    ``<a>\\n<b=`` becomes ``<a>\\n``, ``<b=``; ``<|open|>call tool="`` and ``<x>word<sep>`` stay whole.
     """
     pieces: list[str] = []
     current = ""

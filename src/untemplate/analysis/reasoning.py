@@ -179,7 +179,7 @@ def _adjacent_pairs(frame: TurnFrame) -> list[tuple[str, str]]:
 
 
 def _around(tail: str) -> list[tuple[str, str]]:
-    """Return the first and the last tag of a tail such as ``<think>\nsome words</think>``."""
+    """Return the first and the last tag of a tail such as ``<think>\\nsome words</think>``."""
     pieces = diff.split_tags(tail)
     tags = [t for t in diff.tokens(tail) if diff.is_tag(t)]
     return [(tags[0], tags[-1])] if len(pieces) > 2 and len(tags) > 2 else []

@@ -429,7 +429,7 @@ def _calls(
 
 
 def _fence_and_tag(text: str) -> list[str]:
-    """Split ``\n```</call>`` into the close of the arguments and the tag that closes the call."""
+    """Split ``\\n```</call>`` into the close of the arguments and the tag that closes the call."""
     found = diff.tokens(text.rstrip())
     ahead = "".join(found[:-1])
     if not found or not diff.is_tag(found[-1]) or not ahead.strip() or ahead[-1].isalnum() or ahead[-1] in "\"'=":

@@ -35,7 +35,7 @@ class RenderedTurn:
     text: str
     """The turn, its end included."""
     tail: str
-    """Text that the template's own prompt would have added after the header (``<think>\n``)."""
+    """Text that the template's own prompt would have added after the header (``<think>\\n``)."""
 
 
 @dataclass(slots=True)

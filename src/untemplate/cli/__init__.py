@@ -1,11 +1,9 @@
 """The ``untemplate`` command.
 
-Rules of this package:
-
-* What a model wrote is never an error: it is parsed, and the exit code is 0. What the user asked for may be one: one
-  line on stderr that names the option, the file and the field, and exit code 2. Never a traceback.
-* What is printed for programs is JSON, and the same in every run: the ids of calls too.
-* Nothing is imported before it is needed: ``--version`` and ``--help`` load no parser.
+* Model output is never an error: it is parsed, and the exit code is 0. A wrong argument, file or setting is reported in
+  one line on stderr that names it, with exit code 2 and no traceback.
+* Output for programs is JSON and the same in every run, ids of calls included.
+* Imports are delayed: ``--version`` and ``--help`` load no parser.
 """
 
 from __future__ import annotations
@@ -24,15 +22,15 @@ __all__ = ["main"]
 
 OK: Final = 0
 BROKEN: Final = 1
-"""The output could not be written."""
+"""Exit code if the output could not be written."""
 MISUSE: Final = 2
 INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
-"""What a shell reports for a program that SIGPIPE ended."""
+"""Exit code that a shell reports for a program ended by SIGPIPE."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns the exit code.
+    """Run the command and return the exit code.
 
     Raises:
         SystemExit: ``--help``, ``--version``, or arguments that argparse refuses.
@@ -69,6 +67,6 @@ def _failed(message: str, code: int) -> int:
 
 
 def _discard_stdout() -> None:
-    """Nobody reads any more: what is still buffered must not fail again when Python exits."""
+    """Discard buffered output after the reader has gone, so that Python does not fail again on exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,7 @@
-"""What the commands take: arguments, and what ``--help`` says.
+"""Declare the arguments of all commands, with their help texts.
 
-The rule: nothing is imported to say it. A command whose options are made from elsewhere (``serve``: from its settings)
-gets them when it is the one that is run.
+Nothing is imported for it. A command whose options come from elsewhere (``serve``: from its settings) gets them only
+when it is the command to run.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ Flags go before the environment, the environment before the file.
 
 
 def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of a command line."""
+    """Return the argument parser for a command line."""
     raw = argparse.RawDescriptionHelpFormatter
     top = argparse.ArgumentParser(
         prog="untemplate", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=raw, allow_abbrev=False

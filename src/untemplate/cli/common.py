@@ -1,4 +1,4 @@
-"""What all commands share: what they read, what they print, and how they say that something cannot be done."""
+"""Functions that all commands share: reading input, printing output, reporting errors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["UsageError", "field", "policy_of", "print_json", "print_text", "quie
 
 
 class UsageError(Exception):
-    """What the user asked for cannot be done; the message says why, on one line."""
+    """The command cannot be carried out as given; the message gives the reason in one line."""
 
 
 # -- Reading ------------------------------------------------------------------------------------------------------
 
 
 def read(path: str, option: str) -> bytes:
-    """The bytes of a file that an option names; ``-`` is stdin."""
+    """Return the bytes of a file that an option names; ``-`` is stdin."""
     try:
         if path == "-":
             return stdin().read()
@@ -52,7 +52,7 @@ def text_of(data: bytes) -> str:
 
 
 def read_tools(path: str) -> Any:
-    """The tools of a file: a list of them, or a request that holds one."""
+    """Read tools from a file: a list of tools, or a request that contains one."""
     try:
         tools = json.loads(read(path, "--tools"))
     except json.JSONDecodeError as error:
@@ -69,7 +69,7 @@ def read_tools(path: str) -> Any:
 
 
 def policy_of(settings: Sequence[str]) -> Policy:
-    """The Policy of ``--policy NAME=VALUE``; the last of one name counts."""
+    """Parse ``--policy NAME=VALUE``; for each name the last value counts."""
     from ..policy import Policy, typed
 
     values: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def policy_of(settings: Sequence[str]) -> Policy:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """What the library would log, the command says itself."""
+    """Silence the library's log while the command reports the same things itself."""
     log = logging.getLogger("untemplate")
     handler = logging.NullHandler()
     log.addHandler(handler)
@@ -98,7 +98,7 @@ def quiet() -> Iterator[None]:
 
 # -- JSON ---------------------------------------------------------------------------------------------------------
 
-# What JSON may hold as it is, but a terminal or an encoder may not.
+# Characters that JSON may contain unescaped, but a terminal or an encoder may not print.
 _ESCAPED: Final = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _TOKENS: Final = re.compile(r'("(?:[^"\\]|\\.)*")(:?)')
 
@@ -124,7 +124,7 @@ def print_text(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """One line on stderr about what is printed on stdout."""
+    """Print one line on stderr about the output on stdout."""
     line = " ".join(text.split("\n"))
     if not encodable(line, sys.stderr):
         line = line.encode("ascii", "backslashreplace").decode()
@@ -132,7 +132,7 @@ def note(text: str) -> None:
 
 
 def columns() -> int | None:
-    """Columns of the terminal; ``None`` where stdout is none: nothing is cut or wrapped there."""
+    """Return the columns of the terminal; ``None`` if stdout is not one: then nothing is cut or wrapped."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -146,7 +146,7 @@ def field(
     style: str = "",
     label_style: str = "faint",
 ) -> str:
-    """A label, and text behind it, which a terminal gets wrapped under itself."""
+    """Format a label and text after it; on a terminal the text is wrapped under itself."""
     head = " " * indent + label + " " * (size - width(label))
     room = columns()
     body: list[Line] = [[(line, style)] for line in text.split("\n")]
@@ -158,7 +158,7 @@ def field(
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns in line. On a terminal the last ones are cut to its width, in a pipe they are whole."""
+    """Format a table. On a terminal the last columns are cut to its width."""
     colour = coloured(sys.stdout)
     room = columns()
     widths = [max(width(row[i]) for row in (heads, *rows)) for i in range(len(heads))]

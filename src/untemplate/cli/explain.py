@@ -1,4 +1,4 @@
-"""``untemplate explain``: what a model or a template writes, and how that is known."""
+"""``untemplate explain``: show what a model or a template writes, and the evidence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _RICHEST: Final = ("reasoning_with_calls", "content_with_calls", "parallel_calls
 
 @dataclass(slots=True)
 class Known:
-    """All that is known of what was asked about."""
+    """Everything found about the model or template."""
 
     source: str
     parser: OutputParser
@@ -82,7 +82,7 @@ def _parser(fmt: Format, policy: Policy) -> OutputParser:
 
     try:
         return OutputParser.from_format(fmt, policy=policy)
-    except ValueError as error:  # a switch in the environment
+    except ValueError as error:  # an invalid environment variable
         raise UsageError(str(error)) from None
 
 
@@ -97,7 +97,7 @@ def _named(name: str, enforced: str | None, policy: Policy) -> Known:
 
 
 def _found(source: str, enforced: str | None, policy: Policy) -> Known:
-    """A model or a template: read, analysed, and the choice made."""
+    """Read and analyse a model or a template, and select its Format."""
     from ..analysis import AnalysisError, analyze, prepare
     from ..formats import UnknownFormatError, named
     from ..selection import PASSTHROUGH, select
@@ -135,12 +135,12 @@ def _stdin_text() -> str:
 
 
 def _may_be_model(source: str) -> bool:
-    """Whether something may be known of it without a template: a folder with a type, an id that speaks for itself."""
+    """True if something may be known without a template: a folder with a model type, or an id that matches a family."""
     return os.path.isdir(source) or source.count("/") == 1
 
 
 def _nearest(source: str) -> str:
-    """Names of the catalogue that may have been meant."""
+    """Suggest similar names of the catalogue."""
     from ..formats import UnknownFormatError, lookup
 
     if os.path.exists(source) or "/" in source or "{" in source:
@@ -154,7 +154,8 @@ def _nearest(source: str) -> str:
 
 
 def _model(source: str) -> str | None:
-    """What stands for the model: an id or folder itself, the folder of a configuration file, nothing for a template."""
+    """Return the model to select for: an id or folder itself, the folder of a configuration file, nothing for a
+    template."""
     if not os.path.isfile(source):
         return None if source == "-" else source
     if source.endswith(".gguf"):
@@ -251,7 +252,7 @@ def _comparisons(analysis: Analysis, colour: bool) -> str:
 
 _FAILURES: Final = 3
 _LONG: Final = 240
-"""What is shown of failed checks without ``-v``: so many, and so many characters of each."""
+"""Most failed checks to show without ``-v``, and most characters of each."""
 _CAME_BACK: Final = {"yes": ("yes", "yes"), "no": ("no", "-"), "failed": ("yes", "no")}
 
 
@@ -312,7 +313,7 @@ def _tried(tried: Tried) -> str:
 
 
 def _example(known: Known) -> tuple[str, str, str, ParsedOutput] | None:
-    """(who wrote it, end of the prompt, the turn, what it means): the turn that shows most."""
+    """Return (author, end of the prompt, turn, message) of the turn that shows most."""
     if known.prepared is not None:
         checks = known.prepared.checks
         for kind in _RICHEST:
@@ -333,7 +334,7 @@ def _example(known: Known) -> tuple[str, str, str, ParsedOutput] | None:
 
 
 def _messages() -> Iterator[dict[str, Any]]:
-    """Sample messages, the one that shows most first."""
+    """Yield sample messages, the one that shows most first."""
     from .formats import SAMPLES
 
     call, answer = (message for _, message in SAMPLES)
@@ -376,14 +377,14 @@ def _policies(policy: Policy, colour: bool) -> str:
 
 
 def _settings(policy: Policy) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
-    """(name, value, default, valid values) of each policy, as ``--policy`` spells them; the default is named first."""
+    """Yield (name, value, default, valid values) of each policy, as ``--policy`` spells them, the default first."""
     from ..policy import Policy as Settings
 
     defaults = Settings()
     hints = get_type_hints(Settings)
     for f in fields(policy):
         default = getattr(defaults, f.name)
-        if f.name == "strict":  # resolved: the environment has spoken
+        if f.name == "strict":  # already resolved against the environment
             yield f.name, _word(bool(policy.strict)), "false", ("false", "true")
         else:
             yield f.name, _word(getattr(policy, f.name)), _word(default), tuple(map(_word, get_args(hints[f.name])))
@@ -397,7 +398,7 @@ def _word(value: Any) -> str:
 
 
 def _everything(known: Known) -> dict[str, Any]:
-    """The same in every run: without times, and without what a cache may hold or not."""
+    """Return everything as JSON values that are the same in every run: no times, no state of the cache."""
     analysis = None
     if known.analysis is not None:
         analysis = {k: v for k, v in known.analysis.to_dict().items() if k not in ("seconds", "from_cache")}
@@ -444,7 +445,7 @@ def _rows(block: Iterable[tuple[str, str]], colour: bool) -> Iterator[str]:
 
 
 def _grammar(grammar: Grammar) -> dict[str, Any]:
-    """A grammar, and the fields of a request to each server that takes it."""
+    """Return a grammar, and the request fields for each server that takes it."""
     from ..grammar import SERVERS
 
     shown = {f.name: getattr(grammar, f.name) for f in fields(grammar) if f.name != "json"}

@@ -1,4 +1,4 @@
-"""``untemplate formats``: the catalogue, and one format of it."""
+"""``untemplate formats``: list the catalogue, or show one format."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def evidence_word(entry: Entry) -> str:
 def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
     from ..formats import entries, lookup, named
 
-    # ``named`` knows which kinds there are, and says it best when there is none.
+    # ``named`` lists the kinds of a name, and has the better error for an unknown one.
     fmt = named(name) if kind is None else lookup(kind, name).format
     if as_json:
         print_json(json.loads(fmt.to_json()), indent=2)
@@ -112,7 +112,7 @@ def details(entry: Entry, colour: bool) -> str:
 
 
 def markers(fmt: Format) -> Iterator[tuple[str, str]]:
-    """What a reader wants to know of a Format before its JSON."""
+    """Yield the markers of a Format by their meaning."""
     if fmt.turn.start is not None:
         yield "turn", repr(fmt.turn.start.text)
     if fmt.turn.end is not None:
@@ -162,7 +162,7 @@ SAMPLE_TOOLS: Final[list[dict[str, Any]]] = [
 
 
 def samples(fmt: Format) -> Iterator[tuple[str, str]]:
-    """(title, text): how the format's models write what it can say of a call, and of reasoning with an answer."""
+    """Yield (title, text): samples of calls, and of reasoning with an answer, as the format's models write them."""
     from ..render import expressible, render
 
     for title, message in SAMPLES:

@@ -1,7 +1,6 @@
-"""``untemplate pull``, ``list``, ``show`` and ``rm``: the models on disk.
+"""``untemplate pull``, ``list``, ``show`` and ``rm``: models on disk.
 
-The rule: what is printed for programs (``--json``) is the same that people see, as one JSON value; progress goes to
-stderr.
+``--json`` prints what people see as one JSON value; progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ for all of a repository.
 """
 
 _HEAD: Final = 12
-"""Lines of a template that are shown."""
+"""Lines of a template to show."""
 
 _Command = Callable[..., argparse.ArgumentParser]
 
@@ -152,7 +151,7 @@ def _list(arguments: argparse.Namespace) -> None:
 
 
 def _format_of(checkpoint: Checkpoint) -> str:
-    """The name of the format that its outputs are in; empty where that cannot be said."""
+    """Return the name of the format of its outputs; empty if that is unknown."""
     from ..gateway.manager.capabilities import model_type_of
     from ..gateway.manager.checkpoint import CheckpointError
     from ..gateway.manager.choices import choose_format
@@ -269,7 +268,7 @@ def _block(title: str, lines: list[str], colour: bool) -> str:
 
 
 def _named(name: str) -> Checkpoint:
-    """The model of a name: on disk."""
+    """Find a model on disk by its name."""
     from ..gateway.manager import hub
     from ..gateway.manager.checkpoint import CheckpointError, open_checkpoint
 

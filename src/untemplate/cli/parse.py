@@ -1,4 +1,4 @@
-"""``untemplate parse``: one raw output, and the message that it means."""
+"""``untemplate parse``: parse one raw output into a message."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _parser(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
         return _selected(arguments, policy)
     except FormatError as error:
         raise UsageError(f"--format {arguments.format}: {error}") from None
-    except ValueError as error:  # an unknown name, two formats that do not go together, a switch in the environment
+    except ValueError as error:  # an unknown name, two formats that cannot be combined, an invalid environment variable
         raise UsageError(str(error)) from None
 
 
@@ -144,7 +144,7 @@ def _selected(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
 
 
 def _pieces(path: str, size: int | None) -> Iterator[str]:
-    """The raw output as it comes, or in pieces of ``size`` characters."""
+    """Yield the raw output as it arrives, or in pieces of ``size`` characters."""
     held = ""
     for text in _arriving(path):
         if size is None:
@@ -177,7 +177,7 @@ def _arriving(path: str) -> Iterator[str]:
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    """What has arrived, without waiting for more."""
+    """Yield what has arrived, without waiting for more."""
     read = getattr(file, "read1", file.read)
     while data := read(1 << 16):
         yield data
@@ -214,7 +214,7 @@ def _everything(parsed: ParsedOutput, policy: Policy, *, spans: bool) -> dict[st
 
 
 def _note_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
-    """Says on stderr that there is more to know than the message."""
+    """Point to the diagnostics on stderr."""
     codes = ", ".join(dict.fromkeys(diagnostic.code for diagnostic in diagnostics))
     count = len(diagnostics)
     common.note(f"{count} diagnostic{'s'[: count > 1]} ({codes}); --explain shows where")

@@ -1,4 +1,4 @@
-"""A compiled Program, to be read by people: states, edges, call grammars."""
+"""Describe a compiled Program for people: states, rules and call syntaxes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _HEADER_TAGS: Final = {
 
 
 def shown(program: Program) -> Iterator[Row]:
-    """The program as labelled rows; a row without text is a title."""
+    """Yield the program as labelled rows; a row without text is a title."""
     yield f"program {program.name}", ""
     yield "begins in", _name(program, program.content) + ", where the prompt opens nothing"
     yield "", _name(program, program.no_prompt) + ", where no prompt is known"

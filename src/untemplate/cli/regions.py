@@ -1,4 +1,4 @@
-"""A raw output with its regions marked, and what was odd about it: for ``parse --explain`` and ``explain``."""
+"""Show a raw output with its regions marked and its diagnostics, for ``parse --explain`` and ``explain``."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _SILENT: Final = ("markup", "dropped")
 
 
 def marked(raw: str, spans: Sequence[Span], colour: bool) -> str:
-    """The raw text with its regions in colour, or behind bracketed labels. Newlines that the message does not have
-    are shown as such."""
+    """Mark the regions of the raw text, in colour or with bracketed labels.
+
+    Newlines that are not part of the message are made visible.
+    """
     newline = _newline() + "\n"
     pieces: list[str] = []
     for span in spans:
@@ -31,7 +33,7 @@ def marked(raw: str, spans: Sequence[Span], colour: bool) -> str:
 
 
 def legend() -> str:
-    """Which colour is which kind."""
+    """Explain the colours."""
     return f"{painted([('regions', 'title')], colour=True)}  " + "  ".join(paint(k, k) for k in KINDS)
 
 
@@ -40,7 +42,7 @@ def _newline() -> str:
 
 
 def diagnosed(raw: str, diagnostics: Sequence[Diagnostic], colour: bool) -> list[str]:
-    """The diagnostics, each with its place."""
+    """Format the diagnostics, each with its place."""
     if not diagnostics:
         return [painted([("diagnostics", "title"), ("  none", "")], colour=colour)]
     lines = [painted([("diagnostics", "title")], colour=colour)]
@@ -55,7 +57,7 @@ def diagnosed(raw: str, diagnostics: Sequence[Diagnostic], colour: bool) -> list
 
 
 def summary(parsed: ParsedOutput) -> str:
-    """``reasoning, content, 2 calls: f (ok), g (repaired: quotes); finish_reason tool_calls``"""
+    """Summarise as ``reasoning, content, 2 calls: f (ok), g (repaired: quotes); finish_reason tool_calls``."""
     parts = [name for name, text in (("reasoning", parsed.reasoning_content), ("content", parsed.content)) if text]
     if calls := parsed.tool_calls:
         listed = ", ".join(

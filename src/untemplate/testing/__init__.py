@@ -1,4 +1,5 @@
-"""The laws of DESIGN section 4 on one case: for people who add a format, and for every test of this project.
+"""Test one output against every law that parsing promises: for people who add a format, and for the tests of
+untemplate.
 
 >>> from untemplate.testing import case, check
 >>> parsed = check("hermes", 'Sure.<tool_call>{"name": "f", "arguments": {}}</tool_call>',
@@ -7,12 +8,9 @@
 'tool_calls'
 >>> _ = case("hermes").raw("Hello!").content("Hello!").check()
 
-Rules of this module:
-
-* One call states one case and holds it against every law. What a law may assume is said where it is checked; a law
-  that does not apply to a case is skipped, never bent.
-* A failure is an AssertionError that names the law, the smallest cut that breaks it, and both results.
-* Everything is deterministic: the random cuts of an output depend on nothing but the output.
+* One call states one case and tests every law. A law that does not apply to a case is skipped.
+* A failure is an AssertionError that names the law, the smallest split that breaks it, and both results.
+* Everything is deterministic: the random splits of an output depend on the output only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All laws on one case, and the fluent way to say one."""
+"""Test all laws on one case, and the fluent interface for writing a case."""
 
 from __future__ import annotations
 
@@ -35,31 +35,32 @@ def check(
     cuts: int = 160,
     roundtrip: bool = True,
 ) -> ParsedOutput:
-    """Parses ``raw`` whole and holds the result against ``expected`` and against the laws.
+    """Parse ``raw``, compare the result with ``expected``, and test every law.
 
     Args:
         format: a Format, a name from the catalogue, or a parser (whose Format and policy count).
-        raw: what the model wrote, special tokens included.
-        expected: the message, compared to the character. A mapping may have ``reasoning``, ``content`` (what is missing
-            must be empty), ``tool_calls`` (``(name, arguments)`` or ``(name, arguments, status)``; arguments that are
-            no str are compared as JSON, the status is ``ok`` if not given), ``finish_reason`` and ``diagnostics``
-            (the codes, in order). ``None``: only the laws.
+        raw: the output of the model, special tokens included.
+        expected: the message, compared character by character. A mapping may have ``reasoning``, ``content`` (missing
+            ones must be empty), ``tool_calls`` (``(name, arguments)`` or ``(name, arguments, status)``; arguments that
+            are
+            not a str are compared as JSON, the default status is ``ok``), ``finish_reason`` and ``diagnostics``
+            (the codes, in order). ``None``: test the laws only.
         tools, tool_choice, prompt, prefill, messages, policy: as in :meth:`OutputParser.stream`.
         reasoning: as in :meth:`OutputParser.named`.
         finish_reason: the engine's.
         tokenizer: a tokenizer with ``get_vocab()`` and ``encode(text, add_special_tokens=False)`` for the laws about
-            token ids; by default one that keeps special tokens whole and cuts everything else into small pieces.
-        special_tokens: the markers that are one token (by default the Format's).
-        exhaustive: every cut in two and every prefix, even of long outputs.
-        cuts: how many of each to try at most otherwise.
-        roundtrip: whether to render the message again and parse that.
+            token ids; the default keeps special tokens whole and cuts everything else into small pieces.
+        special_tokens: the markers that are one token (default: the Format's).
+        exhaustive: try every split in two and every prefix, even of long outputs.
+        cuts: most splits and prefixes to try otherwise.
+        roundtrip: render the message again and parse that.
 
     Returns:
-        The message that the whole output means.
+        The message of the whole output.
 
     Raises:
-        LawBroken: (an AssertionError) the message is another, or a law does not hold.
-        ValueError: a name that the catalogue does not have, or a key that ``expected`` cannot have.
+        LawBroken: (an AssertionError) the message differs, or a law is broken.
+        ValueError: a name that the catalogue does not have, or an unknown key in ``expected``.
     """
     subject = Subject(
         format,
@@ -93,9 +94,9 @@ def check(
 
 
 class Case:
-    """One case, said piece by piece; :func:`case` begins it and :meth:`check` ends it.
+    """A case, written step by step: :func:`case` begins it and :meth:`check` runs it.
 
-    What is not said is expected to be empty.
+    Parts of the message that are not given are expected to be empty.
     """
 
     def __init__(self, format: Format | str | OutputParser, reasoning: str | None = None) -> None:
@@ -106,47 +107,47 @@ class Case:
         self._calls: list[tuple[str, Any, str]] = []
 
     def raw(self, text: str) -> Case:
-        """What the model wrote."""
+        """Set the output of the model."""
         self._raw = text
         return self
 
     def tools(self, tools: Sequence[Any] | None) -> Case:
-        """The tools that were offered."""
+        """Set the tools that were offered."""
         return self.with_(tools=tools)
 
     def prompt(self, prompt: str) -> Case:
-        """What the model was given."""
+        """Set the prompt."""
         return self.with_(prompt=prompt)
 
     def policy(self, **settings: Any) -> Case:
-        """Fields of :class:`~untemplate.policy.Policy`."""
+        """Set fields of :class:`~untemplate.policy.Policy`."""
         return self.with_(policy=Policy(**settings))
 
     def with_(self, **context: Any) -> Case:
-        """Any other argument of :func:`check`."""
+        """Set any other argument of :func:`check`."""
         self._context.update(context)
         return self
 
     def reasoning(self, text: str) -> Case:
-        """The expected reasoning, to the character."""
+        """Expect this reasoning, compared character by character."""
         self._expected["reasoning"] = text
         return self
 
     def content(self, text: str) -> Case:
-        """The expected content, to the character."""
+        """Expect this content, compared character by character."""
         self._expected["content"] = text
         return self
 
     def call(self, name: str, arguments: Any) -> Case:
-        """The next expected call. Arguments that are a str are compared to the character, others as JSON."""
+        """Expect this call next. Arguments that are a str are compared character by character, others as JSON."""
         self._calls.append((name, arguments, "ok"))
         return self
 
     def status(self, status: str) -> Case:
-        """The status of the call that was said last (``ok`` if nothing is said).
+        """Expect this status of the last call; the default is ``ok``.
 
         Raises:
-            ValueError: no call has been said.
+            ValueError: there is no call yet.
         """
         if not self._calls:
             raise ValueError("status() goes with a call(): none has been said yet")
@@ -154,23 +155,24 @@ class Case:
         return self
 
     def finish(self, reason: str, expected: str | None = None) -> Case:
-        """The engine's reason, and the expected one."""
+        """Set the engine's finish reason and the expected one."""
         if expected is not None:
             self._expected["finish_reason"] = expected
         return self.with_(finish_reason=reason)
 
     def diagnostics(self, *codes: str) -> Case:
-        """The codes of all diagnostics, in order."""
+        """Expect these codes, in order."""
         self._expected["diagnostics"] = list(codes)
         return self
 
     def check(self, **settings: Any) -> ParsedOutput:
-        """Holds the case against the laws: :func:`check`, whose other arguments may be given."""
+        """Run :func:`check` on the case; its other arguments may be given."""
         return check(
             self._format, self._raw, {**self._expected, "tool_calls": self._calls}, **{**self._context, **settings}
         )
 
 
 def case(format: Format | str | OutputParser, reasoning: str | None = None) -> Case:
-    """Begins a case for a Format, a name from the catalogue (``reasoning`` names another's reasoning), or a parser."""
+    """Begin a case for a Format, a name from the catalogue (``reasoning`` names another family's reasoning), or a
+    parser."""
     return Case(format, reasoning)

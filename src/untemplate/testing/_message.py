@@ -1,4 +1,4 @@
-"""The message that an output means: what was expected, what holds for any single parse, and the way back."""
+"""Check a message: against what was expected, against its own deltas, and by rendering it again."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def _same_call(wanted: tuple[Any, ...], got: tuple[Any, ...]) -> bool:
 
 
 def canonical(value: Any) -> str:
-    """JSON text that tells 1 from 1.0 and from true."""
+    """Return JSON text in which 1, 1.0 and true differ."""
     return json.dumps(value, sort_keys=True)
 
 
 def sound(subject: Subject, raw: str, outcome: Outcome, where: str) -> None:
-    """What holds for any single parse: deltas add up to the result, the reason to finish fits, the ledger adds up."""
+    """Check a single parse: deltas add up to the result, the finish reason fits, every character is accounted for."""
     result = outcome.result
     reason = result.finish_reason
     items: Parsed = tuple(
@@ -89,7 +89,7 @@ def sound(subject: Subject, raw: str, outcome: Outcome, where: str) -> None:
 
 
 def round_trip(subject: Subject) -> None:
-    """What can be written is read back as it was."""
+    """Check that a message which can be rendered parses back."""
     try:
         render: Any = importlib.import_module("untemplate.render")
     except ModuleNotFoundError:
@@ -108,7 +108,7 @@ def round_trip(subject: Subject) -> None:
 
 
 def _comparable(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Ids aside; arguments as JSON."""
+    """Return the message without ids, with arguments as JSON."""
     return {
         "reasoning": message.get("reasoning") or "",
         "content": message.get("content") or "",

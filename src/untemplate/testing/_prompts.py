@@ -1,4 +1,4 @@
-"""The start state comes from the end of the prompt, and from nobody else."""
+"""Check that the state at the start depends on the end of the prompt only."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from ._subject import Subject, difference
 
 
 def start_states(subject: Subject) -> None:
-    """The prompt says where an output begins, and nobody but the prompt's end: an opening marker means the same in the
-    prompt as in the output; behind closed reasoning comes what would have come; the user's text means nothing."""
+    """Check the state at the start.
+
+    An opening marker means the same in the prompt as in the output. After closed reasoning the rest of the message is
+    the
+    same. The user's text has no influence.
+    """
     fmt = subject.format
     reasoning = fmt.reasoning
     prompt = subject.context.get("prompt")
@@ -37,7 +41,7 @@ def start_states(subject: Subject) -> None:
 
 
 def _behind_closed(subject: Subject, start: str) -> None:
-    """The same output with its reasoning closed in the prompt."""
+    """Check the same output with its reasoning closed in the prompt."""
     reasoning = subject.format.reasoning
     assert reasoning is not None
     items = subject.whole.folded

@@ -1,4 +1,4 @@
-"""Splits are invisible, and nothing is retracted: the same output in pieces, and its beginnings."""
+"""Check that splits make no difference and that deltas are never retracted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RANDOM_SPLITS: Final = 6
 
 
 def splits(subject: Subject) -> None:
-    """The same output, cut anywhere, gives the same message; and what has been said is never taken back."""
+    """Check that every split gives the same message, and that deltas only append."""
     raw = subject.raw
     wanted = subject.whole.same()
     _prefix(subject, raw, subject.whole.early)
@@ -56,7 +56,7 @@ def _split_failure(subject: Subject, chunks: list[str]) -> LawBroken:
 
 
 def _shrink(chunks: list[str], broken: Callable[[list[str]], bool]) -> list[str]:
-    """A smaller cut that is broken too: one cut in two if there is one, else cuts joined while they stay broken."""
+    """Return a smaller split that fails too: one split in two if there is one, else with pieces joined."""
     raw = "".join(chunks)
     if len(chunks) > 2:
         at = 0
@@ -80,7 +80,7 @@ def _shrink(chunks: list[str], broken: Callable[[list[str]], bool]) -> list[str]
 
 
 def _prefix(subject: Subject, text: str, early: Parsed) -> None:
-    """What was said before the end is the beginning of what is said in the end."""
+    """Check that the deltas before the end are a prefix of the final message."""
     if not _is_prefix(early, subject.whole.folded):
         raise subject.fail(
             "nothing is retracted",
@@ -101,7 +101,7 @@ def _is_prefix(part: Parsed, whole: Parsed) -> bool:
 
 
 def truncations(subject: Subject) -> None:
-    """An output that ends anywhere: no exception, nothing lost; and what was said by then stays said."""
+    """Check that an output may end anywhere: no exception, nothing lost, nothing retracted."""
     raw = subject.raw
     prefill = subject.context.get("prefill", "")
     places = list(subject.places(len(raw)))
@@ -128,7 +128,7 @@ def truncations(subject: Subject) -> None:
 
 
 def no_tools(subject: Subject) -> None:
-    """Nothing is invented: where no tools are offered there are no calls."""
+    """Check that there are no calls if no tools are offered."""
     outcome = subject.run([subject.raw], tools=[], tool_choice=None)
     if outcome.result.tool_calls:
         raise subject.fail("nothing is invented", f"calls without tools: {outcome.result.tool_calls!r}")

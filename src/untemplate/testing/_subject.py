@@ -1,4 +1,4 @@
-"""One case and the ways to run it; what deltas add up to; how a law that breaks is said."""
+"""Run one case in several ways, add up deltas, and report a broken law."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Parsed = tuple[tuple[str, ...], ...]
 
 
 class LawBroken(UntemplateError, AssertionError):
-    """A law that does not hold. ``law`` names it; ``chunks`` is the smallest cut that breaks it, if a cut does."""
+    """A broken law. ``law`` names it; ``chunks`` is the smallest split that breaks it, if a split does."""
 
     def __init__(self, law: str, message: str, chunks: tuple[str, ...] | None = None) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class LawBroken(UntemplateError, AssertionError):
 
 
 def fold(deltas: Iterable[DeltaMessage]) -> Parsed:
-    """The message that deltas add up to, in order.
+    """Return the message that deltas add up to, in order.
 
     Raises:
         LawBroken: a delta that no client could add: a call continued before it began, begun twice, or begun without id,
@@ -76,15 +76,15 @@ def fold(deltas: Iterable[DeltaMessage]) -> Parsed:
 
 @dataclass(slots=True)
 class Outcome:
-    """What one way of feeding an output gave."""
+    """Result of feeding an output in one way."""
 
     folded: Parsed
     early: Parsed
-    """What had been said before ``finish``."""
+    """The message before ``finish``."""
     result: ParsedOutput
 
     def same(self) -> dict[str, Any]:
-        """What must not depend on the cut, by name."""
+        """Return everything that must not depend on the split, by name."""
         return {
             "message": self.folded,
             "finish_reason": self.result.finish_reason,
@@ -121,7 +121,7 @@ class Subject:
         self.cuts = cuts
         policy: Policy | None = self.context.get("policy")
         self.default_policy = (self.parser.policy if policy is None else policy.resolved()).is_default
-        """Whether texts come out as they stand: no policy drops, trims or mends them."""
+        """True if no policy drops, trims or repairs anything."""
         self.random = random.Random(zlib.crc32(raw.encode("utf-8", "surrogatepass")))
         self.whole = self.run([raw])
 
@@ -134,7 +134,7 @@ class Subject:
         finish_reason: str | None = None,
         **changes: Any,
     ) -> Outcome:
-        """Feeds the chunks, with the ids of each if there are any. ``changes`` replace parts of the context."""
+        """Feed the chunks, with the ids of each if there are any. ``changes`` replace parts of the context."""
         context = {**self.context, **changes}
         stream = (parser or self.parser).stream(collect=True, spans=True, seed=SEED, **context)
         deltas: list[DeltaMessage] = []
@@ -150,7 +150,7 @@ class Subject:
         return Outcome(fold(deltas), early, stream.result())
 
     def places(self, size: int) -> Iterable[int]:
-        """Where to cut: everywhere, or in a long output at the edges of what stands between letters and elsewhere."""
+        """Return where to split: everywhere, or in a long output at the edges of words."""
         many = self.cuts
         if many is None or size <= many:
             return range(1, size)
@@ -177,7 +177,7 @@ def _parser_of(format: Format | str, reasoning: str | None, special: tuple[str, 
 
 
 def _closed(stream: Stream) -> None:
-    """``finish`` is idempotent, and nothing may be fed after it."""
+    """Check that ``finish`` may be called again, and that ``feed`` after it raises."""
     again = stream.finish()
     if again:
         raise LawBroken("finish is idempotent", f"the second finish() says {again!r}")

@@ -1,4 +1,4 @@
-"""Token ids: with their text or before it, with and without a table of what each stands for."""
+"""Check token ids: together with their text or before it, with and without a table of the text of each id."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..tokens import TokenTable
 from ._subject import Subject, difference
 
 _LAGS: Final = (1, 2, 3, 5, 8, 13, 20)
-"""Characters that the text stays behind its ids."""
+"""Number of characters by which the text lags behind its ids."""
 
 
 _PIECES: Final = re.compile(r"(?s: ?[^\W\d_]{1,5}|[0-9]|\s{1,3}|[^\w\s]{1,2}|.)")
 
 
 def _bytes_to_letters() -> dict[int, str]:
-    """GPT-2's letters for bytes: printable ASCII and Latin-1 stand for themselves, the others come after 255."""
+    """Return GPT-2's letters for bytes: printable ASCII and Latin-1 are themselves, the others come after 255."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [b for b in range(256) if b not in plain]
     return {**{b: chr(b) for b in plain}, **{b: chr(256 + i) for i, b in enumerate(others)}}
@@ -29,12 +29,14 @@ _LETTERS: Final = _bytes_to_letters()
 
 
 class PieceTokenizer:
-    """A toy tokenizer: special tokens are whole, everything else is cut into pieces of a few characters and written in
-    GPT-2's byte letters. Its vocabulary grows with what it encodes.
+    """A toy tokenizer with GPT-2's byte letters.
+
+    Special tokens are whole; everything else is cut into pieces of a few characters. Its vocabulary grows as it
+    encodes.
 
     Args:
         special: the special tokens.
-        spell: cut special tokens into pieces as well, as a model does that spells them.
+        spell: cut special tokens into pieces as well, like a model that spells them.
     """
 
     def __init__(self, special: Iterable[str], *, spell: bool = False) -> None:
@@ -42,18 +44,18 @@ class PieceTokenizer:
         self._split = re.compile("(" + "|".join(map(re.escape, self.special)) + ")" if self.special else "((?!))")
         self._spell = spell
         self._ids: dict[str, int] = {token: i for i, token in enumerate(self.special)}
-        self._ids.setdefault("Ġ", len(self._ids))  # shows which letters these are
+        self._ids.setdefault("Ġ", len(self._ids))  # makes the byte letters recognisable
 
     def get_vocab(self) -> dict[str, int]:
-        """Token → id, of what has been encoded so far."""
+        """Return token → id, for everything encoded so far."""
         return dict(self._ids)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text."""
+        """Return the ids of a text."""
         return [self._id(piece) for piece in self.pieces(text)]
 
     def pieces(self, text: str) -> list[str]:
-        """The text cut into tokens."""
+        """Cut the text into tokens."""
         found: list[str] = []
         for i, part in enumerate(self._split.split(text)):
             if i % 2 and not self._spell:
@@ -68,13 +70,13 @@ class PieceTokenizer:
         token = piece
         if piece not in self.special or self._spell:
             token = "".join(_LETTERS[b] for b in piece.encode("utf-8", "surrogatepass"))
-            if token in self.special:  # a piece that only looks like one
+            if token in self.special:  # a piece that only looks like a special token
                 token = f"{token} "
         return self._ids.setdefault(token, len(self._ids))
 
 
 def token_ids(subject: Subject, tokenizer: Any) -> None:
-    """Where every marker is one id, text with ids means what the text alone means; however far the text lags."""
+    """Check that ids change nothing where every marker is one id, however far the text lags."""
     fmt = subject.format
     special = [t for t in fmt.special_tokens if t in subject.raw]
     if not special and tokenizer is None:
@@ -121,12 +123,12 @@ class _Tokens:
     special: dict[int, str]
 
     def get_vocab(self) -> dict[str, int]:
-        """The special tokens alone: nobody can tell from another id how much text it stands for."""
+        """Return the special tokens only, so that the length of any other token is unknown."""
         return {text: i for i, text in self.special.items()}
 
 
 def _tokenized(tokenizer: Any, raw: str, special: Sequence[str]) -> _Tokens | None:
-    """``None``: the given tokenizer does not give this text back."""
+    """Tokenize the output; return ``None`` if the tokenizer does not reproduce this text."""
     if tokenizer is None:
         toy = PieceTokenizer(special)
         ids = toy.encode(raw)
@@ -148,8 +150,12 @@ def _tokenized(tokenizer: Any, raw: str, special: Sequence[str]) -> _Tokens | No
 
 
 def _markers_only(subject: Subject, special: Sequence[str]) -> bool:
-    """Whether every literal of a special token in the output was read as markup: only then must ids, which make each of
-    them a marker, say the same. The name of a turn's end counts wherever its id stands, so it may only stand last."""
+    """True if every literal of a special token in the output was read as markup.
+
+    Only then must ids, which make each of them a marker, give the same message. An end-of-turn token counts wherever
+    its
+    id is, so it may only come last.
+    """
     if not special:
         return True
     spans = subject.whole.result.spans
@@ -163,7 +169,7 @@ def _markers_only(subject: Subject, special: Sequence[str]) -> bool:
 
 
 def _lagging(texts: list[str], ids: list[list[int]], lag: int) -> tuple[list[str], list[list[int]]]:
-    """The text of each step kept ``lag`` characters back; the rest comes at the end, with no ids."""
+    """Delay the text of each step by ``lag`` characters; the rest comes at the end, without ids."""
     chunks, said, known = [], 0, ""
     for text in texts:
         known += text
