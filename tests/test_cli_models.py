@@ -230,7 +230,7 @@ def test_rm_asks(run: Run, home: Path):
 def test_rm_for_programs(run: Run, home: Path):
     for name in ("org/tiny-GGUF:Q4_K_M", "org/tiny-GGUF:Q8_0", "org/st"):
         run("pull", name, "--json")
-    assert run.fails("rm", "org/st", "--json") == "--json needs --yes: there is nobody to ask"
+    assert run.fails("rm", "org/st", "--json") == "--json needs --yes, since it cannot ask"
     _, out, _ = run("rm", "org/tiny-GGUF:Q8_0", "--yes", "--json")
     assert json.loads(out) == {"deleted": ["org/tiny-GGUF:Q8_0"], "freed": 1732}
     _, out, _ = run("rm", "org/tiny-GGUF", "org/st", "--yes", "--json")

@@ -17,7 +17,7 @@ from untemplate.demo import Example, as_expected, examples, pieces
 from untemplate.terminal import width
 
 EXAMPLES = examples()
-VERDICT = "12 outputs, 11 formats: every one came out as the message that it means.\n"
+VERDICT = "12 outputs, 11 formats: every message is as expected.\n"
 
 
 @pytest.fixture(autouse=True)
@@ -140,8 +140,7 @@ convert  v3CkyVK4H
 finish_reason tool_calls
 
 1 outputs, 1 formats: every
-one came out as the message
-that it means.
+message is as expected.
 """
     )
 
@@ -169,7 +168,7 @@ def test_a_wrong_message_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     wrong = Example(title="t", format="hermes", output="Hi", expect={"content": "Ho", "finish_reason": "stop"})
     monkeypatch.setattr(demo, "examples", lambda: [EXAMPLES[0], wrong])
     assert demo.main([]) == 1
-    assert capsys.readouterr().out.endswith("\n\n1 of 2 outputs came out wrong.\n")
+    assert capsys.readouterr().out.endswith("\n\n1 of 2 outputs gave a wrong message.\n")
 
 
 class Terminal(io.StringIO):

@@ -84,7 +84,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 NO_HUB = "reading from the hub needs the package huggingface_hub: pip install 'untemplate[hub]'"
 
 POLICIES = """\
-policies  * is not the default; --policy NAME=VALUE sets one
+policies  * differs from the default; --policy NAME=VALUE sets one
   unknown_tools       forward      forward | content | drop
   drafts              recover      recover | immediately | never
   unclosed_reasoning  reasoning    reasoning | content
@@ -121,8 +121,8 @@ found  by {len(analysis.log)} comparisons of {analysis.renders} renderings
 {markers}
   tokens              <|im_end|> <{tag}> </{tag}>
 
-certificate  14 of the 14 things that the template can express come back ({analysis.certificate.checks} checks)
-                        expressed  came back
+certificate  14 of the 14 abilities of the template parse back ({analysis.certificate.checks} checks)
+                        template   parsed back
   content               yes        yes
   reasoning             no         -
   thinking_off          no         -
@@ -234,7 +234,7 @@ def test_an_id_that_speaks_for_itself(run: Run):
         out
         == f"""\
 Qwen/Qwen2.5-7B-Instruct
-  format    hermes, there is no template to measure it with
+  format    hermes, no template to measure it against
 
 choice  catalogue hermes
   because    Qwen/Qwen2.5-7B-Instruct matches Qwen/Qwen2.5-*; there is no template to certify it against
@@ -272,9 +272,9 @@ def test_every_name(run: Run, name: str):
 
 def test_the_program(run: Run):
     out = run.says("explain", "json", "--parser")
-    assert out.startswith("program json\n  begins in    content, where the prompt opens nothing\n")
+    assert out.startswith("program json\n  begins in    content if the prompt opens nothing\n")
     assert "\n\nstate content\n" in out
-    assert "\n\ncall grammar tools[0]\n  a call is   a JSON object that holds name and arguments\n" in out
+    assert "\n\ncall syntax tools[0]\n  a call is   a JSON object with name and arguments\n" in out
     out = run.says("explain", "gpt-oss", "--parser")
     assert "\n\nmessage header\n" in out
     assert "\n  '<|message|>'    header ends, text begins\n" in out
@@ -343,9 +343,9 @@ def test_the_grammar_as_data(run: Run, dialect: str):
 
 
 def test_what_goes_with_a_grammar_only(run: Run):
-    assert run.fails("explain", "hermes", "--strict") == "--strict: it goes with --grammar"
-    assert run.fails("explain", "hermes", "--tool-choice", "none") == "--tool-choice: it goes with --grammar"
-    assert run.fails("explain", "hermes", "--parser", "--json") == "--json: it does not go with --parser"
+    assert run.fails("explain", "hermes", "--strict") == "--strict needs --grammar"
+    assert run.fails("explain", "hermes", "--tool-choice", "none") == "--tool-choice needs --grammar"
+    assert run.fails("explain", "hermes", "--parser", "--json") == "--json and --parser exclude each other"
     assert run.fails("explain", "hermes", "--grammar", "--tool-choice", "nothing") == (
         "--grammar: tool_choice names 'nothing'; the tools are: 'get_weather'"
     )
@@ -437,7 +437,7 @@ def test_a_wrong_name_to_enforce(run: Run):
     assert run.fails("parse", "--enforce-parser", "hermez") == wrong
     assert run.fails("parse", "--model", "Qwen/Qwen3-8B", "--enforce-parser", "hermez") == wrong
     assert run.fails("explain", "hermes", "--enforce-parser", "mistral") == (
-        "--enforce-parser: 'hermes' is a format itself; give a model or a template to measure it with"
+        "--enforce-parser: 'hermes' is a format itself; give a model or a template to measure it against"
     )
 
 
@@ -451,7 +451,7 @@ def test_a_grammar_that_cannot_be_made(run: Run, monkeypatch: pytest.MonkeyPatch
     assert run.fails("explain", "hermes", "--tools", bad, "--grammar").startswith("--grammar: tools[0]")
     monkeypatch.setitem(sys.modules, "untemplate.grammar", None)
     assert run.fails("explain", "hermes", "--grammar") == (
-        "--grammar: grammars cannot be made here: import of untemplate.grammar halted; None in sys.modules"
+        "--grammar: grammars are not available: import of untemplate.grammar halted; None in sys.modules"
     )
 
 
@@ -493,12 +493,12 @@ def test_parse_with_an_enforced_name(run: Run):
     ("arguments", "problem"),
     [
         ([], "parse needs one of: --format, --template, --model, --enforce-parser"),
-        (["--format", "hermes", "--model", "x"], "--format says which format it is, so --model has nothing to say"),
+        (["--format", "hermes", "--model", "x"], "--format and --model exclude each other"),
         (
             ["--format", "hermes", "--enforce-parser", "x"],
-            "--format says which format it is, so --enforce-parser has nothing to say",
+            "--format and --enforce-parser exclude each other",
         ),
-        (["--model", "x", "--reasoning", "qwen3"], "--reasoning goes with --format or --enforce-parser"),
+        (["--model", "x", "--reasoning", "qwen3"], "--reasoning needs --format or --enforce-parser"),
         (
             ["--enforce-parser", "gpt-oss", "--reasoning", "qwen3"],
             "--enforce-parser: reasoning 'qwen3' and tools 'gpt-oss' cannot be combined: 'gpt-oss' writes a turn as "

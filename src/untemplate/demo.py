@@ -99,8 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _verdict(shown: Sequence[Example], right: int) -> str:
     formats = len({example.format for example in shown})
     if right < len(shown):
-        return f"{len(shown) - right} of {len(shown)} outputs came out wrong."
-    return f"{right} outputs, {formats} formats: every one came out as the message that it means."
+        return f"{len(shown) - right} of {len(shown)} outputs gave a wrong message."
+    return f"{right} outputs, {formats} formats: every message is as expected."
 
 
 def _show(screen: Screen, number: str, example: Example) -> bool:

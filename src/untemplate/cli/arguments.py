@@ -41,22 +41,23 @@ the raw output of a language model into reasoning, content and tool calls.
 
 _EPILOG: Final = """\
 examples:
-  untemplate formats                                  what it can read
+  untemplate formats                                  list the formats
   untemplate formats hermes                           one format, and a call as its models write it
-  untemplate explain chat_template.jinja              what a template's models write, and the proof
+  untemplate explain chat_template.jinja              infer a format from a template, with a certificate
   untemplate parse --format hermes output.txt         the message, as JSON
   curl ... | untemplate parse --format qwen3_coder --stream
   untemplate parse --model ./my-model --explain output.txt
 
 NO_COLOR switches colours off, FORCE_COLOR switches them on in a pipe.
-exit codes: 0 done, whatever the model wrote; 1 the result could not be written; 2 a wrong name, file or option.
+exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
+option.
 """
 
 _PARSE_DESCRIPTION: Final = """\
-Parses one raw model output and prints the assistant message as JSON. The output is read as it stands, to the byte,
-special tokens included; bytes that are not UTF-8 are kept and come out as \\udcXX. The ids of calls are the same in
-every run. The format is named (--format, --enforce-parser), inferred from a chat template (--template), or chosen for
-a model: what certifies against its own template, in the order of `untemplate explain` (--model).
+Parse one raw model output and print the assistant message as JSON. The output is read byte by byte, special tokens
+included; bytes that are not UTF-8 are kept and printed as \\udcXX. The ids of calls are the same in every run. The
+format is named (--format, --enforce-parser), inferred from a chat template (--template), or selected for a model by
+measuring formats against its own template, as `untemplate explain` shows (--model).
 """
 
 _PARSE_EPILOG: Final = """\
@@ -69,16 +70,16 @@ examples:
 """
 
 _EXPLAIN_DESCRIPTION: Final = """\
-Says what a model writes and how that is known: what its chat template shows, what came back when messages were
-rendered with it and parsed, which format was chosen and which came second, an example turn with its regions marked,
-and the policies that hold. MODEL is a name of `untemplate formats`, a folder, a GGUF file or a hub id; TEMPLATE is a
+Show what a model writes, and the evidence: what its chat template shows, which messages parsed back after rendering,
+which format was selected and which came second, an example turn with its regions marked, and the policies in force.
+MODEL is a name of `untemplate formats`, a folder, a GGUF file or a hub id; TEMPLATE is a
 template, a tokenizer_config.json or a chat_template.json (-: stdin).
 """
 
 _EXPLAIN_EPILOG: Final = """\
 examples:
   untemplate explain chat_template.jinja
-  untemplate explain ./my-model -v                    each comparison of the analysis (as UNTEMPLATE_LOG=debug does)
+  untemplate explain ./my-model -v                    each comparison of the analysis
   untemplate explain Qwen/Qwen3-8B --json | jq .selection.chosen
   untemplate explain hermes --parser                  the compiled program
   untemplate explain hermes --grammar lark --tools tools.json --tool-choice required --strict
@@ -86,8 +87,8 @@ examples:
 """
 
 _FORMATS_DESCRIPTION: Final = """\
-Lists the catalogue of formats, or shows one of them: what it rests on, its markers, and a turn as its models write
-it. With --json a NAME prints the Format itself, which `untemplate parse --format FILE.json` reads.
+List the catalogue of formats, or show one of them: its evidence, its markers, and a turn as its models write it. With
+--json, NAME prints the Format itself, which `untemplate parse --format FILE.json` reads.
 """
 
 
@@ -130,11 +131,11 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
             name, help=text, description=description, epilog=epilog, formatter_class=raw, allow_abbrev=False
         )
 
-    _add_parse(command("parse", "raw model output -> message", _PARSE_DESCRIPTION, _PARSE_EPILOG))
-    what = "what a model or template writes, and how that is known"
+    _add_parse(command("parse", "parse a raw model output into a message", _PARSE_DESCRIPTION, _PARSE_EPILOG))
+    what = "show what a model or template writes, with the evidence"
     _add_explain(command("explain", what, _EXPLAIN_DESCRIPTION, _EXPLAIN_EPILOG))
-    _add_formats(command("formats", "the catalogue of formats", _FORMATS_DESCRIPTION))
-    what = "a server with OpenAI's, Anthropic's and Ollama's APIs"
+    _add_formats(command("formats", "list the catalogue of formats, or show one", _FORMATS_DESCRIPTION))
+    what = "serve OpenAI's, Anthropic's and Ollama's APIs"
     serve = command("serve", what, _SERVE_DESCRIPTION, _SERVE_EPILOG)
     if argv[:1] == ["serve"]:
         from .serve import add_arguments
@@ -146,72 +147,84 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 def _add_parse(parse: argparse.ArgumentParser) -> None:
     parse.set_defaults(run=_parse)
-    parse.add_argument("file", nargs="?", default="-", metavar="FILE", help="the raw output (default: -, stdin)")
-    which = parse.add_argument_group("which format (one of these)")
-    which.add_argument("--format", metavar="NAME|FILE.json", help="a name of `untemplate formats`, or a Format as JSON")
-    which.add_argument("--template", metavar="FILE", help="a chat template: what its models write is inferred")
-    which.add_argument("--model", metavar="ID|FOLDER", help="a hub id, folder or GGUF file: what fits it is chosen")
-    which.add_argument("--enforce-parser", metavar="NAME", help="this name, whatever the model or template says")
-    which.add_argument("--reasoning", metavar="NAME", help="with a name: the reasoning markers of another format")
-    what = parse.add_argument_group("what the model was given")
+    parse.add_argument("file", nargs="?", default="-", metavar="FILE", help="raw output (default: -, stdin)")
+    which = parse.add_argument_group("Format (one of these)")
+    which.add_argument("--format", metavar="NAME|FILE.json", help="name from `untemplate formats`, or a Format as JSON")
+    which.add_argument("--template", metavar="FILE", help="chat template from which the format is inferred")
+    which.add_argument(
+        "--model", metavar="ID|FOLDER", help="hub id, folder or GGUF file for which the format is selected"
+    )
+    which.add_argument("--enforce-parser", metavar="NAME", help="format to use regardless of the model or template")
+    which.add_argument(
+        "--reasoning", metavar="NAME", help="format whose reasoning markers replace those of the named format"
+    )
+    what = parse.add_argument_group("Prompt and request")
     _add_tools(what)
     what.add_argument(
-        "--prompt", metavar="FILE", help="the rendered prompt; its end says whether the output begins in reasoning"
+        "--prompt", metavar="FILE", help="rendered prompt; its end decides whether the output begins in reasoning"
     )
     what.add_argument(
-        "--finish-reason", default="stop", metavar="R", help="why the engine stopped: stop, length, ... (default: stop)"
+        "--finish-reason",
+        default="stop",
+        metavar="R",
+        help="finish reason of the engine: stop, length, ... (default: stop)",
     )
-    how = parse.add_argument_group("what is done about unclean output, and what is printed")
+    how = parse.add_argument_group("Policies and output")
     _add_policy(how)
     shown = how.add_mutually_exclusive_group()
-    shown.add_argument("--stream", action="store_true", help="deltas as they come, one JSON object a line")
+    shown.add_argument("--stream", action="store_true", help="print deltas as they come, one JSON object per line")
     shown.add_argument(
-        "--explain", action="store_true", help="the raw text with its regions marked, and what was odd about it"
+        "--explain", action="store_true", help="print the raw text with its regions marked, and the diagnostics"
     )
     how.add_argument(
-        "--split", type=_positive, metavar="N", help="feed pieces of N characters (the message must be the same)"
+        "--split",
+        type=_positive,
+        metavar="N",
+        help="feed the output in pieces of N characters (the message is the same)",
     )
     how.add_argument(
         "--json",
         action="store_true",
-        help="one line: message, finish_reason, statuses and repairs of calls, diagnostics; with --explain spans",
+        help="print one line: message, finish_reason, statuses and repairs of calls, diagnostics; with --explain spans",
     )
 
 
 def _add_explain(explain: argparse.ArgumentParser) -> None:
     explain.set_defaults(run=_explain)
-    explain.add_argument("source", metavar="MODEL|TEMPLATE", help="what to explain")
-    explain.add_argument("-v", "--verbose", action="store_true", help="each comparison of the analysis as well")
-    explain.add_argument("--enforce-parser", metavar="NAME", help="measure this format instead of choosing one")
+    explain.add_argument("source", metavar="MODEL|TEMPLATE", help="model or template to explain")
+    explain.add_argument("-v", "--verbose", action="store_true", help="print each comparison of the analysis as well")
+    explain.add_argument("--enforce-parser", metavar="NAME", help="format to measure instead of selecting one")
     _add_policy(explain)
-    _add_tools(explain, "the tools that --grammar is for: a JSON list, or a request that holds one (default: samples)")
+    _add_tools(explain, "tools for --grammar: a JSON list, or a request that contains one (default: samples)")
     shown = explain.add_mutually_exclusive_group()
-    shown.add_argument("--parser", action="store_true", help="the compiled program: states, edges, call grammars")
+    shown.add_argument("--parser", action="store_true", help="print the compiled program: states, rules, call syntaxes")
     shown.add_argument(
         "--grammar",
         nargs="?",
         const="gbnf",
         type=_dialect,
         metavar="DIALECT",
-        help="the grammar for constrained decoding: gbnf (default), lark, structural_tag",
+        help="print the grammar for constrained decoding: gbnf (default), lark, structural_tag",
     )
-    explain.add_argument("--json", action="store_true", help="everything, or with --grammar that, as one JSON object")
+    explain.add_argument(
+        "--json", action="store_true", help="print everything, or with --grammar only the grammar, as one JSON object"
+    )
     explain.add_argument(
         "--tool-choice",
         metavar="CHOICE",
-        help="for --grammar: auto (default), required, none, or the name of the tool to call",
+        help="tool choice for --grammar: auto (default), required, none, or the name of the tool to call",
     )
-    explain.add_argument("--strict", action="store_true", help="for --grammar: arguments follow their schemas")
+    explain.add_argument("--strict", action="store_true", help="make arguments follow their schemas, for --grammar")
 
 
 def _add_formats(formats: argparse.ArgumentParser) -> None:
     formats.set_defaults(run=_formats)
-    formats.add_argument("name", nargs="?", metavar="NAME", help="show this one")
-    formats.add_argument("--kind", choices=["reasoning", "tool"], help="only this kind")
-    formats.add_argument("--json", action="store_true", help="the list, or the Format of NAME, as JSON")
+    formats.add_argument("name", nargs="?", metavar="NAME", help="format to show (default: list all)")
+    formats.add_argument("--kind", choices=["reasoning", "tool"], help="kind of formats to list")
+    formats.add_argument("--json", action="store_true", help="print the list, or the Format of NAME, as JSON")
 
 
-_TOOLS: Final = "the tools that were offered: a JSON list, or a request that holds one (default: any name is a tool)"
+_TOOLS: Final = "tools that were offered: a JSON list, or a request that contains one (default: any name is a tool)"
 
 
 def _add_tools(group: argparse._ActionsContainer, text: str = _TOOLS) -> None:
@@ -224,7 +237,7 @@ def _add_policy(group: argparse._ActionsContainer) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a policy, such as unknown_tools=drop (may be repeated; `untemplate explain` lists them)",
+        help="policy, such as unknown_tools=drop (repeatable; `untemplate explain` lists them)",
     )
 
 

@@ -54,9 +54,9 @@ def run(arguments: argparse.Namespace) -> None:
     name = arguments.enforce_parser
     known = _named(source, name, policy) if _is_name(source) else _found(source, name, policy)
     if arguments.grammar is None and (arguments.strict or arguments.tool_choice):
-        raise UsageError(f"{'--strict' if arguments.strict else '--tool-choice'}: it goes with --grammar")
+        raise UsageError(f"{'--strict' if arguments.strict else '--tool-choice'} needs --grammar")
     if arguments.parser and arguments.json:
-        raise UsageError("--json: it does not go with --parser")
+        raise UsageError("--json and --parser exclude each other")
     if arguments.parser:
         print_text(_program(known.parser.format))
     elif arguments.grammar is not None:
@@ -91,7 +91,7 @@ def _named(name: str, enforced: str | None, policy: Policy) -> Known:
 
     if enforced is not None:
         raise UsageError(
-            f"--enforce-parser: {name!r} is a format itself; give a model or a template to measure it with"
+            f"--enforce-parser: {name!r} is a format itself; give a model or a template to measure it against"
         )
     return Known(name, _parser(named(name), policy), None, None, None, None, None)
 
@@ -200,7 +200,7 @@ def _head(known: Known, colour: bool) -> str:
         lines.append(field("template", size + (f"; also: {named}" if named else ""), colour))
     certificate = known.certificate
     if certificate is None:
-        verdict = "of the catalogue" if known.selection is None else "there is no template to measure it with"
+        verdict = "of the catalogue" if known.selection is None else "no template to measure it against"
     else:
         verdict = "certified" if certificate.certified else "not certified"
     lines.append(field("format", f"{fmt.name}, {verdict}", colour))
@@ -243,7 +243,7 @@ def _comparisons(analysis: Analysis, colour: bool) -> str:
     for i, line in enumerate(analysis.log, 1):
         same = first.setdefault(line, i)
         lines.append(field(str(i), visible(line) if same == i else f"as {same}", colour, size=4))
-    lines.append(_title("hypotheses", "measured in the end, the best first", colour))
+    lines.append(_title("hypotheses", "measured last, best first", colour))
     for guess in analysis.hypotheses:
         sources = ", ".join(guess.sources)
         lines.append(field(f"{guess.score:.3f}", f"{guess.variant or 'no calls'} ({sources})", colour, size=7))
@@ -260,10 +260,10 @@ def _certified(certificate: Certificate, colour: bool, verbose: bool) -> str:
     table = certificate.capabilities
     written = sum(v != "no" for v in table.values())
     back = sum(v == "yes" for v in table.values())
-    said = f"{back} of the {written} things that the template can express come back ({certificate.checks} checks)"
+    said = f"{back} of the {written} abilities of the template parse back ({certificate.checks} checks)"
     lines = [_title("certificate", said, colour)]
     size = max(map(len, table), default=0) + 2
-    lines.append(painted([(f"  {'':{size}}expressed  came back", "faint")], colour=colour))
+    lines.append(painted([(f"  {'':{size}}template   parsed back", "faint")], colour=colour))
     for name, value in table.items():
         can, came = _CAME_BACK[value]
         style = {"no": "faint", "failed": "error"}.get(value, "")
@@ -367,7 +367,7 @@ def _shown_example(who: str, prompt: str, text: str, parsed: ParsedOutput, colou
 
 
 def _policies(policy: Policy, colour: bool) -> str:
-    lines = [_title("policies", "* is not the default; --policy NAME=VALUE sets one", colour)]
+    lines = [_title("policies", "* differs from the default; --policy NAME=VALUE sets one", colour)]
     for name, value, default, values in _settings(policy):
         changed = value != default
         others = " | ".join(values) if values else f"default {default}"
@@ -464,7 +464,7 @@ def _print_grammar(parser: OutputParser, arguments: argparse.Namespace) -> None:
     try:
         grammar = parser.grammar(tools, choice, strict=arguments.strict, dialect=arguments.grammar)
     except ImportError as error:
-        raise UsageError(f"--grammar: grammars cannot be made here: {error}") from None
+        raise UsageError(f"--grammar: grammars are not available: {error}") from None
     except (ValueError, TypeError) as error:
         raise UsageError(f"--grammar: {error}") from None
     if arguments.json:
@@ -475,4 +475,4 @@ def _print_grammar(parser: OutputParser, arguments: argparse.Namespace) -> None:
         common.note(f"note: {text}")
     if grammar.lazy:
         triggers = " ".join(repr(t.value) for t in grammar.triggers)
-        common.note(f"note: lazy: it constrains from the first trigger on: {triggers}")
+        common.note(f"note: lazy grammar, active from the first trigger: {triggers}")

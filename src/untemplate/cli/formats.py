@@ -107,7 +107,7 @@ def details(entry: Entry, colour: bool) -> str:
             separator = "\n" if label == "evidence" else ", "
             lines.append(field(label, separator.join(values), colour))
     if not entry.verified:
-        lines.append(field("verified", "no: nothing firm says what these models write", colour))
+        lines.append(field("verified", "no: there is no reliable source for what these models write", colour))
     return "\n".join(lines)
 
 

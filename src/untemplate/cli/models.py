@@ -58,29 +58,29 @@ _Command = Callable[..., argparse.ArgumentParser]
 
 
 def add_commands(command: _Command) -> None:
-    pull = command("pull", "fetch a model from the hub", _PULL_DESCRIPTION, _PULL_EPILOG)
+    pull = command("pull", "download a model from the hub", _PULL_DESCRIPTION, _PULL_EPILOG)
     pull.set_defaults(run=_pull)
-    pull.add_argument("model", metavar="ORG/REPO[:QUANTIZATION|:FILE]", help="what to fetch")
-    pull.add_argument("--revision", metavar="NAME", help="a branch, tag or commit (default: main)")
-    pull.add_argument("--dry-run", action="store_true", help="say what would be fetched")
-    pull.add_argument("--json", action="store_true", help="one JSON object, and no progress")
+    pull.add_argument("model", metavar="ORG/REPO[:QUANTIZATION|:FILE]", help="model to download")
+    pull.add_argument("--revision", metavar="NAME", help="branch, tag or commit (default: main)")
+    pull.add_argument("--dry-run", action="store_true", help="list the files without downloading them")
+    pull.add_argument("--json", action="store_true", help="print one JSON object and no progress")
 
     listed = command("list", "the models on disk", _LIST_DESCRIPTION)
     listed.set_defaults(run=_list)
     listed.add_argument("--fast", action="store_true", help="leave out the formats")
     listed.add_argument("--json", action="store_true", help="as a JSON list")
 
-    show = command("show", "a model: details, abilities, whether it fits", _SHOW_DESCRIPTION)
+    show = command("show", "show a model: details, abilities, memory", _SHOW_DESCRIPTION)
     show.set_defaults(run=_show)
     show.add_argument("model", metavar="MODEL", help="which one")
-    show.add_argument("--template", action="store_true", help="print the chat template, whole, and nothing else")
+    show.add_argument("--template", action="store_true", help="print only the chat template")
     show.add_argument("--json", action="store_true", help="one JSON object")
 
     rm = command("rm", "delete a model from the cache", _RM_DESCRIPTION)
     rm.set_defaults(run=_rm)
     rm.add_argument("model", nargs="+", metavar="MODEL", help="which ones")
     rm.add_argument("--yes", action="store_true", help="do not ask")
-    rm.add_argument("--json", action="store_true", help="one JSON object (needs --yes)")
+    rm.add_argument("--json", action="store_true", help="print one JSON object (needs --yes)")
 
 
 # -- pull ---------------------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ _VERDICTS: Final = {"ok": "yes", "warning": "perhaps", "error": "no"}
 def _thinking(found: Any) -> str:
     if not found.supports_thinking:
         return "no"
-    default = "by default" if found.default_enable_thinking else "when it is asked to"
+    default = "by default" if found.default_enable_thinking else "on request"
     return f"yes, {default} ({found.reasoning_parser})"
 
 
@@ -291,7 +291,7 @@ def _rm(arguments: argparse.Namespace) -> None:
     from ..gateway.manager.checkpoint import size_text
 
     if arguments.json and not arguments.yes:
-        raise UsageError("--json needs --yes: there is nobody to ask")
+        raise UsageError("--json needs --yes, since it cannot ask")
     wanted: dict[str, Cached] = {}
     there = hub.cached()
     for name in arguments.model:

@@ -75,9 +75,9 @@ def _parser(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
         raise UsageError("parse needs one of: --format, --template, --model, --enforce-parser")
     if "format" in given and len(given) > 1:
         other = given[1].replace("_", "-")
-        raise UsageError(f"--format says which format it is, so --{other} has nothing to say")
+        raise UsageError(f"--format and --{other} exclude each other")
     if arguments.reasoning is not None and "format" not in given and enforced is None:
-        raise UsageError("--reasoning goes with --format or --enforce-parser")
+        raise UsageError("--reasoning needs --format or --enforce-parser")
     try:
         if arguments.format is not None:
             return OutputParser.from_format(_format(arguments.format, arguments.reasoning), policy=policy)

@@ -38,10 +38,10 @@ _ENTRIES: Final = {
     p.AT_SECTION: "a section of calls",
     p.AT_CALL: "a call",
     p.AT_NAME: "a call, at its name",
-    p.AT_BARE: "a call without marker, where content begins",
+    p.AT_BARE: "a call without a marker, at the start of content",
 }
 _BODIES: Final = {
-    p.JSON_BODY: "a JSON object that holds name and arguments",
+    p.JSON_BODY: "a JSON object with name and arguments",
     p.NAMED_JSON: "a name, then JSON",
     p.NAMED_TAGGED: "a name, then tagged arguments",
     p.NAMED_LITERAL: "a name, then Python-style arguments",
@@ -75,12 +75,12 @@ _HEADER_TAGS: Final = {
 def shown(program: Program) -> Iterator[Row]:
     """Yield the program as labelled rows; a row without text is a title."""
     yield f"program {program.name}", ""
-    yield "begins in", _name(program, program.content) + ", where the prompt opens nothing"
-    yield "", _name(program, program.no_prompt) + ", where no prompt is known"
+    yield "begins in", _name(program, program.content) + " if the prompt opens nothing"
+    yield "", _name(program, program.no_prompt) + " without a prompt"
     if program.after_turn_start != program.content:
         yield "", _name(program, program.after_turn_start) + ", right after the start of the turn"
     if program.header_first:
-        yield "", "a message header, where the prompt has begun none"
+        yield "", "a message header, unless the prompt has begun one"
     for label, texts in (
         ("turn starts", program.turn_starts),
         ("turn ends", tuple(program.turn_end.tags)),
@@ -142,7 +142,7 @@ def _header(header: HeaderSyntax) -> Iterator[Row]:
 
 
 def _grammar(grammar: CallSyntax) -> Iterator[Row]:
-    yield f"call grammar {grammar.path}", ""
+    yield f"call syntax {grammar.path}", ""
     yield "a call is", _BODIES[grammar.body]
     if grammar.body == p.JSON_BODY:
         yield from _json(grammar)
@@ -154,10 +154,10 @@ def _grammar(grammar: CallSyntax) -> Iterator[Row]:
             quotes = " ".join(map(repr, grammar.quotes))
             yield "arguments", f"{grammar.open!r} key {grammar.assign!r} value {grammar.close!r}, quotes {quotes}"
     flags = [
-        ("bare", "may stand without marker where content begins"),
+        ("bare", "may have no marker at the start of content"),
         ("list_optional", "its list may be left out"),
         ("call_optional", "its call marker may be left out"),
-        ("separated", "calls may follow one another behind a separator"),
+        ("separated", "calls may follow one another after a separator"),
     ]
     yield from (("", said) for name, said in flags if getattr(grammar, name))
     for label, literals in (

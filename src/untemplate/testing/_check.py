@@ -150,7 +150,7 @@ class Case:
             ValueError: there is no call yet.
         """
         if not self._calls:
-            raise ValueError("status() goes with a call(): none has been said yet")
+            raise ValueError("status() needs a call() before it")
         self._calls[-1] = (*self._calls[-1][:2], status)
         return self
 

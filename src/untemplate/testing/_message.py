@@ -84,7 +84,7 @@ def sound(subject: Subject, raw: str, outcome: Outcome, where: str) -> None:
             try:
                 json.loads(call.function.arguments)
             except ValueError:
-                raise subject.fail("status", f"{where}: {call!r} is called ok, and is no JSON") from None
+                raise subject.fail("status", f"{where}: {call!r} has the status ok but is not JSON") from None
     ledger(subject, raw, result, where)
 
 

@@ -51,7 +51,7 @@ def _split_failure(subject: Subject, chunks: list[str]) -> LawBroken:
     got = subject.run(chunks).same()
     part = next((k for k in wanted if wanted[k] != got[k]), None)
     if part is None:
-        return subject.fail("splits are invisible", "the same cut gives different results at different times", chunks)
+        return subject.fail("splits are invisible", "the same split gives different results at different times", chunks)
     return subject.fail("splits are invisible", part + difference(wanted[part], got[part]), chunks)
 
 

@@ -109,7 +109,7 @@ class Subject:
     ) -> None:
         if isinstance(format, OutputParser):
             if reasoning is not None or special_tokens is not None:
-                raise ValueError("reasoning and special_tokens belong to the parser where one is given")
+                raise ValueError("reasoning and special_tokens cannot be given together with a parser")
             self.parser = format
         else:
             self.parser = _parser_of(format, reasoning, None if special_tokens is None else tuple(special_tokens))
@@ -172,7 +172,7 @@ class Subject:
 def _parser_of(format: Format | str, reasoning: str | None, special: tuple[str, ...] | None) -> OutputParser:
     fmt = named(format, reasoning=reasoning) if isinstance(format, str) else format
     if isinstance(format, Format) and reasoning is not None:
-        raise ValueError("reasoning= goes with a name, not with a Format")
+        raise ValueError("reasoning= needs a name, not a Format")
     return OutputParser.from_format(fmt if special is None else replace(fmt, special_tokens=special))
 
 
@@ -180,7 +180,7 @@ def _closed(stream: Stream) -> None:
     """Check that ``finish`` may be called again, and that ``feed`` after it raises."""
     again = stream.finish()
     if again:
-        raise LawBroken("finish is idempotent", f"the second finish() says {again!r}")
+        raise LawBroken("finish is idempotent", f"the second finish() returned {again!r}")
     try:
         stream.feed("x")
     except RuntimeError:
