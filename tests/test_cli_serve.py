@@ -80,7 +80,7 @@ def test_the_settings_that_hold(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     ("arguments", "said"),
     [
         (["--port", "x"], "port: 'x' is not a whole number (--port)"),
-        (["--enforce-parser", "hermess"], "enforce_parser: 'hermess' is no format; did you mean hermes?"),
+        (["--enforce-parser", "hermess"], "enforce_parser: 'hermess' is not a format; did you mean hermes?"),
         (["--config", "missing.toml"], "missing.toml: No such file or directory"),
         (
             ["--port", "0"],
@@ -96,6 +96,20 @@ def test_the_settings_that_hold(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 def test_what_cannot_be_served(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str | None):
     found = fails(capsys, *arguments)
     assert found == said if said is not None else "http://127.0.0.1:9" in found
+
+
+def test_a_public_address_needs_keys_or_a_decision(capsys: pytest.CaptureFixture[str]):
+    assert fails(capsys, "replay", "--host", "0.0.0.0", "--port", "0") == (
+        "host 0.0.0.0: anyone who reaches this address could use the gateway; set API keys (--api-key-file FILE or "
+        "UNTEMPLATE_API_KEY), or allow it with --insecure"
+    )
+
+
+def test_a_certificate_that_cannot_be_read(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    missing = str(tmp_path / "missing.pem")
+    found = fails(capsys, "replay:hermes", "--port", "0", "--tls-cert", missing)
+    assert found == f"tls_cert {missing}: No such file or directory"
+    assert fails(capsys, "replay:hermes", "--tls-key", missing) == "tls_key: needs tls_cert"
 
 
 def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]):
@@ -226,5 +240,5 @@ def test_a_unix_socket(tmp_path: Path):
         assert f"curl -N --unix-socket {path} http://localhost/v1/chat/completions" in greeting
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
-            client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             assert client.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")

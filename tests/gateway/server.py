@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 
 from untemplate.gateway.app import Gateway, create_app
+from untemplate.gateway.connections import server_config
 from untemplate.gateway.manager import Manager
 from untemplate.gateway.manager.manager import Status
 from untemplate.gateway.manager.model import Model
@@ -57,9 +58,10 @@ def running(
     """Serves these models from a thread until the block ends; ``load``: one that is made in the server's loop."""
     manager = Manager(models, any_name=settings.get("any_model_name", False))
     settings.setdefault("shutdown_grace", 1.0)
-    app = create_app(manager, Settings(**settings))
+    held = Settings(**settings)
+    app = create_app(manager, held)
     grace = round(settings["shutdown_grace"]) + 1
-    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=grace, lifespan="on")
+    config = server_config(app, held, log_level="error", timeout_graceful_shutdown=grace, lifespan="on")
     server = uvicorn.Server(config)
     # Named as TCP, or asyncio leaves Nagle's algorithm on, and each request waits 40 ms for an acknowledgement.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -281,7 +281,7 @@ class TestLeaving:
         request = ask(HELLO, stream=stream, n=n, max_tokens=self.ASKED, logit_bias=bias)
         body = json.dumps(request).encode()
         with socket.create_connection(("127.0.0.1", gateway.port)) as connection:
-            head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
             connection.sendall(head.encode() + body)
             until(lambda: busy(gateway) and decoded(gateway) > before + 20)
             assert requests(gateway) == 1

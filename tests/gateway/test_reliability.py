@@ -43,7 +43,7 @@ def sent(gateway: Running, path: str, body: Any) -> socket.socket:
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect(("127.0.0.1", gateway.port))
-    client.sendall(f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(data)}\r\n\r\n".encode() + data)
+    client.sendall(f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(data)}\r\n\r\n".encode() + data)
     return client
 
 
@@ -103,8 +103,8 @@ class TestNonsense:
     def test_requests_behind_each_other(self, shared: Running) -> None:
         """HTTP/1.1 pipelining: every one is answered, in order."""
         body = json.dumps(ASK).encode()
-        head = b"POST %b HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n" % (CHAT.encode(), len(body))
-        last = b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n" % (CHAT.encode(), len(body))
+        last = b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
         with socket.create_connection(("127.0.0.1", shared.port), timeout=LONG) as client:
             client.sendall((head + b"\r\n" + body) * 3 + last)
             answer = b"".join(iter(lambda: client.recv(65536), b""))

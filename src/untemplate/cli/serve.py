@@ -1,6 +1,6 @@
 """``untemplate serve``: the gateway, from settings to requests.
 
-The rule: whatever can be wrong is found, and said on one line, before the port is opened.
+Every problem with settings, files and models is reported on one line, before the server answers its first request.
 """
 
 from __future__ import annotations
@@ -101,10 +101,23 @@ def run(arguments: argparse.Namespace) -> None:
     if missing:
         raise UsageError(f"serving needs {', '.join(missing)}: pip install 'untemplate[serve]'")
     settings = resolved.settings
+    _check_public(settings)
     _log_to_stderr(settings)
-    # The port before the model: that it is taken should not be found out after minutes of loading.
+    # The port before the model: a port that is taken is reported before minutes of loading.
     with _bound(settings) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(settings, bound, arguments.tour, lambda: _resolved(arguments).settings))
+
+
+def _check_public(settings: Settings) -> None:
+    """Refuse to serve a public address to everyone by mistake."""
+    from ..gateway.access import is_loopback
+
+    if settings.uds or settings.api_keys or settings.insecure or is_loopback(settings.host):
+        return
+    raise UsageError(
+        f"host {settings.host}: anyone who reaches this address could use the gateway; set API keys (--api-key-file "
+        "FILE or UNTEMPLATE_API_KEY), or allow it with --insecure"
+    )
 
 
 async def _serve(settings: Settings, bound: socket.socket | None, show: bool, again: Callable[[], Settings]) -> None:
@@ -163,6 +176,8 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
     """Runs the server until a signal ends it; running requests may end within the grace."""
     import uvicorn
 
+    from ..gateway.connections import server_config
+
     tours: list[asyncio.Task[None]] = []
 
     class Server(uvicorn.Server):
@@ -186,17 +201,16 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
                 task.get_loop().call_soon_threadsafe(task.cancel)
             _log.info("shutting down: running requests may take %g s more", settings.shutdown_grace)
 
-    config = uvicorn.Config(
-        app,
-        uds=settings.uds or None,
-        root_path=settings.root_path,
-        http="httptools",
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
-    )
+    grace = math.ceil(settings.shutdown_grace)
+    config = server_config(app, settings, uds=settings.uds or None, log_config=None, timeout_graceful_shutdown=grace)
+    try:
+        config.load()
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        files = " ".join(filter(None, (settings.tls_cert, settings.tls_key)))
+        raise UsageError(
+            f"tls_cert {files}: {error.strerror or error if isinstance(error, OSError) else error}"
+        ) from None
+    _allow_open_files(settings.max_connections)
     await Server(config).serve(sockets=None if bound is None else [bound])
 
 
@@ -242,6 +256,20 @@ def _bound(settings: Settings) -> Iterator[socket.socket | None]:
         yield bound
 
 
+def _allow_open_files(connections: int) -> None:
+    """Raise the limit of open files, as far as the system allows, so that it is not reached before the server's own."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections + 256
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop, where it is installed (there is none for Windows)."""
     try:
@@ -252,12 +280,13 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def _url(settings: Settings, bound: socket.socket | None) -> str:
-    """Where the server can be reached from this machine."""
+    """Return the URL of the server as seen from this machine."""
+    scheme = "https" if settings.tls_cert else "http"
     if bound is None:
-        return "http://localhost" + settings.root_path
+        return f"{scheme}://localhost{settings.root_path}"
     host, port = bound.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}{settings.root_path}"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{settings.root_path}"
 
 
 # -- What it says -------------------------------------------------------------------------------------------------

@@ -1,31 +1,27 @@
 """The gateway as an ASGI application.
 
-Rules of this module:
-
-* A request is read by its dialect, answered by a `Session`, written by its dialect: this module only brings them
-  together, and guards the door.
-* Whatever goes wrong, a client gets its dialect's error object; what went wrong inside goes to the log.
-* Routing is Starlette's; frames are sent by `asgi.send_stream`: one ASGI message each, nothing between
-  (docs/gateway.md has the figures).
+* A request is read by its dialect, answered by a `Session` and written by its dialect. This module connects the three,
+  after `Access` has admitted the request.
+* Every failure reaches the client as its dialect's error object. Internal details go to the log.
+* Routing is Starlette's. Frames are sent by `asgi.send_stream`, one ASGI message each (docs/gateway.md has figures).
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Route, Router
 
-from .asgi import Receive, Scope, Send, header, read_json, send_bytes, send_json, send_stream, while_connected
-from .endpoints import Call, dialect_of, endpoints, ollama_load
+from .access import Access
+from .asgi import BodyReader, Receive, Scope, Send, header, path_of, send_bytes, send_json, send_stream, while_connected
+from .endpoints import Endpoint, Exchange, dialect_of, endpoints, ollama_load
 from .errors import ApiError
 from .generation import Generation, Meta
 from .manager import Manager, Model
@@ -41,38 +37,33 @@ if TYPE_CHECKING:
 __all__ = ["Gateway", "create_app"]
 
 _log: Final = logging.getLogger("untemplate.gateway")
-_OPEN: Final = frozenset(("/", "/health", "/openapi.json", "/api/version"))
-"""What needs no key."""
 
 
 def create_app(manager: Manager, settings: Settings) -> Gateway:
-    """The application that serves the manager's models.
+    """Return the application that serves the manager's models.
 
     Args:
         manager: the models. It is closed when the application shuts down.
-        settings: keys, limits, and what is logged.
+        settings: access, limits and logging.
     """
     return Gateway(manager, settings)
 
 
 class Gateway:
-    """The ASGI application. ``metrics`` and ``manager`` are there to look at."""
+    """The ASGI application. ``metrics`` and ``manager`` can be inspected."""
 
     def __init__(self, manager: Manager, settings: Settings) -> None:
         self.manager = manager
         self.settings = settings
         self.metrics = Metrics()
         self.started = time.time()
-        self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.api_keys]
+        self._access = Access(settings)
+        self._bodies = BodyReader(settings.max_body_bytes, settings.body_timeout)
         self._raw_log = RawLog(settings.log_raw) if settings.log_raw else None
         self._running = 0
+        found = {("POST", path): _generating(dialect) for path, dialect in dialects().items()} | endpoints()
         routes: list[BaseRoute] = [
-            Route(path, _Endpoint(self, dialect.name, _generate(dialect, path)), methods=["POST"])
-            for path, dialect in dialects().items()
-        ]
-        routes += [
-            Route(path, _Endpoint(self, dialect_of(path), _answer(call)), methods=[method])
-            for (method, path), call in endpoints().items()
+            Route(path, _Answering(self, endpoint), methods=[method]) for (method, path), endpoint in found.items()
         ]
         self._router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
 
@@ -92,89 +83,89 @@ class Gateway:
         if scope["type"] != "http":
             await self._router(scope, receive, send)
             return
-        scope["app"] = self  # so that Starlette raises instead of answering in its own way
-        sent = _Sent(send, _cors(scope, self.settings.cors_origins))
-        if scope["method"] == "OPTIONS" and sent.cors:
-            await send_bytes(sent, 204, b"", b"text/plain", _PREFLIGHT)
-            return
+        scope["app"] = self  # so that Starlette raises errors instead of answering by itself
+        sent = _Sent(send, self._access.cors_headers(scope))
         try:
+            self._access.check_page(scope)
+            if scope["method"] == "OPTIONS" and sent.cors:
+                await send_bytes(sent, 204, b"", b"text/plain", _PREFLIGHT)
+                return
             await self._router(scope, receive, sent)
-        except HTTPException as error:
-            problem = _no_route(scope, error)
-            body = encode(_error_body(dialect_of(scope["path"]), problem))
+        except (ApiError, HTTPException) as error:
+            problem = error if isinstance(error, ApiError) else _no_route(scope, error)
+            _log.debug("%s %s", problem.status, problem.message)
+            body = encode(_error_body(dialect_of(path_of(scope)), problem))
             await send_bytes(sent, problem.status, body, b"application/json", [])
 
     # -- One request ---------------------------------------------------------------------------------------------
 
-    async def answer(self, scope: Scope, receive: Receive, send: _Sent, dialect: str, handle: Handler) -> None:
-        """Answers one request: lets it in, handles it, and counts it."""
-        record = Record(_request_id(scope), dialect)
+    async def answer(self, scope: Scope, receive: Receive, send: _Sent, endpoint: Endpoint) -> None:
+        """Answer one request: check its key, read its body, admit it, handle it, and count it."""
+        record = Record(_request_id(scope), endpoint.name)
         send.headers.append((b"x-request-id", record.id.encode()))
-        counted = scope["path"] not in _OPEN
-        self._running += counted
-        self.metrics.running.set(self._running)
+        key = None
         try:
-            self._admit(scope)
-            await handle(self, scope, receive, send, record)
+            if not endpoint.open:
+                key = self._access.key_of(scope)
+            if endpoint.limited and key is not None:
+                record.key = key.name
+                key.begin()
+            else:
+                key = None
+            # A body that is still arriving does not count as a running request.
+            body = await self._bodies.read_json(scope, receive) if endpoint.reads_body else {}
+            exchange = Exchange(self, scope, receive, send, record, body)
+            await (self._limited(endpoint, exchange) if endpoint.limited else endpoint.handle(exchange))
         except ApiError as error:
-            await self._fail(send, record, dialect, error)
+            await self._fail(send, record, dialect_of(path_of(scope)), error)
         except Exception:
             _log.exception("request %s", record.id)
-            await self._fail(send, record, dialect, _inside(record))
+            await self._fail(send, record, dialect_of(path_of(scope)), _inside(record))
         finally:
-            self._running -= counted
-            self.metrics.running.set(self._running)
-            self.metrics.count(record)
-            if counted:
+            if key is not None:
+                key.end(record.usage.total_tokens)
+            if endpoint.counted:
+                self.metrics.count(record)
                 log_request(record)
             if self._raw_log is not None and record.ended:
                 self._raw_log.write(record)
 
-    def _admit(self, scope: Scope) -> None:
-        """Keys and load.
-
-        Raises:
-            ApiError: 401, 429.
-        """
-        if scope["path"] in _OPEN:
-            return
-        if self._keys:
-            given = header(scope, b"authorization")
-            key = given[7:].strip() if given[:7].lower() == "bearer " else header(scope, b"x-api-key")
-            digest = hashlib.sha256(key.encode("latin-1", "replace")).digest()
-            # Every key is compared, so that the time tells nothing.
-            if not sum([hmac.compare_digest(digest, known) for known in self._keys]):
-                problem = "no valid API key: send it as 'Authorization: Bearer KEY' or as 'x-api-key: KEY'"
-                raise ApiError(401, problem, type="authentication_error", code="invalid_api_key")
+    async def _limited(self, endpoint: Endpoint, exchange: Exchange) -> None:
+        """Handle a request that takes one of the ``max_concurrent_requests``."""
         limit = self.settings.max_concurrent_requests
-        if limit and self._running > limit:
-            problem = f"the server answers {limit} requests already; try again"
-            raise ApiError(
-                429, problem, type="rate_limit_error", code="overloaded", headers={"Retry-After": "1"}
-            )  # fmt: skip
+        if limit and self._running >= limit:
+            problem = f"the server is answering {limit} requests already; try again"
+            headers = {"Retry-After": "1"}
+            raise ApiError(429, problem, type="rate_limit_error", code="overloaded", headers=headers)
+        self._running += 1
+        self.metrics.running.set(self._running)
+        try:
+            await endpoint.handle(exchange)
+        finally:
+            self._running -= 1
+            self.metrics.running.set(self._running)
 
     async def _fail(self, send: _Sent, record: Record, dialect: str, error: ApiError) -> None:
         if not send.begun:
             record.status = error.status
-        record.error, record.param = error.message[:200], error.param
+        record.fail(error)
         if send.begun or error.status == 499:
             return
         headers = [(name.lower().encode(), value.encode()) for name, value in error.headers.items()]
         await send_json(send, error.status, _error_body(dialect, error), headers)
 
-    async def generate(
-        self, scope: Scope, receive: Receive, send: _Sent, record: Record, dialect: Dialect, body: dict[str, Any]
-    ) -> None:
-        """Answers a request for output."""
-        request = dialect.read(body)
-        _look_inside(scope, request)
+    async def generate(self, exchange: Exchange, dialect: Dialect) -> None:
+        """Answer a request for model output."""
+        record, send = exchange.record, exchange.send
+        request = dialect.read(exchange.body)
+        _look_inside(exchange.scope, request)
         self._limit(request)
         record.stream = request.stream
         record.offered = bool(request.tools) and request.tool_choice != "none"
-        large = _large(scope, body)
+        large = _large(exchange.scope, exchange.body)
         async with self.manager.use(request.model) as model:
             record.model = model
-            self._hear(model)
+            self._count_parser_errors(model)
             # An id of its own: clients repeat theirs, and ids of calls are made from this one.
             meta = Meta(id=secrets.token_hex(16), created=int(time.time()), model=request.model or model.name)
             session = await self._session(model, request, meta, record, large=large)
@@ -187,22 +178,22 @@ class Gateway:
             try:
                 timeout = self.settings.request_timeout
                 # The session ends by itself in time, unless it waits for a client that does not read.
-                done = await while_connected(receive, work, timeout + 1 if timeout else None)
+                done = await while_connected(exchange.receive, work, timeout + 1 if timeout else None)
             finally:
                 record.usage = session.usage
                 if session.failed is not None:
-                    record.error = session.failed.message[:200]
+                    record.fail(session.failed)
             if not done:
                 record.status = 499
                 record.error = "the client closed the connection, or does not read"
 
-    def _hear(self, model: Model) -> None:
-        """Counts the failures of parsers that are not ours."""
+    def _count_parser_errors(self, model: Model) -> None:
+        """Count the failures of parsers that belong to the engine."""
         if getattr(model.parser, "on_failure", "") is None:
             model.parser.on_failure = lambda parser: self.metrics.parser_errors.labels(parser).inc()  # type: ignore[attr-defined]
 
     async def _session(self, model: Model, request: Generation, meta: Meta, record: Record, *, large: bool) -> Session:
-        """The session, in a thread where its prompt takes long: other streams go on meanwhile."""
+        """Return the session of a request. A long prompt is rendered in a thread, so that other streams go on."""
         timeout = self.settings.request_timeout
 
         def make() -> Session:
@@ -210,13 +201,13 @@ class Gateway:
 
         return await asyncio.to_thread(make) if large else make()
 
-    async def _whole(self, send: _Sent, record: Record, dialect: Dialect, session: Session) -> None:
+    async def _whole(self, send: Send, record: Record, dialect: Dialect, session: Session) -> None:
         usage = await session.whole()
         body = dialect.respond(session.request, session.ended, usage, session.meta)
         record.status = 200
         await send_json(send, 200, body, [])
 
-    async def _stream(self, send: _Sent, record: Record, dialect: Dialect, session: Session) -> None:
+    async def _stream(self, send: Send, record: Record, dialect: Dialect, session: Session) -> None:
         writer = dialect.writer(session.request, session.meta)
         async with aclosing(session.frames(writer)) as frames:
             first = await anext(frames)
@@ -237,40 +228,28 @@ class Gateway:
             raise ApiError(400, f"n: {request.n} is more than {self.settings.max_choices}", param="n")
 
 
-Handler = Callable[[Gateway, Scope, Receive, "_Sent", Record], Awaitable[None]]
+def _generating(dialect: Dialect) -> Endpoint:
+    async def handle(exchange: Exchange) -> None:
+        if dialect.name != ollama.CHAT.name or not await ollama_load(exchange):
+            await exchange.gateway.generate(exchange, dialect)
+
+    return Endpoint(dialect.name, handle, reads_body=True)
 
 
-def _generate(dialect: Dialect, path: str) -> Handler:
-    async def handle(gateway: Gateway, scope: Scope, receive: Receive, send: _Sent, record: Record) -> None:
-        body = await read_json(scope, receive, gateway.settings.max_body_bytes)
-        if dialect.name != ollama.CHAT.name or not await ollama_load(gateway, send, record, path, body):
-            await gateway.generate(scope, receive, send, record, dialect, body)
+class _Answering:
+    """The ASGI application of one route: Starlette passes requests to it unchanged."""
 
-    return handle
-
-
-def _answer(call: Call) -> Handler:
-    async def handle(gateway: Gateway, scope: Scope, receive: Receive, send: _Sent, record: Record) -> None:
-        await call(gateway, scope, receive, send, record)
-
-    return handle
-
-
-class _Endpoint:
-    """An ASGI application for one route: Starlette hands requests to it as they are."""
-
-    def __init__(self, gateway: Gateway, dialect: str, handle: Handler) -> None:
+    def __init__(self, gateway: Gateway, endpoint: Endpoint) -> None:
         self._gateway = gateway
-        self._dialect = dialect
-        self._handle = handle
+        self._endpoint = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert isinstance(send, _Sent)
-        await self._gateway.answer(scope, receive, send, self._dialect, self._handle)
+        await self._gateway.answer(scope, receive, send, self._endpoint)
 
 
 class _Sent:
-    """``send``, with the headers that every response has; and whether one has begun."""
+    """``send`` with the headers of every response; ``begun`` is True once the response has begun."""
 
     __slots__ = ("_send", "begun", "cors", "headers")
 
@@ -308,7 +287,7 @@ def _no_route(scope: Scope, error: HTTPException) -> ApiError:
 
 
 def _request_id(scope: Scope) -> str:
-    """The client's, where it is one (so that logs can be joined), else a new one: 32 hex digits."""
+    """Return the client's request id if it is a valid one, so that logs can be joined; else 32 new hex digits."""
     given = header(scope, b"x-request-id")
     if 8 <= len(given) <= 64 and given.isascii() and given.replace("-", "").replace("_", "").isalnum():
         return given
@@ -316,14 +295,14 @@ def _request_id(scope: Scope) -> str:
 
 
 def _look_inside(scope: Scope, request: Generation) -> None:
-    """``X-Untemplate: diagnostics, raw`` asks for what the body's ``untemplate`` asks for."""
+    """Apply the header ``X-Untemplate: diagnostics, raw``, which means the same as ``untemplate`` in the body."""
     wanted = {word.strip().lower() for word in header(scope, b"x-untemplate").split(",")}
     request.diagnostics = request.diagnostics or "diagnostics" in wanted
     request.raw = request.raw or "raw" in wanted
 
 
 def _large(scope: Scope, body: dict[str, Any]) -> bool:
-    """Whether a request may take milliseconds to render, or to be made a grammar of."""
+    """True if rendering a request may take milliseconds."""
     announced = header(scope, b"content-length")
     return not announced.isdecimal() or int(announced) > _LARGE or bool(body.get("response_format"))
 
@@ -334,14 +313,3 @@ _PREFLIGHT: Final = [
     (b"access-control-allow-headers", b"*, authorization"),
     (b"access-control-max-age", b"86400"),
 ]
-
-
-def _cors(scope: Scope, origins: tuple[str, ...] | list[str]) -> list[tuple[bytes, bytes]]:
-    origin = header(scope, b"origin")
-    if not origin or not origins:
-        return []
-    if "*" in origins:
-        return [(b"access-control-allow-origin", b"*")]
-    if origin in origins:
-        return [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"origin")]
-    return []

@@ -1,10 +1,9 @@
-"""ASGI, as far as the gateway needs it: bodies read, JSON and streams sent, clients that leave noticed.
+"""The parts of ASGI that the gateway needs: bodies are read, JSON and streams are sent, departed clients are noticed.
 
-Rules of this module:
-
-* A body is read up to a limit, and not a byte further.
-* A frame is one ASGI message, sent when it is there; the server's flow control holds the writer back, so a slow
-  reader costs one frame.
+* A body is read up to a limit in bytes and within a deadline. Bodies that are still arriving hold a bounded number of
+  bytes in all.
+* A frame is one ASGI message, sent at once. The server's flow control holds the writer back, so that a slow reader
+  costs the memory of one frame.
 """
 
 from __future__ import annotations
@@ -18,7 +17,18 @@ import msgspec
 from .errors import ApiError
 from .protocols.common import encode
 
-__all__ = ["Receive", "Scope", "Send", "header", "read_json", "send_json", "send_stream", "while_connected"]
+__all__ = [
+    "BodyReader",
+    "Receive",
+    "Scope",
+    "Send",
+    "header",
+    "path_of",
+    "send_bytes",
+    "send_json",
+    "send_stream",
+    "while_connected",
+]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -27,12 +37,19 @@ Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 _MAX_DEPTH: Final = 128
-"""Of brackets in a request: deeper than any schema, shallower than Python's stack."""
+"""Depth of brackets in a request: deeper than any schema, shallower than Python's stack."""
+_MAX_BRACKETS: Final = 500_000
+"""Each object or list takes some 60 bytes of memory for two bytes of body."""
+_BODIES: Final = 8
+"""Largest bodies that may be arriving at the same time, in bytes. Any number of small ones may."""
+_PER_SECOND: Final = 64 * 1024
+_LARGE: Final = 256 * 1024
+"""Bytes from which a body is decoded in a thread."""
 _decoder: Final = msgspec.json.Decoder()
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """The first header of this (lower-case) name, or ``""``."""
+    """Return the first header of this lower-case name; ``""`` if there is none."""
     for key, value in scope["headers"]:
         if key == name:
             text: str = value.decode("latin-1")
@@ -40,41 +57,88 @@ def header(scope: Scope, name: bytes) -> str:
     return ""
 
 
-async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """The request's body.
+def path_of(scope: Scope) -> str:
+    """Return the path of a request, without the prefix of a reverse proxy."""
+    path: str = scope["path"]
+    root = scope.get("root_path", "")
+    return path[len(root) :] if root and path.startswith(root + "/") else path
 
-    Raises:
-        ApiError: 413, it is longer than ``limit`` bytes; 499, the client left.
+
+class BodyReader:
+    """Reads the bodies of one gateway's requests.
+
+    Args:
+        limit: most bytes of a body.
+        timeout: seconds in which a body must arrive, plus one for every 64 KB of it; 0: no limit.
     """
-    announced = header(scope, b"content-length")
-    if announced.isdecimal() and int(announced) > limit:
-        raise _too_long(limit)
-    chunks: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ApiError(499, "the client closed the connection")
-        chunk = message.get("body", b"")
-        size += len(chunk)
-        if size > limit:
-            raise _too_long(limit)
-        chunks.append(chunk)
-        if not message.get("more_body"):
-            return b"".join(chunks)
+
+    def __init__(self, limit: int, timeout: float) -> None:
+        self._limit = limit
+        self._timeout = timeout
+        self._arriving = 0
+        """Bytes of bodies that have not arrived whole."""
+
+    async def read(self, scope: Scope, receive: Receive) -> bytes:
+        """Return the body of a request.
+
+        Raises:
+            ApiError: 413, it is too long; 408, it did not arrive in time; 499, the client left; 503, too many large
+                bodies are arriving at once.
+        """
+        announced = header(scope, b"content-length")
+        if announced.isdecimal() and (len(announced) > 18 or int(announced) > self._limit):
+            raise self._too_long()
+        size = 0
+        chunks: list[bytes] = []
+        try:
+            async with asyncio.timeout(self._timeout or None) as deadline:
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ApiError(499, "the client closed the connection")
+                    chunk = message.get("body", b"")
+                    size += len(chunk)
+                    self._arriving += len(chunk)
+                    if size > self._limit:
+                        raise self._too_long()
+                    chunks.append(chunk)
+                    if not message.get("more_body"):
+                        return b"".join(chunks)
+                    if self._arriving > _BODIES * self._limit:
+                        raise _busy()
+                    when = deadline.when()
+                    if when is not None:
+                        deadline.reschedule(when + len(chunk) / _PER_SECOND)
+        except TimeoutError:
+            problem = f"the body did not arrive within {self._timeout:g} seconds"
+            raise ApiError(408, problem, code="request_timeout") from None
+        finally:
+            self._arriving -= size
+
+    async def read_json(self, scope: Scope, receive: Receive) -> dict[str, Any]:
+        """Return the body of a request as a JSON object.
+
+        Raises:
+            ApiError: it is not a JSON object, or nested too deeply; or as `read`.
+        """
+        data = await self.read(scope, receive)
+        if len(data) > _LARGE:
+            return await asyncio.to_thread(_json_object, data)
+        return _json_object(data)
+
+    def _too_long(self) -> ApiError:
+        return ApiError(413, f"the body is longer than {self._limit} bytes", code="request_too_large")
 
 
-def _too_long(limit: int) -> ApiError:
-    return ApiError(413, f"the body is longer than {limit} bytes", code="request_too_large")
+def _busy() -> ApiError:
+    problem = "too many large requests are arriving; try again"
+    return ApiError(503, problem, type="server_error", code="overloaded", headers={"Retry-After": "1"})
 
 
-async def read_json(scope: Scope, receive: Receive, limit: int) -> dict[str, Any]:
-    """The request's body as a JSON object.
-
-    Raises:
-        ApiError: it is none, or too long, or too deep.
-    """
-    data = await read_body(scope, receive, limit)
+def _json_object(data: bytes) -> dict[str, Any]:
+    brackets = data.count(b"{") + data.count(b"[")
+    if brackets > _MAX_BRACKETS:
+        raise ApiError(400, f"the body has more than {_MAX_BRACKETS} brackets", code="invalid_json")
     try:
         body = _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -83,13 +147,13 @@ async def read_json(scope: Scope, receive: Receive, limit: int) -> dict[str, Any
         raise ApiError(400, "the body is nested too deeply", code="invalid_json") from None
     if not isinstance(body, dict):
         raise ApiError(400, "the body must be a JSON object", code="invalid_json")
-    if (data.count(b"{") + data.count(b"[")) > _MAX_DEPTH and _deep(body):
+    if brackets > _MAX_DEPTH and _deep(body):
         raise ApiError(400, "the body is nested too deeply", code="invalid_json")
     return body
 
 
 def _deep(body: Any) -> bool:
-    """Whether brackets stand deeper than allowed; level by level, so without recursion."""
+    """True if brackets are nested deeper than allowed. Goes level by level, without recursion."""
     level = [body]
     for _ in range(_MAX_DEPTH):
         level = [
@@ -104,11 +168,12 @@ def _deep(body: Any) -> bool:
 
 
 async def send_json(send: Send, status: int, value: Any, headers: Headers) -> None:
-    """A whole response."""
+    """Send a whole response as JSON."""
     await send_bytes(send, status, encode(value), b"application/json", headers)
 
 
 async def send_bytes(send: Send, status: int, body: bytes, media_type: bytes, headers: Headers) -> None:
+    """Send a whole response."""
     fixed = [(b"content-type", media_type), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": fixed + headers})
     await send({"type": "http.response.body", "body": body})
@@ -117,7 +182,7 @@ async def send_bytes(send: Send, status: int, body: bytes, media_type: bytes, he
 async def send_stream(
     send: Send, first: bytes, frames: AsyncGenerator[bytes, None], media_type: str, headers: Headers
 ) -> None:
-    """A streamed response: the first frame, which is known already, and the others as they come."""
+    """Send a streamed response: the first frame, which is known already, then the others as they come."""
     fixed = [
         (b"content-type", media_type.encode()),
         (b"cache-control", b"no-cache"),
@@ -132,9 +197,9 @@ async def send_stream(
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, None], timeout: float | None = None) -> bool:
-    """Does the work, or stops it as soon as the client has left or the time is up. Returns whether it was done.
+    """Do the work, but stop it as soon as the client has left or the time is up. Return True if it was done.
 
-    The body must have been read: what ``receive`` has to say then is only that.
+    The body must have been read before: ``receive`` then only reports that the client has left.
     """
 
     async def gone() -> None:

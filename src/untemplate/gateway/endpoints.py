@@ -1,13 +1,11 @@
-"""Everything that is asked of the gateway beside output: models, tokens, parsing alone, health, metrics.
-
-The rule: small, and without state of its own.
-"""
+"""All endpoints that generate no output: models, tokens, parsing alone, health, metrics, Ollama's lists."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -17,7 +15,7 @@ from ..format import Format, FormatError
 from ..output_parser import OutputParser
 from ..policy import Policy
 from ..templates import ChatTemplate
-from .asgi import Receive, Scope, Send, header, read_json, send_bytes, send_json
+from .asgi import Receive, Scope, Send, header, path_of, send_bytes, send_json
 from .errors import ApiError, bad_request, not_found, unsupported
 from .generation import Generation, Meta
 from .manager.model import Model
@@ -28,13 +26,54 @@ from .protocols import anthropic, chat, ollama
 if TYPE_CHECKING:
     from .app import Gateway
 
-__all__ = ["Call", "dialect_of", "endpoints", "ollama_load"]
+__all__ = ["Endpoint", "dialect_of", "endpoints", "ollama_load"]
 
-Call = Callable[["Gateway", Scope, Receive, Send, Record], Awaitable[None]]
+
+@dataclass(slots=True)
+class Exchange:
+    """One HTTP request and the means to answer it."""
+
+    gateway: Gateway
+    scope: Scope
+    receive: Receive
+    send: Send
+    record: Record
+    body: dict[str, Any]
+    """The request's JSON object; empty for endpoints that read none."""
+
+    async def reply(self, value: Any, status: int = 200) -> None:
+        """Send a whole response as JSON."""
+        self.record.status = status
+        await send_json(self.send, status, value, [])
+
+    async def reply_text(self, text: bytes, media_type: bytes) -> None:
+        """Send a whole response as text."""
+        self.record.status = 200
+        await send_bytes(self.send, 200, text, media_type, [])
+
+
+Handler = Callable[[Exchange], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A path and method of the API."""
+
+    name: str
+    """Its name in logs and metrics."""
+    handle: Handler
+    reads_body: bool = False
+    """True if it takes a JSON object, which is read before it is called."""
+    limited: bool = True
+    """False if it answers at once: it then never gets a 429."""
+    open: bool = False
+    """True if it needs no API key."""
+    counted: bool = True
+    """False if it is asked by monitoring, again and again: it is neither counted nor logged."""
 
 
 def dialect_of(path: str) -> str:
-    """The name of the dialect whose errors clients of this path expect."""
+    """Return the name of the dialect whose errors the clients of a path expect."""
     if path.startswith("/api/"):
         return ollama.CHAT.name
     if path.startswith("/v1/messages"):
@@ -42,60 +81,62 @@ def dialect_of(path: str) -> str:
     return chat.CHAT.name
 
 
-def endpoints() -> dict[tuple[str, str], Call]:
-    """(method, path) → what answers it."""
+def endpoints() -> dict[tuple[str, str], Endpoint]:
+    """Return the endpoints by method and path."""
+
+    def monitoring(name: str, handle: Handler, *, open: bool = True) -> Endpoint:
+        return Endpoint(name, handle, limited=False, open=open, counted=False)
+
+    def listing(name: str, handle: Handler) -> Endpoint:
+        return Endpoint(name, handle, limited=False)
+
+    def computing(name: str, handle: Handler) -> Endpoint:
+        return Endpoint(name, handle, reads_body=True)
+
     return {
-        ("GET", "/"): _root,
-        ("GET", "/health"): _health,
-        ("GET", "/metrics"): _metrics,
-        ("GET", "/openapi.json"): _openapi,
-        ("GET", "/v1/models"): _models,
-        ("GET", "/v1/models/{model:path}"): _model,
-        ("POST", "/v1/messages/count_tokens"): _count_tokens,
-        ("POST", "/tokenize"): _tokenize,
-        ("POST", "/detokenize"): _detokenize,
-        ("POST", "/parse"): _parse,
-        ("GET", "/api/tags"): _tags,
-        ("GET", "/api/ps"): _ps,
-        ("POST", "/api/show"): _show,
-        ("GET", "/api/version"): _version,
+        ("GET", "/"): monitoring("root", _root),
+        ("GET", "/health"): monitoring("health", _health),
+        ("GET", "/metrics"): monitoring("metrics", _metrics, open=False),
+        ("GET", "/openapi.json"): monitoring("openapi", _openapi),
+        ("GET", "/api/version"): monitoring("version", _version),
+        ("GET", "/v1/models"): listing("models", _models),
+        ("GET", "/v1/models/{model:path}"): listing("models", _model),
+        ("GET", "/api/tags"): listing("models", _tags),
+        ("GET", "/api/ps"): listing("models", _ps),
+        ("POST", "/api/show"): Endpoint("models", _show, reads_body=True, limited=False),
+        ("POST", "/v1/messages/count_tokens"): computing("count_tokens", _count_tokens),
+        ("POST", "/tokenize"): computing("tokenize", _tokenize),
+        ("POST", "/detokenize"): computing("detokenize", _detokenize),
+        ("POST", "/parse"): computing("parse", _parse),
     }
 
 
-async def _body(gateway: Gateway, scope: Scope, receive: Receive) -> dict[str, Any]:
-    return await read_json(scope, receive, gateway.settings.max_body_bytes)
+async def _root(exchange: Exchange) -> None:
+    await exchange.reply_text(b"untemplate is running\n", b"text/plain; charset=utf-8")
 
 
-async def _root(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-    record.status = 200
-    await send_bytes(send, 200, b"untemplate is running\n", b"text/plain; charset=utf-8", [])
-
-
-async def _health(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+async def _health(exchange: Exchange) -> None:
     """200 while every engine can take a job, else 503."""
-    found = await gateway.manager.health()
+    found = await exchange.gateway.manager.health()
     models = {
         name: {"status": "ok" if health.ok else "error", **({"detail": health.detail} if health.detail else {})}
         for name, health in found.items()
     }
     ok = bool(found) and all(health.ok for health in found.values())
-    record.status = 200 if ok else 503
     status = "ok" if ok else "error" if found else "no model is loaded"
-    await send_json(send, record.status, {"status": status, "models": models}, [])
+    await exchange.reply({"status": status, "models": models}, 200 if ok else 503)
 
 
-async def _metrics(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-    if not gateway.settings.metrics:
+async def _metrics(exchange: Exchange) -> None:
+    if not exchange.gateway.settings.metrics:
         raise not_found("metrics are switched off (metrics = false)")
-    record.status = 200
-    await send_bytes(send, 200, gateway.metrics.text(), b"text/plain; version=0.0.4; charset=utf-8", [])
+    await exchange.reply_text(exchange.gateway.metrics.text(), b"text/plain; version=0.0.4; charset=utf-8")
 
 
-async def _openapi(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+async def _openapi(exchange: Exchange) -> None:
     from .protocols.openapi import document
 
-    record.status = 200
-    await send_json(send, 200, document(__version__), [])
+    await exchange.reply(document(__version__))
 
 
 def _model_object(model: Model) -> dict[str, Any]:
@@ -112,19 +153,17 @@ def _model_object(model: Model) -> dict[str, Any]:
     return shown
 
 
-async def _models(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-    record.status = 200
-    data = [_model_object(model) for model in gateway.manager.list()]
-    if header(scope, b"anthropic-version"):
-        await send_json(send, 200, anthropic.models(data), [])
+async def _models(exchange: Exchange) -> None:
+    data = [_model_object(model) for model in exchange.gateway.manager.list()]
+    if header(exchange.scope, b"anthropic-version"):
+        await exchange.reply(anthropic.models(data))
         return
-    await send_json(send, 200, {"object": "list", "data": data}, [])
+    await exchange.reply({"object": "list", "data": data})
 
 
-async def _model(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-    model = gateway.manager.get(scope["path_params"]["model"])
-    record.status = 200
-    await send_json(send, 200, _model_object(model), [])
+async def _model(exchange: Exchange) -> None:
+    model = exchange.gateway.manager.get(exchange.scope["path_params"]["model"])
+    await exchange.reply(_model_object(model))
 
 
 # -- Tokens ------------------------------------------------------------------------------------------------------
@@ -149,44 +188,41 @@ async def _tokens(model: Model, text: str) -> list[int]:
         ) from None
 
 
-async def _count_tokens(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-    request = anthropic.COUNT_TOKENS.read(await _body(gateway, scope, receive))
-    async with gateway.manager.use(request.model) as model:
+async def _count_tokens(exchange: Exchange) -> None:
+    request = anthropic.COUNT_TOKENS.read(exchange.body)
+    async with exchange.gateway.manager.use(request.model) as model:
         tokens = await _count(model, request)
-    record.status = 200
-    await send_json(send, 200, anthropic.COUNT_TOKENS.respond(len(tokens)), [])
+    await exchange.reply(anthropic.COUNT_TOKENS.respond(len(tokens)))
 
 
-async def _tokenize(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+async def _tokenize(exchange: Exchange) -> None:
     """vLLM's: a ``prompt``, or ``messages`` (and ``tools``) through the chat template."""
-    body = await _body(gateway, scope, receive)
+    body = exchange.body
     if "messages" in body:
         request = chat.CHAT.read(
             {k: v for k, v in body.items() if k not in ("add_special_tokens", "return_token_strs")}
         )
     else:
         request = Generation(model=_text(body, "model", ""), prompt=_text(body, "prompt"))
-    async with gateway.manager.use(request.model) as model:
+    async with exchange.gateway.manager.use(request.model) as model:
         tokens = await _count(model, request)
         length = model.context_length
-    record.status = 200
-    await send_json(send, 200, {"count": len(tokens), "max_model_len": length, "tokens": tokens}, [])
+    await exchange.reply({"count": len(tokens), "max_model_len": length, "tokens": tokens})
 
 
-async def _detokenize(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-    body = await _body(gateway, scope, receive)
+async def _detokenize(exchange: Exchange) -> None:
+    body = exchange.body
     tokens = body.get("tokens")
     if not isinstance(tokens, list) or not all(type(t) is int and 0 <= t < 1 << 31 for t in tokens):
         raise bad_request("tokens", "must be a list of token ids")
-    async with gateway.manager.use(_text(body, "model", "")) as model:
+    async with exchange.gateway.manager.use(_text(body, "model", "")) as model:
         try:
             text = await model.engine.detokenize(tokens)
         except NotImplementedError:
             raise ApiError(
                 501, f"the engine {model.engine.kind!r} has no tokenizer that could be asked", code="no_tokenizer"
             ) from None
-    record.status = 200
-    await send_json(send, 200, {"prompt": text}, [])
+    await exchange.reply({"prompt": text})
 
 
 def _text(body: dict[str, Any], name: str, default: str | None = None) -> str:
@@ -206,10 +242,10 @@ _PARSE: Final = frozenset(
 )
 
 
-async def _parse(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+async def _parse(exchange: Exchange) -> None:
     """Raw text in, message out. Parsed as ``model``'s outputs are, or as those of a ``format`` (a name, or a Format as
     JSON) or ``template``."""
-    body = await _body(gateway, scope, receive)
+    body = exchange.body
     for name in body:
         if name not in _PARSE:
             raise bad_request(name, f"there is no such field; there are: {', '.join(sorted(_PARSE))}")
@@ -236,7 +272,7 @@ async def _parse(gateway: Gateway, scope: Scope, receive: Receive, send: Send, r
         if "policy" in context:
             context["policy"] = Policy.from_mapping(context["policy"])
         # In a thread: other streams go on, however long a text or a template is.
-        parser = await asyncio.to_thread(_parser, gateway, body)
+        parser = await asyncio.to_thread(_parser, exchange.gateway, body)
         parsed = await asyncio.to_thread(parser.parse, text, **context)
     except FormatError as error:
         raise bad_request("format", str(error)) from None
@@ -244,7 +280,6 @@ async def _parse(gateway: Gateway, scope: Scope, receive: Receive, send: Send, r
         raise bad_request(None, str(error)) from None
     except (TypeError, AttributeError, LookupError, RecursionError):
         raise bad_request(None, "tools, tool_choice or messages are not as Chat Completions has them") from None
-    record.status = 200
     shown = {
         "message": parsed.message(reasoning_field=parser.policy.reasoning_field),
         "finish_reason": parsed.finish_reason,
@@ -257,7 +292,7 @@ async def _parse(gateway: Gateway, scope: Scope, receive: Receive, send: Send, r
     }
     if context.get("spans"):
         shown["spans"] = [span.model_dump(exclude_none=True) for span in parsed.spans]
-    await send_json(send, 200, shown, [])
+    await exchange.reply(shown)
 
 
 def _parser(gateway: Gateway, body: dict[str, Any]) -> OutputParser:
@@ -282,45 +317,42 @@ def _parser(gateway: Gateway, body: dict[str, Any]) -> OutputParser:
 # -- Ollama's ----------------------------------------------------------------------------------------------------
 
 
-async def ollama_load(gateway: Gateway, send: Send, record: Record, path: str, body: dict[str, Any]) -> bool:
-    """Answers a request without a prompt, which asks for a model to be loaded or let go. Returns whether it was one.
+async def ollama_load(exchange: Exchange) -> bool:
+    """Answer a request without a prompt, which asks for a model to be loaded or unloaded. Return True if it was one.
 
     Raises:
-        ApiError: 404: no such model; 403: it is to be let go.
+        ApiError: 404: no such model; 403: it asks to unload one.
     """
-    load = ollama.load_of(body, chat=path == "/api/chat")
+    load = ollama.load_of(exchange.body, chat=path_of(exchange.scope) == "/api/chat")
     if load is None:
         return False
-    model = gateway.manager.get(load.model)
+    model = exchange.gateway.manager.get(load.model)
     if load.unload:
-        problem = "models are loaded and let go by who runs this gateway, not by its clients"
+        problem = "only the operator of this gateway can load or unload models"
         raise ApiError(403, problem, type="permission_error", param="keep_alive")
-    record.model, record.status = model, 200
-    meta = Meta(id=record.id, created=int(time.time()), model=load.model or model.name)
-    await send_json(send, 200, ollama.loaded(load, meta), [])
+    exchange.record.model = model
+    meta = Meta(id=exchange.record.id, created=int(time.time()), model=load.model or model.name)
+    await exchange.reply(ollama.loaded(load, meta))
     return True
 
 
-async def _tags(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-    record.status = 200
-    await send_json(send, 200, ollama.tags(gateway.manager.list()), [])
+async def _tags(exchange: Exchange) -> None:
+    await exchange.reply(ollama.tags(exchange.gateway.manager.list()))
 
 
-async def _ps(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-    record.status = 200
-    loaded = [status.model for status in gateway.manager.ps() if status.model is not None and status.state == "ready"]
-    await send_json(send, 200, ollama.ps(loaded), [])
+async def _ps(exchange: Exchange) -> None:
+    found = exchange.gateway.manager.ps()
+    loaded = [status.model for status in found if status.model is not None and status.state == "ready"]
+    await exchange.reply(ollama.ps(loaded))
 
 
-async def _show(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-    body = await _body(gateway, scope, receive)
+async def _show(exchange: Exchange) -> None:
+    body = exchange.body
     name = body.get("model", body.get("name", ""))
     if not isinstance(name, str):
         raise bad_request("model", "must be a string")
-    record.status = 200
-    await send_json(send, 200, ollama.show(gateway.manager.get(name)), [])
+    await exchange.reply(ollama.show(exchange.gateway.manager.get(name)))
 
 
-async def _version(gateway: Gateway, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
-    record.status = 200
-    await send_json(send, 200, ollama.version(__version__), [])
+async def _version(exchange: Exchange) -> None:
+    await exchange.reply(ollama.version(__version__))

@@ -1,7 +1,7 @@
-"""Errors that a client gets to see.
+"""Errors that clients see.
 
-The rule: every failure reaches the client as an `ApiError`, which says what to do next and shows nothing of the inside.
-Each dialect writes it in its own shape.
+Every failure reaches the client as an `ApiError`, which each dialect writes in its own shape. Its message contains no
+internal detail; what only the operator should see is in ``detail``, which is logged.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class ApiError(UntemplateError):
         param: the path of the field that is wrong (``messages[0].role``).
         code: a stable slug (``model_not_found`` …).
         headers: further headers of the response (``Retry-After``).
+        detail: for the log only.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class ApiError(UntemplateError):
         param: str | None = None,
         code: str | None = None,
         headers: dict[str, str] | None = None,
+        detail: str = "",
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -40,26 +42,36 @@ class ApiError(UntemplateError):
         self.param = param
         self.code = code
         self.headers = headers or {}
+        self.detail = detail
 
 
 class EngineError(ApiError):
-    """The engine or the upstream failed: the request may have been right."""
+    """A failure of the engine or the upstream; the request may have been valid."""
 
     def __init__(
-        self, message: str, *, status: int = 502, code: str | None = None, headers: dict[str, str] | None = None
+        self,
+        message: str,
+        *,
+        status: int = 502,
+        code: str | None = None,
+        headers: dict[str, str] | None = None,
+        detail: str = "",
     ) -> None:
-        super().__init__(status, message, type="server_error", code=code or "engine_error", headers=headers)
+        super().__init__(
+            status, message, type="server_error", code=code or "engine_error", headers=headers, detail=detail
+        )
 
 
 def bad_request(param: str | None, message: str, *, code: str | None = None) -> ApiError:
-    """A field that is wrong."""
+    """Return the error for an invalid field."""
     return ApiError(400, f"{param}: {message}" if param else message, param=param, code=code)
 
 
 def unsupported(param: str, why: str = "is not supported") -> ApiError:
-    """A field that means something which cannot be done here."""
+    """Return the error for a field that this model or engine cannot follow."""
     return ApiError(400, f"{param}: {why}", param=param, code="unsupported_parameter")
 
 
 def not_found(message: str, *, code: str = "not_found", param: str | None = None) -> ApiError:
+    """Return the error for something that does not exist."""
     return ApiError(404, message, type="not_found_error", param=param, code=code)

@@ -1,9 +1,7 @@
-"""What the gateway says about itself: metrics, a line of log per request, raw outputs on request of the operator.
+"""Metrics, a log line for each request, and raw outputs if the operator asks for them.
 
-Rules of this module:
-
-* Counted once per request, at its end; nothing is counted per token.
-* Logs hold no prompt, no output and no key. Raw outputs go to a file of their own, which the operator has asked for.
+* A request is counted once, at its end. Nothing is counted per token.
+* Logs contain no prompt, no output and no API key. Raw outputs go to a separate file, which the operator has to name.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from typing import Any, Final, TextIO
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from ..format import Format, Marker, NamedBody
+from .errors import ApiError
 from .generation import Ended, Usage
 from .manager.model import Model
 
@@ -32,8 +31,8 @@ _WORST: Final = ("incomplete", "invalid_json", "invalid_arguments", "unknown_too
 
 
 def outcome(ended: Ended, fmt: Format, *, offered: bool) -> str:
-    """What came of an output: ``ok``, a status of its calls (the worst), or ``fell_back_to_content``: tools were
-    offered, and its content holds a marker that calls begin with."""
+    """Return the outcome of an output: ``ok``, the worst status of its calls, or ``fell_back_to_content``: tools were
+    offered, and its content contains a marker with which calls begin."""
     statuses = {call.status for call in ended.parsed.tool_calls}
     for status in _WORST:
         if status in statuses:
@@ -53,12 +52,17 @@ def _call_markers(fmt: Format) -> tuple[str, ...]:
         markers += [tools.section_open, tools.call_open]
         if isinstance(tools.body, NamedBody):
             markers.append(tools.body.name_open)
-    # One character (``[``) says nothing.
+    # A marker of one character (``[``) proves nothing.
     return tuple({text for m in markers if m is not None for text in m.spellings if len(text) > 1})
 
 
 class Record:
-    """One request, as it is counted and logged."""
+    """One request, for metrics and the log.
+
+    Args:
+        request_id: its id.
+        dialect: the dialect of its API, or the name of its endpoint.
+    """
 
     def __init__(self, request_id: str, dialect: str) -> None:
         self.id = request_id
@@ -72,17 +76,25 @@ class Record:
         self.usage = Usage()
         self.ended: Sequence[Ended] = ()
         self.offered = False
-        """Whether tools were."""
+        """True if tools were offered."""
         self.error: str | None = None
         self.param: str | None = None
+        self.detail = ""
+        """More about the error, for the log only."""
+        self.key: str | None = None
+        """The name of the API key."""
         self.notes: tuple[str, ...] = ()
+
+    def fail(self, error: ApiError) -> None:
+        """Record why the request failed."""
+        self.error, self.param, self.detail = error.message[:200], error.param, error.detail
 
     def first_piece(self) -> None:
         self.first = time.perf_counter() - self.began
 
 
 class Metrics:
-    """Prometheus' view. One registry per gateway, so that two in one process do not meet."""
+    """Metrics for Prometheus. Each gateway has its own registry, so that there can be several in a process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -100,6 +112,13 @@ class Metrics:
             "untemplate_time_to_first_token_seconds", "From request to first output", ["model"], buckets=_SECONDS,
             registry=registry,
         )  # fmt: skip
+        self.key_requests = Counter(
+            "untemplate_key_requests", "Requests, by API key (the first 8 hex digits of its SHA-256)", ["key"],
+            registry=registry,
+        )  # fmt: skip
+        self.key_tokens = Counter(
+            "untemplate_key_tokens", "Tokens, by API key: prompt, completion", ["key", "kind"], registry=registry
+        )
         self.tokens = Counter(
             "untemplate_tokens", "Tokens: prompt, cached (of the prompt), completion, reasoning (of the completion)",
             ["model", "kind"], registry=registry,
@@ -114,20 +133,20 @@ class Metrics:
             "untemplate_tool_calls", "Tool calls, by status", ["model", "format", "status"], registry=registry
         )
         self.diagnostics = Counter(
-            "untemplate_diagnostics", "What was odd about outputs, by code", ["model", "format", "code"],
+            "untemplate_diagnostics", "Diagnostics of outputs, by code", ["model", "format", "code"],
             registry=registry,
         )  # fmt: skip
         self.parser_errors = Counter(
-            "untemplate_parser_errors", "Errors of parsers that are not ours; the output was given raw", ["parser"],
+            "untemplate_parser_errors", "Errors of the engine's own parsers; the output was sent unparsed", ["parser"],
             registry=registry,
         )  # fmt: skip
 
     def text(self) -> bytes:
-        """Everything in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
     def count(self, record: Record) -> None:
-        """A request that has ended."""
+        """Count a request that has ended."""
         model = "" if record.model is None else record.model.name
         self.requests.labels(record.dialect, model, str(record.status)).inc()
         self.seconds.labels(record.dialect, model).observe(time.perf_counter() - record.began)
@@ -142,6 +161,10 @@ class Metrics:
         ):
             if count:
                 self.tokens.labels(model, kind).inc(count)
+                if record.key is not None and kind in ("prompt", "completion"):
+                    self.key_tokens.labels(record.key, kind).inc(count)
+        if record.key is not None:
+            self.key_requests.labels(record.key).inc()
         if record.model is None:
             return
         fmt = record.model.parser.format
@@ -154,7 +177,7 @@ class Metrics:
 
 
 def log_request(record: Record) -> None:
-    """One line for a request that has ended."""
+    """Log one line for a request that has ended."""
     fmt = None if record.model is None else record.model.parser.format
     fields: dict[str, Any] = {
         "request": record.id,
@@ -172,7 +195,9 @@ def log_request(record: Record) -> None:
         "calls": [call.status for ended in record.ended for call in ended.parsed.tool_calls],
         "diagnostics": sorted({d.code for ended in record.ended for d in ended.parsed.diagnostics}),
         "grammar_notes": list(record.notes),
+        "key": record.key,
         "error": record.error,
+        "detail": record.detail or None,
         "param": record.param,
     }
     if fmt is not None:
@@ -183,7 +208,7 @@ def log_request(record: Record) -> None:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: ``time``, ``level``, ``logger``, ``message``, and a request's fields."""
+    """Formats each record as a JSON object: ``time``, ``level``, ``logger``, ``message``, and a request's fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -201,7 +226,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """For people: the message, and a request's fields behind it."""
+    """Formats records for people: the message, then a request's fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
@@ -214,19 +239,19 @@ class TextFormatter(logging.Formatter):
 
 def _short(value: Any) -> str:
     text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-    # What a client sent may stand in an error: it makes no lines of its own, and moves no cursor.
+    # An error may quote the client: it must not begin a new line or move the cursor.
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 class RawLog:
-    """Raw outputs, one JSON object a line, appended to a file: the operator has said so (``--log-raw``)."""
+    """Appends raw outputs to a file, one JSON object a line (``--log-raw``)."""
 
     def __init__(self, path: str | Path) -> None:
         self._file: TextIO = open(path, "a", encoding="utf-8")  # noqa: SIM115 - closed by close()
         self._lock = threading.Lock()
 
     def write(self, record: Record) -> None:
-        """The outputs of a request that has ended."""
+        """Write the outputs of a request that has ended."""
         if record.model is None:
             return
         fmt = record.model.parser.format

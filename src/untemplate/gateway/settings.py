@@ -1,14 +1,11 @@
 """Settings of the gateway: one typed object from a file, the environment and flags.
 
-Rules of this module:
-
-* A field is declared once, with its type, its default, its limits and what it means. The flag ``--max-body-bytes``, the
-  variable ``UNTEMPLATE_MAX_BODY_BYTES``, the key of the file and the line of the documentation all come from there.
-* Flags go before the environment, the environment before the file, the file before the defaults; of every value it is
-  known where it came from.
-* A name that does not exist, or a value that cannot be, is a `SettingsError` that says where it stood, and what is
-  valid.
-* A secret is never printed: not in ``repr``, not in errors, not by ``--show-settings``.
+* A field is declared once, with its type, default, limits and description. The flag ``--max-body-bytes``, the variable
+  ``UNTEMPLATE_MAX_BODY_BYTES``, the key of the file and the row of the documentation are made from the declaration.
+* Flags override the environment, the environment overrides the file, the file overrides the defaults. The source of
+  every value is recorded.
+* An unknown name or an invalid value is a `SettingsError` that names its source and the valid values.
+* Secrets are never printed: not in ``repr``, not in errors, not by ``--show-settings``.
 """
 
 from __future__ import annotations
@@ -45,131 +42,196 @@ __all__ = [
 ]
 
 ENVIRONMENT: Final = "UNTEMPLATE_"
-"""What variables begin with."""
+"""Prefix of all variables."""
 
 
 def _is(
     description: str, *, flag: str = "", metavar: str = "", secret: bool = False, env: str = "", **limits: Any
 ) -> msgspec.Meta:
-    """What a field means. ``flag`` and ``metavar`` where its name does not say them; ``env``: a second variable."""
+    """Describe a field. ``flag`` and ``metavar`` override those made from its name; ``env`` is a second variable."""
     about = {"flag": flag, "metavar": metavar, "secret": secret, "env": env}
     return msgspec.Meta(description=description, extra=about, **limits)
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
-    """The engine ``replay``."""
+    """Settings of the engine ``replay``."""
 
-    speed: Annotated[float, _is("tokens per second and request; 0: as fast as they are read", ge=0)] = 40.0
-    file: Annotated[str, _is("recorded outputs (JSON lines) instead of the bundled ones", metavar="FILE")] = ""
+    speed: Annotated[float, _is("tokens per second of each request; 0: as fast as they are read", ge=0)] = 40.0
+    file: Annotated[
+        str, _is("file of recorded outputs (JSON lines) to use instead of the bundled ones", metavar="FILE")
+    ] = ""
 
 
 class LlamaCpp(msgspec.Struct, frozen=True, kw_only=True):
-    """The engine ``llamacpp``."""
+    """Settings of the engine ``llamacpp``."""
 
-    n_ctx: Annotated[int, _is("tokens of context of each request; 0: as the model was trained", ge=0)] = 0
-    n_parallel: Annotated[int, _is("requests that are decoded together", ge=1)] = 4
-    threads: Annotated[
-        int, _is("threads of the processor; 0: as many as there are cores, one for a model under 64 MB", ge=0)
+    n_ctx: Annotated[
+        int, _is("tokens of context, shared by the requests that run; 0: as the model was trained", ge=0)
     ] = 0
-    gpu_layers: Annotated[int, _is("layers that go to the GPU; -1: all", ge=-1)] = -1
+    n_parallel: Annotated[int, _is("requests that are decoded together", ge=1)] = 4
+    threads: Annotated[int, _is("processor threads; 0: one per core, or one for a model under 64 MB", ge=0)] = 0
+    gpu_layers: Annotated[int, _is("layers to put on the GPU; -1: all", ge=-1)] = -1
     extra: Annotated[
         dict[str, Any],
-        _is("any other parameter of llama.cpp, by xllamacpp's name", flag="--llamacpp-arg", metavar="NAME=VALUE"),
+        _is("any other llama.cpp parameter, by xllamacpp's name", flag="--llamacpp-arg", metavar="NAME=VALUE"),
     ] = {}
 
 
 class Vllm(msgspec.Struct, frozen=True, kw_only=True):
-    """The engine ``vllm``."""
+    """Settings of the engine ``vllm``."""
 
     dtype: Annotated[str, _is("type of the weights: auto, bfloat16, float16, float32")] = "auto"
     max_model_len: Annotated[int, _is("tokens of context; 0: as the model was trained", ge=0)] = 0
-    gpu_memory_utilization: Annotated[float, _is("share of the GPU's memory that vLLM takes", gt=0, le=1)] = 0.9
-    enforce_eager: Annotated[bool, _is("no CUDA graphs: starts sooner, runs slower")] = False
-    tensor_parallel_size: Annotated[int, _is("GPUs that each layer is spread over", ge=1)] = 1
+    gpu_memory_utilization: Annotated[float, _is("share of the GPU's memory that vLLM uses", gt=0, le=1)] = 0.9
+    enforce_eager: Annotated[bool, _is("run without CUDA graphs: starts sooner, runs slower")] = False
+    tensor_parallel_size: Annotated[int, _is("GPUs over which each layer is spread", ge=1)] = 1
     trust_remote_code: Annotated[bool, _is("run Python code that comes with the model")] = False
     extra: Annotated[
         dict[str, Any],
-        _is("any other engine argument of vLLM, distribution among them", flag="--vllm-arg", metavar="NAME=VALUE"),
+        _is("any other vLLM engine argument, including distribution", flag="--vllm-arg", metavar="NAME=VALUE"),
     ] = {}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that can be set. Immutable.
+    """All settings of the gateway. Immutable.
 
     Raises:
         SettingsError: values that exclude each other, or names that do not exist.
     """
 
-    # What is served
+    # Model
     model: Annotated[str, _is("GGUF file, model folder, hub id (org/repo, org/repo:Q4_K_M), demo or replay")] = ""
     engine: Annotated[
-        Literal["auto", "llamacpp", "vllm", "openai", "replay"], _is("what runs it; auto: what the model suggests")
+        Literal["auto", "llamacpp", "vllm", "openai", "replay"],
+        _is("engine that runs the model; auto: chosen from the model"),
     ] = "auto"
-    name: Annotated[str, _is("as clients ask for it (default: after the model)")] = ""
+    name: Annotated[str, _is("name by which clients ask for the model (default: taken from the model)")] = ""
     aliases: Annotated[
         dict[str, str],
-        _is("further names, each of the only model or of the one behind =", flag="--alias", metavar="NAME[=MODEL]"),
+        _is("further name for the model (with NAME=MODEL: for that one)", flag="--alias", metavar="NAME[=MODEL]"),
     ] = {}
-    any_model_name: Annotated[bool, _is("with one model, take requests for any name")] = False
+    any_model_name: Annotated[bool, _is("answer requests for any model name, if there is only one model")] = False
     preflight: Annotated[
-        Literal["on", "strict", "off"], _is("look before loading; strict: a model that may not fit is an error, too")
+        Literal["on", "strict", "off"],
+        _is("checks before loading; strict: a model that may not fit into memory is an error"),
     ] = "on"
 
-    # How it is rendered and parsed
+    # Prompt and parsing
     chat_template: Annotated[
-        str, _is("a template instead of the model's own: a file, or a name of ours", metavar="FILE|NAME")
+        str,
+        _is(
+            "chat template to use instead of the model's own: a file, or the name of a bundled one", metavar="FILE|NAME"
+        ),
     ] = ""
     chat_template_kwargs: Annotated[
-        dict[str, Any], _is("variables of the template, for every request that does not set them", metavar="NAME=VALUE")
+        dict[str, Any], _is("template variables for requests that do not set them", metavar="NAME=VALUE")
     ] = {}
-    enforce_parser: Annotated[str, _is("this format, whatever the model says (`untemplate formats`)")] = ""
-    reasoning_parser: Annotated[str, _is("the reasoning markers of this format")] = ""
-    tool_parser: Annotated[str, _is("the tool calls of this format", env="TOOL_CALL_PARSER")] = ""
+    enforce_parser: Annotated[str, _is("format to parse by, whatever the model suggests (`untemplate formats`)")] = ""
+    reasoning_parser: Annotated[str, _is("format whose reasoning markers are used")] = ""
+    tool_parser: Annotated[str, _is("format whose tool calls are used", env="TOOL_CALL_PARSER")] = ""
     parser_backend: Annotated[
-        Literal["untemplate", "vllm"], _is("whose parsers; vllm: vLLM's own, where it is the engine")
+        Literal["untemplate", "vllm"], _is("source of the parsers; vllm: vLLM's own, if it is the engine")
     ] = "untemplate"
-    policy: Annotated[dict[str, Any], _is("how unclean output is treated", metavar="NAME=VALUE")] = {}
+    policy: Annotated[dict[str, Any], _is("treatment of malformed output", metavar="NAME=VALUE")] = {}
 
-    # The upstream
-    upstream: Annotated[str, _is("an OpenAI-compatible server; its /v1/completions is used", metavar="URL")] = ""
+    # Upstream
+    upstream: Annotated[str, _is("OpenAI-compatible server whose /v1/completions generates", metavar="URL")] = ""
     upstream_chat: Annotated[
-        str, _is("the fixing proxy: its /v1/chat/completions is used, and its content parsed again", metavar="URL")
+        str,
+        _is(
+            "OpenAI-compatible server whose /v1/chat/completions generates; its content is parsed again", metavar="URL"
+        ),
     ] = ""
-    upstream_model: Annotated[str, _is("the upstream's name of the model (default: the only one it lists)")] = ""
-    upstream_api_key: Annotated[str, _is("sent to the upstream", metavar="KEY", secret=True)] = ""
-    upstream_connect_timeout: Annotated[float, _is("seconds until it must have answered the connection", gt=0)] = 5.0
-    upstream_read_timeout: Annotated[float, _is("seconds that it may be silent; 0: any time", ge=0)] = 300.0
-    upstream_retries: Annotated[int, _is("further attempts, before the first byte only", ge=0)] = 2
+    upstream_model: Annotated[str, _is("name of the model at the upstream (default: the only one it lists)")] = ""
+    upstream_api_key: Annotated[
+        str,
+        _is(
+            "API key that is sent to the upstream; better set by UNTEMPLATE_UPSTREAM_API_KEY, which process lists do "
+            "not show",
+            metavar="KEY",
+            secret=True,
+        ),
+    ] = ""
+    upstream_connect_timeout: Annotated[float, _is("connection timeout in seconds", gt=0)] = 5.0
+    upstream_read_timeout: Annotated[float, _is("seconds that the upstream may be silent; 0: no limit", ge=0)] = 300.0
+    upstream_retries: Annotated[int, _is("further attempts of a request, before its first byte only", ge=0)] = 2
 
-    # The server
-    host: Annotated[str, _is("address to listen on; 0.0.0.0: all of them", metavar="ADDRESS")] = "127.0.0.1"
-    port: Annotated[int, _is("0: any that is free", ge=0, le=65535)] = 8000
-    uds: Annotated[str, _is("a Unix socket instead of host and port", metavar="PATH")] = ""
-    root_path: Annotated[str, _is("prefix that a reverse proxy has taken off the path", metavar="/PREFIX")] = ""
+    # Server
+    host: Annotated[str, _is("address to listen on; 0.0.0.0: all addresses", metavar="ADDRESS")] = "127.0.0.1"
+    port: Annotated[int, _is("port to listen on; 0: any free one", ge=0, le=65535)] = 8000
+    uds: Annotated[str, _is("Unix socket to listen on, instead of host and port", metavar="PATH")] = ""
+    root_path: Annotated[str, _is("path prefix that a reverse proxy removes", metavar="/PREFIX")] = ""
+    tls_cert: Annotated[str, _is("TLS certificate chain (PEM); the server then speaks https", metavar="FILE")] = ""
+    tls_key: Annotated[str, _is("private key of the certificate (PEM), if it is a file of its own", metavar="FILE")] = (
+        ""
+    )
+    shutdown_grace: Annotated[float, _is("seconds that running requests get to finish at shutdown", ge=0)] = 30.0
+
+    # Access
+    api_keys_file: Annotated[
+        str,
+        _is(
+            "file of API keys that clients may send, one a line; # begins a comment",
+            flag="--api-key-file",
+            metavar="FILE",
+            env="API_KEY_FILE",
+        ),
+    ] = ""
     api_keys: Annotated[
         tuple[str, ...],
-        _is("who has one may ask", flag="--api-key", metavar="KEY", secret=True, env="API_KEY"),
+        _is(
+            "API key that clients must send (repeatable); better set by --api-key-file or UNTEMPLATE_API_KEY, which "
+            "process lists do not show",
+            flag="--api-key",
+            metavar="KEY",
+            secret=True,
+            env="API_KEY",
+        ),
     ] = ()
-    api_keys_file: Annotated[str, _is("further keys, one a line; # begins a comment", metavar="FILE")] = ""
+    insecure: Annotated[bool, _is("allow a public address without API keys: anyone who reaches it can use it")] = False
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        _is(
+            "host name by which clients may address the server (repeatable); without API keys on a loopback address, "
+            "only loopback names are allowed",
+            flag="--allowed-host",
+            metavar="NAME",
+        ),
+    ] = ()
     cors_origins: Annotated[
-        tuple[str, ...], _is("web pages that may ask; *: all", flag="--cors-origin", metavar="ORIGIN")
+        tuple[str, ...], _is("browser origins allowed by CORS (* = any)", flag="--cors-origin", metavar="ORIGIN")
     ] = ()
-    shutdown_grace: Annotated[float, _is("seconds that running requests get to end", ge=0)] = 30.0
+    key_requests_per_minute: Annotated[int, _is("requests per minute for each API key; 0: no limit", ge=0)] = 0
+    key_tokens_per_minute: Annotated[
+        int, _is("tokens per minute for each API key, prompts included; 0: no limit", ge=0)
+    ] = 0
+    key_concurrent_requests: Annotated[int, _is("concurrent requests for each API key; 0: no limit", ge=0)] = 0
 
     # Limits
-    max_body_bytes: Annotated[int, _is("longest body of a request", ge=1024)] = 32 * 1024 * 1024
-    max_messages: Annotated[int, _is("most messages of a request", ge=1)] = 4096
-    max_choices: Annotated[int, _is("most choices of a request (n)", ge=1)] = 16
-    max_concurrent_requests: Annotated[int, _is("more get a 429; 0: no limit", ge=0)] = 1024
-    request_timeout: Annotated[float, _is("seconds of a whole request; 0: any time", ge=0)] = 0.0
+    max_body_bytes: Annotated[int, _is("bytes of a request body", ge=1024)] = 32 * 1024 * 1024
+    max_messages: Annotated[int, _is("messages of a request", ge=1)] = 4096
+    max_choices: Annotated[int, _is("choices of a request (n)", ge=1)] = 16
+    max_concurrent_requests: Annotated[int, _is("concurrent requests; further ones get a 429; 0: no limit", ge=0)] = (
+        1024
+    )
+    max_connections: Annotated[int, _is("open connections, with and without a request; 0: no limit", ge=0)] = 4096
+    request_timeout: Annotated[float, _is("seconds that a request may take in all; 0: no limit", ge=0)] = 0.0
+    head_timeout: Annotated[float, _is("seconds in which the head of a request must arrive; 0: no limit", ge=0)] = 10.0
+    body_timeout: Annotated[
+        float, _is("seconds in which the body must arrive, plus one for every 64 KB; 0: no limit", ge=0)
+    ] = 30.0
+    write_timeout: Annotated[float, _is("seconds that a client may leave a response unread; 0: no limit", ge=0)] = 60.0
+    grammar_timeout: Annotated[float, _is("seconds that compiling a grammar may take", gt=0)] = 10.0
 
-    # What it tells
-    log_format: Annotated[Literal["text", "json"], _is("for people, or one JSON object a line")] = "text"
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], _is("the least that is logged")] = "info"
+    # Logging and metrics
+    log_format: Annotated[Literal["text", "json"], _is("log format: text for people, or one JSON object a line")] = (
+        "text"
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], _is("lowest level that is logged")] = "info"
     log_raw: Annotated[
-        str, _is("append raw outputs to this file (JSON lines); they hold what people wrote", metavar="FILE")
+        str, _is("file to which raw outputs are appended (JSON lines); they contain user data", metavar="FILE")
     ] = ""
-    log_raw_consent: Annotated[bool, _is("the people whose requests these are have agreed to log_raw")] = False
+    log_raw_consent: Annotated[bool, _is("confirm that your users agreed to raw logging")] = False
     metrics: Annotated[bool, _is("Prometheus metrics at /metrics")] = True
 
     replay: Replay = Replay()
@@ -197,23 +259,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 GROUPS: Final[dict[str, tuple[str, ...]]] = {
-    "what is served": ("model", "engine", "name", "aliases", "any_model_name", "preflight"),
-    "how it is rendered and parsed": (
+    "Model": ("model", "engine", "name", "aliases", "any_model_name", "preflight"),
+    "Prompt and parsing": (
         *("chat_template", "chat_template_kwargs", "enforce_parser", "reasoning_parser", "tool_parser"),
         *("parser_backend", "policy"),
     ),
-    "an upstream instead of a model": (
+    "Upstream": (
         *("upstream", "upstream_chat", "upstream_model", "upstream_api_key", "upstream_connect_timeout"),
         *("upstream_read_timeout", "upstream_retries"),
     ),
-    "the server": (
-        *("host", "port", "uds", "root_path", "api_keys", "api_keys_file", "cors_origins", "shutdown_grace"),
+    "Server": ("host", "port", "uds", "root_path", "tls_cert", "tls_key", "shutdown_grace"),
+    "Access": (
+        *("api_keys_file", "api_keys", "insecure", "allowed_hosts", "cors_origins"),
+        *("key_requests_per_minute", "key_tokens_per_minute", "key_concurrent_requests"),
     ),
-    "limits": ("max_body_bytes", "max_messages", "max_choices", "max_concurrent_requests", "request_timeout"),
-    "what it tells": ("log_format", "log_level", "log_raw", "log_raw_consent", "metrics"),
-    "the engine replay": ("replay",),
-    "the engine llamacpp": ("llamacpp",),
-    "the engine vllm": ("vllm",),
+    "Limits": (
+        *("max_body_bytes", "max_messages", "max_choices", "max_concurrent_requests", "max_connections"),
+        *("request_timeout", "head_timeout", "body_timeout", "write_timeout", "grammar_timeout"),
+    ),
+    "Logging and metrics": ("log_format", "log_level", "log_raw", "log_raw_consent", "metrics"),
+    "Engine replay": ("replay",),
+    "Engine llamacpp": ("llamacpp",),
+    "Engine vllm": ("vllm",),
 }
 """Title → fields, as ``--help`` and the documentation show them."""
 
@@ -521,42 +588,63 @@ _NOT_FOR_VLLM: Final = {
     "tool_call_parser": "tool_parser",
     "enable_auto_tool_choice": "",
 }
-"""What is no engine argument, and crashes vLLM (spec 1) → the setting that is meant."""
+"""Options of vLLM's server that its engine does not take → the setting to use instead."""
 
 
 def _check(settings: Settings) -> None:
+    """Check what must hold between fields. Raises `SettingsError`."""
+    _check_upstream(settings)
+    _check_server(settings)
+    _check_parsers(settings)
+    for name in settings.vllm.extra:
+        if name in _NOT_FOR_VLLM:
+            meant = _NOT_FOR_VLLM[name]
+            hint = f"; use {meant} (--{meant.replace('_', '-')})" if meant else ""
+            raise SettingsError(f"vllm.extra: {name} is not an engine argument{hint}")
+    try:
+        _policy(settings.policy)
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+
+
+def _check_upstream(settings: Settings) -> None:
     if settings.upstream and settings.upstream_chat:
         raise SettingsError("upstream and upstream_chat exclude each other")
     for name in ("upstream", "upstream_chat"):
         url = getattr(settings, name)
         if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
             raise SettingsError(f"{name}: {_masked(_BY_PATH[name], url)!r} is not a URL like http://localhost:8001/v1")
+
+
+def _check_server(settings: Settings) -> None:
     if settings.root_path and not settings.root_path.startswith("/"):
         raise SettingsError(f"root_path: {settings.root_path!r} does not begin with /")
+    if settings.tls_key and not settings.tls_cert:
+        raise SettingsError("tls_key: needs tls_cert")
+    if any(not key for key in settings.api_keys):
+        raise SettingsError("api_keys: a key must not be empty")
+    for name in ("key_requests_per_minute", "key_tokens_per_minute", "key_concurrent_requests"):
+        if getattr(settings, name) and not settings.api_keys:
+            raise SettingsError(f"{name}: needs API keys (--api-key-file, UNTEMPLATE_API_KEY)")
     if settings.log_raw and not settings.log_raw_consent:
         raise SettingsError(
-            "log_raw: raw outputs hold what people wrote; log_raw_consent (--log-raw-consent) says that they agreed"
+            "log_raw: raw outputs contain user data; confirm that your users agreed: log_raw_consent "
+            "(--log-raw-consent)"
         )
+
+
+def _check_parsers(settings: Settings) -> None:
     if settings.enforce_parser and (settings.reasoning_parser or settings.tool_parser):
         raise SettingsError("enforce_parser excludes reasoning_parser and tool_parser")
     if settings.enforce_parser and settings.parser_backend == "vllm":
-        raise SettingsError("enforce_parser names a format of ours; vLLM's are reasoning_parser and tool_parser")
+        raise SettingsError(
+            "enforce_parser names a format of untemplate; vLLM's parsers are named by reasoning_parser and tool_parser"
+        )
     for name, kind in (("enforce_parser", None), ("reasoning_parser", "reasoning"), ("tool_parser", "tool")):
         value = getattr(settings, name)
         if settings.parser_backend == "untemplate" and value and value not in names(kind):  # type: ignore[arg-type]
             near = _nearest(value, dict.fromkeys(names(kind)))  # type: ignore[arg-type]
-            raise SettingsError(f"{name}: {value!r} is no format{near}")
-    if any(not key for key in settings.api_keys):
-        raise SettingsError("api_keys: an empty key")
-    for name in settings.vllm.extra:
-        if name in _NOT_FOR_VLLM:
-            meant = _NOT_FOR_VLLM[name]
-            hint = f"; {meant} (--{meant.replace('_', '-')}) is meant" if meant else ""
-            raise SettingsError(f"vllm.extra: {name} is no engine argument{hint}")
-    try:
-        _policy(settings.policy)
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
+            raise SettingsError(f"{name}: {value!r} is not a format{near}")
 
 
 def _policy(values: Mapping[str, Any]) -> Policy:

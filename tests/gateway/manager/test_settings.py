@@ -137,7 +137,7 @@ def test_names_that_do_not_exist(tmp_path: Path):
     assert problem(file=file) == f"{file}: llamacpp is a table: [llamacpp]"
     file.write_text("xyzzy = 1")
     assert problem(file=file).startswith(
-        f"{file}: unknown setting 'xyzzy'; there are: aliases, any_model_name, api_keys,"
+        f"{file}: unknown setting 'xyzzy'; there are: aliases, allowed_hosts, any_model_name, api_keys,"
     )
     assert (
         problem(environ={"UNTEMPLATE_PROT": "1"}) == "UNTEMPLATE_PROT: unknown setting; did you mean UNTEMPLATE_PORT?"
@@ -170,7 +170,7 @@ def test_files_that_cannot_be_read(tmp_path: Path):
         ("aliases", '{"a": 1}', "aliases: {'a': 1} is not text (--alias)"),
         ("policy", ["strict=maybe"], "policy strict: 'maybe' is not one of: True, False, None"),
         ("policy", ["strct=1"], None),
-        ("enforce_parser", "hermess", "enforce_parser: 'hermess' is no format; did you mean hermes?"),
+        ("enforce_parser", "hermess", "enforce_parser: 'hermess' is not a format; did you mean hermes?"),
         ("reasoning_parser", "hermes", None),
         ("upstream", "localhost:8001", "upstream: 'localhost:8001' is not a URL like http://localhost:8001/v1"),
         ("upstream", "ftp://a:b@c", "upstream: 'ftp://***@c' is not a URL like http://localhost:8001/v1"),
@@ -178,21 +178,24 @@ def test_files_that_cannot_be_read(tmp_path: Path):
         (
             "log_raw",
             "x",
-            "log_raw: raw outputs hold what people wrote; log_raw_consent (--log-raw-consent) says that they agreed",
+            "log_raw: raw outputs contain user data; confirm that your users agreed: log_raw_consent "
+            "(--log-raw-consent)",
         ),
         (
             "vllm.extra",
             ["tool_call_parser=x"],
-            "vllm.extra: tool_call_parser is no engine argument; tool_parser (--tool-parser) is meant",
+            "vllm.extra: tool_call_parser is not an engine argument; use tool_parser (--tool-parser)",
         ),
-        ("vllm.extra", ["enable_auto_tool_choice=1"], "vllm.extra: enable_auto_tool_choice is no engine argument"),
-        ("api_keys", [""], "api_keys: an empty key"),
+        ("vllm.extra", ["enable_auto_tool_choice=1"], "vllm.extra: enable_auto_tool_choice is not an engine argument"),
+        ("api_keys", [""], "api_keys: a key must not be empty"),
     ],
 )
 def test_values_that_cannot_be(path: str, value: Any, said: str | None):
     found = problem(flags={path: value})
     if said is None:
-        assert found.startswith(("policy strct: there is none; there are: ", "reasoning_parser: 'hermes' is no format"))
+        assert found.startswith(
+            ("policy strct: there is none; there are: ", "reasoning_parser: 'hermes' is not a format")
+        )
     else:
         assert found == said
 
@@ -201,7 +204,7 @@ def test_values_that_exclude_each_other():
     url = "http://localhost:1/v1"
     assert problem(flags={"upstream": url, "upstream_chat": url}) == "upstream and upstream_chat exclude each other"
     assert problem(flags={"enforce_parser": "hermes", "parser_backend": "vllm"}) == (
-        "enforce_parser names a format of ours; vLLM's are reasoning_parser and tool_parser"
+        "enforce_parser names a format of untemplate; vLLM's parsers are named by reasoning_parser and tool_parser"
     )
     assert problem(flags={"enforce_parser": "hermes", "tool_parser": "hermes"}) == (
         "enforce_parser excludes reasoning_parser and tool_parser"

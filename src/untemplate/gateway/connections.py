@@ -1,0 +1,265 @@
+"""HTTP connections with bounds: uvicorn's httptools protocol, and limits on what a client may make it hold.
+
+A connection is in one of four phases, each with a bound in bytes and a deadline:
+
+* head: at most ``head_bytes``, all of it within ``head_timeout`` seconds, else 431 or 408;
+* body: uvicorn stops reading while the application has not taken what came, and `asgi.BodyReader` has the deadline.
+  Framing (chunk sizes, extensions, trailers) is bounded in proportion to the body;
+* answered before the whole body came: the rest is dropped for a short while, then the connection is closed;
+* response: a client that does not read it is disconnected after ``write_timeout`` seconds.
+
+Connections are counted apart from requests. When there are ``max_connections``, the one that has waited longest for a
+request is closed in favour of the new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["http_protocol", "server_config"]
+
+HEAD_BYTES: Final = 64 * 1024
+HEADERS: Final = 256
+"""Most header fields of a request: they are searched one after the other."""
+_LINGER: Final = 2.0
+"""Seconds in which a client can finish what it sends after it was answered, so that it gets to see the response."""
+_DROPPED: Final = 1024 * 1024
+"""Bytes that are dropped after a refusal, at most."""
+_FRAMING: Final = 16
+"""Bytes of framing for each byte of body, at most. A chunk of one byte needs five."""
+
+
+def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
+    """Return the configuration of a uvicorn server that applies the limits of the settings.
+
+    Args:
+        app: the ASGI application.
+        settings: the limits, TLS files and root path.
+        more: further arguments of ``uvicorn.Config``.
+    """
+    return uvicorn.Config(
+        app,
+        http=http_protocol(settings),
+        ws="none",
+        root_path=settings.root_path,
+        ssl_certfile=settings.tls_cert or None,
+        ssl_keyfile=settings.tls_key or None,
+        access_log=False,
+        server_header=False,
+        **more,
+    )
+
+
+def http_protocol(settings: Settings) -> type[asyncio.Protocol]:
+    """Return a protocol class for one server. Its connections share one count."""
+    limits = {
+        "head_timeout": settings.head_timeout,
+        "write_timeout": settings.write_timeout,
+        "max_connections": settings.max_connections,
+        "waiting": {},
+    }
+    return type("BoundedHttpProtocol", (_BoundedHttpProtocol,), limits)
+
+
+class _BoundedHttpProtocol(HttpToolsProtocol):
+    head_timeout: float
+    write_timeout: float
+    max_connections: int
+    waiting: dict[_BoundedHttpProtocol, None]
+    """Connections without a request, the one that has waited longest first."""
+
+    _timer: asyncio.TimerHandle | None = None
+    """The deadline of the head, or the end of the wait for bytes that nobody reads."""
+    _stalled: asyncio.TimerHandle | None = None
+    """The deadline of a client that does not read."""
+    _refused = False
+    """True after an error of our own was sent. What still comes is dropped."""
+    _in_head = True
+    _head = 0
+    """Bytes of the current head, or bytes that were dropped after a refusal."""
+    _fields = 0
+    _field_bytes = 0
+    _body = 0
+    """Bytes of the current body."""
+    _framing = 0
+    """Bytes that came with the current body and are not part of it."""
+
+    # -- The connection ----------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if self.max_connections and len(self.connections) > self.max_connections and not self._make_room():
+            self._refuse(503, "the server has too many connections; try again")
+            self.transport.close()
+            return
+        self.waiting[self] = None
+        self._set_timer(self.head_timeout)
+
+    def _make_room(self) -> bool:
+        """Close the connection that has waited longest for a request. True if there was one."""
+        oldest = next(iter(self.waiting), None)
+        if oldest is not None:
+            oldest._drop()
+        return oldest is not None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.waiting.pop(self, None)
+        self._clear_timer()
+        self._clear_stalled()
+        super().connection_lost(exc)
+
+    def _drop(self) -> None:
+        self.waiting.pop(self, None)
+        self.connections.discard(self)
+        self.transport.abort()
+
+    # -- What is received --------------------------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            self._head += len(data)
+            if self._head > _DROPPED:
+                self._drop()
+            return
+        body = self._body
+        was_in_body = not self._in_head
+        if self._in_head:
+            self._head += len(data)
+            if self._timer is None:
+                self._set_timer(self.head_timeout)
+        super().data_received(data)
+        if self._in_head and self._head > HEAD_BYTES:
+            self._refuse(431, f"the head of the request is longer than {HEAD_BYTES} bytes")
+        elif was_in_body and not self._in_head:
+            self._framing += len(data) - (self._body - body)
+            if self._framing > HEAD_BYTES + _FRAMING * self._body:
+                self._refuse(400, "the framing of the body is much larger than the body")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head = True
+        self._fields = self._field_bytes = 0
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._count(0, len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(1, len(name) + len(value))
+        if not self._refused:
+            super().on_header(name, value)
+
+    def _count(self, fields: int, size: int) -> None:
+        """Count a part of the head or of the trailers. ``_head`` alone would not bound those of one large read."""
+        self._fields += fields
+        self._field_bytes += size
+        if self._field_bytes > HEAD_BYTES:
+            self._refuse(431, f"the head of the request is longer than {HEAD_BYTES} bytes")
+        elif self._fields > HEADERS:
+            self._refuse(431, f"the request has more than {HEADERS} header fields")
+
+    def on_headers_complete(self) -> None:
+        if self._refused:
+            return
+        self._in_head = False
+        self._head = self._body = self._framing = 0
+        self._clear_timer()
+        self.waiting.pop(self, None)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._body += len(body)
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if self._refused:
+            return
+        self._in_head = True
+        self._head = 0
+        super().on_message_complete()
+        if self.cycle.response_complete:  # the body that nobody read has ended: the connection can be used again
+            self._clear_timer()
+            self._wait_for_request()
+
+    def _wait_for_request(self) -> None:
+        self.waiting[self] = None
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Log nothing: clients could fill the log. The request is answered as if it had not asked for an upgrade."""
+
+    # -- What is sent ------------------------------------------------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        queued = bool(self.pipeline)
+        super().on_response_complete()
+        if queued or self._refused or self.transport.is_closing():
+            return
+        if self._in_head:
+            self.waiting[self] = None
+        else:
+            self._unset_keepalive_if_required()
+            self._set_timer(_LINGER)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self.write_timeout and self._stalled is None:
+            self._stalled = self.loop.call_later(self.write_timeout, self._drop)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._clear_stalled()
+
+    # -- Deadlines ---------------------------------------------------------------------------------------------------
+
+    def _set_timer(self, seconds: float) -> None:
+        self._clear_timer()
+        if seconds:
+            self._timer = self.loop.call_later(seconds, self._late)
+
+    def _clear_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _clear_stalled(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    def _late(self) -> None:
+        self._timer = None
+        if self._in_head and self._head and not self._refused:
+            self._refuse(408, f"the head of the request did not arrive within {self.head_timeout:g} seconds")
+        else:
+            self._drop()
+
+    def _refuse(self, status: int, problem: str) -> None:
+        """Send an error in place of the application, and close. A request that is being answered is cut off."""
+        if self._refused or self.transport.is_closing():
+            return
+        self._refused = True
+        self._head = 0
+        self._unset_keepalive_if_required()
+        self.waiting.pop(self, None)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._drop()
+            return
+        error = {"message": problem, "type": "invalid_request_error", "param": None, "code": None}
+        body = json.dumps({"error": error}).encode()
+        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
+        self.transport.write(STATUS_LINE[status] + head + body)
+        # To close at once would reset the connection while the client still sends: it would not see the error.
+        self._set_timer(_LINGER)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()

@@ -1,0 +1,144 @@
+"""Connections that try to hold the server: endless heads, bodies that never come, too many connections. Bounds are in
+bytes and counts, never in time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from typing import Any
+
+import httpx
+
+from untemplate.gateway.connections import HEAD_BYTES, HEADERS
+
+from .scripted import scripted
+from .server import LONG, Running, running, soon
+
+ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
+CHAT = "/v1/chat/completions"
+
+
+def connected(gateway: Running) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", gateway.port), timeout=LONG)
+
+
+def answer(client: socket.socket) -> tuple[int, str]:
+    """The status and error message of the only response on a connection that the server closes."""
+    data = b"".join(iter(lambda: client.recv(65536), b""))
+    head, _, body = data.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)["error"]["message"]
+
+
+def open_post(gateway: Running, length: int = 1000) -> socket.socket:
+    """A client that announces a body and sends one byte of it."""
+    client = connected(gateway)
+    client.sendall(f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{{".encode())
+    return client
+
+
+class TestHeads:
+    def test_an_endless_header_ends_at_the_limit(self) -> None:
+        with running([scripted("x")]) as gateway, connected(gateway) as client:
+            client.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: ")
+            sent = 0
+            while sent <= HEAD_BYTES:
+                client.sendall(b"a" * 4096)
+                sent += 4096
+            assert answer(client) == (431, f"the head of the request is longer than {HEAD_BYTES} bytes")
+
+    def test_a_long_header_that_comes_at_once(self) -> None:
+        with running([scripted("x")]) as gateway, connected(gateway) as client:
+            head = b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: " + b"a" * HEAD_BYTES + b"\r\n\r\n"
+            client.sendall(head)
+            assert answer(client) == (431, f"the head of the request is longer than {HEAD_BYTES} bytes")
+
+    def test_many_header_fields(self) -> None:
+        with running([scripted("x")]) as gateway, connected(gateway) as client:
+            client.sendall(b"GET /health HTTP/1.1\r\n" + b"a: b\r\n" * (HEADERS + 1) + b"\r\n")
+            assert answer(client) == (431, f"the request has more than {HEADERS} header fields")
+
+    def test_a_head_that_does_not_end(self) -> None:
+        with running([scripted("x")], head_timeout=0.2) as gateway, connected(gateway) as client:
+            client.sendall(b"GET /health HTTP/1.1\r\n")
+            assert answer(client) == (408, "the head of the request did not arrive within 0.2 seconds")
+
+    def test_a_connection_that_sends_nothing(self) -> None:
+        with (
+            running([scripted("x")], head_timeout=0.2) as gateway,
+            connected(gateway) as client,
+            contextlib.suppress(ConnectionResetError),
+        ):
+            assert client.recv(1) == b""
+
+
+class TestBodies:
+    def test_one_that_does_not_come(self) -> None:
+        with running([scripted("x")], body_timeout=0.2) as gateway, open_post(gateway) as client:
+            status, problem = 0, ""
+            data = client.recv(65536)
+            while b"}" not in data:
+                data += client.recv(65536)
+            status, problem = int(data.split()[1]), json.loads(data.partition(b"\r\n\r\n")[2])["error"]["message"]
+            assert (status, problem) == (408, "the body did not arrive within 0.2 seconds")
+
+    def test_they_take_no_place_of_requests(self) -> None:
+        """Nor does what monitoring asks, when all places are taken."""
+        with running([scripted("x")], max_concurrent_requests=1) as gateway:
+            clients = [open_post(gateway) for _ in range(8)]
+            assert httpx.post(gateway.url + CHAT, json=ASK, timeout=LONG).status_code == 200
+            for client in clients:
+                client.close()
+
+    def test_more_framing_than_body(self) -> None:
+        with running([scripted("x")]) as gateway, connected(gateway) as client:
+            head = f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+            client.sendall(head.encode() + b"1;")
+            dropped = False
+            try:
+                for _ in range(64):
+                    client.sendall(b"a" * 65536)
+            except OSError:
+                dropped = True
+            assert dropped or client.recv(1) == b""
+
+    def test_a_body_that_nobody_reads(self) -> None:
+        """The response comes at once; the connection is used again if the body ends soon."""
+        with running([scripted("x")]) as gateway, connected(gateway) as client:
+            client.sendall(b"POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\nab")
+            assert b"404 Not Found" in client.recv(65536)
+            client.sendall(b"cdGET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            data = b""
+            while b"untemplate is running" not in data:
+                data += client.recv(65536)
+
+
+class TestPlaces:
+    def test_monitoring_is_never_refused(self) -> None:
+        with running([scripted("a\1", size=1)], max_concurrent_requests=1) as gateway:
+            body = {**ASK, "stream": True}
+            with httpx.stream("POST", gateway.url + CHAT, json=body, timeout=LONG) as first:
+                chunks = first.iter_raw()
+                next(chunks)
+                assert httpx.post(gateway.url + CHAT, json=ASK, timeout=LONG).status_code == 429
+                for path in ("/health", "/metrics", "/v1/models"):
+                    assert httpx.get(gateway.url + path, timeout=LONG).status_code == 200
+
+    def test_the_oldest_connection_without_a_request_makes_room(self) -> None:
+        with running([scripted("x")], max_connections=4) as gateway:
+            idle = [connected(gateway) for _ in range(4)]
+            assert soon(lambda: len(gateway.server.server_state.connections) == 4)
+            assert httpx.get(gateway.url + "/health", timeout=LONG).status_code == 200
+            with contextlib.suppress(ConnectionResetError):
+                assert idle[0].recv(1) == b""
+            for client in idle:
+                client.close()
+
+    def test_requests_are_never_dropped_to_make_room(self) -> None:
+        with running([scripted("x")], max_connections=2) as gateway:
+            busy = [open_post(gateway) for _ in range(2)]
+            assert soon(lambda: len(gateway.server.server_state.connections) == 2)
+            with connected(gateway) as client:
+                assert answer(client) == (503, "the server has too many connections; try again")
+            for client in busy:
+                client.close()
