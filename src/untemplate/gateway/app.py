@@ -28,7 +28,7 @@ from .manager import Manager, Model
 from .observe import Metrics, RawLog, Record, log_request
 from .protocols import dialects, ollama
 from .protocols.base import Dialect
-from .protocols.common import encode
+from .protocols.encoding import encode
 from .session import Session
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from .errors import ApiError
-from .protocols.common import encode
+from .protocols.encoding import encode
 
 __all__ = [
     "BodyReader",

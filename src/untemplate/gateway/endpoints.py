@@ -189,10 +189,10 @@ async def _tokens(model: Model, text: str) -> list[int]:
 
 
 async def _count_tokens(exchange: Exchange) -> None:
-    request = anthropic.COUNT_TOKENS.read(exchange.body)
+    request = anthropic.read_count_tokens(exchange.body)
     async with exchange.gateway.manager.use(request.model) as model:
         tokens = await _count(model, request)
-    await exchange.reply(anthropic.COUNT_TOKENS.respond(len(tokens)))
+    await exchange.reply(anthropic.token_count(len(tokens)))
 
 
 async def _tokenize(exchange: Exchange) -> None:

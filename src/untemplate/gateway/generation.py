@@ -87,7 +87,7 @@ class Generation(msgspec.Struct, kw_only=True):
     """``"untemplate": {"diagnostics": true}``: statuses of calls and what was odd."""
     raw: bool = False
     """``"untemplate": {"raw": true}``: the raw output."""
-    told: dict[str, Any] = {}
+    repeated: dict[str, Any] = {}
     """What the dialect's own response says again of the request (metadata, instructions). Nobody else reads it."""
     extra: dict[str, Any] = {}
     """Fields that the gateway does not know. An engine that passes requests on takes them; others make them a 400."""

@@ -9,8 +9,8 @@ import pytest
 
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Sampling, Thinking
-from untemplate.gateway.protocols.anthropic import COUNT_TOKENS, MESSAGES, models
-from untemplate.gateway.protocols.common import encode
+from untemplate.gateway.protocols.anthropic import MESSAGES, models, read_count_tokens, token_count
+from untemplate.gateway.protocols.encoding import encode
 
 from .stories import ERROR, META, USAGE, Story, call, events, every_cut, every_story, play, request
 
@@ -367,12 +367,12 @@ def test_tool_choice(kind: str, choice: str):
 
 
 def test_count_tokens():
-    read = COUNT_TOKENS.read({"model": "acme-1", "messages": HELLO["messages"], "system": "Be brief."})
+    read = read_count_tokens({"model": "acme-1", "messages": HELLO["messages"], "system": "Be brief."})
     assert read == Generation(
         model="acme-1",
         messages=[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}],
     )
-    assert COUNT_TOKENS.respond(7) == {"input_tokens": 7}
+    assert token_count(7) == {"input_tokens": 7}
 
 
 def user(*blocks: Any) -> dict[str, Any]:
@@ -390,8 +390,8 @@ WRONG = [
     (user({"type": "text"}), "messages[0].content[0].text: is required"),
     (
         user({"type": "video"}),
-        "messages[0].content[0].type: blocks of type 'video' are not supported here; there are: text, image, tool_use,"
-        " tool_result, thinking, redacted_thinking",
+        "messages[0].content[0].type: must be one of text, image, document, tool_use, tool_result,"
+        " thinking, redacted_thinking, got 'video'",
     ),
     (
         user({"type": "image", "source": {"type": "file", "file_id": "file_1"}}),
@@ -421,10 +421,10 @@ WRONG = [
         },
         "messages: the last message calls tools: their results must follow it",
     ),
-    ({**HELLO, "system": 7}, "system: must be a string or a list of text blocks"),
+    ({**HELLO, "system": 7}, "system: must be a string or a list of text blocks, got a number"),
     (
         {**HELLO, "tools": [{"type": "web_search_20250305", "name": "web_search"}]},
-        "tools[0].type: tools that the server runs ('web_search_20250305') are not supported, only your own",
+        "tools[0].type: tools that the server runs ('web_search_20250305') are not supported, only custom ones",
     ),
     ({**HELLO, "tools": [{"name": "f"}]}, "tools[0].input_schema: is required"),
     ({**HELLO, "tool_choice": {"type": "tool", "name": "g"}}, "tool_choice.name: 'g' is not among the tools"),
@@ -452,5 +452,5 @@ def test_what_is_refused(body: dict[str, Any], message: str):
 
 def test_count_tokens_has_no_place_for_unknown_fields():
     with pytest.raises(ApiError) as caught:
-        COUNT_TOKENS.read({"messages": HELLO["messages"], "mood": "glad"})
+        read_count_tokens({"messages": HELLO["messages"], "mood": "glad"})
     assert caught.value.message == "mood: is not supported"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 from typing import Any
 
 import pytest
@@ -14,17 +13,10 @@ from hypothesis import strategies as st
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation
 from untemplate.gateway.protocols import dialects
-from untemplate.gateway.protocols.anthropic import COUNT_TOKENS
-from untemplate.gateway.protocols.common import (
-    Fields,
-    arguments_object,
-    arguments_text,
-    encode,
-    encode_text,
-    event,
-    timestamp,
-    token_bytes,
-)
+from untemplate.gateway.protocols.anthropic import read_count_tokens
+from untemplate.gateway.protocols.arguments import arguments_object, arguments_text
+from untemplate.gateway.protocols.encoding import encode, encode_text, event, timestamp
+from untemplate.gateway.protocols.objects import token_bytes
 from untemplate.gateway.protocols.ollama import load_of
 
 from .stories import META, USAGE, Story, play, request
@@ -89,77 +81,9 @@ def test_arguments_that_are_too_deep():
     assert caught.value.message == "messages[0].input: is nested too deeply"
 
 
-# -- Fields ------------------------------------------------------------------------------------------------------
-
-
-def test_a_body_that_is_no_object():
-    with pytest.raises(ApiError) as caught:
-        Fields([1])
-    assert caught.value.message == "body: must be an object, got a list"
-
-
-@pytest.mark.parametrize(
-    ("read", "message"),
-    [
-        (lambda f: f.text("n"), "n: must be a string, got a number"),
-        (lambda f: f.text("t", of=("a", "b")), "t: must be one of a, b, got 'text'"),
-        (lambda f: f.text("long", of=("a",)), f"long: must be a, got {'x' * 64!r}…"),
-        (lambda f: f.filled("empty"), "empty: must not be empty"),
-        (lambda f: f.string("missing"), "missing: is required"),
-        (lambda f: f.string("null"), "null: is required"),
-        (lambda f: f.flag("n"), "n: must be true or false, got a number"),
-        (lambda f: f.number("nan", 0, 1), "nan: must be a number from 0 to 1, got nan"),
-        (lambda f: f.number("b", 0, 1), "b: must be a number from 0 to 1, got a boolean"),
-        (lambda f: f.integer("half", 0), "half: must be an integer from 0, got 0.5"),
-        (lambda f: f.integer("huge", 0), "huge: must be an integer from 0, got a number beyond 64 bits"),
-        (lambda f: f.items("o"), "o: must be a list, got an object"),
-        (lambda f: f.objects("l"), "l[0]: must be an object, got null"),
-        (lambda f: f.texts("l"), "l[0]: must be a string, got null"),
-        (lambda f: f.texts("two", most=1), "two: must be at most 1 strings, got 2"),
-        (lambda f: f.object("l"), "l: must be an object, got a list"),
-        (lambda f: f.mapping("t"), "t: must be an object, got a string"),
-        (lambda f: f.object("o").done(), "o.x: is not supported"),
-        (lambda f: f.object("o").object("x").text("y"), "o.x.y: must be a string, got a number"),
-        (lambda f: f.number("k" * 100, 0, 1), "k" * 64 + "…: must be a number from 0 to 1, got a string"),
-    ],
-    ids=range(20),
-)
-def test_fields_that_are_wrong(read: Any, message: str):
-    fields = Fields(
-        {
-            "n": 1,
-            "t": "text",
-            "long": "x" * 100,
-            "empty": "",
-            "null": None,
-            "nan": math.nan,
-            "b": True,
-            "half": 0.5,
-            "huge": 10**10_000,
-            "o": {"x": {"y": 1}},
-            "l": [None],
-            "two": ["a", "b"],
-            "k" * 100: "x",
-        }
-    )
-    with pytest.raises(ApiError) as caught:
-        read(fields)
-    assert (caught.value.status, caught.value.message) == (400, message)
-
-
-def test_what_is_left():
-    fields = Fields({"a": 1, "b": 2, "c": 3, "d": None})
-    assert fields.integer("a", 0) == 1
-    fields.skip(["c", "z"])
-    assert fields.rest() == {"b": 2}
-    with pytest.raises(ApiError) as caught:
-        fields.done()
-    assert caught.value.message == "b: is not supported"
-
-
 # -- Every dialect -----------------------------------------------------------------------------------------------
 
-READERS = {**{path: dialect.read for path, dialect in dialects().items()}, "/count_tokens": COUNT_TOKENS.read}
+READERS = {**{path: dialect.read for path, dialect in dialects().items()}, "/count_tokens": read_count_tokens}
 
 TEXTS = st.text(max_size=5) | st.sampled_from(
     ["user", "assistant", "tool", "function", "json_schema", "auto", "text", "x", "\ud800", "0", "5m", "tool_use"]

@@ -12,7 +12,7 @@ from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Sampling, Thinking, Usage
 from untemplate.gateway.manager.capabilities import ModelCapabilities
 from untemplate.gateway.manager.model import Model
-from untemplate.gateway.protocols.common import encode
+from untemplate.gateway.protocols.encoding import encode
 from untemplate.gateway.protocols.ollama import (
     CHAT,
     GENERATE,
@@ -346,7 +346,7 @@ HELLO = said(content="Hello")
 WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (CHAT, {}, "messages: is required"),
     (CHAT, {"messages": []}, "messages: must not be empty"),
-    (CHAT, {"messages": "x"}, "messages: must be a list, got a string"),
+    (CHAT, {"messages": "x"}, "messages: must be a list of objects, got a string"),
     (CHAT, {"messages": [{"content": "x"}]}, "messages[0].role: is required"),
     (CHAT, said(content=[]), "messages[0].content: must be a string, got a list"),
     (CHAT, said(images=[7]), "messages[0].images[0]: must be a string, got a number"),
@@ -354,7 +354,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (
         CHAT,
         said(tool_calls=[{"function": {"name": "f", "arguments": {}}}]),
-        "messages[0].tool_calls: belong to the assistant's messages",
+        "messages[0].tool_calls: only assistant messages can have tool calls",
     ),
     (
         CHAT,
@@ -366,11 +366,11 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
         {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]}]},
         "messages: the last message calls tools: their results must follow it",
     ),
-    (CHAT, {**HELLO, "format": "xml"}, "format: must be json or a JSON schema"),
-    (CHAT, {**HELLO, "think": "hard"}, "think: must be true, false or one of low, medium, high, max"),
+    (CHAT, {**HELLO, "format": "xml"}, "format: must be json or a JSON schema, got 'xml'"),
+    (CHAT, {**HELLO, "think": "hard"}, "think: must be true, false or one of low, medium, high, max, got 'hard'"),
     (CHAT, {**HELLO, "keep_alive": "soon"}, "keep_alive: must be seconds or a duration (5m)"),
     (CHAT, {**HELLO, "options": {"temperature": -1}}, "options.temperature: must be a number from 0 to 10, got -1"),
-    (CHAT, {**HELLO, "options": {"mirostat": 2}}, "options.mirostat: only 0"),
+    (CHAT, {**HELLO, "options": {"mirostat": 2}}, "options.mirostat: only 0 is supported"),
     (CHAT, {**HELLO, "options": {"mood": 1}}, "options.mood: is not supported"),
     (
         CHAT,
@@ -382,11 +382,11 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (
         GENERATE,
         {"prompt": "x", "template": "{{ .Prompt }}"},
-        "template: the model's own template is used; for none, send raw: true",
+        "template: the model's own template is used; to use none, send raw: true",
     ),
-    (GENERATE, {"prompt": "x", "raw": True, "images": [IMAGE]}, "images: not together with raw: true"),
-    (GENERATE, {"prompt": "x", "raw": True, "system": "y"}, "system: not together with raw: true"),
-    (GENERATE, {"prompt": "x", "width": 512}, "width: images are not generated"),
+    (GENERATE, {"prompt": "x", "raw": True, "images": [IMAGE]}, "images: cannot be combined with raw: true"),
+    (GENERATE, {"prompt": "x", "raw": True, "system": "y"}, "system: cannot be combined with raw: true"),
+    (GENERATE, {"prompt": "x", "width": 512}, "width: generating images is not supported"),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Sampling, Thinking
-from untemplate.gateway.protocols.common import encode
+from untemplate.gateway.protocols.encoding import encode
 from untemplate.gateway.protocols.responses import RESPONSES
 
 from .stories import ERROR, META, USAGE, Story, call, events, every_cut, every_story, letter, play, request
@@ -343,7 +343,7 @@ def test_a_whole_request():
         thinking=Thinking(effort="low"),
         stream=True,
         diagnostics=True,
-        told={
+        repeated={
             "instructions": "Be brief.",
             "metadata": {"order": "7"},
             "user": "u1",
@@ -420,45 +420,44 @@ def test_allowed_tools():
 
 WRONG = [
     ({}, "input: is required", None),
-    ({"input": 7}, "input: must be a string or a list of items", None),
+    ({"input": 7}, "input: must be a string or a list of items, got a number", None),
     ({"input": []}, "input: must not be empty", None),
     ({"input": ["x"]}, "input[0]: must be an object, got a string", None),
     ({"input": "x", "model": 7}, "model: must be a string, got a number", None),
     (
         {"input": "x", "previous_response_id": "resp_1"},
-        "previous_response_id: the gateway keeps no responses: send the earlier items in input",
+        "previous_response_id: the gateway stores no responses: send the earlier items in input",
         "unsupported_parameter",
     ),
     (
         {"input": "x", "conversation": "conv_1"},
-        "conversation: the gateway keeps no responses: send the earlier items in input",
+        "conversation: the gateway stores no responses: send the earlier items in input",
         "unsupported_parameter",
     ),
     (
         {"input": "x", "background": True},
-        "background: the gateway keeps no responses: leave it out, and stream",
+        "background: the gateway stores no responses: leave it out, and stream",
         "unsupported_parameter",
     ),
     (
         {"input": "x", "prompt": {"id": "pmpt_1"}},
-        "prompt: the gateway keeps no prompt templates: send instructions and input",
+        "prompt: the gateway stores no prompt templates: send instructions and input",
         "unsupported_parameter",
     ),
     (
         {"input": [{"type": "item_reference", "id": "msg_1"}]},
-        "input[0].type: the gateway keeps no responses: send the earlier items in input",
+        "input[0].type: the gateway stores no responses: send the earlier items in input",
         "unsupported_parameter",
     ),
     (
         {"input": [{"type": "web_search_call", "id": "ws_1"}]},
-        "input[0].type: items of type 'web_search_call' are not supported; there are: message, reasoning,"
-        " function_call, function_call_output",
+        "input[0].type: must be one of message, reasoning, function_call, function_call_output, got 'web_search_call'",
         "unsupported_parameter",
     ),
     (
         {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]}]},
-        "input[0].content[0].type: parts of type 'input_file' are not supported; there are: input_text, output_text,"
-        " refusal, input_image",
+        "input[0].content[0].type: must be one of input_text, output_text, text, refusal, input_image,"
+        " got 'input_file'",
         "unsupported_parameter",
     ),
     (
@@ -497,7 +496,7 @@ WRONG = [
         None,
     ),
     ({"input": "x", "untemplate": {"spans": True}}, "untemplate.spans: is not supported", "unsupported_parameter"),
-    ({"input": "x", "metadata": {"n": 1}}, "metadata.n: must be a string", None),
+    ({"input": "x", "metadata": {"n": 1}}, "metadata.n: must be a string, got a number", None),
 ]
 
 

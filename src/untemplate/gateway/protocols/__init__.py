@@ -1,6 +1,8 @@
-"""API dialects: a request's body in, bytes of a response out.
+"""API dialects: the body of a request in, bytes of a response out.
 
-The rule: pure functions and small writers, no I/O, no engine, no clock. One module per dialect.
+There is a package for each API. ``request.py`` declares the fields of its requests and turns them into a `Generation`,
+``response.py`` writes responses, whole and streamed, and ``__init__.py`` joins both to a `Dialect`. All of it is pure:
+no I/O, no engine, no clock.
 """
 
 from .base import Dialect, Writer
@@ -9,7 +11,7 @@ __all__ = ["Dialect", "Writer", "dialects"]
 
 
 def dialects() -> dict[str, Dialect]:
-    """Path → the dialect that is spoken there."""
+    """Return the dialect of each path."""
     from . import ollama
     from .anthropic import MESSAGES
     from .chat import CHAT

@@ -1,13 +1,15 @@
-"""What the gateway wants of an API dialect."""
+"""The interface between the gateway and an API dialect."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...messages import DeltaMessage
 from ..errors import ApiError
 from ..generation import Ended, Generation, Meta, TokenLogprob, Usage
+from .fields import Open
 
 __all__ = ["Dialect", "Writer"]
 
@@ -22,11 +24,11 @@ class Writer(Protocol):
     media_type: str
 
     def begin(self, usage: Usage) -> bytes:
-        """``usage``: what is known before the first token (tokens of the prompt; 0 if they are not known yet)."""
+        """Begin the response. ``usage`` holds the tokens of the prompt, 0 if they are not known yet."""
         ...
 
     def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
-        """One delta: only one of its texts is set, or calls."""
+        """Write one delta, which has either one of the texts or tool calls."""
         ...
 
     def finish(self, ended: Ended) -> bytes: ...
@@ -36,30 +38,19 @@ class Writer(Protocol):
     def error(self, error: ApiError) -> bytes: ...
 
 
-class Dialect(Protocol):
+@dataclass(frozen=True, slots=True)
+class Dialect:
     """One endpoint of one API."""
 
     name: str
-
-    def read(self, body: dict[str, Any]) -> Generation:
-        """The request.
-
-        Args:
-            body: the JSON object of the request.
-
-        Raises:
-            ApiError: a field that is wrong, or that can be neither obeyed nor ignored; names it.
-        """
-        ...
-
-    def respond(self, request: Generation, ended: Sequence[Ended], usage: Usage, meta: Meta) -> dict[str, Any]:
-        """The whole response, as the JSON object that is sent."""
-        ...
-
-    def writer(self, request: Generation, meta: Meta) -> Writer:
-        """The streamed response."""
-        ...
-
-    def error(self, error: ApiError) -> dict[str, Any]:
-        """The body of a response that failed before it began."""
-        ...
+    """Name of the API."""
+    request: type[Open]
+    """The fields of a request."""
+    read: Callable[[dict[str, Any]], Generation]
+    """Read the JSON object of a request. Raises `ApiError` for a field that is wrong or not supported."""
+    respond: Callable[[Generation, Sequence[Ended], Usage, Meta], dict[str, Any]]
+    """Return the whole response as the JSON object to send."""
+    writer: Callable[[Generation, Meta], Writer]
+    """Return the writer of a streamed response."""
+    error: Callable[[ApiError], dict[str, Any]]
+    """Return the body of a response that failed before it began."""

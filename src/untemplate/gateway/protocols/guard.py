@@ -5,7 +5,7 @@ Rules of this module:
 * What has been let through is always the beginning of a JSON object. Held are: what the next token decides (a comma,
   the last bracket), and a number, word or escape that may go on.
 * Arguments that break are closed where they break, and stand whole, as they were written, in a further member of their
-  object: ``INVALID_JSON``, as in `common.arguments_object`.
+  object: ``INVALID_JSON``, as in `arguments_object`.
 
 Source: anthropic-python's ``accumulate_event``, which raises in the middle of a stream.
 """
@@ -16,7 +16,7 @@ import json
 import re
 from typing import Final
 
-from .common import INVALID_JSON
+from .arguments import INVALID_JSON
 
 __all__ = ["ArgumentsGuard"]
 

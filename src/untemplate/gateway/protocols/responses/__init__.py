@@ -1,0 +1,17 @@
+"""OpenAI's Responses (``/v1/responses``), without state: every response says ``store: false``."""
+
+from ..base import Dialect
+from ..objects import error_object
+from .request import ResponsesRequest, read_responses
+from .response import ResponsesWriter, respond_responses
+
+__all__ = ["RESPONSES", "ResponsesRequest", "ResponsesWriter", "read_responses"]
+
+RESPONSES = Dialect(
+    name="responses",
+    request=ResponsesRequest,
+    read=read_responses,
+    respond=respond_responses,
+    writer=ResponsesWriter,
+    error=error_object,
+)

@@ -1,0 +1,124 @@
+"""Tools and tool choices of requests, in the shape of Chat Completions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from ..errors import ApiError, bad_request
+from .fields import Open, about
+
+__all__ = [
+    "AllowedTools",
+    "Filled",
+    "Function",
+    "FunctionChoice",
+    "FunctionTool",
+    "ToolChoice",
+    "function_tool",
+    "read_tool_choice",
+]
+
+Filled = Annotated[str, Meta(min_length=1)]
+
+
+class Function(Open):
+    """A function that the model may call."""
+
+    name: Annotated[Filled, about("Name of the function.")]
+    description: Annotated[str | None, about("Purpose of the function, for the model.")] = None
+    parameters: Annotated[dict[str, Any] | None, about("JSON schema of the arguments; without it there are none.")] = (
+        None
+    )
+    strict: Annotated[bool | None, about("Constrain the arguments to the schema while they are generated.")] = None
+
+
+class FunctionTool(Open):
+    """A tool. Further fields of its function go to the chat template."""
+
+    type: Annotated[Literal["function"], about("Kind of tool.", refused="must be function, got {got}")]
+    function: Annotated[Function, about("The function.")]
+
+
+def function_tool(
+    name: str, description: str | None, parameters: dict[str, Any] | None, strict: bool | None
+) -> dict[str, Any]:
+    """Return a tool in the shape of Chat Completions."""
+    function: dict[str, Any] = {"name": name}
+    if description is not None:
+        function["description"] = description
+    function["parameters"] = {"type": "object", "properties": {}} if parameters is None else parameters
+    if strict is not None:
+        function["strict"] = strict
+    return {"type": "function", "function": function}
+
+
+# -- Tool choice -------------------------------------------------------------------------------------------------
+
+
+class Named(Open):
+    """A function by its name."""
+
+    name: Annotated[Filled, about("Name of the function.")]
+
+
+class ChosenTool(Open):
+    function: Annotated[Named | None, about("The function, as Chat Completions nests it.")] = None
+    name: Annotated[Filled | None, about("Name of the function, where it is not nested.")] = None
+
+    def chosen(self, path: str, names: set[str]) -> dict[str, Any]:
+        """Return the choice of one tool.
+
+        Raises:
+            ApiError: there is no name, or no tool of that name.
+        """
+        name = self.function.name if self.function is not None else self.name
+        if name is None:
+            raise bad_request(f"{path}.name", "is required")
+        if name not in names:
+            raise not_offered(f"{path}.function.name", name)
+        return {"type": "function", "function": {"name": name}}
+
+
+class FunctionChoice(ChosenTool, tag_field="type", tag="function"):
+    """Requires a call of one function."""
+
+
+class Allowed(Open):
+    mode: Annotated[Literal["auto", "required"] | None, about("`required` makes the model call one of them.")] = None
+    tools: Annotated[list[ChosenTool] | None, about("The tools that may be called.")] = None
+
+
+class AllowedTools(Allowed, tag_field="type", tag="allowed_tools"):
+    """Restricts the tools that may be called."""
+
+    allowed_tools: Annotated[Allowed | None, about("Mode and tools, as Chat Completions nests them.")] = None
+
+
+ToolChoice = Literal["none", "auto", "required"] | FunctionChoice | AllowedTools
+
+
+def not_offered(path: str, name: str) -> ApiError:
+    """Return the error for a choice of a tool that the request does not offer."""
+    return bad_request(path, f"{name[:64]!r} is not among the tools")
+
+
+def read_tool_choice(choice: ToolChoice | None, tools: Sequence[dict[str, Any]]) -> Any:
+    """Return ``tool_choice`` in the shape of Chat Completions.
+
+    Raises:
+        ApiError: a chosen tool is not among ``tools``.
+    """
+    if choice is None or isinstance(choice, str):
+        return choice
+    names = {tool["function"]["name"] for tool in tools}
+    if isinstance(choice, FunctionChoice):
+        return choice.chosen("tool_choice", names)
+    nested = choice.allowed_tools
+    allowed, path = (choice, "tool_choice") if nested is None else (nested, "tool_choice.allowed_tools")
+    if allowed.tools is None:
+        raise bad_request(f"{path}.tools", "is required")
+    chosen = [one.chosen(f"{path}.tools[{i}]", names) for i, one in enumerate(allowed.tools)]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": allowed.mode or "auto", "tools": chosen}}
