@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from untemplate import OutputParser, __version__, cli
 from untemplate.cli import common
 from untemplate.cli.formats import evidence_word
+from untemplate.deltas import merge_deltas
 from untemplate.format import Format, Marker, Reasoning
 from untemplate.formats import entries, lookup, named, names
-from untemplate.vllm_api._requests import joined
 
 OUTPUT = """\
 <think>
@@ -617,7 +617,7 @@ def test_from_end_to_end_streamed():
     assert (done.returncode, done.stderr) == (0, b"")
     deltas = [json.loads(line) for line in done.stdout.splitlines()]
     stream = OutputParser.named("hermes", reasoning="qwen3").stream(seed="untemplate")
-    expected = joined([*stream.feed(ODD), *stream.finish()])
+    expected = merge_deltas([*stream.feed(ODD), *stream.finish()])
     assert expected is not None
     assert "".join(d.get("reasoning", "") for d in deltas) == expected.reasoning
     assert "".join(d.get("content", "") for d in deltas) == expected.content

@@ -21,7 +21,7 @@ import pytest
 
 from untemplate.formats import _index, names, registry
 from untemplate.gateway.settings import resolve
-from untemplate.stream import DIAGNOSTICS
+from untemplate.machine.diagnostics import DIAGNOSTICS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

@@ -163,9 +163,9 @@ class TestMisuse:
         )
 
     def test_text_is_text(self, parser: OutputParser) -> None:
-        with pytest.raises(TypeError, match=r"^parse\(\) takes text, got bytes$"):
+        with pytest.raises(TypeError, match=r"^parse\(\) model_output: expected str, got bytes: b'x'$"):
             parser.parse(b"x")  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match=r"^feed\(\) takes text, got int$"):
+        with pytest.raises(TypeError, match=r"^feed\(\) text: expected str, got int: 3$"):
             parser.stream().feed(3)  # type: ignore[arg-type]
 
     def test_result_needs_collect_and_finish(self, parser: OutputParser) -> None:

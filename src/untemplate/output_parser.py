@@ -1,80 +1,60 @@
-"""OutputParser: the front door. One per model, shared by all of its requests.
+"""OutputParser: one per model, shared by all of its requests.
 
-Rules of this module:
-
-* A parser is immutable: a Format, compiled once, with calls and without. Streams carry the state.
-* The state that an output begins in is read from its prompt: the text after the last turn start is run through the
-  machine, silently. Without a prompt the Format's default decides.
+A parser is immutable, except for :meth:`OutputParser.parse_streaming`: it holds a backend, which opens a
+:class:`~untemplate.stream.Stream` for each output. The state that an output begins in is read from its prompt: the text
+after the last turn start. Without a prompt the Format's default decides.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
 
+from .backend import OutputContext, ParserBackend, find_backend
+from .deltas import merge_deltas
 from .format import Format
+from .format_backend import FormatBackend
 from .formats import lookup, named
-from .machine.coercion import ToolSet
-from .machine.compiler import compile_format
-from .machine.events import DeltaBuilder, EventCollector, EventReceiver, SemanticEvent
-from .machine.ids import IdFactory, make_ids
-from .machine.machine import IMMEDIATELY, NEVER, RECOVER, Machine
-from .machine.scanner import TokenScanner
-from .machine.start import start
-from .messages import ChatCompletionRequest, DeltaMessage, ParsedOutput
+from .machine.events import SemanticEvent
+from .machine.ids import IdFactory
+from .messages import DeltaMessage, ParsedOutput
 from .policy import Policy
 from .stream import Stream
-from .tokens import TokenTable
-from .vllm_api._requests import adjusted, count_calls, get, joined
-from .vllm_api.format_parsers import reasoning_class, tool_class
+from .tokens import SpecialText, Tokenizer
 
 if TYPE_CHECKING:
     from .analysis import Certificate
     from .grammar import Grammar
     from .selection import Selection
+    from .templates import ChatTemplate
     from .vllm_api.abstract import ReasoningParser, ToolParser
 
-__all__ = ["OutputParser", "Tokenizer"]
-
-_DRAFTS = {"recover": RECOVER, "immediately": IMMEDIATELY, "never": NEVER}
-_NO_TOOLS = ToolSet(None)
-_SELECT = ("template", "enforce", "reasoning", "model_type", "response_template")
-
-
-class Tokenizer(Protocol):
-    """All that is needed of a tokenizer."""
-
-    def get_vocab(self) -> dict[str, int]: ...
-
-
-class _NoTokens:
-    """Stands in where there is no tokenizer: text alone."""
-
-    def get_vocab(self) -> dict[str, int]:
-        return {}
+__all__ = ["OutputParser", "SpecialText", "Tokenizer"]
 
 
 class OutputParser:
-    """Raw model output → OpenAI message, whole or streamed.
+    """Turns raw model output into OpenAI messages, whole or streamed.
 
-    Spec 1's constructor takes parser names, the ways of DESIGN §3 are class methods (:meth:`named`,
-    :meth:`from_format`). A parser is immutable but for :meth:`parse_streaming`, and may be shared between threads.
+    The constructor takes parser names, as vLLM's does; :meth:`named`, :meth:`from_format`, :meth:`from_template` and
+    :meth:`for_model` are the other ways to make a parser. A parser may be shared between threads, except for
+    :meth:`parse_streaming`.
 
     Args:
-        tokenizer: anything with ``get_vocab()``; with it token ids tell markers from text that merely spells them.
+        tokenizer: anything with ``get_vocab()``; with it token ids tell markers from text that only spells them.
         reasoning_parser_name, tool_parser_name: names of the catalogue, or registered with the managers of
-            ``untemplate.vllm_api``; with neither, text passes through as content.
+            ``untemplate.vllm_api``; with neither, all text is content.
         format: a Format instead of names.
-        policy: how unclean output is treated.
-        special_text: whether the engine's text holds special tokens (``"kept"``) or not (``"stripped"``: markers come
-            by id, and ids must come in step with their text).
-        make_id: (tool name, number of the call) → id, instead of the Format's own way.
+        backend: a backend instead of names or a Format; the settings that follow ``policy`` are the backend's own.
+        policy: how malformed output is treated.
+        special_text: ``"kept"`` if the engine's text holds special tokens, ``"stripped"`` if not: then markers come by
+            id, and ids must come in step with their text.
+        make_id: (tool name, number of the call) → id, instead of the Format's own ids.
 
     Raises:
-        ValueError: an unknown name (lists the valid ones), or a setting that does not exist.
-        TypeError: a tokenizer without ``get_vocab()``.
+        ValueError: an unknown name or value; lists the valid ones.
+        TypeError: an argument of the wrong type.
     """
 
     def __init__(
@@ -84,94 +64,171 @@ class OutputParser:
         tool_parser_name: str | None = None,
         *,
         format: Format | None = None,
+        backend: ParserBackend | None = None,
         policy: Policy | None = None,
-        special_text: str = "kept",
+        special_text: SpecialText = "kept",
         make_id: IdFactory | None = None,
     ) -> None:
         if special_text not in ("kept", "stripped"):
             raise ValueError(f"special_text: {special_text!r} is not one of: 'kept', 'stripped'")
         if tokenizer is not None and not callable(getattr(tokenizer, "get_vocab", None)):
             raise TypeError(f"tokenizer: {type(tokenizer).__name__} has no get_vocab()")
-        self._foreign: type[Any] | None = None
-        if format is None:
-            self._foreign = _registered(reasoning_parser_name, tool_parser_name)
-            if self._foreign is None:
-                format = _named(reasoning_parser_name, tool_parser_name)
-            else:
-                format = _half_named(reasoning_parser_name, tool_parser_name)
-        self._format = format
+        _check_type("format", format, Format)
+        _check_type("backend", backend, ParserBackend)
+        _check_type("policy", policy, Policy)
+        if make_id is not None and not callable(make_id):
+            raise TypeError(f"make_id: expected a function (name, index) -> id, got {make_id!r}")
         self._policy = (policy or Policy()).resolved()
-        self._lenient = self._policy.is_default
-        self._make_id = make_id
-        self._program = compile_format(format)
-        self._plain = compile_format(format, tools=False)
-        self._stripped = special_text == "stripped"
-        self._special: dict[str, int] = {}
-        self._tokens: TokenTable | None = None
-        self._tokenizer: Tokenizer = _NoTokens() if tokenizer is None else tokenizer
-        if tokenizer is not None:
-            vocab = tokenizer.get_vocab()
-            self._special = {t: vocab[t] for t in format.special_tokens if t in vocab}
-            self._tokens = TokenTable(vocab, self._special)
+        self._origin = "named" if format is None else "given as a Format"
+        if backend is None:
+            factory = None if format is not None else find_backend(reasoning_parser_name, tool_parser_name)
+            if factory is None:
+                format = format or _named(reasoning_parser_name, tool_parser_name)
+                backend = FormatBackend(
+                    format, tokenizer, policy=self._policy, special_text=special_text, make_id=make_id
+                )
+            else:
+                backend = factory(tokenizer, policy=self._policy, special_text=special_text, make_id=make_id)
+        self._backend = backend
+        self._tokenizer = tokenizer
         self._certificate: Certificate | None = None
         self._selection: Selection | None = None
         self._implicit: Stream | None = None
         self._implicit_length = 0
 
     @classmethod
-    def named(cls, name: str, *, reasoning: str | None = None, **settings: Any) -> OutputParser:
-        """The catalogue's Format of this name; ``reasoning`` names another family's reasoning markers.
-
-        Raises:
-            ValueError: an unknown name; suggests the nearest and lists the valid ones.
-        """
-        return cls(settings.pop("tokenizer", None), format=named(name, reasoning=reasoning), **settings)
-
-    @classmethod
-    def from_format(cls, format: Format, **settings: Any) -> OutputParser:
-        """A parser for a Format of your own."""
-        return cls(settings.pop("tokenizer", None), format=format, **settings)
-
-    @classmethod
-    def from_template(cls, source: Any, **settings: Any) -> OutputParser:
-        """A parser for whatever a chat template writes: the Format is inferred, and certified by rendering and parsing.
+    def named(
+        cls,
+        name: str,
+        *,
+        reasoning: str | None = None,
+        tokenizer: Tokenizer | None = None,
+        policy: Policy | None = None,
+        special_text: SpecialText = "kept",
+        make_id: IdFactory | None = None,
+    ) -> OutputParser:
+        """Return a parser for a Format of the catalogue.
 
         Args:
-            source: the template, a file or folder that holds one, or a ``ChatTemplate``.
-            settings: as in the constructor; ``cache=False`` analyses anew.
+            name: the Format's name.
+            reasoning: name of another Format, whose reasoning markers are used.
+            tokenizer, policy, special_text, make_id: as for the constructor.
 
         Raises:
-            untemplate.templates.TemplateError: there is no template, or it is none.
-            untemplate.analysis.AnalysisError: it renders no conversation at all.
+            UnknownFormatError: (a ValueError) an unknown name; suggests the nearest and lists the valid ones.
         """
-        from .analysis import analyze
-
-        analysis = analyze(source, cache=settings.pop("cache", True))
-        parser = cls(settings.pop("tokenizer", None), format=analysis.format, **settings)
-        parser._certificate = analysis.certificate
+        fmt = named(name, reasoning=reasoning)
+        parser = cls(tokenizer, format=fmt, policy=policy, special_text=special_text, make_id=make_id)
+        parser._origin = "named"
         return parser
 
     @classmethod
-    def for_model(cls, model: str | os.PathLike[str], **settings: Any) -> OutputParser:
-        """A parser for a model: what certifies against its own chat template, in the order of
-        :func:`untemplate.selection.select`. Where nothing does, that is logged as a warning.
+    def from_format(
+        cls,
+        format: Format,
+        *,
+        tokenizer: Tokenizer | None = None,
+        policy: Policy | None = None,
+        special_text: SpecialText = "kept",
+        make_id: IdFactory | None = None,
+    ) -> OutputParser:
+        """Return a parser for a Format of your own.
+
+        Args:
+            format: the Format.
+            tokenizer, policy, special_text, make_id: as for the constructor.
+        """
+        if format is None:
+            raise TypeError("format: expected Format, got NoneType: None")
+        return cls(tokenizer, format=format, policy=policy, special_text=special_text, make_id=make_id)
+
+    @classmethod
+    def from_template(
+        cls,
+        source: str | os.PathLike[str] | ChatTemplate,
+        *,
+        cache: bool = True,
+        tokenizer: Tokenizer | None = None,
+        policy: Policy | None = None,
+        special_text: SpecialText = "kept",
+        make_id: IdFactory | None = None,
+    ) -> OutputParser:
+        """Return a parser for what a chat template writes. Its Format is inferred, and certified by rendering messages
+        and parsing them back.
+
+        Args:
+            source: the template, a file or folder that holds one, or a ``ChatTemplate``.
+            cache: use and store results of earlier analyses.
+            tokenizer, policy, special_text, make_id: as for the constructor.
+
+        Raises:
+            TemplateError: there is no template, or it is broken.
+            AnalysisError: it renders no conversation at all.
+        """
+        from .analysis import analyze
+
+        analysis = analyze(source, cache=cache)
+        parser = cls(tokenizer, format=analysis.format, policy=policy, special_text=special_text, make_id=make_id)
+        parser._certificate = analysis.certificate
+        parser._origin = "inferred from a template"
+        return parser
+
+    @classmethod
+    def for_model(
+        cls,
+        model: str | os.PathLike[str],
+        *,
+        template: str | os.PathLike[str] | ChatTemplate | None = None,
+        enforce: str | None = None,
+        reasoning: str | None = None,
+        model_type: str | None = None,
+        response_template: Mapping[str, Any] | None = None,
+        tokenizer: Tokenizer | None = None,
+        policy: Policy | None = None,
+        special_text: SpecialText = "kept",
+        make_id: IdFactory | None = None,
+    ) -> OutputParser:
+        """Return a parser for a model, with the first Format that certifies against its chat template.
+
+        :func:`untemplate.selection.select` has the order in which Formats are tried. If none certifies, a warning is
+        logged.
 
         Args:
             model: hub id, local folder or GGUF file.
-            settings: as in the constructor; ``template``, ``enforce``, ``reasoning``, ``model_type`` and
-                ``response_template`` go to ``select``.
+            template, enforce, reasoning, model_type, response_template: as for ``select``.
+            tokenizer, policy, special_text, make_id: as for the constructor.
 
         Raises:
             ValueError: an enforced name that does not exist; lists the valid ones.
         """
         from .selection import select
 
-        chosen = {k: settings.pop(k) for k in _SELECT if k in settings}
-        selection = select(model, **chosen)
-        parser = cls(settings.pop("tokenizer", None), format=selection.format, **settings)
+        selection = select(
+            model,
+            template=template,
+            enforce=enforce,
+            reasoning=reasoning,
+            model_type=model_type,
+            response_template=response_template,
+        )
+        parser = cls(tokenizer, format=selection.format, policy=policy, special_text=special_text, make_id=make_id)
         parser._certificate = selection.certificate
         parser._selection = selection
+        parser._origin = f"for {os.fspath(model)}"
         return parser
+
+    def __repr__(self) -> str:
+        parts = [repr(self.format.name), self._origin]
+        if type(self._backend) is not FormatBackend:
+            parts.append(f"parsed by {type(self._backend).__name__}")
+        parts.append("without tokenizer" if self._tokenizer is None else "with tokenizer")
+        default = Policy(strict=False)
+        changed = [
+            f"{f.name}={value!r}"
+            for f in fields(Policy)
+            if (value := getattr(self._policy, f.name)) != getattr(default, f.name)
+        ]
+        return f"<OutputParser {', '.join(parts + changed)}>"
 
     @property
     def selection(self) -> Selection | None:
@@ -180,49 +237,46 @@ class OutputParser:
 
     @property
     def certificate(self) -> Certificate | None:
-        """What was rendered, what came back and what failed; ``None`` where no template was looked at."""
+        """What was rendered, what was parsed back and what failed; ``None`` if no template was analysed."""
         return self._certificate
 
     @property
     def format(self) -> Format:
-        return self._format
+        """The Format that describes the outputs."""
+        return self._backend.format
 
     @property
     def policy(self) -> Policy:
+        """How malformed output is treated, unless an output has a policy of its own."""
         return self._policy
 
     @property
     def has_reasoning(self) -> bool:
-        return self._program.reasoning >= 0 or self._foreign_half("reasoning_parser") is not None
+        """True if outputs can have reasoning."""
+        return self._backend.has_reasoning
 
     @property
     def has_tools(self) -> bool:
-        return bool(self._program.call_syntaxes) or self._foreign_half("tool_parser") is not None
-
-    def _foreign_half(self, name: str) -> Any:
-        return None if self._foreign is None else getattr(self._foreign(self._tokenizer), name, None)
+        """True if outputs can have tool calls."""
+        return self._backend.has_tools
 
     @property
     def reasoning_parser(self) -> ReasoningParser | None:
-        """Spec 2's reasoning parser for this Format; ``None`` if it has no reasoning. A new one at each access: its
-        streaming state belongs to one request."""
-        if self._foreign is not None:
-            return self._foreign_half("reasoning_parser")  # type: ignore[no-any-return]
-        return reasoning_class(self._format)(self._tokenizer) if self.has_reasoning else None
+        """A reasoning parser with vLLM's interface; ``None`` if there is no reasoning. Each access makes a new one, as
+        its streaming state belongs to one request."""
+        return self._backend.reasoning_parser  # type: ignore[no-any-return]
 
     @property
     def tool_parser(self) -> ToolParser | None:
-        """Spec 2's tool parser for this Format, likewise; ``None`` if it has no calls."""
-        if self._foreign is not None:
-            return self._foreign_half("tool_parser")  # type: ignore[no-any-return]
-        return tool_class(self._format)(self._tokenizer) if self.has_tools else None
+        """A tool parser with vLLM's interface, likewise; ``None`` if there are no calls."""
+        return self._backend.tool_parser  # type: ignore[no-any-return]
 
     @property
     def reasoning_close(self) -> str | None:
-        """What is written to end reasoning and to begin content, white space included; ``None`` where nothing does."""
-        channels = self._format.channels
-        if self._format.reasoning is not None:
-            return self._format.reasoning.close.text
+        """The text that ends reasoning and begins content, white space included; ``None`` if the Format has none."""
+        channels = self.format.channels
+        if self.format.reasoning is not None:
+            return self.format.reasoning.close.text
         if channels is None or not channels.reasoning or channels.channel is None or channels.close is None:
             return None
         name = channels.content[0] if channels.content else ""
@@ -230,31 +284,33 @@ class OutputParser:
             channels.close.text + channels.open.text + channels.role + channels.channel.text + name + channels.body.text
         )
 
+    @property
+    def _special_ids(self) -> dict[str, int]:
+        return self._backend.special_ids if isinstance(self._backend, FormatBackend) else {}
+
     def token_id(self, special_token: str) -> int | None:
-        """The id of one of the Format's special tokens, where the vocabulary is known and has it."""
-        return self._special.get(special_token)
+        """Return the id of one of the Format's special tokens; ``None`` if the vocabulary does not have it."""
+        return self._special_ids.get(special_token)
 
     def adjust_request(self, request: Any) -> Any:
-        """A copy of the request, of the same type, that asks the engine to keep special tokens in the text."""
-        if self._foreign is not None:
-            return self._foreign(self._tokenizer).adjust_request(request)
-        return adjusted(request, skip_special_tokens=False)
+        """Return a copy of the request, of the same type, that asks the engine to keep special tokens in the text."""
+        return self._backend.adjust_request(request)
 
     def render(self, message: Any) -> str:
-        """The assistant turn as text, as the Format's models write it.
+        """Return the assistant turn as text, as the Format's models write it.
 
         Raises:
-            ValueError: the message cannot be expressed; :meth:`expressible` says why without raising.
+            ValueError: the message cannot be expressed; :meth:`expressible` returns the reason without raising.
         """
         from .render import render
 
-        return render(self._format, message)
+        return render(self.format, message)
 
     def expressible(self, message: Any) -> str | None:
-        """``None`` if :meth:`render` can write this message so that it parses back, else the reason."""
+        """Return ``None`` if :meth:`render` can write this message so that it parses back, else the reason."""
         from .render import expressible
 
-        return expressible(self._format, message)
+        return expressible(self.format, message)
 
     def grammar(
         self,
@@ -285,7 +341,7 @@ class OutputParser:
         from .grammar import make_grammar
 
         return make_grammar(
-            self._format,
+            self.format,
             tools,
             tool_choice,
             parallel_tool_calls=parallel_tool_calls,
@@ -293,10 +349,10 @@ class OutputParser:
             dialect=dialect,
             reasoning=reasoning,
             response_format=response_format,
-            tokens=self._special or None,
+            tokens=self._special_ids or None,
         )
 
-    # -- whole ---------------------------------------------------------------------------------------------------
+    # -- whole outputs -------------------------------------------------------------------------------------------
 
     def parse(
         self,
@@ -305,38 +361,92 @@ class OutputParser:
         finish_reason: str | None = "stop",
         *,
         token_ids: Sequence[int] = (),
-        **context: Any,
+        tools: Sequence[Any] | None = None,
+        tool_choice: Any = None,
+        prompt: str | None = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        prefill: str = "",
+        messages: Sequence[Any] | None = None,
+        policy: Policy | None = None,
+        spans: bool = False,
+        seed: int | str | bytes | None = None,
+        on_event: Callable[[SemanticEvent], None] | None = None,
     ) -> ParsedOutput:
-        """The message that a whole output means. Takes the same context as :meth:`stream`.
+        """Return the message of a whole output.
 
         Args:
             model_output: raw text, special tokens included unless ``special_text="stripped"``.
-            request: a chat or responses request; its ``tools``, ``tool_choice`` and ``messages`` count where they are
-                not given themselves.
+            request: a chat or responses request; its ``tools``, ``tool_choice`` and ``messages`` are used where they
+                are not given themselves.
             finish_reason: the engine's.
+            token_ids: the output's ids.
+            tools, tool_choice, prompt, prompt_token_ids, prefill, messages, policy, spans, seed, on_event: as for
+                :meth:`stream`.
         """
         if not isinstance(model_output, str):
-            raise TypeError(f"parse() takes text, got {type(model_output).__name__}")
-        if self._foreign is not None:
-            return self._foreign_parse(model_output, request, finish_reason, token_ids, **context)
-        stream = self.stream(request=request, collect=True, **context)
-        stream.feed(model_output, token_ids)
-        stream.finish(finish_reason)
-        return stream.result()
+            raise TypeError(
+                f"parse() model_output: expected str, got {type(model_output).__name__}: {model_output!r:.200}"
+            )
+        context = OutputContext(
+            tools=tools,
+            tool_choice=tool_choice,
+            prompt=prompt,
+            prompt_token_ids=prompt_token_ids,
+            prefill=prefill,
+            messages=messages,
+            request=request,
+            policy=self._checked_policy(policy, prompt, prefill),
+            collect=True,
+            spans=spans,
+            seed=seed,
+            on_event=on_event,
+        )
+        return self._backend.parse(model_output, token_ids, finish_reason, context)
 
     def parse_complete_with_fallback(
-        self, model_output: str, request: Any = None, finish_reason: str | None = "stop", **context: Any
+        self,
+        model_output: str,
+        request: Any = None,
+        finish_reason: str | None = "stop",
+        *,
+        token_ids: Sequence[int] = (),
+        tools: Sequence[Any] | None = None,
+        tool_choice: Any = None,
+        prompt: str | None = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        prefill: str = "",
+        messages: Sequence[Any] | None = None,
+        policy: Policy | None = None,
+        spans: bool = False,
+        seed: int | str | bytes | None = None,
+        on_event: Callable[[SemanticEvent], None] | None = None,
     ) -> ParsedOutput:
-        """Spec 5's way to parse a whole output: as :meth:`parse`, but a tool region that fails (it was cut, or its
-        arguments are no JSON object, mended as far as the policy allows) is content, markup included. Never fails.
-        """
-        policy: Policy = context.pop("policy", None) or self._policy
-        if policy.malformed_arguments == "repaired" and policy.repair == "none":
-            policy = replace(policy, repair="syntax")
-        policy = replace(policy, malformed_arguments="content")
-        return self.parse(model_output, request, finish_reason, policy=policy, **context)
+        """Return the message of a whole output, with calls that fail as content.
 
-    # -- streamed ------------------------------------------------------------------------------------------------
+        As :meth:`parse`, but a call that was cut, or whose arguments are not a JSON object after the repairs that the
+        policy allows, becomes content, markup included. This is vllm.rs's way to parse a whole output.
+        """
+        chosen = self._policy if policy is None else policy
+        if chosen.malformed_arguments == "repaired" and chosen.repair == "none":
+            chosen = replace(chosen, repair="syntax")
+        return self.parse(
+            model_output,
+            request,
+            finish_reason,
+            token_ids=token_ids,
+            tools=tools,
+            tool_choice=tool_choice,
+            prompt=prompt,
+            prompt_token_ids=prompt_token_ids,
+            prefill=prefill,
+            messages=messages,
+            policy=replace(chosen, malformed_arguments="content"),
+            spans=spans,
+            seed=seed,
+            on_event=on_event,
+        )
+
+    # -- streams -------------------------------------------------------------------------------------------------
 
     def stream(
         self,
@@ -354,142 +464,53 @@ class OutputParser:
         seed: int | str | bytes | None = None,
         on_event: Callable[[SemanticEvent], None] | None = None,
     ) -> Stream:
-        """A stream for one output.
+        """Return a stream for one output.
 
         Args:
-            tools: as in the request. ``None``: unknown, any name is a tool's; ``[]``: none, calls are text.
-            tool_choice: ``"none"``: calls are text. Anything else changes nothing.
-            prompt, prompt_token_ids: what the model was given; the start state comes from its end.
-            prefill: the tail of the prompt that belongs to the message.
-            messages: the history; formats that number their calls go on from it.
+            tools: as in the request. ``None``: unknown, any name is a tool; ``[]``: none, calls are text.
+            tool_choice: ``"none"``: calls are text. Other values change nothing.
+            prompt, prompt_token_ids: the model's prompt; the output begins in the state that it ends in.
+            prefill: the end of the prompt that belongs to the message.
+            messages: the history; Formats that number their calls continue its numbers.
+            request: as for :meth:`parse`.
+            policy: for this output, instead of the parser's.
             collect: keep what :meth:`Stream.result` needs.
-            spans: also keep what every stretch of the output became, for :attr:`Stream.marked` and, with ``collect``,
-                for the result.
+            spans: also record what each part of the output became, for :attr:`Stream.marked` and, with ``collect``, for
+                the result.
             seed: makes the ids of calls repeatable.
-            on_event: is told everything as :class:`SemanticEvent`, in order, as it is found.
+            on_event: called with each :class:`SemanticEvent`, in order, as soon as it is found.
 
-        Parsers that are registered by name say what they say: for them the result is a
-        :class:`~untemplate.vllm_api.delegating_stream.DelegatingStream`, used in the same way, and ``on_event``,
-        ``spans``, ``seed`` and policies do not reach them.
+        Parsers that are registered by name have no ``on_event``, ``spans``, ``seed`` or policies.
 
         Raises:
-            ValueError: a tool without a name, or with parameters that are no schema; names the field. ``on_event`` with
-                a registered parser.
+            ValueError: a tool without a name, or with parameters that are not a schema; names the field. Or
+                ``on_event`` with a registered parser.
+            TypeError: an argument of the wrong type.
         """
-        if self._foreign is not None:
-            if on_event is not None:
-                raise ValueError("on_event: a registered parser tells no events")
-            request = _request(request, tools, tool_choice, messages)
-            return self._delegating(request, prompt, prompt_token_ids, prefill, collect)
-        if request is not None:
-            tools = get(request, "tools") if tools is None else tools
-            tool_choice = get(request, "tool_choice") if tool_choice is None else tool_choice
-            messages = get(request, "messages") if messages is None else messages
-        sink = DeltaBuilder()
-        chosen = self._policy if policy is None else policy.resolved()
-        machine = self._machine(sink, tools, tool_choice, messages, chosen, seed, spans)
-        told = self._told(chosen, sink, machine, tools)
-        if prompt is None and prompt_token_ids is not None:
-            prompt = self._prompt_text(prompt_token_ids)
-        if prompt is not None:
-            if prefill and prompt.endswith(prefill):
-                prompt = prompt[: len(prompt) - len(prefill)]
-            start(machine, prompt)
-        if on_event is not None:
-            from .filters import Both
-
-            told = Both(EventCollector(on_event), told)
-        machine.receiver = told
-        scanner = None
-        if self._special:
-            assert self._tokens is not None
-            scanner = TokenScanner(self._special, self._tokens.bytes_of, self._stripped)
-        stream = Stream(machine, sink, scanner, chosen, tools, collect=collect)
-        if prefill:
-            stream.begin(prefill)
-        return stream
-
-    def _delegating(
-        self, request: Any, prompt: str | None, ids: Sequence[int] | None, prefill: str, collect: bool
-    ) -> Stream:
-        """A stream over a registered parser. It wants the prompt as ids."""
-        from .vllm_api.delegating_stream import DelegatingStream
-
-        assert self._foreign is not None
-        encode = getattr(self._tokenizer, "encode", None)
-        if ids is None and prompt is not None and encode is not None:
-            encoded = encode(prompt, add_special_tokens=False)
-            ids = list(getattr(encoded, "ids", encoded))
-        stream = DelegatingStream(self._foreign(self._tokenizer), request, ids, collect=collect)
-        if prefill:
-            stream.begin(prefill)
-        return cast("Stream", stream)
-
-    def _foreign_parse(
-        self,
-        text: str,
-        request: Any,
-        finish_reason: str | None,
-        ids: Sequence[int],
-        *,
-        tools: Sequence[Any] | None = None,
-        tool_choice: Any = None,
-        messages: Sequence[Any] | None = None,
-        prefill: str = "",
-        **_: Any,
-    ) -> ParsedOutput:
-        """What a registered parser makes of a whole output, which may be more than it makes of a stream without ids."""
-        from .vllm_api.delegating_stream import parsed_of
-
-        assert self._foreign is not None
-        request = _request(request, tools, tool_choice, messages)
-        found = self._foreign(self._tokenizer).parse(prefill + text, request, True, list(ids))
-        return parsed_of(found, finish_reason)
-
-    def _machine(
-        self,
-        sink: EventReceiver,
-        tools: Sequence[Any] | None,
-        tool_choice: Any,
-        messages: Sequence[Any] | None,
-        policy: Policy,
-        seed: int | str | bytes | None,
-        spans: bool,
-    ) -> Machine:
-        tool_set = _NO_TOOLS if tools is None else ToolSet(tools)
-        no_calls = tool_choice == "none" or (tools is not None and not len(tools))
-        program = self._plain if no_calls else self._program
-        machine = Machine(
-            program,
-            tool_set,
-            sink,
-            self._make_id or make_ids(program.ids, _seed(seed)),
-            count_calls(messages) if messages else 0,
-            policy.max_held,
-            _DRAFTS[policy.drafts],
+        context = OutputContext(
+            tools=tools,
+            tool_choice=tool_choice,
+            prompt=prompt,
+            prompt_token_ids=prompt_token_ids,
+            prefill=prefill,
+            messages=messages,
+            request=request,
+            policy=self._checked_policy(policy, prompt, prefill),
+            collect=collect,
+            spans=spans,
+            seed=seed,
+            on_event=on_event,
         )
-        if spans:
-            machine.ledger.spans = []
-        return machine
+        return self._backend.stream(context)
 
-    def _told(
-        self, policy: Policy, sink: EventReceiver, machine: Machine, tools: Sequence[Any] | None
-    ) -> EventReceiver:
-        """Who the machine tells what it finds: the deltas, behind what the policy puts between."""
-        if policy is self._policy and self._lenient:
-            return sink
-        from .filters import call_policy, filters
+    def _checked_policy(self, policy: Policy | None, prompt: str | None, prefill: str) -> Policy:
+        """Check these arguments of an output, and return its policy."""
+        _check_type("policy", policy, Policy)
+        _check_type("prompt", prompt, str)
+        _check_type("prefill", prefill, str)
+        return self._policy if policy is None else policy.resolved()
 
-        machine.call_policy = call_policy(policy, machine.tools, tools)
-        return filters(policy, self._format, sink)
-
-    def _prompt_text(self, ids: Sequence[int]) -> str | None:
-        """The prompt's end as text, from the last turn start on if its special token can be found."""
-        if self._tokens is None:
-            return None
-        return self._tokens.tail(ids, self._program.turn_starts)
-
-    # -- spec 1 --------------------------------------------------------------------------------------------------
+    # -- vLLM's interface ----------------------------------------------------------------------------------------
 
     def parse_streaming(
         self,
@@ -501,13 +522,14 @@ class OutputParser:
         delta_token_ids: Sequence[int] = (),
         request: Any = None,
     ) -> DeltaMessage | None:
-        """One delta of one implicit stream: spec 1's call, for one request at a time. :meth:`stream` is the way to
-        serve several, and to learn what is still open at the end.
+        """Parse one delta of one implicit stream, for one request at a time. :meth:`stream` serves several requests,
+        and its ``finish`` returns what is still open at the end.
 
-        Returns: what the delta completes, or ``None`` if that is nothing yet.
+        Returns:
+            What the delta completes, or ``None`` if that is nothing yet.
 
         Raises:
-            ValueError: ``previous_text`` is not what has been given before (an empty one starts anew).
+            ValueError: ``previous_text`` is not the text that was given before. An empty one begins a new output.
         """
         if not previous_text:
             self._implicit = self.stream(request=request)
@@ -520,16 +542,17 @@ class OutputParser:
         if current_text != previous_text + delta_text:
             raise ValueError("current_text is not previous_text + delta_text")
         self._implicit_length = len(current_text)
-        return joined(self._implicit.feed(delta_text, delta_token_ids))
+        return merge_deltas(self._implicit.feed(delta_text, delta_token_ids))
 
     def finish_streaming(self, finish_reason: str | None = "stop") -> DeltaMessage | None:
-        """Ends the implicit stream: what was still open."""
+        """Return what :meth:`parse_streaming` still holds at the end of the output."""
         if self._implicit is None:
             return None
-        return joined(self._implicit.finish(finish_reason))
+        return merge_deltas(self._implicit.finish(finish_reason))
 
 
 def _named(reasoning: str | None, tools: str | None) -> Format:
+    """Return the catalogue's Format for the two names."""
     if tools is not None:
         return named(tools, reasoning=reasoning)
     if reasoning is not None:
@@ -537,34 +560,7 @@ def _named(reasoning: str | None, tools: str | None) -> Format:
     return named("passthrough")
 
 
-def _registered(reasoning: str | None, tools: str | None) -> type[Any] | None:
-    """The parser of these names, if one of them has been registered and is not the catalogue's."""
-    if reasoning is None and tools is None:
-        return None
-    from .vllm_api.managers import ParserManager
-
-    return ParserManager.get_parser(tools, reasoning) if ParserManager.is_foreign(tools, reasoning) else None
-
-
-def _half_named(reasoning: str | None, tools: str | None) -> Format:
-    """The Format of what is the catalogue's among these names."""
-    from .vllm_api.managers import ParserManager, ReasoningParserManager, ToolParserManager
-
-    foreign = ToolParserManager.registered(tools) or ParserManager.registered(tools)
-    return _named(None if ReasoningParserManager.registered(reasoning) else reasoning, None if foreign else tools)
-
-
-def _request(request: Any, tools: Sequence[Any] | None, tool_choice: Any, messages: Sequence[Any] | None) -> Any:
-    """The request with what was given beside it, as a registered parser is told of it."""
-    if request is None:
-        return ChatCompletionRequest(
-            messages=list(messages or ()),
-            tools=None if tools is None else list(tools),
-            tool_choice=tool_choice or "auto",
-        )
-    given = {"tools": tools, "tool_choice": tool_choice, "messages": messages}
-    return adjusted(request, **{name: value for name, value in given.items() if value is not None})
-
-
-def _seed(seed: int | str | bytes | None) -> bytes | None:
-    return seed if seed is None or isinstance(seed, bytes) else str(seed).encode()
+def _check_type(name: str, value: Any, expected: type[Any]) -> None:
+    """Check an argument that may be ``None``."""
+    if value is not None and not isinstance(value, expected):
+        raise TypeError(f"{name}: expected {expected.__name__}, got {type(value).__name__}: {value!r:.200}")

@@ -10,12 +10,24 @@ Rules of this module:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any, Literal, Protocol
+from weakref import WeakKeyDictionary
 
-__all__ = ["BYTE_LEVEL", "TokenTable"]
+__all__ = ["BYTE_LEVEL", "SpecialText", "TokenTable", "Tokenizer", "Vocabulary", "vocabulary_of"]
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+SpecialText = Literal["kept", "stripped"]
+"""How the engine's text treats special tokens."""
+
+
+class Tokenizer(Protocol):
+    """The only method that a tokenizer needs."""
+
+    def get_vocab(self) -> dict[str, int]: ...
 
 
 def _byte_alphabet() -> dict[str, int]:
@@ -87,3 +99,53 @@ class TokenTable:
                 if any(start in text for start in starts):
                     return text
         return self.text_of(ids[-256:])
+
+
+class Vocabulary:
+    """The tokens of a tokenizer (token → id), with a :class:`TokenTable` for each set of special tokens."""
+
+    def __init__(self, ids: Mapping[str, int]) -> None:
+        self.ids = ids
+        self._tables: dict[frozenset[str], tuple[dict[str, int], TokenTable]] = {}
+
+    @classmethod
+    def read(cls, tokenizer: Any) -> Vocabulary:
+        """Read the vocabulary of a tokenizer; an empty one for ``None``.
+
+        Raises:
+            TypeError: the tokenizer has no ``get_vocab()``.
+        """
+        if tokenizer is None:
+            return cls({})
+        get_vocab = getattr(tokenizer, "get_vocab", None)
+        if not callable(get_vocab):
+            raise TypeError(f"tokenizer: {type(tokenizer).__name__} has no get_vocab()")
+        return cls(get_vocab())
+
+    def table(self, special: Iterable[str]) -> tuple[dict[str, int], TokenTable]:
+        """Return the ids of those special tokens that the vocabulary has, and the texts of all ids."""
+        key = frozenset(special)
+        found = self._tables.get(key)
+        if found is None:
+            ids = {text: self.ids[text] for text in sorted(key) if text in self.ids}
+            found = self._tables[key] = ids, TokenTable(self.ids, ids)
+        return found
+
+
+_READ: WeakKeyDictionary[Any, Vocabulary] = WeakKeyDictionary()
+
+
+def vocabulary_of(tokenizer: Any) -> Vocabulary:
+    """Return the vocabulary of a tokenizer, read once: that takes longer than a request, and parsers with vLLM's
+    interface are made for each request.
+
+    Raises:
+        TypeError: the tokenizer has no ``get_vocab()``.
+    """
+    try:
+        found = _READ.get(tokenizer)
+    except TypeError:  # not hashable, or without weak references
+        return Vocabulary.read(tokenizer)
+    if found is None:
+        found = _READ[tokenizer] = Vocabulary.read(tokenizer)
+    return found

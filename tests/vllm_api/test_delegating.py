@@ -16,6 +16,7 @@ from untemplate.messages import (
     FunctionCall,
     ToolCall,
 )
+from untemplate.stream import Stream
 from untemplate.vllm_api import (
     DelegatingParser,
     Parser,
@@ -27,7 +28,7 @@ from untemplate.vllm_api import (
     _WrappedParser,
     make_parser_request,
 )
-from untemplate.vllm_api.delegating_stream import DelegatingStream
+from untemplate.vllm_api.backend import ParserStream
 
 from .parser_examples import Tokenizer, cuts, message, tool
 
@@ -418,7 +419,7 @@ def test_a_parser_of_ones_own():
 
 
 def test_a_delegating_stream():
-    opened = DelegatingStream(Theirs(TOKENIZER), collect=True)
+    opened = Stream(ParserStream(Theirs(TOKENIZER)), collect=True)
     for text, ids in by_tokens(RAW, 3):
         opened.feed(text, ids)
     with pytest.raises(RuntimeError, match=r"^result\(\) before finish\(\)$"):
@@ -432,7 +433,7 @@ def test_a_delegating_stream():
     with pytest.raises(RuntimeError, match=r"^feed\(\) after finish\(\)"):
         opened.feed("a")
     with pytest.raises(RuntimeError, match=r"^result\(\) needs parser.stream\(collect=True\)$"):
-        DelegatingStream(Theirs(TOKENIZER)).result()
+        Stream(ParserStream(Theirs(TOKENIZER))).result()
 
 
 def test_tools_of_a_request_reach_the_catalogue():
@@ -490,7 +491,7 @@ def test_output_parser_of_one_registered_and_one_catalogue_name():
     opened.feed(raw[2:], TOKENIZER.ids(raw[2:]))
     opened.finish()
     assert opened.result().message()["reasoning"] == "why"
-    with pytest.raises(ValueError, match=r"^on_event: a registered parser tells no events$"):
+    with pytest.raises(ValueError, match=r"^on_event: a registered parser reports no events$"):
         parser.stream(on_event=print)
     with pytest.raises(ValueError, match=r"^unknown tool parser 'hermse'; did you mean 'hermes'"):
         OutputParser(TOKENIZER, reasoning_parser_name="theirs", tool_parser_name="hermse")

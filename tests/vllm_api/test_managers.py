@@ -158,14 +158,14 @@ def test_registered_halves():
     assert ParserManager.get_parser("hermes", "mine")(Tokenizer()).extract_reasoning("a", None) == ("r", "a")
 
 
-def test_what_is_foreign():
-    assert not ParserManager.is_foreign("hermes", "qwen3")
-    assert not ParserManager.is_foreign(None, None)
+def test_what_is_registered():
+    assert not ParserManager.is_registered("hermes", "qwen3")
+    assert not ParserManager.is_registered(None, None)
     ReasoningParserManager.register_module("mine", module=Reasoning)
-    assert ParserManager.is_foreign("hermes", "mine")
-    assert not ParserManager.is_foreign("mine", None)
+    assert ParserManager.is_registered("hermes", "mine")
+    assert not ParserManager.is_registered("mine", None)
     ParserManager.register_module("mine", module=Mine)
-    assert ParserManager.is_foreign("mine", None)
+    assert ParserManager.is_registered("mine", None)
 
 
 def test_a_registered_parser():

@@ -8,6 +8,7 @@
 'f'
 """
 
+from ..backend import register_lookup
 from ..machine.coercion import (
     coerce_to_schema_type,
     extract_types_from_schema,
@@ -16,6 +17,7 @@ from ..machine.coercion import (
 )
 from ..machine.events import EventType, SemanticEvent
 from .abstract import Parser, ReasoningParser, ToolParser
+from .backend import find_registered
 from .config import ParserEngineConfig, ParserState, Transition
 from .delegating import DelegatingParser, _WrappedParser
 from .format_parsers import FormatParser, FormatReasoningParser, FormatToolParser
@@ -51,3 +53,5 @@ __all__ = [
     "make_parser_request",
     "make_tool_call_id",
 ]
+
+register_lookup(find_registered)

@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..deltas import merge_deltas, merge_tool_calls
 from ..machine.coercion import extract_types_from_schema, find_tool_name, find_tool_properties
 from ..machine.events import EventType, SemanticEvent
 from ..machine.lexer import WS
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Diagnostic
+from ..requests import get
 from ._arguments import coerce_members, coerce_value, coerced, safe_prefix, within
-from ._requests import coalesced, get, joined
 from ._slots import ToolCallSlot, make_tool_call_id
 from .abstract import Parser
 from .config import ParserEngineConfig
@@ -88,7 +89,7 @@ class EngineDeltas(Parser):
         if finished and self._deferred_reasoning:
             deltas.append(DeltaMessage(reasoning="".join(self._deferred_reasoning)))
             self._deferred_reasoning = []
-        return joined(deltas)
+        return merge_deltas(deltas)
 
     def _events_to_delta(self, events: Sequence[SemanticEvent], finished: bool = False) -> DeltaMessage | None:
         """The delta that events amount to. ``finished``: no more will come, so what is held is said as well.
@@ -336,7 +337,7 @@ class EngineDeltas(Parser):
     @staticmethod
     def _coalesce_tool_call_deltas(deltas: Iterable[DeltaToolCall]) -> list[DeltaToolCall]:
         """One delta per call, in the order of their first."""
-        return coalesced(deltas)
+        return merge_tool_calls(deltas)
 
     # -- converted arguments -------------------------------------------------------------------------------------
 

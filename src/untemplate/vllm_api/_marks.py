@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Final, final
 
-from ._vocabulary import Vocabulary
+from ..tokens import Vocabulary
 
 __all__ = ["Marks"]
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..deltas import merge_deltas
 from ..messages import (
     DeltaFunctionCall,
     DeltaMessage,
@@ -22,7 +23,8 @@ from ..messages import (
     FunctionCall,
     ToolCall,
 )
-from ._requests import delta_of, joined, takes_calls
+from ..requests import takes_calls
+from ._requests import delta_of
 
 __all__ = ["StreamState", "remainder", "run", "run_whole"]
 
@@ -85,7 +87,7 @@ def run(
     if finished:
         state.finished = True
         deltas += _finish(parser, state, request)
-    return joined(deltas)
+    return merge_deltas(deltas)
 
 
 def _piece(parser: Any, state: StreamState, text: str, ids: list[int], request: Any) -> list[DeltaMessage]:
@@ -156,7 +158,7 @@ def _finish(parser: Any, state: StreamState, request: Any) -> list[DeltaMessage]
 def remainder(sent: Iterable[DeltaMessage], whole: ExtractedToolCallInformation) -> DeltaMessage | None:
     """What a parse of the whole content found and the stream has not said; ``None`` where nothing is missing, or where
     the two do not agree on what has been said (what is said cannot be taken back)."""
-    merged = joined(list(sent)) or DeltaMessage()
+    merged = merge_deltas(list(sent)) or DeltaMessage()
     content = merged.content or ""
     expected = whole.content or ""
     calls = sorted(merged.tool_calls or (), key=lambda call: call.index)

@@ -8,11 +8,8 @@ Rules of this module:
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
-
-import msgspec
+from collections.abc import Sequence
+from typing import Any
 
 from ..messages import (
     ChatCompletionRequest,
@@ -23,38 +20,13 @@ from ..messages import (
     FunctionCall,
     ToolCall,
 )
+from ..requests import get
 
 __all__ = [
-    "adjusted",
-    "coalesced",
-    "count_calls",
     "delta_of",
     "extracted_of",
-    "get",
-    "joined",
     "make_parser_request",
-    "takes_calls",
 ]
-
-_R = TypeVar("_R")
-
-
-def get(part: Any, name: str) -> Any:
-    """A field of an object or a mapping; ``None`` where it is missing."""
-    return part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
-
-
-def takes_calls(request: Any) -> bool:
-    """Whether the request can have calls: not with ``tool_choice="none"``, nor with an empty list of tools."""
-    if request is None:
-        return True
-    tools = get(request, "tools")
-    return get(request, "tool_choice") != "none" and (tools is None or len(tools) > 0)
-
-
-def count_calls(messages: Iterable[Any] | None) -> int:
-    """How many calls the history holds; Kimi K2 numbers its calls on from them."""
-    return sum(len(get(message, "tool_calls") or ()) for message in messages or ())
 
 
 def make_parser_request(
@@ -67,48 +39,6 @@ def make_parser_request(
         tools=None if tools is None else list(tools),
         tool_choice=tool_choice if tools else "none",
     )
-
-
-def adjusted(request: _R, **changes: Any) -> _R:
-    """A copy of the request, of the same type, with the changes; parts that do not change are shared.
-
-    Raises:
-        TypeError: the request has no place for a field.
-    """
-    if request is None:
-        return request
-    if isinstance(request, Mapping):
-        if not hasattr(request, "__setitem__"):
-            return type(request)({**request, **changes})  # type: ignore[call-arg]
-        result: Any = copy.copy(request)
-        for name, value in changes.items():
-            result[name] = value
-        return result  # type: ignore[no-any-return]
-    if isinstance(request, tuple) and hasattr(request, "_replace"):
-        return request._replace(**changes)  # type: ignore[no-any-return]
-    model_copy = getattr(request, "model_copy", None)
-    if callable(model_copy):
-        # pydantic: frozen models and validators on assignment are no hindrance.
-        return model_copy(update=changes)  # type: ignore[no-any-return]
-    result = copy.copy(request)
-    for name, value in changes.items():
-        try:
-            setattr(result, name, value)
-        except AttributeError as error:
-            _force(result, name, value, error)
-    return result  # type: ignore[no-any-return]
-
-
-def _force(part: Any, name: str, value: Any, error: AttributeError) -> None:
-    """Sets a field of a frozen copy."""
-    if hasattr(part, name):
-        set_field = msgspec.structs.force_setattr if isinstance(part, msgspec.Struct) else object.__setattr__
-        try:
-            set_field(part, name, value)
-            return
-        except (AttributeError, TypeError):
-            pass
-    raise TypeError(f"{type(part).__name__} has no field {name!r} that can be set") from error
 
 
 # -- Results of parsers -------------------------------------------------------------------------------------------
@@ -146,38 +76,6 @@ def _delta_call(call: Any) -> DeltaToolCall:
         if function is None
         else DeltaFunctionCall(name=get(function, "name"), arguments=get(function, "arguments")),
     )
-
-
-def coalesced(deltas: Iterable[DeltaToolCall]) -> list[DeltaToolCall]:
-    """One delta per call, in the order of their first."""
-    merged: dict[int, DeltaToolCall] = {}
-    arguments: dict[int, list[str]] = {}
-    for delta in deltas:
-        call = merged.setdefault(delta.index, DeltaToolCall(index=delta.index))
-        call.id = call.id or delta.id
-        call.type = call.type or delta.type
-        if delta.function is not None:
-            function = call.function = call.function or DeltaFunctionCall()
-            function.name = function.name or delta.function.name
-            if delta.function.arguments:
-                arguments.setdefault(delta.index, []).append(delta.function.arguments)
-    for index, parts in arguments.items():
-        made = merged[index].function
-        assert made is not None
-        made.arguments = "".join(parts)
-    return list(merged.values())
-
-
-def joined(deltas: Sequence[DeltaMessage]) -> DeltaMessage | None:
-    """Deltas as one: all of their texts, but not the order between reasoning, content and calls."""
-    if len(deltas) == 1 and len(deltas[0].tool_calls or ()) < 2:
-        return deltas[0]
-    calls = coalesced(call for delta in deltas for call in delta.tool_calls or ())
-    content = "".join(delta.content or "" for delta in deltas)
-    reasoning = "".join(delta.reasoning or "" for delta in deltas)
-    if not (calls or content or reasoning):
-        return None
-    return DeltaMessage(content=content or None, reasoning=reasoning or None, tool_calls=calls or None)
 
 
 def extracted_of(found: Any) -> ExtractedToolCallInformation:

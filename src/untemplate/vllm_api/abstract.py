@@ -14,22 +14,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
+from ..requests import adjusted
+from ..tokens import Tokenizer, vocabulary_of
 from ._pipeline import StreamState, run, run_whole
-from ._requests import adjusted
-from ._vocabulary import vocabulary
 
 __all__ = ["Parser", "ReasoningParser", "StreamState", "Tokenizer", "ToolParser"]
 
 _R = TypeVar("_R")
-
-
-class Tokenizer(Protocol):
-    """All that is needed of a tokenizer."""
-
-    def get_vocab(self) -> dict[str, int]: ...
 
 
 class _WithTokenizer:
@@ -40,7 +34,7 @@ class _WithTokenizer:
     @cached_property
     def vocab(self) -> dict[str, int]:
         """Token → id."""
-        return dict(vocabulary(self.model_tokenizer).ids)
+        return dict(vocabulary_of(self.model_tokenizer).ids)
 
     def adjust_request(self, request: _R) -> _R:
         """The request as the engine must see it: a copy of the same type that keeps special tokens in the text, because

@@ -15,15 +15,19 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
+from ..backend import OutputContext
+from ..deltas import merge_deltas
 from ..format import Channels, Format, Marker
+from ..format_backend import FormatBackend
 from ..formats import IncompatibleFormatsError, merge
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
-from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
+from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ParsedOutput
+from ..policy import Policy
+from ..requests import get
+from ..stream import Stream
+from ..tokens import Vocabulary, vocabulary_of
 from ._marks import Marks
 from ._pipeline import with_id
-from ._requests import joined
-from ._run import Run, program_of
-from ._vocabulary import Vocabulary, vocabulary
 from .abstract import Parser, ReasoningParser, ToolParser
 from .delegating import DelegatingParser
 
@@ -38,6 +42,9 @@ __all__ = [
 
 _P = TypeVar("_P")
 
+_POLICY = Policy(strict=False)
+"""vLLM's interface has no policies."""
+
 
 class FormatReasoningParser(ReasoningParser):
     """The reasoning of a Format.
@@ -50,12 +57,12 @@ class FormatReasoningParser(ReasoningParser):
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, *args, **kwargs)
-        self._known = vocabulary(tokenizer)
-        self._marks, self._count_marks = _marks(self.format, self._known)
-        program = program_of(self.format, tools=False)
-        self._opened = program.no_prompt == program.reasoning or self.format.channels is not None
+        known = vocabulary_of(tokenizer)
+        self._backend = FormatBackend(self.format, known, policy=_POLICY)
+        self._marks, self._count_marks = _marks(self.format, known)
+        self._opened = self._backend.begins_in_reasoning or self.format.channels is not None
         self._prompt: str | None = None
-        self._run: Run | None = None
+        self._stream: Stream | None = None
 
     @property
     def reasoning_start_str(self) -> str | None:
@@ -67,25 +74,24 @@ class FormatReasoningParser(ReasoningParser):
         reasoning = self.format.reasoning
         return None if reasoning is None else reasoning.close.spellings[0]
 
-    def _new_run(self, spans: bool = False) -> Run:
+    def _new_stream(self, *, whole: bool = False) -> Stream:
         channels = self.format.channels is not None
-        return Run(self.format, self._known, calls=channels, prompt=self._prompt, spans=spans)
+        return _open(self._backend, calls=channels, prompt=self._prompt, collect=whole, spans=whole and channels)
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
         """The prompt, for the outputs that follow; read from its last turn start on."""
-        program = program_of(self.format, tools=False)
-        self._prompt = self._known.table(self.format.special_tokens)[1].tail(prompt_token_ids, program.turn_starts)
+        self._prompt = self._backend.turn_tail(prompt_token_ids)
         opened = self._marks.opened_by(prompt_token_ids)
         if opened is not None:
             self._opened = opened
-        self._run = None
+        self._stream = None
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         channels = self.format.channels
-        run = self._new_run(spans=channels is not None)
-        found = run.whole(model_output)
+        stream = self._new_stream(whole=True)
+        found = _whole(stream, model_output)
         if channels is not None and found.tool_calls:
-            return found.reasoning, _with_calls(channels, model_output, run.machine.ledger.spans or []) or None
+            return found.reasoning, _with_calls(channels, model_output, stream.marked) or None
         return found.reasoning, found.content
 
     def extract_reasoning_streaming(
@@ -97,12 +103,12 @@ class FormatReasoningParser(ReasoningParser):
         current_token_ids: Sequence[int],
         delta_token_ids: Sequence[int],
     ) -> DeltaMessage | None:
-        if self._run is None or not (previous_text or len(previous_token_ids)):
-            self._run = self._new_run()
-        return self._run.feed(delta_text, delta_token_ids)
+        if self._stream is None or not (previous_text or len(previous_token_ids)):
+            self._stream = self._new_stream()
+        return merge_deltas(self._stream.feed(delta_text, delta_token_ids))
 
     def finish_streaming(self) -> DeltaMessage | None:
-        return None if self._run is None else self._run.finish()
+        return None if self._stream is None else merge_deltas(self._stream.finish())
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
         return self._marks.is_end(input_ids, self._opened)
@@ -139,9 +145,9 @@ class FormatToolParser(ToolParser):
 
     def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, tools, *args, **kwargs)
-        self._known = vocabulary(tokenizer)
         self._calls_only = _calls_only(self.format)
-        self._run: Run | None = None
+        self._backend = FormatBackend(self._calls_only, vocabulary_of(tokenizer), policy=_POLICY)
+        self._stream: Stream | None = None
 
     @property
     def untouched(self) -> bool:
@@ -149,8 +155,10 @@ class FormatToolParser(ToolParser):
         return _untouched(self, FormatToolParser, "extract_tool_calls", "extract_tool_calls_streaming")
 
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
-        run = Run(self._calls_only, self._known, tools=self.tools, request=request)
-        return run.extracted(run.whole(model_output))
+        found = _whole(_open(self._backend, tools=self.tools, request=request, collect=True), model_output)
+        return ExtractedToolCallInformation(
+            tools_called=found.tools_called, tool_calls=found.tool_calls, content=found.content
+        )
 
     def extract_tool_calls_streaming(
         self,
@@ -162,12 +170,12 @@ class FormatToolParser(ToolParser):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> DeltaMessage | None:
-        if self._run is None or not (previous_text or len(previous_token_ids)):
-            self._run = Run(self._calls_only, self._known, tools=self.tools, request=request)
-        return self._run.feed(delta_text, delta_token_ids)
+        if self._stream is None or not (previous_text or len(previous_token_ids)):
+            self._stream = _open(self._backend, tools=self.tools, request=request)
+        return merge_deltas(self._stream.feed(delta_text, delta_token_ids))
 
     def finish_streaming(self) -> DeltaMessage | None:
-        return None if self._run is None else self._run.finish()
+        return None if self._stream is None else merge_deltas(self._stream.finish())
 
     def both(self) -> Parser | None:
         if not self.untouched:
@@ -202,9 +210,9 @@ class FormatParser(DelegatingParser):
             self.format = format
         elif not isinstance(getattr(self, "format", None), Format):
             raise TypeError(f"{type(self).__name__} has no Format: give one as format=")
-        self._known = vocabulary(tokenizer)
+        self._backend = FormatBackend(self.format, vocabulary_of(tokenizer), policy=_POLICY)
         self._tools = tools
-        self._run: Run | None = None
+        self._stream: Stream | None = None
         fmt = self.format
         if fmt.reasoning is not None or (fmt.channels is not None and fmt.channels.reasoning):
             self._reasoning_parser = reasoning_class(fmt)(tokenizer)
@@ -218,10 +226,9 @@ class FormatParser(DelegatingParser):
         enable_auto_tools: bool = False,
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
-        run = self._new_run(request, None)
-        whole = run.whole(model_output, model_output_token_ids)
-        calls = [with_id(call) for call in run.extracted(whole).tool_calls]
-        return whole.reasoning, whole.content, calls or None
+        stream = _open(self._backend, tools=self._tools, request=request, collect=True)
+        found = _whole(stream, model_output, model_output_token_ids)
+        return found.reasoning, found.content, [with_id(call) for call in found.tool_calls] or None
 
     def parse_delta(
         self,
@@ -235,21 +242,17 @@ class FormatParser(DelegatingParser):
         state = self._stream_state
         if state.finished:
             raise RuntimeError("parse_delta() after finished=True: a parser serves one output; make another")
-        if self._run is None:
-            self._run = self._new_run(request, prompt_token_ids)
-        delta = self._run.feed(delta_text, delta_token_ids)
-        if not finished:
-            return delta
-        state.finished = True
-        return _both(delta, self._run.finish())
-
-    def _new_run(self, request: Any, prompt_ids: Sequence[int] | None) -> Run:
-        prompt = None
-        if prompt_ids is not None:
-            turn_starts = program_of(self.format).turn_starts
-            prompt = self._known.table(self.format.special_tokens)[1].tail(prompt_ids, turn_starts)
-            self.adjust_initial_state_from_prompt(prompt_ids)
-        return Run(self.format, self._known, tools=self._tools, request=request, prompt=prompt)
+        if self._stream is None:
+            prompt = None
+            if prompt_token_ids is not None:
+                prompt = self._backend.turn_tail(prompt_token_ids)
+                self.adjust_initial_state_from_prompt(prompt_token_ids)
+            self._stream = _open(self._backend, tools=self._tools, request=request, prompt=prompt)
+        deltas = self._stream.feed(delta_text, delta_token_ids)
+        if finished:
+            state.finished = True
+            deltas = deltas + self._stream.finish()
+        return merge_deltas(deltas)
 
     def _as_one(self) -> Parser | None:
         return None
@@ -296,8 +299,35 @@ def _untouched(parser: object, base: type[Any], *methods: str) -> bool:
     return all(getattr(type(parser), name) is getattr(base, name) for name in methods)
 
 
-def _both(first: DeltaMessage | None, second: DeltaMessage | None) -> DeltaMessage | None:
-    return joined([delta for delta in (first, second) if delta is not None])
+def _open(
+    backend: FormatBackend,
+    *,
+    tools: Sequence[Any] | None = None,
+    request: Any = None,
+    calls: bool = True,
+    prompt: str | None = None,
+    collect: bool = False,
+    spans: bool = False,
+) -> Stream:
+    """Open a stream. The tools of the request take the place of ``tools``; without ``calls`` calls are text."""
+    offered = get(request, "tools")
+    context = OutputContext(
+        policy=_POLICY,
+        tools=tools if offered is None else offered,
+        tool_choice=get(request, "tool_choice") if calls else "none",
+        messages=get(request, "messages"),
+        prompt=prompt,
+        collect=collect,
+        spans=spans,
+    )
+    return backend.stream(context)
+
+
+def _whole(stream: Stream, text: str, token_ids: Sequence[int] = ()) -> ParsedOutput:
+    """Parse a whole output."""
+    stream.feed(text, token_ids)
+    stream.finish()
+    return stream.result()
 
 
 def _marks(fmt: Format, known: Vocabulary) -> tuple[Marks, Marks]:

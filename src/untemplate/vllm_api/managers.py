@@ -167,14 +167,14 @@ class ParserManager(_Manager):
             "reasoning_parser_cls": cls.get_reasoning_parser(reasoning),
             "tool_parser_cls": cls.get_tool_parser(tools),
         }
-        if tools is not None and not cls.is_foreign(tools, reasoning):
+        if tools is not None and not cls.is_registered(tools, reasoning):
             return parser_class(named(tools, reasoning=reasoning))
         label = "+".join(part for part in (reasoning, tools) if part)
         return type("Parser", (_WrappedParser,), {**halves, "__doc__": f"``{label}``.", "__module__": __name__})
 
     @classmethod
-    def is_foreign(cls, tool_parser_name: str | None, reasoning_parser_name: str | None) -> bool:
-        """Whether :meth:`get_parser` gives a parser that is not the catalogue's."""
+    def is_registered(cls, tool_parser_name: str | None, reasoning_parser_name: str | None) -> bool:
+        """True if :meth:`get_parser` returns a parser that is not the catalogue's."""
         if ToolParserManager.registered(tool_parser_name) or ReasoningParserManager.registered(reasoning_parser_name):
             return True
         return reasoning_parser_name is None and cls.registered(tool_parser_name) is not None

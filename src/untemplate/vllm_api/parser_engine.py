@@ -18,12 +18,13 @@ from ..machine.coercion import ToolSet
 from ..machine.events import SemanticEvent
 from ..machine.json_text import is_json
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
+from ..requests import count_calls, get, takes_calls
+from ..tokens import vocabulary_of
 from ._engine_deltas import EngineDeltas
 from ._marks import Marks
 from ._pipeline import StreamState, with_id
-from ._requests import count_calls, get, make_parser_request, takes_calls
+from ._requests import make_parser_request
 from ._slots import ToolCallSlot, make_tool_call_id
-from ._vocabulary import vocabulary
 from .config import ParserEngineConfig, ParserState
 from .streaming_engine import StreamingParserEngine
 
@@ -67,7 +68,7 @@ class ParserEngine(EngineDeltas):
         self._prompt_streaming_prepared = False
         config = parser_engine_config
         self._marks = Marks(
-            vocabulary(tokenizer),
+            vocabulary_of(tokenizer),
             opens=config.literals("THINK_START"),
             closes=config.literals("THINK_END"),
             turn_starts=config.literals("TURN_START"),

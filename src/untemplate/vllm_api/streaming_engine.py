@@ -17,7 +17,7 @@ from ..machine.events import EventCollector, SemanticEvent
 from ..machine.machine import NEVER, Machine
 from ..machine.scanner import TokenScanner
 from ..messages import Diagnostic
-from ._vocabulary import Vocabulary, vocabulary
+from ..tokens import Vocabulary, vocabulary_of
 from .config import ParserEngineConfig, ParserState
 from .config_compiler import STATES, ConfigRun, compile_config
 
@@ -47,7 +47,7 @@ class StreamingParserEngine:
         initial_state: ParserState | None = None,
     ) -> None:
         self.config = config
-        known = vocabulary(tokenizer) if vocab is None else Vocabulary(vocab)
+        known = vocabulary_of(tokenizer) if vocab is None else Vocabulary(vocab)
         drops = _stray_tokens(config, tokenizer, known.ids)
         self._special, self._table = known.table(drops.union(config.token_id_terminals.values()))
         self._program = compile_config(config, drops=drops)

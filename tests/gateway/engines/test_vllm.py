@@ -17,7 +17,7 @@ from untemplate.gateway.engines.base import EngineChunk, Health, Job, Takes
 from untemplate.gateway.engines.vllm import VllmEngine
 from untemplate.gateway.errors import ApiError, EngineError
 from untemplate.gateway.generation import Sampling, TokenLogprob, Usage
-from untemplate.gateway.vllm_parsers import VllmOutputParser
+from untemplate.vllm_api.vllm_parsers import VllmOutputParser
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 

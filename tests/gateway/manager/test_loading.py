@@ -403,7 +403,7 @@ def test_the_parsers_of_vllm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], reasoning: str | None, tools: str
 ):
     import untemplate.gateway.engines.vllm as engine
-    import untemplate.gateway.vllm_parsers as parsers
+    import untemplate.vllm_api.vllm_parsers as parsers
 
     made: list[Any] = []
 

@@ -17,6 +17,7 @@ import msgspec
 from ...format import Format
 from ...grammar import Grammar
 from ...messages import DeltaMessage
+from ...tokens import SpecialText
 from ..errors import EngineError
 from ..generation import Generation, Sampling, TokenLogprob, Usage
 
@@ -35,7 +36,7 @@ class Takes(msgspec.Struct, frozen=True, kw_only=True):
     """It renders the prompt itself: it wants the messages (``Job.request``), and passes on what it does not know."""
     tool_choice: bool = False
     """It sees to ``tool_choice`` by itself, from the request."""
-    special_text: str = "kept"
+    special_text: SpecialText = "kept"
     """Whether its text holds special tokens (``kept``) or not (``stripped``)."""
 
 

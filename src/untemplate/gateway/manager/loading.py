@@ -294,7 +294,7 @@ def _parser(
             policy=settings.output_policy(),
             special_text=engine.takes.special_text,
         )
-    from ..vllm_parsers import VllmOutputParser
+    from ...vllm_api.vllm_parsers import VllmOutputParser
 
     reasoning = settings.reasoning_parser or known_to_vllm("reasoning", found.reasoning_parser)
     tools = settings.tool_parser or known_to_vllm("tool", found.tool_call_parser)

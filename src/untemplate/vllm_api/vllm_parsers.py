@@ -15,18 +15,20 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
+from ..backend import OutputContext
 from ..format import Format
+from ..format_backend import FormatBackend
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from ..output_parser import OutputParser
 from ..policy import Policy
-from ..stream import Stream
-from ..vllm_api.delegating_stream import DelegatingStream
+from ..stream import StreamBackend
+from .backend import ParserStream
 
-__all__ = ["VllmOutputParser"]
+__all__ = ["VllmBackend", "VllmOutputParser"]
 
-_log: Final = logging.getLogger("untemplate.gateway.vllm_parsers")
+_log: Final = logging.getLogger("untemplate.vllm_api.vllm_parsers")
 
 _REASONING: Final = ("vllm.reasoning", "vllm.entrypoints.openai.reasoning_parsers")
 _TOOLS: Final = ("vllm.tool_parsers", "vllm.entrypoints.openai.tool_parsers")
@@ -35,17 +37,17 @@ _REQUESTS: Final = ("vllm.entrypoints.openai.chat_completion.protocol", "vllm.en
 
 
 class VllmOutputParser(OutputParser):
-    """An `OutputParser` that reads outputs by vLLM's parsers. Grammars and policies are still those of ``format``.
+    """An `OutputParser` that parses outputs with vLLM's own parsers. Grammars and rendering use ``format``.
 
     Args:
-        tokenizer: the model's, as vLLM's parsers want it.
+        tokenizer: the model's, as vLLM's parsers expect it.
         reasoning_parser_name, tool_parser_name: vLLM's names; ``None``: no such parser.
-        format: ours of the same model.
+        format: the Format of the same model.
         policy: as for `OutputParser`; vLLM's parsers have none.
-        on_failure: told the name of a parser that raised; for metrics.
+        on_failure: called with the name of a parser that raised; for metrics.
 
     Raises:
-        ValueError: vLLM is not there, or has no parser of that name; lists those that it has.
+        ValueError: vLLM cannot be imported, or has no parser of that name; lists those that it has.
     """
 
     def __init__(
@@ -58,36 +60,44 @@ class VllmOutputParser(OutputParser):
         policy: Policy | None = None,
         on_failure: Callable[[str], None] | None = None,
     ) -> None:
-        super().__init__(tokenizer, format=format, policy=policy)
-        self._reasoning = _class(_REASONING, "reasoning", reasoning_parser_name)
-        self._tool = _class(_TOOLS, "tool", tool_parser_name)
-        self.on_failure = on_failure
+        reasoning = _class(_REASONING, "reasoning", reasoning_parser_name)
+        tool = _class(_TOOLS, "tool", tool_parser_name)
+        own = VllmBackend(reasoning, tool, format, tokenizer, policy=(policy or Policy()).resolved())
+        own.on_failure = on_failure
+        super().__init__(tokenizer, backend=own, policy=policy)
+        self._own = own
 
-    def stream(
-        self,
-        *,
-        tools: Sequence[Any] | None = None,
-        tool_choice: Any = None,
-        prompt: str | None = None,
-        prompt_token_ids: Sequence[int] | None = None,
-        messages: Sequence[Any] | None = None,
-        collect: bool = False,
-        **_: Any,
-    ) -> Stream:
-        """As `OutputParser.stream`; what vLLM's parsers do not know (policies, seeds, spans) has no effect."""
-        if prompt_token_ids is None and prompt is not None:
-            prompt_token_ids = self._tokenizer.encode(prompt, add_special_tokens=False)  # type: ignore[attr-defined]
-        offered = tools if tools and tool_choice != "none" else None
-        parsers = _Parsers(self._reasoning, self._tool, self._tokenizer, offered, prompt_token_ids, self.on_failure)
+    @property
+    def on_failure(self) -> Callable[[str], None] | None:
+        """Called with the name of a parser that raised."""
+        return self._own.on_failure
+
+    @on_failure.setter
+    def on_failure(self, callback: Callable[[str], None] | None) -> None:
+        self._own.on_failure = callback
+
+
+class VllmBackend(FormatBackend):
+    """Opens each output with vLLM's parsers. What they do not know (policies, seeds, spans) has no effect."""
+
+    on_failure: Callable[[str], None] | None = None
+
+    def __init__(
+        self, reasoning: type[Any] | None, tool: type[Any] | None, format: Format, tokenizer: Any, *, policy: Policy
+    ) -> None:
+        super().__init__(format, tokenizer, policy=policy)
+        self._reasoning = reasoning
+        self._tool = tool
+
+    def open(self, context: OutputContext) -> StreamBackend:  # type: ignore[override]
+        prompt_ids = context.prompt_token_ids
+        if prompt_ids is None and context.prompt is not None:
+            prompt_ids = self.tokenizer.encode(context.prompt, add_special_tokens=False)
+        tools = context.tools
+        offered = tools if tools and context.tool_choice != "none" else None
+        parsers = _Parsers(self._reasoning, self._tool, self.tokenizer, offered, prompt_ids, self.on_failure)
         parsers.request = _request(offered)
-        return cast(Stream, _VllmStream(parsers, collect=collect))  # type: ignore[arg-type]
-
-
-class _VllmStream(DelegatingStream):
-    """A `DelegatingStream` that has what the gateway asks of streams."""
-
-    marked: Sequence[tuple[int, int, int]] = ()
-    """No spans: logprobs cannot be told apart by what they stand for."""
+        return ParserStream(parsers)
 
 
 class _Parsers:
@@ -114,14 +124,20 @@ class _Parsers:
             self._reasoning = None  # the prompt has closed it
 
     def parse_delta(
-        self, text: str, ids: list[int], request: Any, prompt: Sequence[int] | None, *, finished: bool
+        self,
+        delta_text: str,
+        delta_token_ids: list[int],
+        request: Any = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        *,
+        finished: bool,
     ) -> DeltaMessage | None:
         """What a piece says; ``None``: nothing yet."""
         if self._failed:
-            return DeltaMessage(content=text) if text else None
-        self._unsaid += text
+            return DeltaMessage(content=delta_text) if delta_text else None
+        self._unsaid += delta_text
         try:
-            delta = self._rest() if finished else self._parsed(text, ids)
+            delta = self._rest() if finished else self._parsed(delta_text, delta_token_ids)
         except Exception as error:
             self._failed = True
             name = type(self._reasoning or self._tool).__name__

@@ -1,0 +1,119 @@
+"""Interfaces between OutputParser and whatever parses its outputs.
+
+The core has one implementation, :class:`untemplate.format_backend.FormatBackend`. Others register a
+:data:`BackendLookup`: ``untemplate.vllm_api`` does so for parsers that are registered by name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from .format import Format
+from .machine.events import SemanticEvent
+from .machine.ids import IdFactory
+from .messages import ParsedOutput
+from .policy import Policy
+from .requests import adjusted
+from .stream import Stream, StreamBackend
+from .tokens import Tokenizer
+
+__all__ = ["BackendFactory", "BackendLookup", "OutputContext", "ParserBackend", "find_backend", "register_lookup"]
+
+
+class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about one output before it begins; the fields are the parameters of :meth:`OutputParser.stream`."""
+
+    policy: Policy
+    """Resolved."""
+    tools: Sequence[Any] | None = None
+    tool_choice: Any = None
+    prompt: str | None = None
+    prompt_token_ids: Sequence[int] | None = None
+    prefill: str = ""
+    messages: Sequence[Any] | None = None
+    request: Any = None
+    collect: bool = False
+    spans: bool = False
+    seed: int | str | bytes | None = None
+    on_event: Callable[[SemanticEvent], None] | None = None
+
+
+class ParserBackend(ABC):
+    """Parses the outputs of one model for an :class:`OutputParser`. Immutable, shared by all requests."""
+
+    format: Format
+    """The Format that grammars and rendering use."""
+
+    @property
+    @abstractmethod
+    def has_reasoning(self) -> bool:
+        """True if outputs can have reasoning."""
+
+    @property
+    @abstractmethod
+    def has_tools(self) -> bool:
+        """True if outputs can have tool calls."""
+
+    @abstractmethod
+    def open(self, context: OutputContext) -> StreamBackend:
+        """Return a parser for one output."""
+
+    def stream(self, context: OutputContext) -> Stream:
+        """Return a stream for one output."""
+        return Stream(self.open(context), context.policy, collect=context.collect, prefill=context.prefill)
+
+    def parse(
+        self, text: str, token_ids: Sequence[int], finish_reason: str | None, context: OutputContext
+    ) -> ParsedOutput:
+        """Return the message of a whole output."""
+        stream = self.stream(context)
+        stream.feed(text, token_ids)
+        stream.finish(finish_reason)
+        return stream.result()
+
+    @property
+    @abstractmethod
+    def reasoning_parser(self) -> Any:
+        """A reasoning parser with vLLM's interface; ``None`` if there is no reasoning."""
+
+    @property
+    @abstractmethod
+    def tool_parser(self) -> Any:
+        """A tool parser with vLLM's interface; ``None`` if there are no calls."""
+
+    def adjust_request(self, request: Any) -> Any:
+        """Return a copy of the request that asks the engine to keep special tokens in the text."""
+        return adjusted(request, skip_special_tokens=False)
+
+
+class BackendFactory(Protocol):
+    """Makes a backend from the settings of an :class:`OutputParser`."""
+
+    def __call__(
+        self, tokenizer: Tokenizer | None, *, policy: Policy, special_text: str, make_id: IdFactory | None
+    ) -> ParserBackend: ...
+
+
+BackendLookup = Callable[[str | None, str | None], BackendFactory | None]
+"""(reasoning parser's name, tool parser's name) → the backend for them; ``None`` if it knows neither."""
+
+_LOOKUPS: list[BackendLookup] = []
+
+
+def register_lookup(lookup: BackendLookup) -> None:
+    """Ask ``lookup`` for a backend whenever an OutputParser is made from names; it comes before the catalogue."""
+    if lookup not in _LOOKUPS:
+        _LOOKUPS.append(lookup)
+
+
+def find_backend(reasoning: str | None, tools: str | None) -> BackendFactory | None:
+    """Return the backend that a registered lookup has for these names; ``None``: they are the catalogue's."""
+    for lookup in _LOOKUPS:
+        found = lookup(reasoning, tools)
+        if found is not None:
+            return found
+    return None

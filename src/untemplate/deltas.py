@@ -1,0 +1,113 @@
+"""Putting deltas together: into a whole message, or into one delta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .messages import (
+    DeltaFunctionCall,
+    DeltaMessage,
+    DeltaToolCall,
+    FunctionCall,
+    Item,
+    ParsedOutput,
+    ToolCall,
+)
+
+__all__ = ["assemble", "finish_reason_of", "merge_deltas", "merge_tool_calls"]
+
+
+def assemble(deltas: Iterable[DeltaMessage], finish_reason: str | None = "stop") -> ParsedOutput:
+    """Return the message that the deltas of one output add up to.
+
+    Deltas do not carry the statuses of calls, diagnostics or spans; :meth:`Stream.result` returns those as well.
+
+    Args:
+        deltas: all deltas of the output, in order.
+        finish_reason: the engine's.
+    """
+    items: list[Item] = []
+    parts: list[str] = []
+    calls: dict[int, ToolCall] = {}
+    arguments: dict[int, list[str]] = {}
+
+    def add_text(kind: str, text: str | None) -> None:
+        if text:
+            if not items or items[-1].type != kind:
+                close_text()
+                items.append(Item(type=kind))
+            parts.append(text)
+
+    def close_text() -> None:
+        if parts:
+            items[-1].text = "".join(parts)
+            parts.clear()
+
+    for delta in deltas:
+        add_text("reasoning", delta.reasoning)
+        add_text("content", delta.content)
+        for part in delta.tool_calls or ():
+            call = calls.get(part.index)
+            if call is None:
+                close_text()
+                call = calls[part.index] = ToolCall(id="", function=FunctionCall(name="", arguments=""))
+                arguments[part.index] = []
+                items.append(Item(type="tool_call", call=call))
+            call.id = call.id or part.id or ""
+            function = part.function
+            if function is not None:
+                call.function.name = call.function.name or function.name or ""
+                if function.arguments:
+                    arguments[part.index].append(function.arguments)
+    close_text()
+    for index, pieces in arguments.items():
+        calls[index].function.arguments = "".join(pieces)
+    return ParsedOutput(
+        reasoning_content="".join(i.text or "" for i in items if i.type == "reasoning") or None,
+        content="".join(i.text or "" for i in items if i.type == "content") or None,
+        tool_calls=list(calls.values()),
+        tools_called=bool(calls),
+        finish_reason=finish_reason_of(finish_reason, bool(calls)),
+        items=items,
+    )
+
+
+def finish_reason_of(finish_reason: str | None, has_calls: bool) -> str:
+    """Return the engine's finish reason, with ``tool_calls`` in place of ``stop`` where there are calls."""
+    reason = finish_reason or "stop"
+    return "tool_calls" if reason == "stop" and has_calls else reason
+
+
+def merge_deltas(deltas: Sequence[DeltaMessage]) -> DeltaMessage | None:
+    """Return one delta with all that these add; ``None`` if that is nothing.
+
+    The order between reasoning, content and calls is lost.
+    """
+    if len(deltas) == 1 and len(deltas[0].tool_calls or ()) < 2:
+        return deltas[0]
+    calls = merge_tool_calls(call for delta in deltas for call in delta.tool_calls or ())
+    content = "".join(delta.content or "" for delta in deltas)
+    reasoning = "".join(delta.reasoning or "" for delta in deltas)
+    if not (calls or content or reasoning):
+        return None
+    return DeltaMessage(content=content or None, reasoning=reasoning or None, tool_calls=calls or None)
+
+
+def merge_tool_calls(deltas: Iterable[DeltaToolCall]) -> list[DeltaToolCall]:
+    """Return one delta per call, in the order in which the calls first appear."""
+    merged: dict[int, DeltaToolCall] = {}
+    arguments: dict[int, list[str]] = {}
+    for delta in deltas:
+        call = merged.setdefault(delta.index, DeltaToolCall(index=delta.index))
+        call.id = call.id or delta.id
+        call.type = call.type or delta.type
+        if delta.function is not None:
+            function = call.function = call.function or DeltaFunctionCall()
+            function.name = function.name or delta.function.name
+            if delta.function.arguments:
+                arguments.setdefault(delta.index, []).append(delta.function.arguments)
+    for index, parts in arguments.items():
+        made = merged[index].function
+        assert made is not None
+        made.arguments = "".join(parts)
+    return list(merged.values())

@@ -1,0 +1,311 @@
+"""The core's own backend: one Format, compiled once, run by the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from .backend import OutputContext, ParserBackend
+from .format import Format
+from .machine.call_state import STATUS_DIAGNOSTICS, CallState, CallStatus, call_status
+from .machine.coercion import ToolSet
+from .machine.compiler import compile_format
+from .machine.diagnostics import DIAGNOSTICS, DiagnosticCode
+from .machine.events import DeltaBuilder, EventCollector, EventReceiver
+from .machine.ids import IdFactory, make_ids
+from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
+from .machine.machine import IMMEDIATELY, NEVER, RECOVER, Machine
+from .machine.program import Program
+from .machine.scanner import TokenScanner
+from .machine.start import start
+from .messages import DeltaMessage, Diagnostic, ParsedOutput, Span
+from .policy import Policy
+from .requests import count_calls, get
+from .stream import StreamBackend
+from .tokens import Vocabulary
+
+if TYPE_CHECKING:
+    from .validation import Validator
+    from .vllm_api.abstract import ReasoningParser, ToolParser
+
+__all__ = ["FormatBackend", "program_of"]
+
+_DRAFTS: Final = {"recover": RECOVER, "immediately": IMMEDIATELY, "never": NEVER}
+_NO_TOOLS: Final = ToolSet(None)
+
+_KINDS: Final = {
+    MARKUP: "markup",
+    NAME_TEXT: "name",
+    ID_TEXT: "id",
+    ARGUMENT_TEXT: "arguments",
+    DROPPED: "dropped",
+    REASONING_TEXT: "reasoning",
+    CONTENT_TEXT: "content",
+}
+
+
+@lru_cache(maxsize=256)
+def program_of(fmt: Format, *, tools: bool = True) -> Program:
+    """Return the Program of a Format, compiled once. Without ``tools`` calls are text."""
+    return compile_format(fmt, tools=tools)
+
+
+class FormatBackend(ParserBackend):
+    """Parses outputs that a Format describes.
+
+    Args:
+        format: the Format.
+        tokenizer: anything with ``get_vocab()``, or a Vocabulary; ``None``: token ids have no meaning.
+        policy: resolved; the policy of outputs whose context has none of its own.
+        special_text, make_id: as for :class:`OutputParser`.
+    """
+
+    def __init__(
+        self,
+        format: Format,
+        tokenizer: Any = None,
+        *,
+        policy: Policy,
+        special_text: str = "kept",
+        make_id: IdFactory | None = None,
+    ) -> None:
+        self.format = format
+        self.tokenizer = tokenizer
+        self.program = program_of(format)
+        self._policy = policy
+        self._unfiltered = policy.is_default
+        self._make_id = make_id
+        self._stripped = special_text == "stripped"
+        known = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary.read(tokenizer)
+        self.special_ids, self._tokens = known.table(format.special_tokens)
+
+    @property
+    def has_reasoning(self) -> bool:
+        return self.program.reasoning >= 0
+
+    @property
+    def has_tools(self) -> bool:
+        return bool(self.program.call_syntaxes)
+
+    @property
+    def reasoning_parser(self) -> ReasoningParser | None:
+        return _classes().reasoning_class(self.format)(self.tokenizer) if self.has_reasoning else None
+
+    @property
+    def tool_parser(self) -> ToolParser | None:
+        return _classes().tool_class(self.format)(self.tokenizer) if self.has_tools else None
+
+    def open(self, context: OutputContext) -> FormatStream:
+        tools, tool_choice, messages = context.tools, context.tool_choice, context.messages
+        request = context.request
+        if request is not None:
+            tools = get(request, "tools") if tools is None else tools
+            tool_choice = get(request, "tool_choice") if tool_choice is None else tool_choice
+            messages = get(request, "messages") if messages is None else messages
+        policy = context.policy
+        tool_set = _NO_TOOLS if tools is None else ToolSet(tools)
+        no_calls = tool_choice == "none" or (tools is not None and not len(tools))
+        program = program_of(self.format, tools=False) if no_calls else self.program
+        builder = DeltaBuilder()
+        machine = Machine(
+            program,
+            tool_set,
+            builder,
+            self._make_id or make_ids(program.ids, _seed_bytes(context.seed)),
+            count_calls(messages) if messages else 0,
+            policy.max_held,
+            _DRAFTS[policy.drafts],
+        )
+        if context.spans:
+            machine.ledger.spans = []
+        receiver = self._receiver(policy, builder, machine, tools)
+        prompt = self._prompt(context)
+        if prompt is not None:
+            start(machine, prompt)
+        if context.on_event is not None:
+            from .filters import Both
+
+            receiver = Both(EventCollector(context.on_event), receiver)
+        machine.receiver = receiver
+        scanner = TokenScanner(self.special_ids, self._tokens.bytes_of, self._stripped) if self.special_ids else None
+        return FormatStream(machine, builder, scanner, policy, tools, keep_text=context.collect)
+
+    def _receiver(
+        self, policy: Policy, builder: EventReceiver, machine: Machine, tools: Sequence[Any] | None
+    ) -> EventReceiver:
+        """Return the receiver of the machine's events: the builder of deltas, after the filters of the policy."""
+        if policy is self._policy and self._unfiltered:
+            return builder
+        from .filters import call_policy, filters
+
+        machine.call_policy = call_policy(policy, machine.tools, tools)
+        return filters(policy, self.format, builder)
+
+    def _prompt(self, context: OutputContext) -> str | None:
+        """Return the prompt's text without the prefill; from ids, the text after the last turn start."""
+        prompt = context.prompt
+        if prompt is None and context.prompt_token_ids is not None:
+            prompt = self.turn_tail(context.prompt_token_ids)
+        if prompt is not None and context.prefill and prompt.endswith(context.prefill):
+            prompt = prompt[: len(prompt) - len(context.prefill)]
+        return prompt
+
+    def turn_tail(self, prompt_token_ids: Sequence[int]) -> str:
+        """Return the text of a prompt from its last turn start on."""
+        return self._tokens.tail(prompt_token_ids, self.program.turn_starts)
+
+    @property
+    def begins_in_reasoning(self) -> bool:
+        """True if an output whose prompt is not known begins in reasoning."""
+        return self.program.no_prompt == self.program.reasoning
+
+
+class FormatStream(StreamBackend):
+    """One output that a Format describes."""
+
+    __slots__ = (
+        "_accepted",
+        "_builder",
+        "_checks_ids",
+        "_machine",
+        "_raw",
+        "_scanner",
+        "_tools",
+        "_validator",
+        "_waiting",
+    )
+
+    def __init__(
+        self,
+        machine: Machine,
+        builder: DeltaBuilder,
+        scanner: TokenScanner | None,
+        policy: Policy,
+        tools: Sequence[Any] | None,
+        *,
+        keep_text: bool,
+    ) -> None:
+        machine.scanner = scanner
+        self._machine = machine
+        self._builder = builder
+        self._scanner = scanner
+        self._checks_ids = policy.spelled_markers == "text"
+        self._tools = tools
+        self._raw: list[str] | None = [] if keep_text else None
+        self._validator: Validator | None = None
+        self._waiting: list[DeltaMessage] = []
+        """Deltas of another parser, while a call is open."""
+        self._accepted: dict[int, int] = {}
+        """Numbers of calls in those deltas → numbers in the message."""
+
+    def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
+        machine = self._machine
+        scanner = self._scanner
+        if scanner is not None:
+            text = scanner.feed(text, token_ids)
+            machine.checks_ids = scanner.active and self._checks_ids
+        if text:
+            machine.feed(text)
+            if self._raw is not None:
+                self._raw.append(text)
+        deltas = self._builder.take()
+        return deltas + self._numbered() if self._waiting else deltas
+
+    def finish(self, finish_reason: str | None) -> list[DeltaMessage]:
+        machine = self._machine
+        machine.finish()
+        machine.receiver.end(finish_reason)
+        return self._builder.take() + self._numbered()
+
+    def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
+        self._waiting.append(delta)
+        return self._builder.take() + self._numbered()
+
+    def _numbered(self) -> list[DeltaMessage]:
+        """Return the deltas of another parser, their calls numbered; none of them while a call is open."""
+        machine = self._machine
+        if not machine.finished and machine.calls and not machine.calls[-1].whole:
+            return []
+        deltas, self._waiting = self._waiting, []
+        for delta in deltas:
+            for part in delta.tool_calls or ():
+                if part.index not in self._accepted:
+                    name = part.function.name if part.function is not None else None
+                    call = CallState(len(machine.calls), part.id or "", name or "")
+                    call.whole = True
+                    self._accepted[part.index] = call.index
+                    machine.calls.append(call)
+                part.index = self._accepted[part.index]
+        return deltas
+
+    @property
+    def has_calls(self) -> bool:
+        return bool(self._machine.calls)
+
+    @property
+    def has_whole_calls(self) -> bool:
+        return any(call.whole for call in self._machine.calls)
+
+    @property
+    def in_reasoning(self) -> bool:
+        return self._machine.in_reasoning
+
+    @property
+    def marked(self) -> Sequence[tuple[int, int, int]]:
+        return self._machine.ledger.spans or ()
+
+    def complete(self, result: ParsedOutput) -> None:
+        problems: list[tuple[DiagnosticCode, int, int]] = []
+        for call, found in zip(self._machine.calls, result.tool_calls, strict=True):
+            status = call.status or self._status(call, found.function.arguments)
+            found.status = status
+            found.model_id = call.model_id or None
+            found.repairs = list(call.repairs)
+            if status in STATUS_DIAGNOSTICS:
+                problems.append((STATUS_DIAGNOSTICS[status], call.start, call.end))
+        result.diagnostics = self._diagnostics(problems)
+        result.spans = self._spans()
+
+    def _status(self, call: CallState, arguments: str) -> CallStatus:
+        """Return the status of a call when no call policy is active."""
+        tools = self._machine.tools
+        return call_status(call, arguments, tools, partial(self._problems, call, arguments) if tools.known else None)
+
+    def _problems(self, call: CallState, arguments: str) -> list[str]:
+        from .validation import Validator
+
+        if self._validator is None:
+            self._validator = Validator(self._tools)
+        return [problem.slug for problem in self._validator.check(call.name, arguments)]
+
+    def _diagnostics(self, problems: list[tuple[DiagnosticCode, int, int]]) -> list[Diagnostic]:
+        raw = "".join(self._raw or ())
+        problems = problems + [(n.code, n.start, n.end) for n in self._machine.ledger.notes]
+        if self._scanner is not None:
+            problems += [("ambiguous_marker", at, at) for at in self._scanner.ambiguous]
+        return [
+            Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=end, text=raw[start:end][:200])
+            for code, start, end in sorted(problems, key=lambda problem: problem[1])
+        ]
+
+    def _spans(self) -> list[Span]:
+        """Return the spans of the output, neighbours of one kind joined."""
+        spans: list[Span] = []
+        for number, begin, end in self.marked:
+            kind = _KINDS[number]
+            if spans and spans[-1].kind == kind:
+                spans[-1].end = end
+            else:
+                spans.append(Span(kind=kind, start=begin, end=end))
+        return spans
+
+
+def _classes() -> Any:
+    """Return the module that makes parsers with vLLM's interface. It is an outer layer, loaded only when asked for."""
+    return import_module("untemplate.vllm_api.format_parsers")
+
+
+def _seed_bytes(seed: int | str | bytes | None) -> bytes | None:
+    return seed if seed is None or isinstance(seed, bytes) else str(seed).encode()

@@ -1,0 +1,191 @@
+"""Parsers with vLLM's interface as backends of OutputParser.
+
+Importing ``untemplate.vllm_api`` registers :func:`find_registered`: from then on ``OutputParser`` knows the names that
+have been registered with the managers. What such a parser does not report (spans, statuses, diagnostics) stays empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from ..backend import BackendFactory, OutputContext
+from ..deltas import finish_reason_of
+from ..format import Format
+from ..format_backend import FormatBackend
+from ..formats import lookup, named
+from ..machine.ids import IdFactory
+from ..messages import ChatCompletionRequest, DeltaMessage, FunctionCall, Item, ParsedOutput, ToolCall
+from ..policy import Policy
+from ..requests import adjusted
+from ..stream import StreamBackend
+from .managers import ParserManager, ReasoningParserManager, ToolParserManager
+
+__all__ = ["DeltaParser", "ParserStream", "RegisteredBackend", "find_registered"]
+
+
+class DeltaParser(Protocol):
+    """The method of vLLM's ``Parser`` interface that parses one output while it arrives."""
+
+    def parse_delta(
+        self,
+        delta_text: str,
+        delta_token_ids: list[int],
+        request: Any = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        *,
+        finished: bool,
+    ) -> DeltaMessage | None: ...
+
+
+class ParserStream(StreamBackend):
+    """One output, parsed by a parser with vLLM's interface.
+
+    Args:
+        parser: fresh; it parses this output only.
+        request: handed to the parser with each delta.
+        prompt_token_ids: the prompt, if it is known.
+    """
+
+    def __init__(self, parser: DeltaParser, request: Any = None, prompt_token_ids: Sequence[int] | None = None) -> None:
+        self._parser = parser
+        self._request = request
+        self._prompt = prompt_token_ids
+        self._has_calls = False
+        self._in_reasoning = False
+
+    def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
+        return self._parse(text, token_ids, finished=False)
+
+    def finish(self, finish_reason: str | None) -> list[DeltaMessage]:
+        return self._parse("", (), finished=True)
+
+    def _parse(self, text: str, token_ids: Sequence[int], *, finished: bool) -> list[DeltaMessage]:
+        delta = self._parser.parse_delta(text, list(token_ids), self._request, self._prompt, finished=finished)
+        if delta is None:
+            return []
+        self._has_calls = self._has_calls or bool(delta.tool_calls)
+        self._in_reasoning = delta.content is None and not delta.tool_calls
+        return [delta]
+
+    @property
+    def has_calls(self) -> bool:
+        return self._has_calls
+
+    @property
+    def in_reasoning(self) -> bool:
+        """True if the last delta was reasoning."""
+        return self._in_reasoning
+
+
+class RegisteredBackend(FormatBackend):
+    """Parses outputs with a registered parser; the Format is that of the names which are the catalogue's."""
+
+    def __init__(
+        self,
+        parser_class: type[Any],
+        format: Format,
+        tokenizer: Any,
+        *,
+        policy: Policy,
+        special_text: str,
+        make_id: IdFactory | None,
+    ) -> None:
+        super().__init__(format, tokenizer, policy=policy, special_text=special_text, make_id=make_id)
+        self._class = parser_class
+
+    def _parser(self) -> Any:
+        return self._class(_NoTokenizer() if self.tokenizer is None else self.tokenizer)
+
+    @property
+    def has_reasoning(self) -> bool:
+        return super().has_reasoning or self.reasoning_parser is not None
+
+    @property
+    def has_tools(self) -> bool:
+        return super().has_tools or self.tool_parser is not None
+
+    @property
+    def reasoning_parser(self) -> Any:
+        return getattr(self._parser(), "reasoning_parser", None)
+
+    @property
+    def tool_parser(self) -> Any:
+        return getattr(self._parser(), "tool_parser", None)
+
+    def adjust_request(self, request: Any) -> Any:
+        return self._parser().adjust_request(request)
+
+    def open(self, context: OutputContext) -> StreamBackend:  # type: ignore[override]
+        if context.on_event is not None:
+            raise ValueError("on_event: a registered parser reports no events")
+        prompt_ids = context.prompt_token_ids
+        encode = getattr(self.tokenizer, "encode", None)
+        if prompt_ids is None and context.prompt is not None and encode is not None:
+            encoded = encode(context.prompt, add_special_tokens=False)
+            prompt_ids = list(getattr(encoded, "ids", encoded))
+        return ParserStream(self._parser(), _request(context), prompt_ids)
+
+    def parse(
+        self, text: str, token_ids: Sequence[int], finish_reason: str | None, context: OutputContext
+    ) -> ParsedOutput:
+        """Return what the parser's method for whole outputs finds, which may be more than it finds in a stream."""
+        found: tuple[str | None, str | None, list[FunctionCall] | None]
+        found = self._parser().parse(context.prefill + text, _request(context), True, list(token_ids))
+        reasoning, content, calls = found
+        made = [
+            ToolCall(
+                id=getattr(call, "id", None) or "", function=FunctionCall(name=call.name, arguments=call.arguments)
+            )
+            for call in calls or ()
+        ]
+        items = [Item(type="reasoning", text=reasoning)] if reasoning else []
+        items += [Item(type="content", text=content)] if content else []
+        items += [Item(type="tool_call", call=call) for call in made]
+        return ParsedOutput(
+            reasoning_content=reasoning or None,
+            content=content or None,
+            tool_calls=made,
+            tools_called=bool(made),
+            finish_reason=finish_reason_of(finish_reason, bool(made)),
+            items=items,
+        )
+
+
+class _NoTokenizer:
+    """An empty vocabulary, for parsers that expect a tokenizer."""
+
+    def get_vocab(self) -> dict[str, int]:
+        return {}
+
+
+def find_registered(reasoning: str | None, tools: str | None) -> BackendFactory | None:
+    """Return the backend for names of which at least one is registered; ``None``: both are the catalogue's."""
+    if not ParserManager.is_registered(tools, reasoning):
+        return None
+    parser_class = ParserManager.get_parser(tools, reasoning)
+    assert parser_class is not None
+    tools_registered = ToolParserManager.registered(tools) or ParserManager.registered(tools)
+    known_tools = None if tools_registered else tools
+    known_reasoning = None if ReasoningParserManager.registered(reasoning) else reasoning
+    if known_tools is not None:
+        fmt = named(known_tools, reasoning=known_reasoning)
+    elif known_reasoning is not None:
+        fmt = lookup("reasoning", known_reasoning).format
+    else:
+        fmt = named("passthrough")
+    return partial(RegisteredBackend, parser_class, fmt)
+
+
+def _request(context: OutputContext) -> Any:
+    """Return the request with what was given next to it."""
+    tools, tool_choice, messages = context.tools, context.tool_choice, context.messages
+    if context.request is None:
+        return ChatCompletionRequest(
+            messages=list(messages or ()),
+            tools=None if tools is None else list(tools),
+            tool_choice=tool_choice or "auto",
+        )
+    given = {"tools": tools, "tool_choice": tool_choice, "messages": messages}
+    return adjusted(context.request, **{name: value for name, value in given.items() if value is not None})
