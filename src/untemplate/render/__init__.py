@@ -1,4 +1,4 @@
-"""Messages → text: the assistant turn as a Format's models write it, and what no turn of theirs can say.
+"""Renders a message as the assistant turn that a Format's models write, and reports which messages they cannot write.
 
 >>> from untemplate.formats import named
 >>> render(named("kimi_k2"), {"reasoning": "Greet.", "content": "Hi."})

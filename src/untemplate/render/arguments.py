@@ -1,9 +1,7 @@
-"""Arguments → text, one writer per syntax that a Format can state.
+"""Writes arguments as text, one function for each syntax of a Format.
 
-Rules of this module:
-
-* JSON that comes as text is passed through as given; everything else is written in one way, the canonical one.
-* A writer writes; whether its text reads back is :mod:`.expressible`'s question.
+JSON given as text is passed through unchanged; everything else is written in its canonical form. :mod:`.expressible`
+decides whether the text parses back.
 """
 
 from __future__ import annotations
@@ -15,18 +13,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..format import Arguments, JsonArguments, LiteralArguments, TaggedArguments
-from .message import Call
+from ..format.model import Escape
+from .message import MessageCall
 
-__all__ = ["arguments_text", "escape", "json_text", "key_text", "literal_text", "value_text"]
+__all__ = ["arguments_text", "escape", "json_arguments", "json_text", "key_text", "literal_text", "value_text"]
 
 _SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
-# What a string between one-character quotes escapes, besides the quote itself.
+# Characters that are escaped in a string between one-character quotes, besides the quote itself.
 _ESCAPED: Final = re.compile(r"[\\\x00-\x1f\x7f]")
 _SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def arguments_text(call: Call, arguments: Arguments) -> str:
-    """The arguments of a call, with all that opens and closes them but for ``NamedBody.arguments_close``.
+def arguments_text(call: MessageCall, arguments: Arguments) -> str:
+    """Return the arguments of a call with their own markup; ``NamedBody.arguments_close`` is not part of it.
 
     Raises:
         ValueError: the call's arguments are not a JSON object.
@@ -45,18 +44,18 @@ def arguments_text(call: Call, arguments: Arguments) -> str:
     )
 
 
-def json_arguments(call: Call) -> str:
-    """The arguments as a JSON object: text as given, a mapping on one line."""
+def json_arguments(call: MessageCall) -> str:
+    """Return the arguments as a JSON object: text as given, a mapping on one line."""
     members = call.object()
     text = call.arguments.strip() if isinstance(call.arguments, str) else json_text(members)
     return text or "{}"
 
 
 def json_text(value: Any) -> str:
-    """One line of JSON, as ``tojson`` in chat templates writes it; lone surrogates as escapes.
+    """Return one line of JSON, as ``tojson`` in chat templates writes it. Lone surrogates become escapes.
 
     Raises:
-        ValueError: a number that JSON cannot say.
+        ValueError: a number that JSON has no form for (NaN, infinity).
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
@@ -68,7 +67,7 @@ _TYPES: Final = ((bool, "boolean"), (str, "string"), (int, "number"), (float, "n
 
 
 def key_text(key: str, value: Any, arguments: TaggedArguments) -> str:
-    """What stands between ``key_open`` and ``key_close``: the key, and what its pattern says of the value."""
+    """Return the text between ``key_open`` and ``key_close``: the key, and attributes that describe the value."""
     variables = {
         "key": escape(key, arguments.escape),
         "string": "true" if isinstance(value, str) else "false",
@@ -84,12 +83,12 @@ def _type_name(value: Any) -> str:
 
 
 def value_text(value: Any, arguments: TaggedArguments) -> str:
-    """A value between its tags: a string as it is, anything else as JSON."""
+    """Return a value between its tags: a string as it is, anything else as JSON."""
     return escape(value if isinstance(value, str) else json_text(value), arguments.escape)
 
 
-def escape(text: str, how: str) -> str:
-    """``text`` as a Format's ``escape`` wants it."""
+def escape(text: str, how: Escape) -> str:
+    """Return ``text`` with the escaping that the Format asks for."""
     return html.escape(text).replace("&#x27;", "&apos;") if how == "xml" else text
 
 
@@ -97,7 +96,7 @@ def escape(text: str, how: str) -> str:
 
 
 def literal_text(value: Any, arguments: LiteralArguments) -> str:
-    """A value in the words and quotes of the format's language."""
+    """Return a value with the words and quotes of the format's language."""
     if isinstance(value, str):
         return _quoted(value, arguments)
     if value is None:
@@ -105,7 +104,7 @@ def literal_text(value: Any, arguments: LiteralArguments) -> str:
     if isinstance(value, bool):
         return arguments.words[0] if value else arguments.words[1]
     if isinstance(value, Mapping):
-        # Where nothing stands behind a separator at the top, nothing stands behind a colon either.
+        # A separator without a space after it goes with a colon without one.
         colon = ": " if arguments.separator.endswith(" ") else ":"
         pairs = (f"{_literal_key(key, arguments)}{colon}{literal_text(v, arguments)}" for key, v in value.items())
         return "{" + arguments.separator.join(pairs) + "}"

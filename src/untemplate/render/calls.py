@@ -1,7 +1,7 @@
-"""Whether one call can be said in a Format: its name, its id, its arguments.
+"""Checks whether one call can be written in a Format: its name, its id and its arguments.
 
-The rules are those of :mod:`.expressible`. Where JSON holds a name or a value nothing can end it by accident; what is
-asked here is asked of names between markers, tagged values and literals.
+The rules are those of :mod:`.expressible`. JSON strings cannot be ended by accident, so the checks concern names
+between markers, tagged values and literals.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from ..format import (
 )
 from ..machine.coercion import ToolSet
 from .arguments import escape, json_text, key_text, value_text
-from .message import Call
+from .message import MessageCall
 from .reasons import Inexpressible
 
 __all__ = ["ILLEGAL", "MAX_NAME", "WS", "call_problem", "name_ends", "spellings"]
 
 WS: Final = " \t\r\n"
 ILLEGAL: Final = frozenset("".join(map(chr, range(33))) + "<>{}()[]\"'`,;=")
-"""What no tool's name holds outside JSON."""
+"""Characters that no tool's name has outside JSON."""
 MAX_NAME: Final = 512
 _MAX_KEY: Final = 1024
 _MAX_LOOKAHEAD: Final = 256
-"""White space behind a close tag beyond which it closes nothing."""
+"""Most white space after a close tag; with more, the tag does not close."""
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
 _WORD: Final = re.compile(r"[^\s=:,()\[\]{}\"'<]+")
 
 
-def call_problem(fmt: Format, call: Call, offered: ToolSet) -> Inexpressible | None:
-    """Why this call cannot be said, by itself."""
+def call_problem(fmt: Format, call: MessageCall, offered: ToolSet) -> Inexpressible | None:
+    """Return the reason why this call, by itself, cannot be written; ``None`` if it can."""
     try:
         members = call.object()
         json_text(members)
@@ -69,12 +69,12 @@ def call_problem(fmt: Format, call: Call, offered: ToolSet) -> Inexpressible | N
 
 
 def _illegal(name: str) -> bool:
-    """Whether a name holds what none does; white space of any alphabet ends one."""
+    """True if a name has a character that no name has. Any Unicode white space ends a name."""
     return bool(ILLEGAL & set(name)) or any(map(str.isspace, name))
 
 
 def _channel_name(channels: Channels, name: str) -> bool:
-    """Whether a header can hold the name."""
+    """True if a header can hold the name."""
     if len(name) > MAX_NAME - 128 or _illegal(name):
         return False
     if channels.recipient is None:
@@ -84,7 +84,7 @@ def _channel_name(channels: Channels, name: str) -> bool:
 
 
 def name_ends(tools: Tools, body: NamedBody) -> tuple[str, ...]:
-    """All that ends a name."""
+    """Return all texts that end a name."""
     arguments = body.arguments
     if isinstance(arguments, TaggedArguments):
         opens = arguments.key_open.spellings
@@ -94,7 +94,7 @@ def name_ends(tools: Tools, body: NamedBody) -> tuple[str, ...]:
     return (*(text for marker in markers for text in spellings(marker)), *opens)
 
 
-def _name_problem(tools: Tools, body: NamedBody, call: Call, offered: ToolSet) -> Inexpressible | None:
+def _name_problem(tools: Tools, body: NamedBody, call: MessageCall, offered: ToolSet) -> Inexpressible | None:
     name = escape(call.name, body.escape)
     literals = [text for text in re.split(r"\{\w+\}", body.name) if text]
     if _illegal(name) or len(name) + len("".join(literals)) + 20 > MAX_NAME:
@@ -103,7 +103,7 @@ def _name_problem(tools: Tools, body: NamedBody, call: Call, offered: ToolSet) -
     if any(text in name for text in (*literals, *name_ends(tools, body))):
         return Inexpressible.NAME_CHARACTERS
     if literals and offered.known and call.name not in offered.names:
-        # A name that is not offered may be read as an offered one behind a broken pattern.
+        # The parser may read an unknown name as an offered one with a broken pattern.
         return Inexpressible.UNKNOWN_TOOL
     if body.id_open is not None and call.id:
         closes = spellings(body.name_close)
@@ -146,7 +146,7 @@ def _tagged_problem(
 
 
 def _key_fits(key: str, written: str, arguments: TaggedArguments, tags: tuple[str, ...]) -> bool:
-    """Whether a key stays whole: on one line, with no tag in it that would end it before its close."""
+    """True if a key is read back whole: it is on one line, and no tag in it ends it before its close."""
     if key != key.strip(WS) or "\n" in key or len(written) > _MAX_KEY:
         return False
     whole = written + arguments.key_close.text
@@ -158,14 +158,14 @@ def _key_fits(key: str, written: str, arguments: TaggedArguments, tags: tuple[st
 
 
 def _newlines_fit(text: str, arguments: TaggedArguments) -> bool:
-    """Whether trimming takes the newlines of the markup and none of the value's."""
+    """True if trimming removes the newlines of the markup and none of the value."""
     opener = arguments.key_close if arguments.value_open is None else arguments.value_open
     before = len(opener.text) - len(opener.text.rstrip("\n"))
     close = arguments.value_close.text
     after = len(close) - len(close.lstrip("\n"))
     if before < arguments.trim and text.startswith(("\n", "\r\n")):
         return False
-    # A carriage return before the markup's newline goes with it.
+    # A carriage return before the newline of the markup is removed with it.
     return not arguments.trim or (not text.endswith("\r") and (after >= arguments.trim or not text.endswith("\n")))
 
 
@@ -189,7 +189,7 @@ def _alternation(texts: tuple[str, ...] | list[str]) -> str:
 def _literal_problem(
     tools: Tools, arguments: LiteralArguments, name: str, members: Mapping[str, Any], offered: ToolSet
 ) -> Inexpressible | None:
-    # Where a key may stand these end the call before it does.
+    # Where a key can begin, these end the call first.
     stops = [
         text
         for marker in (tools.call_open, tools.call_close, tools.section_open, tools.section_close)
@@ -232,7 +232,7 @@ def _literal_value(value: Any, arguments: LiteralArguments, stops: list[str]) ->
 
 
 def _quotable(text: str, arguments: LiteralArguments) -> bool:
-    """Whether text between the canonical quotes ends where it should."""
+    """True if text between the canonical quotes ends at the closing quote."""
     quote = arguments.quotes[0]
     if len(quote) > 1:
         return (text + quote).find(quote) == len(text)
@@ -240,4 +240,5 @@ def _quotable(text: str, arguments: LiteralArguments) -> bool:
 
 
 def spellings(marker: Marker | None) -> tuple[str, ...]:
+    """Return the spellings of a marker; none if there is no marker."""
     return () if marker is None else marker.spellings

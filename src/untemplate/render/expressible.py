@@ -1,11 +1,9 @@
-"""Whether a message can be said in a Format, so that it reads back as it was.
+"""Decides whether a message can be written in a Format such that it parses back unchanged.
 
-Rules of this module:
-
-* It reasons from the Format and the message, and from the tools' schemas where the text of a value has no type. The
-  parser is not run: that what is expressible does read back is a law, and a law needs two sides.
-* It errs on the side of no: text that might be read as a marker is not expressible.
-* What precedes and follows a text counts: white space and markers are judged with the markup that will stand there.
+* The decision uses the Format, the message, and the schema of a value whose text has no type. The parser is not run, so
+  that tests can compare the two: whatever is expressible must parse back.
+* In doubt the answer is no: text that might be read as a marker is not expressible.
+* White space and markers at the edges of a text are judged together with the markup that will surround it.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any
 from ..format import Channels, Content, Format, JsonBody, NamedBody, Tools
 from ..machine.coercion import ToolSet
 from .calls import ILLEGAL, MAX_NAME, WS, call_problem, name_ends, spellings
-from .message import Message, read_message
+from .message import AssistantMessage, read_message
 from .reasons import Inexpressible
 from .turn import empty_block, leads, opening, wraps
 
@@ -25,29 +23,29 @@ __all__ = ["expressible"]
 
 
 def expressible(fmt: Format, message: Any, tools: Any = None) -> Inexpressible | None:
-    """``None`` if what ``render`` writes for this message parses back to it, else the first reason why not.
+    """Return ``None`` if the text that ``render`` writes for this message parses back to it, else the first reason.
+
+    Texts are compared exactly, arguments as JSON values; ids are not compared.
 
     Args:
-        message: as ``render`` takes it.
-        tools: the tools of the request; ``None``: not known. They decide what the text of an untyped value means.
-
-    Texts are compared to the character, arguments as JSON values; ids are not compared.
+        message: a message as ``render`` accepts it.
+        tools: the tools of the request; ``None``: unknown. Their schemas decide the type of a value without one.
 
     Raises:
-        TypeError: something else than a message.
-        ValueError: tools that are none; as the parser's.
+        TypeError: ``message`` is not a message.
+        ValueError: ``tools`` are not tools.
     """
     read = read_message(message)
     offered = ToolSet(tools)
-    # With no tools offered nothing is a call, so nothing can be mistaken for one.
-    grammars = fmt.tools if tools is None or offered.names else ()
+    # If no tools are offered, nothing is a call, so nothing can be mistaken for one.
+    syntaxes = fmt.tools if tools is None or offered.names else ()
     problem = _parts_problem(fmt, read, offered)
     if problem is not None:
         return problem
     if fmt.channels is not None:
         problem = _channel_texts_problem(fmt, fmt.channels, read)
     else:
-        problem = _texts_problem(fmt, read, grammars, offered)
+        problem = _texts_problem(fmt, read, syntaxes, offered)
     if problem is not None:
         return problem
     for call in read.calls:
@@ -57,8 +55,8 @@ def expressible(fmt: Format, message: Any, tools: Any = None) -> Inexpressible |
     return None
 
 
-def _parts_problem(fmt: Format, message: Message, offered: ToolSet) -> Inexpressible | None:
-    """Whether the format has a place for every part."""
+def _parts_problem(fmt: Format, message: AssistantMessage, offered: ToolSet) -> Inexpressible | None:
+    """Return the reason why the format has no place for a part; ``None`` if it has one for every part."""
     channels = fmt.channels
     if message.reasoning and (fmt.reasoning is None if channels is None else not channels.reasoning):
         return Inexpressible.NO_REASONING
@@ -81,7 +79,7 @@ def _parts_problem(fmt: Format, message: Message, offered: ToolSet) -> Inexpress
 
 
 def _texts_problem(
-    fmt: Format, message: Message, grammars: tuple[Tools, ...], offered: ToolSet
+    fmt: Format, message: AssistantMessage, syntaxes: tuple[Tools, ...], offered: ToolSet
 ) -> Inexpressible | None:
     reasoning = fmt.reasoning
     turn = fmt.turn.start is not None
@@ -95,7 +93,7 @@ def _texts_problem(
         if (
             _holds(text, after, reasoning.close.spellings)
             or text.startswith(spellings(reasoning.open))
-            or _opens_call(text, after, grammars)
+            or _opens_call(text, after, syntaxes)
             or _straddles(text, after, spellings(fmt.turn.end))
         ):
             return Inexpressible.MARKER_IN_REASONING
@@ -106,9 +104,9 @@ def _texts_problem(
     after = (leads(fmt.tools[0]) + calls if calls else "") if wrap is None else wrap.close.text
     if _touches(text, turn or block or wrap is not None, after != ""):
         return Inexpressible.OUTER_WHITE_SPACE
-    if _content_marker(fmt, text, after, wrap) or _opens_call(text, after, grammars):
+    if _content_marker(fmt, text, after, wrap) or _opens_call(text, after, syntaxes):
         return Inexpressible.MARKER_IN_CONTENT
-    if any(_bare_call(tools, text.lstrip(WS), offered) for tools in grammars):
+    if any(_bare_call(tools, text.lstrip(WS), offered) for tools in syntaxes):
         return Inexpressible.LOOKS_LIKE_A_CALL
     return None
 
@@ -126,7 +124,7 @@ def _content_marker(fmt: Format, text: str, after: str, wrap: Content | None) ->
         for spelling in content.open.spellings:
             (anywhere if spelling in fmt.special_tokens else first).append(spelling)
     ends = spellings(fmt.turn.end)
-    # Behind an end of turn only another one makes it stand, and a marker may begin as one does (GigaChat).
+    # An end of turn counts only if another one follows, and a marker may begin like one (GigaChat).
     if text.rstrip(WS).endswith(ends) and (not after or after.lstrip(WS).startswith(ends)):
         return True
     if _straddles(text, after, ends):
@@ -134,8 +132,11 @@ def _content_marker(fmt: Format, text: str, after: str, wrap: Content | None) ->
     return _holds(text, after, anywhere) or text.lstrip(WS).startswith(tuple(first))
 
 
-def _channel_texts_problem(fmt: Format, channels: Channels, message: Message) -> Inexpressible | None:
-    """A text ends where its message is closed or the next begins; the last one only where the output ends."""
+def _channel_texts_problem(fmt: Format, channels: Channels, message: AssistantMessage) -> Inexpressible | None:
+    """Return the reason why a text cannot be one message of a turn.
+
+    A text ends where its message is closed or the next one begins; the last text ends with the output.
+    """
     texts = (
         (message.reasoning, Inexpressible.MARKER_IN_REASONING, message.content or message.calls),
         (message.content, Inexpressible.MARKER_IN_CONTENT, message.calls),
@@ -158,7 +159,7 @@ def _channel_texts_problem(fmt: Format, channels: Channels, message: Message) ->
 def _opens_header(text: str, after: str, channels: Channels) -> bool:
     if channels.recipient is not None:
         return _holds(text, after, channels.open.spellings)
-    # One bare word: prose after the opener is none.
+    # The header is one bare word: prose after the opener is not a header.
     for start, end in _places(text, after, channels.open.spellings):
         if end > len(text):
             return True
@@ -170,7 +171,7 @@ def _opens_header(text: str, after: str, channels: Channels) -> bool:
 
 
 def _touches(text: str, before: bool, after: bool) -> bool:
-    """Whether white space of the text touches markup before or after it."""
+    """True if white space of the text touches markup before or after it."""
     return (before and text[0] in WS) or (after and text[-1] in WS)
 
 
@@ -179,12 +180,12 @@ def _holds(text: str, after: str, spellings: Iterable[str]) -> bool:
 
 
 def _straddles(text: str, after: str, spelled: Iterable[str]) -> bool:
-    """Whether a spelling begins in the text and ends in the markup behind it."""
+    """True if a spelling begins in the text and ends in the markup after it."""
     return any(end > len(text) for _, end in _places(text, after, spelled))
 
 
 def _places(text: str, after: str, spellings: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Where spellings begin in ``text``, those that end in the markup behind it included."""
+    """Yield (start, end) of each spelling that begins in ``text``; it may end in the markup after it."""
     whole = text + after
     for spelling in spellings:
         start = whole.find(spelling)
@@ -196,11 +197,11 @@ def _places(text: str, after: str, spellings: Iterable[str]) -> Iterator[tuple[i
 # -- Text that reads as a call --------------------------------------------------------------------------------------
 
 
-def _opens_call(text: str, after: str, grammars: tuple[Tools, ...]) -> bool:
-    """Whether an opener stands in the text, and what follows it may go on as a call does."""
+def _opens_call(text: str, after: str, syntaxes: tuple[Tools, ...]) -> bool:
+    """True if the text has an opener, and the text after it could continue as a call."""
     whole = text + after
-    for tools in grammars:
-        # A close that ends in the markup behind the text takes that with it, where an opener stands before it.
+    for tools in syntaxes:
+        # If an opener comes first, a close that ends in the markup after the text removes that markup with it.
         cut = _straddles(text, after, (*spellings(tools.section_close), *spellings(tools.call_close)))
         for openers, sequences in _openers(tools):
             for _, end in _places(text, after, openers):
@@ -214,7 +215,7 @@ def _opens_call(text: str, after: str, grammars: tuple[Tools, ...]) -> bool:
 
 
 def _openers(tools: Tools) -> Iterator[tuple[tuple[str, ...], list[list[tuple[str, ...] | NamedBody]]]]:
-    """The markers that calls begin with where none is open, and what may follow each."""
+    """Yield the markers with which calls can begin, and for each the sequences that can follow it."""
     body = tools.body
     name_open = spellings(body.name_open) if isinstance(body, NamedBody) else ()
     if isinstance(body, JsonBody):
@@ -238,8 +239,10 @@ def _openers(tools: Tools) -> Iterator[tuple[tuple[str, ...], list[list[tuple[st
 
 
 def _follows(tools: Tools, parts: list[tuple[str, ...] | NamedBody], text: str, after: int) -> bool:
-    """Whether ``text`` may begin with ``parts``, white space aside. Its last ``after`` characters are the markup behind
-    it: what goes on into that may be anything."""
+    """True if ``text`` could begin with ``parts``, white space aside.
+
+    Its last ``after`` characters are the markup after it; a part that continues there could be anything.
+    """
     for part in parts:
         text = text.lstrip(WS)
         if isinstance(part, NamedBody):
@@ -256,7 +259,7 @@ def _follows(tools: Tools, parts: list[tuple[str, ...] | NamedBody], text: str, 
 
 
 def _names(tools: Tools, body: NamedBody, text: str, more: bool) -> bool:
-    """Whether ``text`` begins with a name and what ends it."""
+    """True if ``text`` begins with a name and a text that ends it."""
     illegal = ILLEGAL - set(re.sub(r"\{\w+\}", "", body.name))
     ends = [at for end in name_ends(tools, body) if (at := text.find(end)) >= 0]
     name = text[: min(ends, default=len(text))].strip(WS)
@@ -266,7 +269,7 @@ def _names(tools: Tools, body: NamedBody, text: str, more: bool) -> bool:
 
 
 def _bare_call(tools: Tools, text: str, offered: ToolSet) -> bool:
-    """Whether a text begins as a call without a marker does."""
+    """True if a text begins like a call without a marker."""
     if not tools.bare:
         return False
     for opener in spellings(tools.list_open):
@@ -280,7 +283,7 @@ def _bare_body(tools: Tools, text: str, offered: ToolSet) -> bool:
     body = tools.body
     if isinstance(body, JsonBody):
         keys = (body.name_key, *body.accepted_name_keys)
-        # An escape may spell a key in another way.
+        # An escape can spell a key differently.
         return text.startswith("{") and (body.name_is_key or "\\u" in text or any(f'"{key}"' in text for key in keys))
     ends = [at for end in name_ends(tools, body) if (at := text.find(end)) >= 0]
     name = text[: min(ends, default=0)].strip(WS)

@@ -1,10 +1,8 @@
-"""Messages of any make, read into one shape.
+"""Reads messages of any type into one shape.
 
-Rules of this module:
-
-* A message is a dict, a struct, a pydantic model or any object with the same attributes; a flat call (name and
-  arguments on the call itself) is as good as one with a ``function``.
-* Arguments that come as text are kept as text: where a format writes JSON they are passed through.
+* A message is a dict, a struct, a pydantic model or any object with the same attributes. A call may hold its name and
+  arguments itself or in a ``function``.
+* Arguments given as text stay text, so that a format that writes JSON passes them through.
 """
 
 from __future__ import annotations
@@ -14,19 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-__all__ = ["Call", "Message", "read_message"]
+__all__ = ["AssistantMessage", "MessageCall", "read_message"]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One call. ``arguments`` is JSON text or a mapping; ``id`` is empty where none was given."""
+class MessageCall:
+    """One call of a message. ``arguments`` is JSON text or a mapping; ``id`` is empty if none was given."""
 
     name: str
     arguments: str | Mapping[str, Any]
     id: str = ""
 
     def object(self) -> dict[str, Any]:
-        """The arguments as an object.
+        """Return the arguments as a dict.
 
         Raises:
             ValueError: they are not a JSON object.
@@ -40,30 +38,30 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """An assistant message; text that it does not have is empty."""
+class AssistantMessage:
+    """An assistant message. Missing text is empty."""
 
     reasoning: str
     content: str
-    calls: tuple[Call, ...]
+    calls: tuple[MessageCall, ...]
 
 
-def read_message(message: Any) -> Message:
-    """``message`` in one shape.
+def read_message(message: Any) -> AssistantMessage:
+    """Return ``message`` in one shape.
 
     Raises:
-        TypeError: a text, a name or arguments of another type.
+        TypeError: a text, a name or arguments have an unexpected type.
     """
-    if isinstance(message, Message):
+    if isinstance(message, AssistantMessage):
         return message
     reasoning = _get(message, "reasoning")
     if reasoning is None:
         reasoning = _get(message, "reasoning_content")
     calls = tuple(_call(call, i) for i, call in enumerate(_get(message, "tool_calls") or ()))
-    return Message(_text(reasoning, "reasoning"), _text(_get(message, "content"), "content"), calls)
+    return AssistantMessage(_text(reasoning, "reasoning"), _text(_get(message, "content"), "content"), calls)
 
 
-def _call(call: Any, i: int) -> Call:
+def _call(call: Any, i: int) -> MessageCall:
     function = _get(call, "function")
     if function is None:
         function = call
@@ -78,11 +76,11 @@ def _call(call: Any, i: int) -> Call:
             f"tool_calls[{i}].function.arguments: expected JSON text or a mapping, got {type(arguments).__name__}"
         )
     call_id = _get(call, "id")
-    return Call(name, arguments, call_id if isinstance(call_id, str) else "")
+    return MessageCall(name, arguments, call_id if isinstance(call_id, str) else "")
 
 
 def _text(value: Any, where: str) -> str:
-    """Text, or the texts of a list of parts (OpenAI's ``[{"type": "text", "text": …}]``)."""
+    """Return text, or the joined texts of a list of parts (OpenAI's ``[{"type": "text", "text": …}]``)."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -1,7 +1,6 @@
-"""Why a message cannot be said in a Format: a closed list.
+"""The closed list of reasons why a message cannot be written in a Format.
 
-The rule: a reason names what is wrong with the message for this Format, and never a fault of the parser. A new reason
-is a new entry here, with its sentence.
+A reason names a property of the message that this Format cannot express, never a fault of the parser.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ __all__ = ["REASONS", "Inexpressible"]
 
 
 class Inexpressible(StrEnum):
-    """A reason. It is its own slug; :attr:`sentence` is for people."""
+    """A reason why a message cannot be written. The value is a stable code; :attr:`sentence` explains it."""
 
     NO_REASONING = "no_reasoning"
     NO_CALLS = "no_calls"
@@ -34,26 +33,26 @@ class Inexpressible(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """What it means, in a sentence."""
+        """Explanation in one sentence."""
         return REASONS[self]
 
 
 REASONS: Final[dict[Inexpressible, str]] = {
     Inexpressible.NO_REASONING: "the format has no place for reasoning",
     Inexpressible.NO_CALLS: "the format has no calls, or no tools are offered",
-    Inexpressible.UNKNOWN_TOOL: "calls of this format count only for an offered tool, and this one is not offered",
+    Inexpressible.UNKNOWN_TOOL: "this format has calls to offered tools only, and this tool is not offered",
     Inexpressible.PARALLEL_CALLS: "the format writes one call a turn",
-    Inexpressible.CONTENT_WITH_CALLS: "calls without a marker stand alone, so no content can precede them",
+    Inexpressible.CONTENT_WITH_CALLS: "calls without a marker cannot follow content",
     Inexpressible.OUTER_WHITE_SPACE: "white space at the edge of a text touches a marker and belongs to it",
     Inexpressible.MARKER_IN_REASONING: "the reasoning holds a marker that would be read as one",
     Inexpressible.MARKER_IN_CONTENT: "the content holds a marker that would be read as one",
-    Inexpressible.LOOKS_LIKE_A_CALL: "the content begins as a call without a marker does",
-    Inexpressible.NAME_CHARACTERS: "the tool's name holds what would end it or what no name may hold",
-    Inexpressible.ID_CHARACTERS: "the call's id holds what would end it",
+    Inexpressible.LOOKS_LIKE_A_CALL: "the content begins like a call without a marker",
+    Inexpressible.NAME_CHARACTERS: "the tool's name holds text that would end it or a character that no name may hold",
+    Inexpressible.ID_CHARACTERS: "the call's id holds text that would end it",
     Inexpressible.NOT_AN_OBJECT: "the arguments are not a JSON object",
-    Inexpressible.KEY_CHARACTERS: "an argument's name holds what would end it or what no name may hold there",
-    Inexpressible.MARKER_IN_VALUE: "an argument's text holds what would end it",
+    Inexpressible.KEY_CHARACTERS: "an argument's name holds text that would end it, or a character not allowed there",
+    Inexpressible.MARKER_IN_VALUE: "an argument's text holds text that would end it",
     Inexpressible.VALUE_NEWLINES: "newlines at the edge of an argument's text belong to its tags",
     Inexpressible.VALUE_TYPE: "an argument's text would be read as another type: without a schema it is a string",
 }
-"""Every reason, and what it says."""
+"""Every reason with its explanation."""

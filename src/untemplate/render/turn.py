@@ -1,12 +1,9 @@
-"""A message → the assistant's turn as text.
+"""Renders a message as the text of the assistant's turn.
 
-Rules of this module:
-
-* Canonical spellings only, white space included; parts stand side by side, and nothing is written between them that
-  the Format does not state.
-* The text is what the model writes: it begins behind the generation prompt and ends where the end-of-turn token would
-  come. Where a turn is several messages (gpt-oss), their joints are written, and the last one's close is not: there it
-  is the end-of-turn token.
+* Every marker is written in its canonical spelling, white space included. Nothing else is written between the parts.
+* The text is the model's output: it begins after the generation prompt and ends before the end-of-turn token. A turn of
+  several messages (gpt-oss) has the markup between them. It lacks the close of the last one, which is the end-of-turn
+  token.
 """
 
 from __future__ import annotations
@@ -16,27 +13,27 @@ from typing import Any
 
 from ..format import Body, Channels, Content, Format, JsonBody, Marker, NamedBody, Tools
 from .arguments import arguments_text, escape, json_arguments, json_text
-from .message import Call, Message, read_message
+from .message import AssistantMessage, MessageCall, read_message
 
 __all__ = ["empty_block", "leads", "opening", "render", "wraps"]
 
 
 def render(fmt: Format, message: Any, *, start_index: int = 0, prompt_opened: bool | None = None) -> str:
-    """The assistant turn as text, as the Format's models write it behind the generation prompt.
+    """Return the assistant turn as the Format's models write it after the generation prompt.
+
+    If an output begins in reasoning, a message without reasoning is written with an empty block, so that its content is
+    not read as reasoning. The block's open marker is left out if the prompt has written it.
 
     Args:
         message: a dict, struct or object with ``reasoning`` (or ``reasoning_content``), ``content``, ``tool_calls``.
-        start_index: calls in the history; formats that number their calls through the conversation go on from it.
-        prompt_opened: what the generation prompt leaves reasoning in. ``True``: open, so the open marker is left out.
-            ``False``: closed. ``None``: no prompt is known, and outputs begin as the Format says.
-
-    Where an output begins in reasoning, a message without reasoning is written with the close of an empty block (and
-    its open marker, if no prompt wrote it): else its content would be reasoning.
+        start_index: number of calls in the history, from which formats that number calls continue.
+        prompt_opened: state in which the generation prompt leaves reasoning. ``True``: open, so the open marker is left
+            out. ``False``: closed. ``None``: no prompt is known, and the Format decides.
 
     Raises:
-        ValueError: the format has no place for a part of the message, or arguments are not a JSON object. Text that
-            has a place is written as it is, also where it does not read back; ``expressible`` tells.
-        TypeError: something else than a message.
+        ValueError: the format has no place for a part of the message, or arguments are not a JSON object. Text is
+            written even if it does not parse back; ``expressible`` checks that.
+        TypeError: ``message`` is not a message.
     """
     read = read_message(message)
     if fmt.channels is not None:
@@ -62,15 +59,15 @@ def render(fmt: Format, message: Any, *, start_index: int = 0, prompt_opened: bo
 
 
 def empty_block(fmt: Format, prompt_opened: bool | None) -> bool:
-    """Whether a turn without reasoning must say so."""
+    """True if a turn without reasoning must be written with an empty block."""
     reasoning = fmt.reasoning
     if reasoning is None or prompt_opened is not None:
         return reasoning is not None and prompt_opened is True
     return reasoning.start == "open" or reasoning.open is None
 
 
-def wraps(fmt: Format, message: Message) -> Content | None:
-    """The markers around this message's content."""
+def wraps(fmt: Format, message: AssistantMessage) -> Content | None:
+    """Return the markers around this message's content, if any."""
     content = fmt.content
     if content is None or (content.written == "with_reasoning" and not message.reasoning):
         return None
@@ -78,15 +75,14 @@ def wraps(fmt: Format, message: Message) -> Content | None:
 
 
 def leads(tools: Tools) -> str:
-    """What stands between content and the first call: where calls stand by themselves and white space separates them,
-    that white space."""
+    """Return the text between content and the first call: the white space that separates calls without a section."""
     if tools.separator is None or tools.section_open is not None or tools.list_open is not None:
         return ""
     return "" if tools.separator.text.strip() else tools.separator.text
 
 
 def opening(tools: Tools) -> str:
-    """What stands before the first call's name or object."""
+    """Return the markup before the first call's name or object."""
     body = tools.body
     name_open = body.name_open if isinstance(body, NamedBody) else None
     return "".join(_text(m) for m in (tools.section_open, tools.list_open, tools.call_open, name_open))
@@ -99,7 +95,7 @@ def _text(marker: Marker | None) -> str:
 # -- Calls --------------------------------------------------------------------------------------------------------
 
 
-def _calls_text(fmt: Format, tools: Tools, calls: tuple[Call, ...], start_index: int) -> str:
+def _calls_text(fmt: Format, tools: Tools, calls: tuple[MessageCall, ...], start_index: int) -> str:
     texts = [
         _text(tools.call_open) + _body_text(fmt, tools.body, call, i, start_index) + _text(tools.call_close)
         for i, call in enumerate(calls)
@@ -111,7 +107,7 @@ def _calls_text(fmt: Format, tools: Tools, calls: tuple[Call, ...], start_index:
     )
 
 
-def _body_text(fmt: Format, body: Body, call: Call, i: int, start_index: int) -> str:
+def _body_text(fmt: Format, body: Body, call: MessageCall, i: int, start_index: int) -> str:
     if isinstance(body, JsonBody):
         return _json_body(fmt, body, call, i + start_index)
     call_id = f"{body.id_open.text}{call.id}" if body.id_open is not None and call.id else ""
@@ -121,9 +117,12 @@ def _body_text(fmt: Format, body: Body, call: Call, i: int, start_index: int) ->
     )
 
 
-def _call_name(fmt: Format, body: NamedBody, call: Call, i: int, start_index: int) -> str:
-    """What stands between ``name_open`` and ``name_close``. A call whose id is the Format's own keeps its index, as
-    templates write the id back; others are numbered, through the conversation where ids are made of the number."""
+def _call_name(fmt: Format, body: NamedBody, call: MessageCall, i: int, start_index: int) -> str:
+    """Return the text between ``name_open`` and ``name_close``.
+
+    A call whose id follows the Format's pattern keeps its index, because templates write the id back. Other calls are
+    numbered in order, through the whole conversation if ids contain the number.
+    """
     index = body.index_base + i
     if "{index}" in fmt.ids:
         given = _own_index(fmt.ids, call)
@@ -132,16 +131,19 @@ def _call_name(fmt: Format, body: NamedBody, call: Call, i: int, start_index: in
     return re.sub(r"\{(\w+)\}", lambda found: variables.get(found.group(1), found.group()), body.name)
 
 
-def _own_index(pattern: str, call: Call) -> int | None:
+def _own_index(pattern: str, call: MessageCall) -> int | None:
     before, _, after = pattern.replace("{name}", call.name).partition("{index}")
     digits = call.id[len(before) : len(call.id) - len(after)]
     # int() and str.isdecimal() take the digits of every alphabet.
     return int(digits) if call.id == before + digits + after and re.fullmatch("[0-9]{1,18}", digits) else None
 
 
-def _json_body(fmt: Format, body: JsonBody, call: Call, index: int) -> str:
-    """One object. An id that the model itself makes (``Format.ids`` is a pattern) comes first and always (Cohere);
-    any other is the history's, and comes last and where there is one (the templates of Mistral Nemo and Apriel)."""
+def _json_body(fmt: Format, body: JsonBody, call: MessageCall, index: int) -> str:
+    """Return a call as one JSON object.
+
+    An id that the model makes itself (``Format.ids`` is a pattern) is always written, and first (Cohere). Any other id
+    comes from the history and is written last, if there is one (the templates of Mistral Nemo and Apriel).
+    """
     arguments = json_arguments(call)
     if body.name_is_key:
         return f"{{{json_text(call.name)}: {arguments}}}"
@@ -163,8 +165,8 @@ def _json_body(fmt: Format, body: JsonBody, call: Call, index: int) -> str:
 # -- Channels -----------------------------------------------------------------------------------------------------
 
 
-def _channels_text(channels: Channels, message: Message, prompt_opened: bool | None) -> str:
-    """Messages with headers, joined as the model joins them. The generation prompt has opened the first."""
+def _channels_text(channels: Channels, message: AssistantMessage, prompt_opened: bool | None) -> str:
+    """Return messages with headers, joined as the model joins them. The generation prompt has opened the first."""
     close = _text(channels.close)
     written: list[tuple[str, str]] = []
     if message.reasoning or prompt_opened:
