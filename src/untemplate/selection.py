@@ -205,7 +205,7 @@ def _response_template(shipped: Mapping[str, Any], prepared: Prepared | None) ->
     try:
         fmt = Format.from_response_template(dict(shipped))
     except (FormatError, TypeError, ValueError) as error:
-        return Tried(RESPONSE_TEMPLATE, RESPONSE_TEMPLATE, None, None, f"has no counterpart here: {error}")
+        return Tried(RESPONSE_TEMPLATE, RESPONSE_TEMPLATE, None, None, f"cannot be translated to a Format: {error}")
     return _measured(RESPONSE_TEMPLATE, fmt.name, fmt, "shipped with the checkpoint", prepared)
 
 

@@ -69,7 +69,7 @@ def test_a_response_template_comes_first(tmp_path: Path) -> None:
     selection = select(folder, response_template=shipped)
     assert selection.tried[0].source == "response-template"
     assert selection.tried[0].format is None
-    assert "no counterpart" in selection.tried[0].remark
+    assert "cannot be translated to a Format" in selection.tried[0].remark
     assert selection.source == "analysis"
 
 

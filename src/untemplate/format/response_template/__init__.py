@@ -1,18 +1,17 @@
-r"""Import of a checkpoint's ``response_template``: what transformers (5.13 and later, version 1) reads from
-``tokenizer_config.json`` to turn output into a message.
+r"""Translates a checkpoint's ``response_template`` to a Format.
 
-Rules of this module:
+transformers (5.13 and later, version 1) reads this part of ``tokenizer_config.json`` to turn output into a message.
 
-* What has a counterpart in a Format is translated; the first part that has none is an error that names its path. What
-  only concerns the resulting dict (``defaults``, ``optional``, ``strip``, the types of ``value_parser``) is checked and
-  left out: values get their types from the tools' schemas here.
-* A pattern is not run but read: literal text, white space (``\s*``, ``\n?``), optional and alternative groups, and the
-  named groups. Anything else (``[^<]*``, lookahead) has no counterpart.
-* White space that a pattern allows between two tags, or around a tagged value, is written as one newline: such a
-  pattern is made for a model that writes some. A tag that is opened around the name (``<function=``) and that the
-  template never closes is written with its close (``</function>``), as XML demands.
+* The first part that a Format cannot express is an error that names its path. Parts that only concern the resulting
+  dict (``defaults``, ``optional``, ``strip``, the types of ``value_parser``) are checked and left out, because the
+  tools' schemas give values their types.
+* A regular expression is not run but taken apart into literal text, white space (``\s*``, ``\n?``), optional and
+  alternative groups, and named groups. Anything else (``[^<]*``, lookahead) cannot be expressed.
+* White space that an expression allows between two tags, or around a tagged value, is written as one newline, because
+  the models that it is made for write some. A tag that is opened around the name (``<function=``) and never closed by
+  the template is written with its close (``</function>``).
 
-Source: https://huggingface.co/docs/transformers/main/chat_response_parsing (2026-11).
+Source: huggingface/transformers docs/source/en/chat_response_parsing.md (2026-11-21).
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ __all__ = ["from_response_template"]
 
 
 def from_response_template(template: Json, *, name: str) -> Format:
-    """The Format, called ``name``, that says what ``template`` says.
+    """Return ``template`` as a Format with this name.
 
     Raises:
-        FormatError: a wrong type, an unknown key, or a part without a counterpart; ``path`` names the first such part
-            (``fields.tool_calls.content_args.merge_duplicates``).
+        FormatError: a wrong type, an unknown key, or a part that a Format cannot express. ``path`` names the first such
+            part (``fields.tool_calls.content_args.merge_duplicates``).
     """
     check_template(template)
     fields: dict[str, Json] = template["fields"]
@@ -58,7 +57,7 @@ def from_response_template(template: Json, *, name: str) -> Format:
                 content = content_of(field, path)
         return Format(name=name, turn=Turn(start=start, end=end), reasoning=reasoning, content=content, tools=tools)
     except FormatError as error:
-        # A path that is not the template's own is the Format's: its parts are translated, but do not work together.
+        # Any other path is one of the Format: the translated parts do not work together.
         part = error.path.partition(".")[0]
         if part in ("fields", "name"):
             raise

@@ -1,4 +1,4 @@
-"""The field ``tool_calls``: where its transform takes name and arguments from, and the body that has them there."""
+"""Translates the field ``tool_calls``: where its transform takes name and arguments from, and the body with them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from .. import (
 )
 from .checks import NO_COUNTERPART, Json, placeholder
 from .markers import close_of, one_marker, open_of
-from .patterns import Flat, Space, Variable, chunks, read, written
+from .patterns import FlatPart, Space, Variable, chunks, read, written
 
-__all__ = ["TOKEN", "call_of", "groups_of", "tools_of"]
+__all__ = ["TOKEN", "call_places", "groups_of", "tools_of"]
 
 TOKEN: Final = r"<[^<>]+>|\[[^\[\]]+\]"
 
 
 def tools_of(field: Json, path: str) -> Tools:
+    """Return the field as one way to write calls."""
     if field.get("content", "text") not in ("json", "xml-inline"):
         raise FormatError(f"{path}.content", f"{NO_COUNTERPART}: {field.get('content', 'text')!r}")
     if "join" in field:
         raise FormatError(f"{path}.join", NO_COUNTERPART)
-    call = call_of(field, path)
+    call = call_places(field, path)
     if groups_of(field):
         return _named(field, call, path)
     if field["content"] == "xml-inline":
@@ -39,7 +40,7 @@ def tools_of(field: Json, path: str) -> Tools:
     arguments = field.get("content_args", {})
     for key in ("unquoted_keys", "string_delims"):
         if arguments.get(key):
-            raise FormatError(f"{path}.content_args.{key}", f"{NO_COUNTERPART} where the name stands in the JSON")
+            raise FormatError(f"{path}.content_args.{key}", f"{NO_COUNTERPART} if the JSON holds the name")
     marker, edge = open_of(field, path)
     if edge:
         raise FormatError(f"{path}.open_pattern", f"{NO_COUNTERPART}: ^")
@@ -58,59 +59,70 @@ def tools_of(field: Json, path: str) -> Tools:
 
 
 def groups_of(field: Json) -> list[str]:
+    """Return the names of the groups in the opening pattern."""
     return list(re.compile(field.get("open_pattern", "")).groupindex)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """Where a transform takes a call's parts from: the keys that lead to them from the content, or the group."""
+class CallPlaces:
+    """Places from which a transform takes the parts of a call.
+
+    A place is the list of keys that lead to a part of the content (``["content", "name"]``), or a named group.
+    """
 
     name: list[str]
     arguments: list[str]
     id: list[str] | None
 
 
-def call_of(field: Json, path: str) -> Call:
+def call_places(field: Json, path: str) -> CallPlaces:
+    """Return the places from which the field's transform takes the parts of a call."""
     path = f"{path}.transform"
     if "transform" not in field:
-        raise FormatError(path, "is missing: nothing says where the name stands")
+        raise FormatError(path, "is missing: the place of the name is unknown")
     outer = field["transform"]
     if not isinstance(outer, dict):
         raise FormatError(path, f"{NO_COUNTERPART}: an array")
-    inner, inner_path = (outer["function"], f"{path}.function") if "function" in outer else (outer, path)
-    for key in outer:
-        if key not in (("type", "id", "function") if inner is not outer else ("type", "id", "name", "arguments")):
-            raise FormatError(f"{path}.{key}", NO_COUNTERPART)
-    number = _place(outer["id"], field, f"{path}.id") if "id" in outer else None
+    if "function" not in outer:
+        _check_keys(outer, ("type", "id", "name", "arguments"), path)
+        inner, inner_path = outer, path
+    else:
+        _check_keys(outer, ("type", "id", "function"), path)
+        inner, inner_path = outer["function"], f"{path}.function"
+    call_id = _place(outer["id"], field, f"{path}.id") if "id" in outer else None
     if isinstance(inner, str):
         at = _place(inner, field, inner_path)
-        return Call([*at, "name"], [*at, "arguments"], number)
+        return CallPlaces([*at, "name"], [*at, "arguments"], call_id)
     if not isinstance(inner, dict):
         raise FormatError(inner_path, NO_COUNTERPART)
     if inner is not outer:
-        for key in inner:
-            if key not in ("name", "arguments"):
-                raise FormatError(f"{inner_path}.{key}", NO_COUNTERPART)
+        _check_keys(inner, ("name", "arguments"), inner_path)
     for key in ("name", "arguments"):
         if key not in inner:
             raise FormatError(f"{inner_path}.{key}", "is missing")
     name, arguments = (_place(inner[key], field, f"{inner_path}.{key}") for key in ("name", "arguments"))
-    return Call(name, arguments, number)
+    return CallPlaces(name, arguments, call_id)
+
+
+def _check_keys(value: Json, known: tuple[str, ...], path: str) -> None:
+    for key in value:
+        if key not in known:
+            raise FormatError(f"{path}.{key}", NO_COUNTERPART)
 
 
 def _place(value: Any, field: Json, path: str) -> list[str]:
-    """The keys of a placeholder, ``content`` first where it leads into the content."""
+    """Return the keys of a placeholder; ``content`` comes first if they lead into the content."""
     keys = placeholder(value)
     if keys is None:
         raise FormatError(path, f"{NO_COUNTERPART}: not a placeholder")
     if keys[0] != "content" and keys[0] not in groups_of(field):
         if not field.get("transform_each"):
-            raise FormatError(path, f"nothing is called {keys[0]!r}")
-        return ["content", *keys]  # an element's keys are in scope
+            raise FormatError(path, f"there is no group {keys[0]!r}")
+        return ["content", *keys]  # the keys of a list's element are in scope
     return keys
 
 
-def _json_body(call: Call, path: str) -> JsonBody:
+def _json_body(call: CallPlaces, path: str) -> JsonBody:
     path = f"{path}.transform"
     holder = call.name[1:-1]
     if len(call.name) < 2 or len(holder) > 1 or call.arguments[1:-1] != holder or len(call.arguments) < 2:
@@ -125,8 +137,8 @@ def _json_body(call: Call, path: str) -> JsonBody:
     )
 
 
-def _named(field: Json, call: Call, path: str) -> Tools:
-    """The name stands in the opening, outside the arguments."""
+def _named(field: Json, call: CallPlaces, path: str) -> Tools:
+    """Translate a call whose opening holds the name, outside the arguments."""
     groups = groups_of(field)
     place = f"{path}.open_pattern"
     if len(groups) > 1:
@@ -138,8 +150,8 @@ def _named(field: Json, call: Call, path: str) -> Tools:
     if call.id is not None:
         raise FormatError(f"{path}.transform.id", NO_COUNTERPART)
     if field.get("transform_each"):
-        raise FormatError(f"{path}.transform_each", f"{NO_COUNTERPART} where the name stands in the opening")
-    headers = [_header(way, place) for way in read(field["open_pattern"], place)]
+        raise FormatError(f"{path}.transform_each", f"{NO_COUNTERPART} if the opening holds the name")
+    headers = [_header(parts, place) for parts in read(field["open_pattern"], place)]
     opens = [header[0] for header in headers if header[0]]
     _, name_open, name_close = headers[0]
     if any(header[1:] != headers[0][1:] for header in headers) or len(opens) not in (0, len(headers)):
@@ -166,29 +178,29 @@ def _named(field: Json, call: Call, path: str) -> Tools:
     )
 
 
-def _header(way: list[Flat], path: str) -> tuple[str, str, str]:
-    """What opens the call, what opens the name, what closes it."""
-    i = next(i for i, piece in enumerate(way) if isinstance(piece, Variable))
-    before = chunks(way[:i], path)
-    after = chunks(way[i + 1 :], path)
+def _header(parts: list[FlatPart], path: str) -> tuple[str, str, str]:
+    """Return the opening of the call, the opening of the name, and its close."""
+    i = next(i for i, piece in enumerate(parts) if isinstance(piece, Variable))
+    before = chunks(parts[:i], path)
+    after = chunks(parts[i + 1 :], path)
     if not before:
-        raise FormatError(path, f"{NO_COUNTERPART}: nothing stands before the name")
+        raise FormatError(path, f"{NO_COUNTERPART}: there is no text before the name")
     if len(before) > 2 or len(after) > 1:
         raise FormatError(path, f"{NO_COUNTERPART}: white space between more than two literals")
     if not after:
-        after = [written(way[i + 1 :], path)]
+        after = [written(parts[i + 1 :], path)]
     if len(before) == 2:
         return before[0], before[1], after[0]
     text = before[0]
     tokens = re.match(rf"((?:{TOKEN})+)(?=[<\[]|$)", text)
     if tokens is not None:
         return tokens[1], text[tokens.end() :], after[0]
-    # <|tool_call>call: opens the call as a whole; <function= opens the name.
+    # <|tool_call>call: opens the whole call; <function= opens the name.
     return (text, "", after[0]) if re.match(TOKEN, text) else ("", text, after[0])
 
 
 def _json_arguments(arguments: Json, path: str, *, ended: bool) -> Arguments:
-    """JSON; as literals where it is not quite JSON, or where only its brace ends the name."""
+    """Return JSON arguments; literals if they are not quite JSON, or if only their brace ends the name."""
     bare_keys = arguments.get("unquoted_keys", False)
     quotes: list[str] = []
     for i, (left, right) in enumerate(arguments.get("string_delims", [])):
@@ -219,19 +231,10 @@ def _tagged(arguments: Json, path: str) -> TaggedArguments:
         if parser.get("args", {}).get(key):
             raise FormatError(f"{path}.value_parser.args.{key}", NO_COUNTERPART)
     path = f"{path}.tag_pattern"
-    ways = read(arguments["tag_pattern"], path)
-    if len(ways) > 1:
-        raise FormatError(path, f"{NO_COUNTERPART}: alternatives")
-    way = ways[0]
-    groups = [piece.name for piece in way if isinstance(piece, Variable)]
-    for group in ("key", "value"):
-        if group not in groups:
-            raise FormatError(path, f"has no group {group!r}")
-    if groups != ["key", "value"]:
-        raise FormatError(path, f"{NO_COUNTERPART}: the groups {', '.join(groups)}")
-    k, v = (i for i, piece in enumerate(way) if isinstance(piece, Variable))
-    trim = 1 if _touches_newline(way[v - 1], -1, path) | _touches_newline((*way, "")[v + 1], 0, path) else 0
-    before, between, after = (chunks(part, path) for part in (way[:k], way[k + 1 : v], way[v + 1 :]))
+    parts = _tag_parts(arguments["tag_pattern"], path)
+    k, v = (i for i, piece in enumerate(parts) if isinstance(piece, Variable))
+    trim = 1 if _touches_newline(parts[v - 1], -1, path) | _touches_newline((*parts, "")[v + 1], 0, path) else 0
+    before, between, after = (chunks(part, path) for part in (parts[:k], parts[k + 1 : v], parts[v + 1 :]))
     if len(before) != 1 or not 1 <= len(between) <= 2 or len(after) != 1:
         raise FormatError(path, f"{NO_COUNTERPART}: not key_open, key, key_close, value, value_close")
     if len(between) == 1:
@@ -248,10 +251,24 @@ def _tagged(arguments: Json, path: str) -> TaggedArguments:
     )
 
 
-def _touches_newline(piece: Flat, end: int, path: str) -> bool:
-    """Whether a value loses newlines to the piece beside it."""
+def _tag_parts(pattern: str, path: str) -> list[FlatPart]:
+    """Return the parts of a pattern that has the groups key and value, in this order, and no alternatives."""
+    alternatives = read(pattern, path)
+    if len(alternatives) > 1:
+        raise FormatError(path, f"{NO_COUNTERPART}: alternatives")
+    groups = [piece.name for piece in alternatives[0] if isinstance(piece, Variable)]
+    for group in ("key", "value"):
+        if group not in groups:
+            raise FormatError(path, f"has no group {group!r}")
+    if groups != ["key", "value"]:
+        raise FormatError(path, f"{NO_COUNTERPART}: the groups {', '.join(groups)}")
+    return alternatives[0]
+
+
+def _touches_newline(piece: FlatPart, end: int, path: str) -> bool:
+    """True if a value loses newlines to the piece next to it."""
     if isinstance(piece, Space):
         if not piece.newlines:
-            raise FormatError(path, f"{NO_COUNTERPART}: spaces beside the value")
+            raise FormatError(path, f"{NO_COUNTERPART}: spaces next to the value")
         return True
     return isinstance(piece, str) and piece != "" and piece[end] == "\n"

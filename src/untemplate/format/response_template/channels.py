@@ -1,21 +1,23 @@
-"""Fields that are channels: reasoning, content and calls open with a word between the same two tokens."""
+"""Translates fields that are channels: reasoning, content and calls open with a word between the same two tokens."""
 
 from __future__ import annotations
 
 import re
 
 from .. import Channels, FormatError, Marker
-from .calls import TOKEN, call_of, groups_of
+from .calls import TOKEN, call_places, groups_of
 from .checks import NO_COUNTERPART, Json, is_implicit
 from .markers import check_plain, close_of, needed_close_of, one_marker, spellings
-from .patterns import Gap, Space, Variable, only_text, read
+from .patterns import Space, Untranslatable, Variable, only_text, read
 
 __all__ = ["channels_end", "channels_of"]
 
 
 def channels_of(fields: dict[str, Json], reasoning_key: str, start: Marker | None) -> Channels | None:
-    """The channels, where reasoning and content open with a word between the same two tokens
-    (``<|channel|>analysis<|message|>``)."""
+    """Return the channels if reasoning and content open with a word between the same two tokens, else None.
+
+    Example: ``<|channel|>analysis<|message|>``.
+    """
     if not reasoning_key or "content" not in fields or is_implicit(fields["content"]):
         return None
     words: dict[str, list[str]] = {}
@@ -52,7 +54,7 @@ def channels_of(fields: dict[str, Json], reasoning_key: str, start: Marker | Non
 
 
 def channels_end(fields: dict[str, Json], channels: Channels) -> Marker | None:
-    """What closes content and no other message ends the turn."""
+    """Return the end of the turn: the marker that closes content and no other message."""
     closes = () if channels.close is None else channels.close.spellings
     return one_marker(
         [t for t in spellings(fields["content"], "close", "fields.content")[0] if t.strip() not in closes]
@@ -60,30 +62,30 @@ def channels_end(fields: dict[str, Json], channels: Channels) -> Marker | None:
 
 
 def _channel_call(field: Json, head: re.Match[str], channel: str, body: str) -> Json:
-    """What ``tool_calls`` says of the header of a call: recipient, namespace, channel, constraint."""
+    """Return the fields of `Channels` that describe the header of a call: recipient, namespace, channel, constraint."""
     path = "fields.tool_calls"
     if field.get("content", "text") != "json":
         raise FormatError(f"{path}.content", f"{NO_COUNTERPART} in channels: {field.get('content', 'text')!r}")
     for key in ("unquoted_keys", "string_delims"):
         if field.get("content_args", {}).get(key):
             raise FormatError(f"{path}.content_args.{key}", f"{NO_COUNTERPART} in channels")
-    call = call_of(field, path)
+    call = call_places(field, path)
     groups = groups_of(field)
     place = f"{path}.open_pattern"
     if not groups:
         raise FormatError(place, f"{NO_COUNTERPART}: no group captures the name")
     if call.name != groups or call.arguments != ["content"] or call.id is not None:
         raise FormatError(f"{path}.transform", f"{NO_COUNTERPART}: it must be {{{groups[0]}}} and {{content}}")
-    ways = read(field["open_pattern"], place)
-    # "_" stands for the name; a gap behind it is what else a header may hold.
+    alternatives = read(field["open_pattern"], place)
+    # "\\0" marks the name. Text that cannot be translated, after it, is whatever else a header may hold.
     text = "".join(
         "\0" if isinstance(piece, Variable)
-        else " " if isinstance(piece, Space) or (isinstance(piece, Gap) and piece.source in (".*?", ".*"))
+        else " " if isinstance(piece, Space) or (isinstance(piece, Untranslatable) and piece.source in (".*?", ".*"))
         else only_text(piece, place)
-        for piece in ways[0]
+        for piece in alternatives[0]
     )  # fmt: skip
     header = text.removeprefix(head[0].rstrip())
-    if len(ways) > 1 or not header.endswith(body):
+    if len(alternatives) > 1 or not header.endswith(body):
         raise FormatError(place, f"{NO_COUNTERPART}: not a header that ends in {body}")
     header = header.removesuffix(body)
     recipient = re.search(r"\s*(\w+=)([^\s\0]*)\0", header)

@@ -1,6 +1,6 @@
-"""What may stand in a response template: its keys, their types, and what may not stand together.
+"""Checks a response template: its keys, their types, and which keys exclude each other.
 
-Rule of this module: every error names the path of the first part that is wrong.
+Every error names the path of the first part that is wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..serialization import shown
 
 __all__ = ["NO_COUNTERPART", "REASONING_KEYS", "Json", "check_template", "is_implicit", "placeholder"]
 
-NO_COUNTERPART: Final = "has no counterpart"
+NO_COUNTERPART: Final = "has no counterpart in a Format"
 REASONING_KEYS: Final = ("thinking", "reasoning_content", "reasoning")
 
 Json = dict[str, Any]
@@ -36,7 +36,7 @@ def _dict(value: Any, path: str) -> None:
 
 
 def _literals(value: Any, path: str) -> None:
-    """Text, or several texts of which any will do."""
+    """Check for a text, or a list of alternative texts."""
     texts = value if isinstance(value, list) else [value]
     if not texts:
         raise FormatError(path, "is empty")
@@ -65,7 +65,7 @@ def _pairs(value: Any, path: str) -> None:
 
 
 def _shape(value: Any, path: str) -> None:
-    """A transform: an object or array whose texts are placeholders as a whole, or not at all."""
+    """Check that every text in a transform either is a placeholder or contains none."""
     if isinstance(value, dict):
         for key, item in value.items():
             _shape(item, f"{path}.{key}")
@@ -123,7 +123,7 @@ _TEMPLATE: Final[dict[str, Check]] = {
 
 
 def _check(value: Any, path: str, checks: dict[str, Check]) -> None:
-    """Every key of ``value`` is known and of its type. The template itself is at the path ``""``."""
+    """Check that every key of ``value`` is known and has its type. The path of the template itself is ``""``."""
     _dict(value, path or "response_template")
     for key, item in value.items():
         place = f"{path}.{key}".lstrip(".")
@@ -133,7 +133,7 @@ def _check(value: Any, path: str, checks: dict[str, Check]) -> None:
         checks[key](item, place)
     for key in ("open", "close", "start_anchor"):
         if key in value and f"{key}_pattern" in value:
-            raise FormatError(f"{path}.{key}_pattern".lstrip("."), f"stands beside {key}: only one of them may")
+            raise FormatError(f"{path}.{key}_pattern".lstrip("."), f"cannot be combined with {key}")
 
 
 def _check_parser(content: str, arguments: Json, path: str, arguments_path: str) -> None:
@@ -145,6 +145,11 @@ def _check_parser(content: str, arguments: Json, path: str, arguments_path: str)
 
 
 def check_template(template: Any) -> None:
+    """Check a whole template.
+
+    Raises:
+        FormatError: it is not a valid response template of version 1.
+    """
     _check(template, "", _TEMPLATE)
     version = template.get("version", 1)
     if version != 1 or isinstance(version, bool):
@@ -161,22 +166,23 @@ def check_template(template: Any) -> None:
         _check_parser(field.get("content", "text"), field.get("content_args", {}), f"{path}.content",
                       f"{path}.content_args")  # fmt: skip
         if "join" in field and not field.get("repeats"):
-            raise FormatError(f"{path}.join", "stands without repeats")
+            raise FormatError(f"{path}.join", "needs repeats")
         if key in REASONING_KEYS:
             if reasoning:
-                raise FormatError(path, f"{NO_COUNTERPART} beside {reasoning}")
+                raise FormatError(path, f"{NO_COUNTERPART} next to {reasoning}")
             reasoning = path
         if is_implicit(field):
             if implicit:
-                raise FormatError(f"{path}.open", f"is missing, as it is in {implicit}; only one field may be without")
+                raise FormatError(f"{path}.open", f"is missing, and in {implicit} too; one field at most has none")
             implicit = path
 
 
 def is_implicit(field: Json) -> bool:
+    """True if the field has no opening: it holds the text outside all other fields."""
     return "open" not in field and "open_pattern" not in field
 
 
 def placeholder(value: Any) -> list[str] | None:
-    """The keys of ``{content.name}``; None for anything else."""
+    """Return the keys of a placeholder such as ``{content.name}``; None for anything else."""
     match = re.fullmatch(r"\{(\w+(?:\.\w+)*)\}", value) if isinstance(value, str) else None
     return None if match is None else match[1].split(".")

@@ -1,6 +1,6 @@
-"""The regular expressions of a response template, read instead of run: as literal text and what stands between it.
+"""Takes the regular expressions of a response template apart into literal text, white space and named groups.
 
-Rule of this module: what cannot be written in a Format becomes a ``Gap``, and an error only where it is used.
+A part that a Format cannot express becomes `Untranslatable`, which is an error only if it is used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from .. import FormatError
 from .checks import NO_COUNTERPART
 
-__all__ = ["Edge", "Flat", "Gap", "Space", "Variable", "chunks", "only_text", "read", "written"]
+__all__ = ["Anchor", "FlatPart", "Space", "Untranslatable", "Variable", "chunks", "only_text", "read", "written"]
 
 _MAX_SPELLINGS: Final = 64
 
@@ -23,9 +23,9 @@ class Space:
     """White space of any length."""
 
     text: str
-    """How it is written."""
+    """Text that the renderer writes for it."""
     newlines: bool
-    """Whether it may hold newlines."""
+    """True if it may hold newlines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +36,28 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class Anchor:
     """``^`` or ``$``."""
 
     start: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """What cannot be said in a Format."""
+class Untranslatable:
+    """A part that a Format cannot express."""
 
     source: str
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    options: tuple[tuple[Piece, ...], ...]
+class AlternativeGroup:
+    """A group of alternatives, each a sequence of parts."""
+
+    options: tuple[tuple[PatternPart, ...], ...]
 
 
-Flat = str | Space | Variable | Edge | Gap
-Piece = Flat | Choice
+FlatPart = str | Space | Variable | Anchor | Untranslatable
+PatternPart = FlatPart | AlternativeGroup
 
 _CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 _QUANTIFIER: Final = re.compile(r"(?:[*+?]|\{[0-9]*,?[0-9]*\})[?+]?")
@@ -66,22 +68,22 @@ _ODD_GROUP: Final = re.compile(r"\(\?(?:P=\w+|#[^)]*|[a-zA-Z-]+)\)|\((?:\?<?[=!]
 
 
 class _Reader:
-    """Takes a valid regular expression apart."""
+    """Parser of a valid regular expression."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.at = 0
 
-    def options(self) -> tuple[tuple[Piece, ...], ...]:
-        """The alternatives up to the end of the group."""
+    def options(self) -> tuple[tuple[PatternPart, ...], ...]:
+        """Return the alternatives up to the end of the group."""
         result = [self.sequence()]
         while self.pattern.startswith("|", self.at):
             self.at += 1
             result.append(self.sequence())
         return tuple(result)
 
-    def sequence(self) -> tuple[Piece, ...]:
-        pieces: list[Piece] = []
+    def sequence(self) -> tuple[PatternPart, ...]:
+        pieces: list[PatternPart] = []
         while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
             start = self.at
             piece = self.atom()
@@ -92,7 +94,7 @@ class _Reader:
             pieces.append(piece)
         return tuple(pieces)
 
-    def atom(self) -> Piece:
+    def atom(self) -> PatternPart:
         char = self.pattern[self.at]
         if char == "\\":
             return self.escape()
@@ -101,14 +103,14 @@ class _Reader:
             return (
                 Space(" ", "\\n" in source or "\\s" in source or "\n" in source)
                 if _BLANK_CLASS.fullmatch(source)
-                else Gap(source)
+                else Untranslatable(source)
             )
         if char == "(":
             return self.group()
         self.at += 1
         if char in "^$":
-            return Edge(char == "^")
-        return Gap(".") if char == "." else char
+            return Anchor(char == "^")
+        return Untranslatable(".") if char == "." else char
 
     def take(self, expression: re.Pattern[str]) -> str:
         match = expression.match(self.pattern, self.at)
@@ -116,7 +118,7 @@ class _Reader:
         self.at = match.end()
         return match.group()
 
-    def escape(self) -> Piece:
+    def escape(self) -> PatternPart:
         char = self.pattern[self.at + 1]
         if char in "xuU":
             digits = {"x": 2, "u": 4, "U": 8}[char]
@@ -127,12 +129,12 @@ class _Reader:
         if char == "s":
             return Space(" ", True)
         if char in "AZ":
-            return Edge(char == "A")
+            return Anchor(char == "A")
         if char in _CONTROLS:
             return _CONTROLS[char]
-        return Gap(f"\\{char}") if char.isalnum() else char
+        return Untranslatable(f"\\{char}") if char.isalnum() else char
 
-    def group(self) -> Piece:
+    def group(self) -> PatternPart:
         start = self.at
         match = _GROUP.match(self.pattern, self.at)
         if match is None:
@@ -140,50 +142,52 @@ class _Reader:
             if not self.take(_ODD_GROUP).endswith(")"):
                 self.options()
                 self.at += 1
-            return Gap(self.pattern[start : self.at])
+            return Untranslatable(self.pattern[start : self.at])
         self.at = match.end()
         options = self.options()
         self.at += 1
         if match["name"] is None:
-            return Choice(options)
+            return AlternativeGroup(options)
         if "(?P<" in self.pattern[match.end() : self.at]:
-            return Gap(self.pattern[start : self.at])
+            return Untranslatable(self.pattern[start : self.at])
         return Variable(match["name"])
 
 
-def _repeated(piece: Piece, quantifier: str, source: str) -> Piece:
+def _repeated(piece: PatternPart, quantifier: str, source: str) -> PatternPart:
     if isinstance(piece, str) and piece.isspace() and quantifier != "{":
         return Space("" if quantifier == "*" else piece, piece == "\n")
     if isinstance(piece, Space) and quantifier != "{":
         return Space(" " if quantifier == "+" else "", piece.newlines)
     if quantifier == "?" and isinstance(piece, str):
-        return Choice(((), (piece,)))
-    if quantifier == "?" and isinstance(piece, Choice):
-        return Choice(((), *piece.options))
-    return Gap(source)
+        return AlternativeGroup(((), (piece,)))
+    if quantifier == "?" and isinstance(piece, AlternativeGroup):
+        return AlternativeGroup(((), *piece.options))
+    return Untranslatable(source)
 
 
-def read(pattern: str, path: str) -> list[list[Flat]]:
-    """Every way to write ``pattern``, as runs of literal text and of what is not; optional parts are left out first."""
+def read(pattern: str, path: str) -> list[list[FlatPart]]:
+    """Return every alternative spelling of ``pattern`` as parts; those without optional parts come first."""
     try:
-        return _ways(_Reader(pattern).options(), path)
+        return _alternatives(_Reader(pattern).options(), path)
     except RecursionError:
-        raise FormatError(path, f"{NO_COUNTERPART}: nested too deep") from None
+        raise FormatError(path, f"{NO_COUNTERPART}: nested too deeply") from None
 
 
-def _ways(options: tuple[tuple[Piece, ...], ...], path: str) -> list[list[Flat]]:
-    result: list[list[Flat]] = []
+def _alternatives(options: tuple[tuple[PatternPart, ...], ...], path: str) -> list[list[FlatPart]]:
+    result: list[list[FlatPart]] = []
     for option in options:
-        parts = [_ways(piece.options, path) if isinstance(piece, Choice) else [[piece]] for piece in option]
-        for way in itertools.product(*parts):
-            result.append(_joined(itertools.chain.from_iterable(way)))
+        parts = [
+            _alternatives(piece.options, path) if isinstance(piece, AlternativeGroup) else [[piece]] for piece in option
+        ]
+        for chosen in itertools.product(*parts):
+            result.append(_joined(itertools.chain.from_iterable(chosen)))
             if len(result) > _MAX_SPELLINGS:
                 raise FormatError(path, f"{NO_COUNTERPART}: more than {_MAX_SPELLINGS} spellings")
     return result
 
 
-def _joined(pieces: itertools.chain[Flat]) -> list[Flat]:
-    result: list[Flat] = []
+def _joined(pieces: itertools.chain[FlatPart]) -> list[FlatPart]:
+    result: list[FlatPart] = []
     for piece in pieces:
         if isinstance(piece, str) and result and isinstance(result[-1], str):
             result[-1] += piece
@@ -192,25 +196,30 @@ def _joined(pieces: itertools.chain[Flat]) -> list[Flat]:
     return result
 
 
-def written(pieces: list[Flat], path: str) -> str:
-    """The text of pieces that are literal or white space."""
+def written(pieces: list[FlatPart], path: str) -> str:
+    """Return the text of parts that are literal or white space."""
     return "".join(only_text(piece, path) for piece in pieces)
 
 
-def only_text(piece: Flat, path: str) -> str:
+def only_text(piece: FlatPart, path: str) -> str:
+    """Return the text of one part.
+
+    Raises:
+        FormatError: the part is neither literal text nor white space.
+    """
     if isinstance(piece, str):
         return piece
     if isinstance(piece, Space):
         return piece.text
     if isinstance(piece, Variable):
         raise FormatError(path, f"{NO_COUNTERPART}: the group {piece.name!r}")
-    if isinstance(piece, Edge):
+    if isinstance(piece, Anchor):
         raise FormatError(path, f"{NO_COUNTERPART}: {'^' if piece.start else '$'}")
     raise FormatError(path, f"{NO_COUNTERPART}: {piece.source}")
 
 
-def chunks(pieces: list[Flat], path: str) -> list[str]:
-    """The literals between white space, each with the white space behind it."""
+def chunks(pieces: list[FlatPart], path: str) -> list[str]:
+    """Return the literals between white space, each with the white space after it."""
     result: list[str] = []
     for i, piece in enumerate(pieces):
         text = only_text(piece, path)
