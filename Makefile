@@ -31,7 +31,7 @@ lint: $(STAMP) ## ruff: rules and formatting
 types: $(STAMP) ## mypy, strict for src
 	@$(BIN)/mypy
 
-imports: $(STAMP) ## the layers of DESIGN section 2
+imports: $(STAMP) ## import-linter: layers, and the machine without I/O
 	@$(BIN)/lint-imports --no-logo
 
 unit: $(STAMP) ## pytest on two processes

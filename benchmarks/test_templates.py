@@ -1,4 +1,4 @@
-"""What templates cost: seen for the first time, known, and hostile (DESIGN section 7).
+"""What templates cost: seen for the first time, known, and hostile.
 
 Rule of this module: a comment makes a source new to every cache, the compiled template's included.
 """

@@ -603,7 +603,7 @@ def test_no_machine_in_what_is_printed(run: Run):
     assert os.path.expanduser("~") not in out
 
 
-# -- spec 5 -------------------------------------------------------------------------------------------------------
+# -- vllm.rs ------------------------------------------------------------------------------------------------------
 
 SPEC5 = [
     "passthrough", "json", "mistral", "qwen", "qwen_coder", "pythonic", "llama", "deepseek", "glm45_moe", "glm47_moe",

@@ -66,7 +66,7 @@ def test_prefill_is_the_beginning_of_the_message(parser: OutputParser) -> None:
 
 
 class TestParseStreaming:
-    """Spec 1's call: one implicit stream for an instance."""
+    """`parse_streaming` has one implicit stream per parser."""
 
     def test_drives_one_stream(self, parser: OutputParser) -> None:
         assert parser.parse_streaming("", "<thi", "<thi") is None
@@ -130,7 +130,7 @@ def test_the_first_delta_of_a_call_has_id_type_and_name(parser: OutputParser) ->
 
 
 class TestSpecOne:
-    """The parts of spec 1's OutputParser that a server takes apart."""
+    """The parts of OutputParser that a server uses one by one."""
 
     def test_parsers_of_its_own(self, parser: OutputParser) -> None:
         assert (parser.has_reasoning, parser.has_tools) == (True, True)

@@ -584,7 +584,7 @@ DRIFT = [
     ("llama4_pythonic", "vllm#46863", '{"type": "function", "name": "ping", "parameters": {}}', [PING]),
     ("granite", "granite 3.1", f"<tool_call>[{JSON_WEATHER}]", [WEATHER]),
     ("hermes", "SGLang Qwen25Detector", f"<tool_call>\n[{JSON_WEATHER}, {JSON_PING}]\n</tool_call>", [WEATHER, PING]),
-    ("step3", "sglang, FAILURE_MODES 20", '<steptml:invoke name="ping"></steptml:invoke>', [PING]),
+    ("step3", "sglang#36691", '<steptml:invoke name="ping"></steptml:invoke>', [PING]),
     ("mistral", "Rapid-MLX#579", f"[TOOL_CALLS]get_weather{ARGUMENTS}", [WEATHER]),
 ]
 

@@ -1,5 +1,5 @@
 """Messages to text: whole turns of a score of families, every reason for which a message cannot be said, and the law
-that what can be said reads back (DESIGN law 8) over the whole catalogue.
+that what can be said reads back (round trip) over the whole catalogue.
 
 The rates of what cannot be said are a ratchet: ``tests/data/expressible.json`` holds, per format, how many of a fixed
 set of awkward messages cannot be said. A number may fall, never rise; ``UNTEMPLATE_RECORD=1`` records the new ones.

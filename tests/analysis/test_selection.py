@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (templates read better unbroken)
-"""Which Format for which model: the order of DESIGN section 6, and the evidence."""
+"""Select the Format of a model: the order of candidates, and the evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Token ids (DESIGN section 5): they authorise markers and never place them wrongly; what was only spelled is text."""
+"""Token ids authorise markers and never misplace them; text that only spells a marker stays text."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_spelled_markers_are_markers_by_policy(fmt: Format) -> None:
 
 
 def test_a_quoted_marker_beside_a_real_one() -> None:
-    """With ids the model may talk about its own markers, even beside a call (FAILURE_MODES 43)."""
+    """With ids the model may talk about its own markers, even next to a call (docs/failure-modes.md, 43)."""
     fmt = FORMATS["hermes"]
     quoted, real = "<tool_call>{}</tool_call> is how: ", '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
     tokenizer = PieceTokenizer(fmt.special_tokens)

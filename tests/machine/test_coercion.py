@@ -1,4 +1,4 @@
-"""What the text of a tagged argument becomes, given the tool's schema (FAILURE_MODES 13: coercion that raises)."""
+"""Conversion of tagged argument text by the schema of the tool; mlx-lm#1236 and others report conversions that raise."""
 
 import builtins
 import json

@@ -66,7 +66,7 @@ MERGED = "send_command_to_shellcommand</arg_key><arg_value>echo test</arg_value>
 
 @pytest.mark.parametrize("name", ["glm45", "glm47"])
 def test_a_name_and_its_first_key_in_one_word(name: str) -> None:
-    """GLM leaves ``<arg_key>`` out (FAILURE_MODES 7)."""
+    """GLM leaves ``<arg_key>`` out (vllm#47190)."""
     raw = f"<tool_call>{MERGED}</tool_call>"
     expected = {"tool_calls": [("send_command_to_shell", '{"command": "echo test"}')]}
     check(name, raw, expected, tools=[SHELL], exhaustive=True)

@@ -473,7 +473,7 @@ def test_output_parser_of_registered_names():
     raw = RAW.partition(END)[2]
     assert (parser.parse(RAW, tools=[]).content, parser.parse(RAW, tool_choice="none").content) == (raw, raw)
     assert parser.parse(RAW, make_parser_request("m", [], [])).content == raw
-    # Two requests do not know of each other, nor does the one stream of spec 1.
+    # Two requests are independent of each other, and of the implicit stream of `OutputParser.parse_streaming`.
     one, two = parser.stream(), parser.stream()
     assert one.feed("a", TOKENIZER.ids("a")) == two.feed("a", TOKENIZER.ids("a")) == [DeltaMessage(reasoning="a")]
     assert parser.parse_streaming("", "a", "a", [], [0], TOKENIZER.ids("a")) == DeltaMessage(reasoning="a")

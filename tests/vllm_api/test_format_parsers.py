@@ -1,4 +1,4 @@
-"""The catalogue behind the interfaces of specs 1 and 2: halves, ids, prompts, one pass."""
+"""The catalogue through vLLM's parser interfaces: reasoning and tool parsers, ids, prompts, one pass."""
 
 import pytest
 
