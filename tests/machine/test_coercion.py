@@ -1,4 +1,4 @@
-"""Conversion of tagged argument text by the schema of the tool; mlx-lm#1236 and others report conversions that raise."""
+"""Conversion of tagged argument text by the schema of the tool (mlx-lm#1236 reports one that raises)."""
 
 import builtins
 import json
