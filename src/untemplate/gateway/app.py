@@ -24,6 +24,7 @@ from .asgi import BodyReader, Receive, Scope, Send, header, path_of, send_bytes,
 from .endpoints import Endpoint, Exchange, dialect_of, endpoints, ollama_load
 from .errors import ApiError
 from .generation import Generation, Meta
+from .grammars import GrammarCompiler
 from .manager import Manager, Model
 from .observe import Metrics, RawLog, Record, log_request
 from .protocols import dialects, ollama
@@ -60,6 +61,7 @@ class Gateway:
         self._access = Access(settings)
         self._bodies = BodyReader(settings.max_body_bytes, settings.body_timeout)
         self._raw_log = RawLog(settings.log_raw) if settings.log_raw else None
+        self._grammars = GrammarCompiler(settings.grammar_timeout)
         self._running = 0
         found = {("POST", path): _generating(dialect) for path, dialect in dialects().items()} | endpoints()
         routes: list[BaseRoute] = [
@@ -73,6 +75,7 @@ class Gateway:
             yield
         finally:
             await self.manager.close(timeout=self.settings.shutdown_grace)
+            self._grammars.close()
             if self._raw_log is not None:
                 self._raw_log.close()
 
@@ -162,14 +165,13 @@ class Gateway:
         self._limit(request)
         record.stream = request.stream
         record.offered = bool(request.tools) and request.tool_choice != "none"
-        large = _large(exchange.scope, exchange.body)
+        large = _large(exchange.scope)
         async with self.manager.use(request.model) as model:
             record.model = model
             self._count_parser_errors(model)
             # An id of its own: clients repeat theirs, and ids of calls are made from this one.
             meta = Meta(id=secrets.token_hex(16), created=int(time.time()), model=request.model or model.name)
             session = await self._session(model, request, meta, record, large=large)
-            record.notes = session.notes
             record.ended = session.ended
             if request.stream:
                 work = self._stream(send, record, dialect, session)
@@ -180,7 +182,7 @@ class Gateway:
                 # The session ends by itself in time, unless it waits for a client that does not read.
                 done = await while_connected(exchange.receive, work, timeout + 1 if timeout else None)
             finally:
-                record.usage = session.usage
+                record.usage, record.notes = session.usage, session.notes
                 if session.failed is not None:
                     record.fail(session.failed)
             if not done:
@@ -197,7 +199,7 @@ class Gateway:
         timeout = self.settings.request_timeout
 
         def make() -> Session:
-            return Session(model, request, meta, on_first=record.first_piece, timeout=timeout)
+            return Session(model, request, meta, on_first=record.first_piece, timeout=timeout, grammars=self._grammars)
 
         return await asyncio.to_thread(make) if large else make()
 
@@ -301,10 +303,10 @@ def _look_inside(scope: Scope, request: Generation) -> None:
     request.raw = request.raw or "raw" in wanted
 
 
-def _large(scope: Scope, body: dict[str, Any]) -> bool:
+def _large(scope: Scope) -> bool:
     """True if rendering a request may take milliseconds."""
     announced = header(scope, b"content-length")
-    return not announced.isdecimal() or int(announced) > _LARGE or bool(body.get("response_format"))
+    return not announced.isdecimal() or int(announced) > _LARGE
 
 
 _LARGE: Final = 32 * 1024

@@ -28,6 +28,7 @@ from .choice import ChoiceStream, Step
 from .engines.base import EngineChunk, Job
 from .errors import ApiError, bad_request, unsupported
 from .generation import Ended, Generation, Meta, Usage
+from .grammars import GrammarCompiler, GrammarOrder
 from .manager.model import Model
 from .prompt import make_prompt
 
@@ -49,6 +50,7 @@ class Session:
         meta: what identifies the response.
         on_first: called once, when the first piece of output has come.
         timeout: seconds that all of it may take; ``0``: any time.
+        grammars: the compiler of grammars, shared with other requests; ``None``: one of its own.
 
     Raises:
         ApiError: what the request asks for cannot be done by this model and engine; names the field.
@@ -62,6 +64,7 @@ class Session:
         *,
         on_first: Callable[[], None] | None = None,
         timeout: float = 0.0,
+        grammars: GrammarCompiler | None = None,
     ) -> None:
         self.model = model
         self.request = request
@@ -81,14 +84,25 @@ class Session:
         self.prompt = make_prompt(model, request)
         self._policy = _policy(model.parser.policy, request) if request.parse else None
         self._choices = [self._choice(i) for i in range(request.n)]
-        self._jobs = [self._job(choice) for choice in self._choices]
-        grammar = self._jobs[0].grammar
-        if grammar is not None and not grammar.by_id:
-            # Such a grammar lets markers be spelled by ordinary tokens: they are meant as markers all the same.
-            self._policy = replace(self._policy or model.parser.policy, spelled_markers="marker")
-            self._choices = [self._choice(i) for i in range(request.n)]
+        self._jobs: list[Job] = []
+        self._grammars = grammars
 
     # -- Before the first token --------------------------------------------------------------------------------------
+
+    async def _prepare(self) -> None:
+        """Compile the grammar and make the engine's jobs.
+
+        Raises:
+            ApiError: there can be no such grammar.
+        """
+        request = self.request
+        in_reasoning = self._choices[0].stream.in_reasoning
+        grammar = await self._grammar("open" if in_reasoning else self._reasoning_ahead())
+        self._jobs = [self._job(choice, grammar) for choice in self._choices]
+        if grammar is not None and not grammar.by_id:
+            # Such a grammar lets markers be spelled by ordinary tokens: they are meant as markers all the same.
+            self._policy = replace(self._policy or self.model.parser.policy, spelled_markers="marker")
+            self._choices = [self._choice(i) for i in range(request.n)]
 
     def _choice(self, index: int) -> ChoiceStream:
         request = self.request
@@ -112,7 +126,7 @@ class Session:
         budget = None if self.model.parser.reasoning_close is None else request.thinking.budget
         return ChoiceStream(index, request, stream, budget)
 
-    def _job(self, choice: ChoiceStream) -> Job:
+    def _job(self, choice: ChoiceStream, grammar: Grammar | None) -> Job:
         request = self.request
         sampling = request.sampling
         if choice.index and sampling.seed is not None:
@@ -126,7 +140,7 @@ class Session:
             logprobs=request.logprobs,
             in_reasoning=choice.stream.in_reasoning,
             raw=request.prompt is not None,
-            grammar=self._grammar("open" if choice.stream.in_reasoning else self._reasoning_ahead()),
+            grammar=grammar,
             request=request if self.model.engine.takes.messages or self.model.engine.takes.tool_choice else None,
         )
 
@@ -134,7 +148,7 @@ class Session:
         """Whether the model may open reasoning, for a grammar: a channel is chosen by the model, not by the prompt."""
         return "off" if self.request.thinking.off and self.model.parser.format.reasoning is not None else "closed"
 
-    def _grammar(self, reasoning: str) -> Grammar | None:
+    async def _grammar(self, reasoning: str) -> Grammar | None:
         """The grammar that the request calls for, in the engine's dialect."""
         request = self.request
         dialect = self.model.engine.takes.grammar
@@ -143,13 +157,16 @@ class Session:
         if dialect is None or not (forced or strict or request.response_format is not None):
             return None
         try:
-            grammar = self.model.parser.grammar(
-                request.tools or None,
-                request.tool_choice or "auto",
-                parallel_tool_calls=request.parallel_tool_calls,
-                dialect=dialect,
-                reasoning=reasoning,
-                response_format=request.response_format,
+            grammar = await self._compiler().compile(
+                self.model.parser,
+                GrammarOrder(
+                    tools=request.tools or None,
+                    tool_choice=request.tool_choice or "auto",
+                    parallel_tool_calls=request.parallel_tool_calls,
+                    dialect=dialect,
+                    reasoning=reasoning,
+                    response_format=request.response_format,
+                ),
             )
         except GrammarError as error:
             field = "tools" if request.tools else "response_format"
@@ -164,14 +181,20 @@ class Session:
         self.notes = grammar.notes
         return grammar
 
+    def _compiler(self) -> GrammarCompiler:
+        if self._grammars is None:
+            self._grammars = GrammarCompiler()
+        return self._grammars
+
     # -- The output --------------------------------------------------------------------------------------------------
 
     async def whole(self) -> Usage:
         """Generates everything; ``ended`` then holds the choices, in order. Returns the usage.
 
         Raises:
-            ApiError: the engine failed.
+            ApiError: the engine failed, or the request cannot be followed.
         """
+        await self._prepare()
         if len(self._choices) == 1:
             async with aclosing(self._steps(self._choices[0])) as steps:
                 async for _ in steps:
@@ -190,6 +213,7 @@ class Session:
         Raises:
             ApiError: the engine failed before its first piece; later failures are in the stream.
         """
+        await self._prepare()
         begun = False
         try:
             if len(self._choices) == 1:
@@ -274,7 +298,7 @@ class Session:
                 await self._count(choice)
             if failed is None and choice.over_budget:
                 yield choice.force(self._close())
-                job = self._continued(here, choice)
+                job = await self._continued(here, choice)
         steps, ended = choice.finish("error" if failed is not None else None)
         if steps:
             yield steps
@@ -350,7 +374,7 @@ class Session:
         ids = {part: parser.token_id(part) for part in parts}
         return [(part, [] if (token := ids[part]) is None else [token]) for part in parts if part]
 
-    def _continued(self, job: Job, choice: ChoiceStream) -> Job | None:
+    async def _continued(self, job: Job, choice: ChoiceStream) -> Job | None:
         """The job that goes on behind what was written so far; ``None`` where nothing may be written any more."""
         written = "".join(choice.raw)
         left = None if job.max_tokens is None else job.max_tokens - choice.tokens
@@ -360,7 +384,9 @@ class Session:
         prompt = self.prompt.text
         if isinstance(prompt, list):
             raise unsupported("thinking_budget", "needs a prompt that is text")
-        return msgspec.structs.replace(job, prompt=prompt + written, max_tokens=left, grammar=self._grammar("off"))
+        return msgspec.structs.replace(
+            job, prompt=prompt + written, max_tokens=left, grammar=await self._grammar("off")
+        )
 
 
 async def _drained(steps: AsyncGenerator[list[Step], None]) -> None:
