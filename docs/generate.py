@@ -1,5 +1,5 @@
 """Writes what the documentation takes from the code: ``formats.md``, the table of policies in ``meaning.md``, the
-settings in ``settings.md``, and the tested grammars in ``grammar.md``.
+settings in ``settings.md``, the tested grammars in ``grammar.md``, and the fields of requests in ``gateway.md``.
 
 ``make docs`` runs it; ``tests/test_docs.py`` fails where a page is out of step.
 """
@@ -21,6 +21,8 @@ from untemplate.cli.formats import evidence_word, samples
 from untemplate.format import Format
 from untemplate.formats import Entry, Evidence, entries, named, registry
 from untemplate.gateway import settings
+from untemplate.gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
+from untemplate.gateway.protocols.openapi import requests
 from untemplate.gateway.settings import GROUPS
 from untemplate.policy import Policy
 
@@ -173,6 +175,35 @@ def _setting(one: settings.Field) -> str:
     return f"| `{one.path}` | `{flag}` | {shown} | {meaning} |"
 
 
+# -- fields of requests -------------------------------------------------------------------------------------------
+
+
+def fields_tables() -> str:
+    """The fields of all requests as a table, and the ignored ones as a list."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    ignored: dict[str, list[str]] = {}
+    for path, kind in requests().items():
+        for name, type_ in field_types(kind):
+            if type_ == Ignored | None or type_ is Ignored:
+                ignored.setdefault(path, []).append(name)
+            else:
+                rows.setdefault((name, describe(type_), description(type_)), []).append(path)
+    lines = ["| field | value | meaning | requests to |", "| --- | --- | --- | --- |"]
+    for (name, value, meaning), paths in sorted(rows.items(), key=lambda row: row[0][0]):
+        lines.append(f"| `{name}` | {value} | {meaning} | {_listed(tuple(paths))} |")
+    lines += ["", "Accepted and ignored:", ""]
+    lines += [f"* `{path}`: {_listed(tuple(sorted(names)))}" for path, names in ignored.items()]
+    return "\n".join(lines)
+
+
+def field_types(kind: type[Open], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The name and the type of each field, and of the fields of objects in it."""
+    for field in fields_of(kind):
+        yield prefix + field.encode_name, field.type
+        if (inner := nested(field.type)) is not None:
+            yield from field_types(inner, f"{prefix}{field.encode_name}.")
+
+
 # -- pages with something made in them ----------------------------------------------------------------------------
 
 
@@ -192,6 +223,11 @@ def with_policies(page: str) -> str:
 def with_settings(page: str) -> str:
     """A page with its tables of settings renewed."""
     return with_made(page, "settings", settings_tables())
+
+
+def with_fields(page: str) -> str:
+    """A page with its table of fields renewed."""
+    return with_made(page, "fields", fields_tables())
 
 
 # -- grammars -----------------------------------------------------------------------------------------------------
@@ -234,7 +270,13 @@ def with_cells(page: str) -> str:
 
 def main() -> int:
     (DOCS / "formats.md").write_text(formats_page(), "utf-8")
-    for name, renewed in (("meaning.md", with_policies), ("settings.md", with_settings), ("grammar.md", with_cells)):
+    made = {
+        "meaning.md": with_policies,
+        "settings.md": with_settings,
+        "grammar.md": with_cells,
+        "gateway.md": with_fields,
+    }
+    for name, renewed in made.items():
         page = DOCS / name
         page.write_text(renewed(page.read_text("utf-8")), "utf-8")
     return 0

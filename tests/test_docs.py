@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from untemplate.formats import _index, names, registry
+from untemplate.gateway.protocols.openapi import document, requests
 from untemplate.gateway.settings import resolve
 from untemplate.machine.diagnostics import DIAGNOSTICS
 
@@ -115,6 +116,25 @@ def test_policies_are_in_step():
 
 def test_the_settings():
     assert page("docs/settings.md") == generate.with_settings(page("docs/settings.md")), "run `make docs`"
+
+
+def test_the_table_of_fields_is_in_step_with_the_requests():
+    assert page("docs/gateway.md") == generate.with_fields(page("docs/gateway.md")), "run `make docs`"
+
+
+def test_the_table_of_fields_and_the_openapi_document_have_every_field():
+    schemas = document("0")["components"]["schemas"]
+    table = generate.fields_tables()
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    listed = {(row[0].strip("| `"), path.strip("` ,|")) for row in rows for path in row[-1].split(", ")}
+    for line in table.splitlines():
+        if line.startswith("* "):
+            path, _, names = line[2:].partition(": ")
+            listed |= {(name.strip("` "), path.strip("`")) for name in names.split(", ")}
+    for path, kind in requests().items():
+        read = set(kind.__struct_encode_fields__)
+        assert set(schemas[kind.__name__]["properties"]) == read
+        assert {name for name, place in listed if place == path and "." not in name} == read
 
 
 def test_the_settings_file_that_is_shown(tmp_path: Path):

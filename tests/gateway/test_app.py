@@ -252,7 +252,7 @@ class TestOtherEndpoints:
         assert post(shared, "/detokenize", {"tokens": tokens}).json() == {"prompt": "ab"}
         rendered = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
         assert post(shared, "/tokenize", ASK).json()["count"] == len(rendered)
-        assert error(post(shared, "/detokenize", {"tokens": [-1]})) == (400, "tokens: must be a list of token ids")
+        assert error(post(shared, "/detokenize", {"tokens": [-1]})) == (400, "tokens[0]: must be a token id, got -1")
 
     def test_parse(self, shared: Running) -> None:
         parsed = post(shared, "/parse", {"text": OUTPUT, "tools": TOOLS}).json()

@@ -22,6 +22,9 @@ from .manager.model import Model
 from .observe import Record
 from .prompt import make_prompt
 from .protocols import anthropic, chat, ollama
+from .protocols.fields import read_as
+from .protocols.objects import call_reports
+from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -196,14 +199,15 @@ async def _count_tokens(exchange: Exchange) -> None:
 
 
 async def _tokenize(exchange: Exchange) -> None:
-    """vLLM's: a ``prompt``, or ``messages`` (and ``tools``) through the chat template."""
-    body = exchange.body
-    if "messages" in body:
-        request = chat.CHAT.read(
-            {k: v for k, v in body.items() if k not in ("add_special_tokens", "return_token_strs")}
-        )
+    """Count the tokens of a ``prompt``, or of ``messages`` through the chat template, as vLLM does."""
+    asked = read_as(TokenizeRequest, exchange.body)
+    if asked.messages is not None:
+        own = ("prompt", "add_special_tokens", "return_token_strs")
+        request = chat.CHAT.read({name: value for name, value in exchange.body.items() if name not in own})
+    elif asked.prompt is None:
+        raise bad_request("prompt", "is required")
     else:
-        request = Generation(model=_text(body, "model", ""), prompt=_text(body, "prompt"))
+        request = Generation(model=asked.model or "", prompt=asked.prompt)
     async with exchange.gateway.manager.use(request.model) as model:
         tokens = await _count(model, request)
         length = model.context_length
@@ -211,13 +215,10 @@ async def _tokenize(exchange: Exchange) -> None:
 
 
 async def _detokenize(exchange: Exchange) -> None:
-    body = exchange.body
-    tokens = body.get("tokens")
-    if not isinstance(tokens, list) or not all(type(t) is int and 0 <= t < 1 << 31 for t in tokens):
-        raise bad_request("tokens", "must be a list of token ids")
-    async with exchange.gateway.manager.use(_text(body, "model", "")) as model:
+    asked = read_as(DetokenizeRequest, exchange.body)
+    async with exchange.gateway.manager.use(asked.model or "") as model:
         try:
-            text = await model.engine.detokenize(tokens)
+            text = await model.engine.detokenize(asked.tokens)
         except NotImplementedError:
             raise ApiError(
                 501, f"the engine {model.engine.kind!r} has no tokenizer that could be asked", code="no_tokenizer"
@@ -225,55 +226,22 @@ async def _detokenize(exchange: Exchange) -> None:
     await exchange.reply({"prompt": text})
 
 
-def _text(body: dict[str, Any], name: str, default: str | None = None) -> str:
-    value = body.get(name, default)
-    if not isinstance(value, str):
-        raise bad_request(name, "must be a string" if name in body else "is required")
-    return value
-
-
 # -- Parsing alone -----------------------------------------------------------------------------------------------
 
-_PARSE: Final = frozenset(
-    (
-        *("model", "text", "format", "reasoning", "template", "tools", "tool_choice", "prompt", "token_ids"),
-        *("finish_reason", "messages", "policy", "spans"),
-    )
-)
+_CONTEXT: Final = ("tools", "tool_choice", "messages", "prompt", "token_ids", "finish_reason", "spans")
 
 
 async def _parse(exchange: Exchange) -> None:
-    """Raw text in, message out. Parsed as ``model``'s outputs are, or as those of a ``format`` (a name, or a Format as
-    JSON) or ``template``."""
-    body = exchange.body
-    for name in body:
-        if name not in _PARSE:
-            raise bad_request(name, f"there is no such field; there are: {', '.join(sorted(_PARSE))}")
-    text = _text(body, "text")
-    context: dict[str, Any] = {}
-    for name, kind, what in (
-        ("tools", list, "a list"), ("messages", list, "a list"), ("prompt", str, "a string"),
-        ("token_ids", list, "a list of token ids"), ("finish_reason", str, "a string"), ("policy", dict, "an object"),
-        ("spans", bool, "true or false"),
-    ):  # fmt: skip
-        value = body.get(name)
-        if value is None:
-            continue
-        if not isinstance(value, kind):
-            raise bad_request(name, f"must be {what}")
-        context[name] = value
-    if not all(type(t) is int and 0 <= t < 1 << 31 for t in context.get("token_ids", ())):
-        raise bad_request("token_ids", "must be a list of token ids")
-    if body.get("tool_choice") is not None:
-        context["tool_choice"] = body["tool_choice"]
-    if any(not isinstance(message, dict) for message in context.get("messages", ())):
-        raise bad_request("messages", "must be a list of objects")
+    """Parse raw text to a message, in the format of a ``model``, a ``template`` or a ``format`` (a name, or a Format as
+    JSON)."""
+    asked = read_as(ParseRequest, exchange.body)
+    context = {name: value for name in _CONTEXT if (value := getattr(asked, name)) is not None}
     try:
-        if "policy" in context:
-            context["policy"] = Policy.from_mapping(context["policy"])
+        if asked.policy is not None:
+            context["policy"] = Policy.from_mapping(asked.policy)
         # In a thread: other streams go on, however long a text or a template is.
-        parser = await asyncio.to_thread(_parser, exchange.gateway, body)
-        parsed = await asyncio.to_thread(parser.parse, text, **context)
+        parser = await asyncio.to_thread(_parser, exchange.gateway, asked)
+        parsed = await asyncio.to_thread(parser.parse, asked.text, **context)
     except FormatError as error:
         raise bad_request("format", str(error)) from None
     except ValueError as error:
@@ -284,34 +252,26 @@ async def _parse(exchange: Exchange) -> None:
         "message": parsed.message(reasoning_field=parser.policy.reasoning_field),
         "finish_reason": parsed.finish_reason,
         "format": parser.format.name,
-        "calls": [
-            {"index": i, "name": c.function.name, "status": c.status, "model_id": c.model_id, "repairs": c.repairs}
-            for i, c in enumerate(parsed.tool_calls)
-        ],
+        "calls": call_reports(parsed),
         "diagnostics": [d.model_dump() for d in parsed.diagnostics],
     }
-    if context.get("spans"):
+    if asked.spans:
         shown["spans"] = [span.model_dump(exclude_none=True) for span in parsed.spans]
     await exchange.reply(shown)
 
 
-def _parser(gateway: Gateway, body: dict[str, Any]) -> OutputParser:
-    """The parser that a ``/parse`` request means."""
-    given = [name for name in ("format", "template") if body.get(name) is not None]
-    if len(given) == 2:
-        raise bad_request("template", "excludes format")
-    if not given:
-        return gateway.manager.get(_text(body, "model", "")).parser
-    value = body[given[0]]
-    if given == ["template"]:
-        # The text itself: what names a file or a model is none, or clients would read what the server may read.
-        return OutputParser.from_template(ChatTemplate(_text(body, "template")))
-    if isinstance(value, dict):
-        return OutputParser.from_format(Format.from_json(msgspec.json.encode(value)))
-    reasoning = body.get("reasoning")
-    if reasoning is not None and not isinstance(reasoning, str):
-        raise bad_request("reasoning", "must be a string")
-    return OutputParser.named(_text(body, "format"), reasoning=reasoning)
+def _parser(gateway: Gateway, asked: ParseRequest) -> OutputParser:
+    """Return the parser that a ``/parse`` request asks for."""
+    if asked.template is not None:
+        if asked.format is not None:
+            raise bad_request("template", "excludes format")
+        # Only the text of a template: a path or the name of a model could read the server's files.
+        return OutputParser.from_template(ChatTemplate(asked.template))
+    if asked.format is None:
+        return gateway.manager.get(asked.model or "").parser
+    if isinstance(asked.format, dict):
+        return OutputParser.from_format(Format.from_json(msgspec.json.encode(asked.format)))
+    return OutputParser.named(asked.format, reasoning=asked.reasoning)
 
 
 # -- Ollama's ----------------------------------------------------------------------------------------------------
@@ -347,11 +307,8 @@ async def _ps(exchange: Exchange) -> None:
 
 
 async def _show(exchange: Exchange) -> None:
-    body = exchange.body
-    name = body.get("model", body.get("name", ""))
-    if not isinstance(name, str):
-        raise bad_request("model", "must be a string")
-    await exchange.reply(ollama.show(exchange.gateway.manager.get(name)))
+    asked = read_as(ollama.ShowRequest, exchange.body)
+    await exchange.reply(ollama.show(exchange.gateway.manager.get(asked.model or asked.name or "")))
 
 
 async def _version(exchange: Exchange) -> None:

@@ -430,7 +430,7 @@ WRONG = [
     ({**HELLO, "tool_choice": {"type": "tool", "name": "g"}}, "tool_choice.name: 'g' is not among the tools"),
     ({**HELLO, "tool_choice": "auto"}, "tool_choice: must be an object, got a string"),
     ({**HELLO, "thinking": {"type": "enabled"}}, "thinking.budget_tokens: is required"),
-    ({**HELLO, "stop_sequences": "STOP"}, "stop_sequences: must be a list, got a string"),
+    ({**HELLO, "stop_sequences": "STOP"}, "stop_sequences: must be a list of strings, got a string"),
     ({**HELLO, "stop_sequences": [7]}, "stop_sequences[0]: must be a string, got a number"),
     (
         {**HELLO, "output_config": {"effort": "huge"}},

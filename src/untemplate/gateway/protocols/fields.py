@@ -28,7 +28,9 @@ __all__ = [
     "about",
     "at",
     "describe",
+    "description",
     "fields_of",
+    "nested",
     "read_as",
     "shown",
     "unknown",
@@ -135,6 +137,19 @@ def _options(kind: Any) -> list[Any]:
     return list(get_args(kind)) if get_origin(kind) in (Union, UnionType) else [kind]
 
 
+def description(kind: Any) -> str:
+    """Return the description of a field."""
+    _, metas = _bare(kind)
+    return next((meta.description for meta in metas if meta.description), "")
+
+
+def nested(kind: Any) -> type[Open] | None:
+    """Return the struct that a field holds, if it can hold no other."""
+    options = [option for option in _options(_bare(kind)[0]) if option is not NoneType]
+    only = options[0] if len(options) == 1 else None
+    return only if isinstance(only, type) and issubclass(only, Open) else None
+
+
 def describe(kind: Any) -> str:
     """Return the values that a type allows, in words; null is not mentioned."""
     kind, metas = _bare(kind)
@@ -155,7 +170,9 @@ def describe(kind: Any) -> str:
         return _range("an integer" if kind is int else "a number", _bound(metas, "ge"), _bound(metas, "le"))
     if get_origin(kind) is list:
         (item,) = get_args(kind)
-        return "a list of objects" if _is_object(item) else "a list"
+        if _is_object(item):
+            return "a list of objects"
+        return "a list of strings" if _bare(item)[0] is str else "a list"
     return _WORDS.get(kind, "an object")
 
 
@@ -165,6 +182,8 @@ def _is_object(kind: Any) -> bool:
 
 
 def _range(noun: str, low: float | None, high: float | None) -> str:
+    if low is not None and low == high:
+        return f"{low:g}"
     if low is not None:
         noun += f" from {low}" if isinstance(low, int) else f" from {low:g}"
     if high is not None and high < _UNBOUNDED:

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 Count = Annotated[int, Meta(ge=1, le=1 << 31)]
-TokenId = Annotated[int, Meta(ge=0, le=(1 << 31) - 1)]
+TokenId = Annotated[int, Meta(ge=0, le=(1 << 31) - 1, extra={"expected": "a token id"})]
 TokenBudget = Annotated[int, Meta(ge=0, le=1 << 31)]
 TopK = Annotated[int, Meta(ge=-1, le=1 << 31)]
 TopLogprobs = Annotated[int, Meta(ge=0, le=20)]

@@ -24,7 +24,7 @@ class CompletionsRequest(SampledRequest, kw_only=True):
     """A Completions request. The output is returned unparsed, markers and reasoning included."""
 
     prompt: Annotated[
-        str | list[Annotated[TokenId | str | list[TokenId], about("", expected="a token id")]],
+        str | list[TokenId | str | list[TokenId]],
         about("The prompt: text or token ids. No template is applied.", expected="a string or a list of token ids"),
     ]
     n: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Number of choices.")] = None
