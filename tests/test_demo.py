@@ -13,7 +13,8 @@ from importlib.resources import files
 import pytest
 
 from untemplate import demo, testing
-from untemplate.demo import Example, as_expected, examples, pieces
+from untemplate.demo import as_expected
+from untemplate.examples import Example, examples, pieces
 from untemplate.terminal import width
 
 EXAMPLES = examples()
@@ -51,7 +52,10 @@ def test_an_output_means_what_it_says(example: Example):
 
 
 def test_the_files_are_as_they_are_written_by_hand():
-    for file in sorted((files("untemplate") / "examples").iterdir(), key=lambda f: f.name):
+    folder = files("untemplate") / "examples"
+    found = sorted((f for f in folder.iterdir() if f.name.endswith(".json")), key=lambda f: f.name)
+    assert found
+    for file in found:
         text = file.read_text("utf-8")
         assert text == json.dumps(json.loads(text), ensure_ascii=False, indent=2) + "\n", file.name
 

@@ -133,7 +133,7 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
     except (SettingsError, CheckpointError, HubError) as error:
         raise UsageError(str(error)) from None
     except ApiError as error:
-        raise UsageError(error.message) from None
+        raise UsageError(f"{error.message}: {error.detail}" if error.detail else error.message) from None
     except ModuleNotFoundError as error:
         raise UsageError(f"this engine needs the package {error.name}, which is not installed") from None
     try:
@@ -329,7 +329,7 @@ def _greet(url: str, models: Sequence[Model], settings: Settings) -> None:
 
 
 def _row(model: Model) -> tuple[str, ...]:
-    found = model.capabilities
+    found = model.capabilities if _chats(model) else None
     thinks = found is not None and found.supports_thinking
     calls = found is not None and found.supports_tools
     context = str(model.context_length or "")
@@ -337,12 +337,21 @@ def _row(model: Model) -> tuple[str, ...]:
     return model.name, parser, "yes" if thinks else "no", "yes" if calls else "no", context
 
 
+def _chats(model: Model) -> bool:
+    """True if the model can answer messages; False if only raw prompts."""
+    return model.template is not None or model.engine.takes.messages
+
+
 def _example(url: str, models: Sequence[Model], settings: Settings) -> list[str]:
     name = models[0].name
-    body = {"model": name, "messages": [{"role": "user", "content": "What is 6 times 7?"}], "stream": True}
+    path = "/v1/chat/completions" if _chats(models[0]) else "/v1/completions"
+    body: dict[str, Any] = {"model": name, "messages": [{"role": "user", "content": "What is 6 times 7?"}]}
+    if not _chats(models[0]):
+        body = {"model": name, "prompt": "6 times 7 is", "max_tokens": 64}
+    body["stream"] = True
     options = f"--unix-socket {settings.uds} " if settings.uds else ""
     key = ' -H "Authorization: Bearer $API_KEY"' if settings.api_keys else ""
     return [
-        f"curl -N {options}{url}/v1/chat/completions{key} \\",
+        f"curl -N {options}{url}{path}{key} \\",
         f"  -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
     ]

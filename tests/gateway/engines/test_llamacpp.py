@@ -11,7 +11,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.gateway.engines.base import EngineChunk, Health, Job, Takes
-from untemplate.gateway.engines.llamacpp import LlamaCppEngine, default_threads
+from untemplate.gateway.engines.llamacpp import LlamaCppEngine, check_version, default_threads
 from untemplate.gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate.gateway.errors import ApiError, EngineError
 from untemplate.gateway.generation import Generation, Sampling, Usage
@@ -380,3 +380,18 @@ def test_as_a_chat_upstream(model: Path):
         assert found[-1].usage.completion_tokens == 3
 
     upstream(model, act, OpenAIChatEngine, format=OutputParser.named("hermes").format)
+
+
+@pytest.mark.parametrize("version", ["0.2.14", "2026.6.9713"])
+def test_an_xllamacpp_that_is_too_old(version: str):
+    with pytest.raises(EngineError) as caught:
+        check_version(version)
+    assert caught.value.message == (
+        f"xllamacpp {version} is too old: this needs 2026.7 or later: pip install --upgrade "
+        "'untemplate[serve,llamacpp]'"
+    )
+
+
+@pytest.mark.parametrize("version", ["2026.7.9873", "2026.10.11549", "2027.1"])
+def test_an_xllamacpp_that_is_new_enough(version: str):
+    check_version(version)

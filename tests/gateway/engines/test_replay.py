@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
-from untemplate.demo import examples
+from untemplate.examples import examples
 from untemplate.formats import named, names
 from untemplate.gateway.engines.base import EngineChunk, Health, Job, Takes
 from untemplate.gateway.engines.replay import Recording, ReplayEngine, ToyTokenizer, bundled, load_recordings

@@ -115,10 +115,10 @@ def read_chunk(event: bytes) -> Chunk:
             chunk = _CHUNK.decode(event.decode("utf-8", "replace").encode())
     except msgspec.DecodeError:
         shown = event[:200].decode("utf-8", "replace")
-        raise EngineError(f"the upstream sent something that is not understood: {shown}", code="bad_upstream") from None
+        raise EngineError("the upstream sent an invalid event", code="bad_upstream", detail=shown) from None
     if chunk.error is not None or chunk.object == "error":
-        said = chunk.error.get("message") if isinstance(chunk.error, dict) else chunk.error
-        raise EngineError(f"the upstream: {said or chunk.message}", code="upstream_error")
+        text = chunk.error.get("message") if isinstance(chunk.error, dict) else chunk.error
+        raise EngineError("the upstream failed", code="upstream_error", detail=str(text or chunk.message))
     return chunk
 
 

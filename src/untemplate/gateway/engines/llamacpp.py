@@ -14,6 +14,7 @@ import difflib
 import os
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from ..generation import Sampling, TokenLogprob, Usage
 from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 from .wire import Client, Events, WireError
 
-__all__ = ["LlamaCppEngine", "completion", "piece_of", "refused", "sampling_fields"]
+__all__ = ["LlamaCppEngine", "check_version", "completion", "piece_of", "refused", "sampling_fields"]
 
 
 class LlamaCppEngine(Engine):
@@ -97,6 +98,7 @@ class LlamaCppEngine(Engine):
         except ImportError:
             problem = "GGUF models need the package xllamacpp: pip install 'untemplate[serve,llamacpp]'"
             raise EngineError(problem, status=500, code="engine_missing") from None
+        check_version(metadata.version("xllamacpp"))
         if not self.path.is_file():
             raise EngineError(f"{self.path}: no such file", status=500, code="model_not_loaded")
         params = xllamacpp.CommonParams()
@@ -235,6 +237,21 @@ def sampling_fields(sampling: Sampling) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+_OLDEST: Final = (2026, 7)
+"""Older versions lack parameters of the server, or do not heed the triggers of lazy grammars."""
+
+
+def check_version(version: str) -> None:
+    """Raise `EngineError` if xllamacpp is too old."""
+    found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if found < _OLDEST:
+        problem = (
+            f"xllamacpp {version} is too old: this needs {'.'.join(map(str, _OLDEST))} or later: pip install --upgrade "
+            "'untemplate[serve,llamacpp]'"
+        )
+        raise EngineError(problem, status=500, code="engine_missing")
+
+
 # -- What llama.cpp answers ------------------------------------------------------------------------------------------
 
 
@@ -335,7 +352,8 @@ def refused(status: int, body: bytes) -> ApiError:
         too_long = "context" in message and "exceed" in message
         code = "context_length_exceeded" if too_long else "invalid_request"
         return ApiError(400, f"llama.cpp: {message}", param="messages" if too_long else None, code=code)
-    return EngineError(f"llama.cpp: {message}", status=503 if status == 503 else 502)
+    problem = "llama.cpp is not ready" if status == 503 else "llama.cpp failed"
+    return EngineError(problem, status=503 if status == 503 else 502, detail=message)
 
 
 # -- What the file says ----------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...demo import examples, pieces
+from ...examples import examples, pieces
 from ...format import Format
 from ...formats import named
 from ...output_parser import OutputParser

@@ -1,11 +1,9 @@
-"""The connection to an OpenAI-compatible server: what it is, its tokens, its events, its refusals.
+"""The connection to an OpenAI-compatible server: its kind, its tokens, its events, its errors.
 
-Rules of this module:
-
-* What the server is (vLLM, SGLang, llama.cpp, anything) is found out once, at the start; what it cannot do is done
-  without. Fields of ours that it refuses are left out from then on.
-* A request is repeated only as long as nothing of its response has come.
-* Secrets stand in no error.
+* The kind of server (vLLM, SGLang, llama.cpp or unknown) is detected once, at the start. Further fields that it refuses
+  are left out from then on.
+* A request is repeated only while nothing of its response has come.
+* Errors for clients contain no key, no URL and no internal text of the upstream; the log has them.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from ...format import Format
+from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError
 from .base import Engine, EngineError, Health
 from .wire import Client, Events, Response, WireError
@@ -30,8 +29,9 @@ __all__ = ["Upstream"]
 _log: Final = logging.getLogger("untemplate.gateway.engines")
 _AGAIN: Final = frozenset((429, 502, 503))
 """Statuses after which a request is repeated."""
+_KEY_REFUSED: Final = frozenset((401, 403, 407))
 _LONGEST_WAIT: Final = 10.0
-"""Seconds: a server that wants more between two attempts gets no second one."""
+"""Seconds. A server that asks for a longer wait gets no second attempt."""
 
 _OURS: Final = {
     "vllm": {
@@ -43,7 +43,7 @@ _OURS: Final = {
     "llama.cpp": {},
     "": {"skip_special_tokens": False, "return_token_ids": True},
 }
-"""What is asked of each kind of server beyond OpenAI's API: text with its special tokens, and the ids of tokens."""
+"""Fields beyond OpenAI's API for each kind of server: they ask for text with special tokens, and for token ids."""
 
 
 class Upstream(Engine):
@@ -66,7 +66,7 @@ class Upstream(Engine):
         max_connections: int = 1024,
         format: Format | None = None,
     ) -> None:
-        # Without a password: it stands in errors, which clients and logs get to see.
+        # Without a password: logs contain it.
         self.url = re.sub(r"(?<=://)[^/?#]*@", "", url).rstrip("/").removesuffix("/v1")
         self.model = model
         self.server = ""
@@ -89,6 +89,7 @@ class Upstream(Engine):
         self._ours: dict[str, Any] = {}
         self._accepted = False
         self._bos = ""
+        self._template: ChatTemplate | None = None
 
     # -- Start and end -----------------------------------------------------------------------------------------------
 
@@ -109,13 +110,17 @@ class Upstream(Engine):
     def expect(self, format: Format) -> None:
         self.format = format
 
+    def template(self) -> ChatTemplate | None:
+        """Return the model's chat template, if the server shows it: llama.cpp does."""
+        return self._template
+
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             await client.close()
 
     async def _look(self) -> None:
-        """Finds out what the server is, and which model it has."""
+        """Detect the kind of server, and its model."""
         status, found, headers = await self._get("/v1/models")
         if 300 <= status < 400 and "location" in headers:
             problem = f"{self.url} redirects: give the URL {headers['location'].removesuffix('/v1/models')}"
@@ -146,6 +151,7 @@ class Upstream(Engine):
             properties = properties if isinstance(properties, dict) else {}
             settings = properties.get("default_generation_settings")
             length = settings.get("n_ctx") if isinstance(settings, dict) else None
+            self._template = _template_of(properties)
             # It puts a BOS token before prompts that are text; templates write their own.
             with suppress(NotImplementedError):
                 if await self._asked("/tokenize", {"content": "", "add_special": True}, "tokens", list):
@@ -153,7 +159,7 @@ class Upstream(Engine):
         self.context_length = length if isinstance(length, int) else None
 
     async def _named(self) -> str:
-        """What a server says that it is, where its list of models does not."""
+        """Return the kind of a server whose list of models does not show it."""
         for path, key, name in (
             ("/version", "version", "vllm"),
             ("/get_model_info", "model_path", "sglang"),
@@ -170,8 +176,9 @@ class Upstream(Engine):
             if status == 404:
                 status, _, _ = await self._get("/v1/models")
         except EngineError as error:
+            _log.debug("health: %s: %s", error.message, error.detail)
             return Health(ok=False, detail=error.message)
-        return Health(ok=status == 200, detail="" if status == 200 else f"{self.url} answers HTTP {status}")
+        return Health(ok=status == 200, detail="" if status == 200 else f"the upstream answers HTTP {status}")
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         if self.server == "llama.cpp":
@@ -304,42 +311,69 @@ class Upstream(Engine):
         if error.kind == "timeout":
             return EngineError(f"the upstream is silent: {error}", status=504, code="upstream_timeout")
         if error.kind == "connect":
-            problem = f"the upstream {self.url} cannot be reached: {error}. Is it running?"
-            return EngineError(problem, code="upstream_unreachable")
+            return EngineError(
+                "the upstream cannot be reached", code="upstream_unreachable", detail=f"{self.url}: {error}"
+            )
         return EngineError(f"the upstream broke off: {error}", code="upstream_broke_off")
 
     def _refused(self, response: Response, body: bytes) -> ApiError:
-        """What the upstream says against a request, as OpenAI would: 4xx are the request's own."""
+        """Return the error for a response that is not 200.
+
+        Messages of a 4xx are about the request and reach the client. Others, redirects and refused keys are about the
+        upstream: their text goes to the log.
+        """
         status = response.status
-        found = _value(body)
-        inner = found.get("error", found) if isinstance(found, dict) else None
-        message = ""
-        about: dict[str, Any] = {}
-        if isinstance(inner, dict):
-            about = inner
-            message = str(inner.get("message") or inner.get("detail") or "")
-        elif isinstance(inner, str):
-            message = inner
-        if 300 <= status < 400 and "location" in response.headers:
-            message = f"redirects to {response.headers['location']}; give the URL of that server"
-        if "content-encoding" in response.headers:
-            body = b""
-        message = message or body[:200].decode("utf-8", "replace").strip() or f"HTTP {status}"
+        text, about = _problem(response, body)
         headers = {"Retry-After": response.headers["retry-after"]} if "retry-after" in response.headers else {}
-        if status in (401, 403):
-            return EngineError(f"the upstream refuses the gateway's API key: {message}", code="upstream_refused")
+        detail = f"{self.url} answers HTTP {status}: {text}"
+        if status in _KEY_REFUSED:
+            return EngineError("the upstream refuses the gateway's API key", code="upstream_refused", detail=detail)
         if 400 <= status < 500:
             kind, param, code = about.get("type"), about.get("param"), about.get("code")
             return ApiError(
                 status,
-                message,
+                text,
                 type=kind if isinstance(kind, str) else "invalid_request_error",
                 param=param if isinstance(param, str) else None,
                 code=code if isinstance(code, str) else None,
                 headers=headers,
             )
+        if 300 <= status < 400:
+            problem = "the upstream redirects to another server"
+            return EngineError(problem, code="upstream_redirects", detail=f"{detail}; give the URL of that server")
+        problem = "the upstream is not available" if status == 503 else "the upstream failed"
         status = status if status in (503, 504) else 502
-        return EngineError(f"the upstream: {message}", status=status, code="upstream_error", headers=headers)
+        return EngineError(problem, status=status, code="upstream_error", headers=headers, detail=detail)
+
+
+def _problem(response: Response, body: bytes) -> tuple[str, dict[str, Any]]:
+    """Return the text of an error response, and its other fields as OpenAI names them."""
+    found = _value(body)
+    inner = found.get("error", found) if isinstance(found, dict) else None
+    text = ""
+    about: dict[str, Any] = {}
+    if isinstance(inner, dict):
+        about = inner
+        text = str(inner.get("message") or inner.get("detail") or "")
+    elif isinstance(inner, str):
+        text = inner
+    if 300 <= response.status < 400 and "location" in response.headers:
+        text = f"redirects to {response.headers['location']}"
+    if "content-encoding" in response.headers:
+        body = b""
+    return text or body[:200].decode("utf-8", "replace").strip() or f"HTTP {response.status}", about
+
+
+def _template_of(properties: Mapping[str, Any]) -> ChatTemplate | None:
+    """Return the template in llama.cpp's ``/props``; ``None`` if there is none, or it is not valid."""
+    source = properties.get("chat_template")
+    if not isinstance(source, str) or not source:
+        return None
+    bos, eos = (str(properties.get(name) or "") for name in ("bos_token", "eos_token"))
+    try:
+        return ChatTemplate(source, bos_token=bos, eos_token=eos, name="llama.cpp")
+    except TemplateError:
+        return None
 
 
 def _wait(header: str | None, attempt: int) -> float:
