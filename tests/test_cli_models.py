@@ -207,7 +207,7 @@ def test_what_cannot_be_shown(run: Run, home: Path, tmp_path: Path):
     )
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF\3\0\0\0" + b"\xff" * 40)
-    said = f"{broken}: a broken GGUF file (it ends too soon, or its lengths are wrong)"
+    said = f"{broken}: a broken GGUF file (it ends too soon, or a length in it is wrong)"
     assert run.fails("show", str(broken)) == said
 
 

@@ -61,6 +61,14 @@ def test_what_the_package_writes_is_read(tmp_path: Path):
     }
 
 
+def test_parts_of_a_value(tmp_path: Path):
+    path = write_gguf(tmp_path / "m.gguf", {"text": "häl", "texts": ["a", "", "cc"], "numbers": [1, 2]})
+    found = read_gguf(path)
+    assert [found.text_size(key) for key in ("text", "texts", "none")] == [4, 0, 0]
+    assert [found.item("texts", i) for i in (-1, 0, 1, 2, 3)] == [None, "a", "", "cc", None]
+    assert [found.item(key, 0) for key in ("text", "numbers", "none")] == [None, None, None]
+
+
 def test_what_is_no_gguf_file(tmp_path: Path):
     path = tmp_path / "m.gguf"
     for data in (b"", b"GGUF", b"PK\3\4" + bytes(40)):
@@ -82,7 +90,7 @@ def test_a_broken_file_is_an_error_that_says_so(tmp_path: Path, at: int, data: b
     path = write_gguf(tmp_path / "m.gguf", FIELDS, TENSORS)
     whole = path.read_bytes()
     path.write_bytes(whole[:at] if cut else whole[:at] + data + whole[at + len(data) :])
-    assert problem(path) in ("", f"{path}: a broken GGUF file (it ends too soon, or its lengths are wrong)")
+    assert problem(path) in ("", f"{path}: a broken GGUF file (it ends too soon, or a length in it is wrong)")
 
 
 @pytest.mark.parametrize("value", ["llama", ["a", "llama"]])
@@ -92,7 +100,7 @@ def test_a_text_that_ends_behind_the_file_is_found_at_once(tmp_path: Path, value
     path.write_bytes(path.read_bytes()[:at] + b"\xff" + path.read_bytes()[at + 1 :])
     with pytest.raises(GgufError) as caught:
         read_gguf(path)
-    assert str(caught.value) == f"{path}: a broken GGUF file (it ends too soon, or its lengths are wrong)"
+    assert str(caught.value) == f"{path}: a broken GGUF file (it ends too soon, or a length in it is wrong)"
 
 
 def problem(path: Path) -> str:

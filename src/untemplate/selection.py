@@ -231,7 +231,7 @@ def _verdict(certificate: Certificate) -> str:
 
 
 def _prepared(source: ChatTemplate | str | os.PathLike[str] | None, notes: list[str]) -> Prepared | None:
-    """Return the template, rendered and ready to measure with. If there is none, add a note and return None."""
+    """Return the template, rendered and ready to measure with. Without one, add a note and return None."""
     from .analysis import AnalysisError, prepare
     from .templates import ChatTemplate, TemplateError
 

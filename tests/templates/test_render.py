@@ -87,7 +87,7 @@ def test_named_templates() -> None:
     assert template.render([]) == "plain"
     assert template.render([], tools=[TOOL]) == template.render([], tools=[]) == "tools"
     assert template.variant("rag").render([], tools=[TOOL]) == "rag E"
-    with pytest.raises(TemplateError, match=r"^m: no template is named 'x' \(there are: rag, tool_use\)$"):
+    with pytest.raises(TemplateError, match=r"^m: no template is named 'x'; its templates are: rag, tool_use$"):
         template.variant("x")
 
 
@@ -163,17 +163,17 @@ def test_the_callers_data_never_changes() -> None:
     assert messages == [{"role": "user", "content": [{"type": "text", "text": "a"}]}]
     for change in ("messages.append(1)", "messages[0].content.pop()", "tools.clear()", "messages|attr('sort')()"):
         method = change.split(".")[-1].split("(")[0] if "attr" not in change else "sort"
-        with pytest.raises(TemplateError, match=rf"line 1: the template calls {method}\(\) on a list that is not its"):
+        with pytest.raises(TemplateError, match=rf"line 1: the template calls {method}\(\) on a list that it did not"):
             ChatTemplate("{{ " + change + " }}").render(messages, tools=tools)
-    with pytest.raises(TemplateError, match="withholds: access to attribute 'update' of 'dict' object is unsafe"):
+    with pytest.raises(TemplateError, match="forbids this: access to attribute 'update' of 'dict' object is unsafe"):
         ChatTemplate("{{ messages[0].update(a=1) }}").render(messages)
 
 
 def test_misuse_raises() -> None:
     template = ChatTemplate("{{ messages }}")
-    with pytest.raises(TypeError, match=r"^messages: a dict or a model is wanted, not str$"):
+    with pytest.raises(TypeError, match=r"^messages: expected a dict or a model, got str$"):
         template.render(["hi"])
-    with pytest.raises(TypeError, match=r"^tools: a dict or a model is wanted, not builtin_function_or_method$"):
+    with pytest.raises(TypeError, match=r"^tools: expected a dict or a model, got builtin_function_or_method$"):
         template.render([USER], tools=[len])
     with pytest.raises(TypeError, match=r"^a template is a str, not bytes$"):
         ChatTemplate(b"x")  # type: ignore[arg-type]

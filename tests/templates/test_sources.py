@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from untemplate.gguf_file import Gguf
 from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
 
 from ..gguf_writer import write_gguf
@@ -94,7 +95,11 @@ def test_a_models_folder(tmp_path: Path) -> None:
         ({"tokenizer_config__json": "[]"}, "tokenizer_config.json", "not a JSON object"),
         ({"tokenizer_config__json": {"chat_template": 1}}, "", "chat_template is neither a template nor a list"),
         ({"tokenizer_config__json": {"chat_template": [{"name": "a"}]}}, "", "chat_template is neither a template nor"),
-        ({"tokenizer_config__json": {"chat_template": {"rag": "R"}}}, "", "has no default template (there are: rag)"),
+        (
+            {"tokenizer_config__json": {"chat_template": {"rag": "R"}}},
+            "",
+            "has no default template; its templates are: rag",
+        ),
     ],
 )
 def test_files_that_have_none(tmp_path: Path, files: dict[str, Any], name: str, problem: str) -> None:
@@ -107,8 +112,8 @@ def test_files_that_have_none(tmp_path: Path, files: dict[str, Any], name: str, 
 
 def test_what_is_nowhere(tmp_path: Path) -> None:
     for source, problem in {
-        "": "not a template: there is nothing in it",
-        " \t": "not a template: there is nothing in it",
+        "": "not a template: it is empty",
+        " \t": "not a template: it is empty",
         "just\ntext": "not a template: the text has no Jinja in it",
         "just text": "not a template, and no such file, folder or hub id",
         str(tmp_path / "missing.jinja"): "not a template, and no such file, folder or hub id",
@@ -127,7 +132,7 @@ def test_files_that_are_no_text_or_too_long(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match=r"a\.jinja: not a template: not UTF-8 text$"):
         ChatTemplate.load(tmp_path / "a.jinja")
     (tmp_path / "b.jinja").write_text("{{ 1 }}" * 1_500_000)
-    with pytest.raises(TemplateLimitError, match=r"b\.jinja: the template is too long: 10500000 bytes$"):
+    with pytest.raises(TemplateLimitError, match=r"b\.jinja: .* too long: 10500000 bytes, at most 4000000$"):
         ChatTemplate.load(tmp_path / "b.jinja")
     (tmp_path / "c.jinja").write_text("{{ 1 }}" * 50_000)
     with pytest.raises(
@@ -162,6 +167,14 @@ def test_a_gguf_file(tmp_path: Path) -> None:
     write_gguf(tmp_path / "blob", {})
     with pytest.raises(TemplateError, match=r"blob: has no chat template$"):
         ChatTemplate.load(tmp_path / "blob")
+
+
+def test_a_huge_template_in_a_gguf_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_gguf(tmp_path / "m.gguf", FIELDS | {"tokenizer.chat_template": "x" * 4_000_001})
+    monkeypatch.setattr(Gguf, "__getitem__", lambda self, key: pytest.fail(f"{key} was read"))
+    with pytest.raises(TemplateLimitError) as caught:
+        ChatTemplate.load(path)
+    assert str(caught.value) == f"{path}: the template is too long: 4000001 bytes, at most 4000000"
 
 
 def test_a_real_gguf_file(tmp_path: Path) -> None:
@@ -218,7 +231,7 @@ def test_a_hub_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_hub(monkeypatch, download)
     with pytest.raises(TemplateError) as caught:
         ChatTemplate.load("a/b")
-    assert str(caught.value) == "a/b: no such file or folder, and the hub cannot give it: Name or service not known"
+    assert str(caught.value) == "a/b: no such file or folder, and the hub request failed: Name or service not known"
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(
         TemplateError, match=r"^a/b: reading from the hub needs the package huggingface_hub: pip install"

@@ -1,4 +1,4 @@
-"""The chat template: messages to text, as Hugging Face's ``apply_chat_template`` renders them.
+"""Renders chat templates: messages to text, as Hugging Face's ``apply_chat_template`` does.
 
 >>> from untemplate.templates import ChatTemplate
 >>> template = ChatTemplate("{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% endfor %}",
@@ -6,12 +6,10 @@
 >>> template.render([{"role": "user", "content": "Hi"}])
 '<user>Hi</s>'
 
-Rules of this package:
-
-* A template is somebody else's program. It runs in Jinja's immutable sandbox, under limits of time, memory, depth and
-  output that hold in every thread, and it never sees the caller's own objects.
-* The same input gives the same output: what depends on the clock asks ``now``, which can be set.
-* Jinja is imported when a template is first compiled, not before.
+* A template is a program from an untrusted source. It runs in Jinja's immutable sandbox, with limits of time, memory,
+  depth and output that hold in every thread, and it never sees the caller's own objects.
+* The same input gives the same output. The clock can be set (``now``).
+* Jinja is imported when a template is first compiled.
 """
 
 from ..errors import TemplateError, TemplateLimitError, TemplateRaised

@@ -1,11 +1,9 @@
-"""The Python that a template becomes: Jinja's own, and in it the questions to the meter.
+"""Generates the Python code of a template: Jinja's own code with calls to the meter.
 
-Rules of this module:
-
-* Every block of statements begins with a tick that is as long as the block: no loop, macro or recursion goes round
-  without one.
-* Buffers count what is written to them. Slices, ``~``, comparisons, keys of dicts and output expressions go through the
-  meter; operators, calls, filters and tests do so in ``sandbox.py``.
+* Every block of statements begins with a call of ``tick`` with the size of the block, so that every round of a loop,
+  macro or recursion is counted.
+* Buffers count the text written to them. Slices, ``~``, comparisons, keys of dicts and output expressions call the
+  meter in generated code; operators, calls, filters and tests call it in ``sandbox.py``.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ __all__ = ["Generator", "MeteredContext", "count"]
 
 
 class _Buffer(list[str]):
-    """What a macro or a ``set`` block writes into."""
+    """Output of a macro or a ``set`` block."""
 
     __slots__ = ("left",)
 
@@ -37,7 +35,7 @@ class _Buffer(list[str]):
     def append(self, piece: str) -> None:
         self.left -= len(piece)
         if self.left < 0:
-            raise grown("one value of it is too large")
+            raise grown("one value is too large")
         super().append(piece)
 
     def extend(self, pieces: Iterable[str]) -> None:
@@ -46,7 +44,7 @@ class _Buffer(list[str]):
 
 
 class MeteredContext(Context):
-    """The variables of one rendering, and what the compiled code asks the meter."""
+    """The variables of one rendering, and its meter."""
 
     meter: Meter
 
@@ -85,7 +83,7 @@ def _constant(node: nodes.Node) -> bool:
 
 
 class Generator(CodeGenerator):
-    """Jinja's code generator; what it writes asks ``context.meter``."""
+    """Jinja's code generator, whose code calls ``context.meter``."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -135,7 +133,7 @@ class Generator(CodeGenerator):
         self.write("))")
 
     def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:
-        """A comparison goes no deeper than the smaller side, so one side is measured; a long one is looked through."""
+        """Measure one side: a comparison goes no deeper than the smaller side. Count the length of the other."""
         self.write("(")
         self._asked("flat", node.expr, frame)
         for operand in node.ops:

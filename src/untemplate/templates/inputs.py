@@ -1,8 +1,7 @@
-"""What a template gets to see: copies, made of JSON's types.
+"""Copies the values that a template sees into JSON's types.
 
-The rule: nothing that a template is given leads back to the caller. Dicts, lists and strings are copied, models dump
-themselves, and what JSON cannot say (an image, an array) becomes a placeholder such as ``<Image>``: a template could
-call its methods.
+A template never receives an object of the caller, because it could call its methods. Dicts, lists and strings are
+copied, and models are dumped. A value without a JSON form, such as an image, becomes a placeholder (``<Image>``).
 """
 
 from __future__ import annotations
@@ -16,22 +15,23 @@ import msgspec
 __all__ = ["REASONING_FIELDS", "Inputs"]
 
 REASONING_FIELDS: Final = ("reasoning_content", "thinking", "reasoning")
-"""The names that a message's reasoning goes by, the usual one first."""
+"""Names of the field that holds a message's reasoning, the usual one first."""
 
 
 class Inputs:
-    """Copies values, and keeps count."""
+    """Copies values and counts their characters."""
 
     __slots__ = ("characters", "ids", "kept")
 
     def __init__(self) -> None:
         self.ids: set[int] = set()
-        """The lists among the copies."""
+        """The ids of the lists among the copies."""
         self.kept: list[Any] = []
+        """The copied lists, so that their ids stay valid."""
         self.characters = 0
 
     def messages(self, messages: Sequence[Any]) -> list[Any]:
-        """Copies of messages. Reasoning goes by the two names that templates read, as in transformers."""
+        """Return copies of messages. Reasoning is copied to the two names that templates read, as in transformers."""
         copied = []
         for message in self.dicts("messages", messages):
             reasoning = next((message[key] for key in REASONING_FIELDS if message.get(key) is not None), None)
@@ -41,22 +41,22 @@ class Inputs:
         return self._own(copied)
 
     def dicts(self, what: str, values: Sequence[Any]) -> list[Any]:
-        """Copies of dicts, or of models that dump themselves as dicts.
+        """Return copies of dicts, or of models as dicts. ``what`` names the argument in errors.
 
         Raises:
-            TypeError: one of them is neither.
+            TypeError: an item is neither a dict nor a model.
         """
         copied = [self.copy(value) for value in values]
         for value, one in zip(values, copied, strict=True):
             if not isinstance(one, dict):
-                raise TypeError(f"{what}: a dict or a model is wanted, not {type(value).__name__}")
+                raise TypeError(f"{what}: expected a dict or a model, got {type(value).__name__}")
         return self._own(copied)
 
     def copy(self, value: Any) -> Any:
-        """A copy that shares nothing mutable with ``value``.
+        """Return a copy that shares nothing mutable with ``value``.
 
         Raises:
-            RecursionError: the value is nested too deeply, or holds itself.
+            RecursionError: the value is nested too deeply, or contains itself.
         """
         kind = type(value)
         if kind is str:
@@ -102,7 +102,7 @@ class Inputs:
 
 
 def _dumped(value: Any) -> dict[Any, Any] | None:
-    """A model as a dict. Fields that are None are left out, as in the JSON that clients send; ``content`` is not."""
+    """Return a model as a dict, without fields that are None (except ``content``), as in the JSON that clients send."""
     if isinstance(value, type):
         return None
     dumped: Any = None

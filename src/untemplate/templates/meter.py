@@ -1,14 +1,12 @@
-"""What one rendering may use, counted while it runs.
+"""Counts the resources that one rendering uses.
 
-Rules of this module:
-
-* Everything that can loop or grow asks the :class:`Meter` first: each block of statements (``tick``), each value that
-  is built (``made``), each operation whose result can be much larger than its operands (the guards).
-* Counting needs no signal, no thread and no trace function, so the limits hold in every thread. The count of steps
-  comes before the clock: a template that is cut off is cut off at the same place on every machine that is fast enough.
-* Sizes are in characters; an element of a container counts as eight. They grow with the input: a long conversation may
-  make a long prompt.
-* The guards refuse before the work is done. What cannot be priced is not allowed.
+* Everything that can loop or grow calls the :class:`Meter` first: each block of statements (``tick``), each value that
+  is built (``made``), and each operation whose result can be much larger than its operands (the guards).
+* Counting uses no signal, thread or trace function, so the limits hold in every thread. Steps are checked before the
+  clock, so a template is stopped at the same place on every machine that is fast enough.
+* Sizes are in characters; an element of a container counts as eight. Limits grow with the input, because a long
+  conversation makes a long prompt.
+* Guards run before the operation. An operation without a known cost is not allowed.
 """
 
 from __future__ import annotations
@@ -31,24 +29,25 @@ __all__ = ["CHANGES", "Meter", "filter_guard", "grown", "hash_guard"]
 _VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.values()), type({}.items()))
 _Bytes: Final = (str, bytes)
 CHANGES: Final = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort"))
-"""What a template may do to a list that it made itself."""
+"""Methods that a template may call on a list that it made itself."""
 _SCALARS: Final = frozenset((str, int, float, bool, type(None), Undefined))
 _SEQUENCES: Final = (list, tuple, set, *_VIEWS)
 _TREES: Final = (dict, Namespace, *_SEQUENCES)
 
 
 def grown(what: str) -> TemplateLimitError:
-    return TemplateLimitError(f"the template wants too much memory: {what}")
+    """Return the error for a value that grows too large."""
+    return TemplateLimitError(f"the template needs too much memory: {what}")
 
 
 class Meter:
-    """What one rendering has left, and what it must not touch."""
+    """The remaining resources of one rendering, and the lists that it must not change."""
 
     __slots__ = ("deadline", "inputs", "now", "size", "steps", "total")
 
     def __init__(self, inputs: set[int], characters: int, now: Callable[[], datetime]) -> None:
         self.inputs = inputs
-        """The ids of the lists that the caller gave. They are not the template's to change."""
+        """The ids of the caller's lists, which the template must not change."""
         self.size = limits.SIZE + limits.SIZE_PER * characters
         self.total = limits.TOTAL * self.size
         self.steps = limits.STEPS + limits.STEPS_PER * characters
@@ -56,18 +55,18 @@ class Meter:
         self.deadline = thread_time() + limits.TIME_LIMIT + limits.TIME_PER * characters
 
     def tick(self, steps: int) -> bool:
-        """Before every block of statements; ``steps`` is the number of nodes in it."""
+        """Count a block of statements; ``steps`` is the number of nodes in it."""
         self.steps -= steps
         if self.steps < 0:
-            raise TemplateLimitError("the template does not come to an end: too many steps")
+            raise TemplateLimitError("the template does not end: too many steps")
         if thread_time() > self.deadline:
             raise TemplateLimitError("the template takes too long")
         return True
 
     def charge(self, size: int) -> None:
-        """Before or after a value of this size is made."""
+        """Count a new value of this size."""
         if size > self.size:
-            raise grown("one value of it is too large")
+            raise grown("one value is too large")
         self.total -= size
         if self.total < 0:
             raise grown("its values are too many or too large")
@@ -75,7 +74,7 @@ class Meter:
             self.tick(0)
 
     def made(self, value: Any) -> Any:
-        """After a value was made whose size the operands bound."""
+        """Count a value after it was made; its size must be bounded by the operands. Return it."""
         kind = type(value)
         if kind is str:
             self.charge(len(value))
@@ -86,9 +85,9 @@ class Meter:
         return value
 
     def flat(self, value: Any) -> Any:
-        """Before a container is walked as a tree (printed, compared, dumped, hashed): the tree must be small enough.
+        """Check a value that is about to be walked as a tree (printed, compared, dumped, hashed). Return it.
 
-        A container may hold the same list twice, and that list another twice: thirty lists, a billion leaves.
+        A container may hold the same list twice, and that list another one twice: thirty lists have a billion leaves.
         """
         kind = type(value)
         if kind is str:
@@ -99,30 +98,31 @@ class Meter:
         return value
 
     def seen(self, value: Any) -> Any:
-        """Before a value is looked through: a long one takes its time."""
+        """Count the length of a value that is about to be searched. Return it."""
         if isinstance(value, (str, bytes, list, tuple)) and len(value) > limits.LONG:
             self.tick(len(value) // limits.LONG)
         return value
 
     def text(self, value: Any) -> str:
-        """``str(value)``."""
+        """Return ``str(value)`` if it is small enough."""
         if type(value) is str:
             return value
         self.flat(value)
         return str(value)
 
     def joined(self, values: Sequence[Any], separator: int = 0) -> None:
-        """Before values are joined by a separator of this length."""
+        """Count values that are about to be joined by a separator of this length."""
         self.charge(sum(len(v) if isinstance(v, str) else len(self.text(v)) for v in values) + separator * len(values))
 
     def indent(self, indent: int | str | None) -> None:
-        """Before JSON is written with this indentation."""
+        """Check the indentation of JSON that is about to be written."""
         if (len(indent) if isinstance(indent, str) else indent or 0) > limits.INDENT:
             raise grown("JSON is indented too deeply")
 
     # -- Operators ----------------------------------------------------------------------------------------------
 
     def multiply(self, left: Any, right: Any) -> None:
+        """Check ``left * right`` before it is evaluated."""
         for one, other in ((left, right), (right, left)):
             if isinstance(one, int):
                 if isinstance(other, int):
@@ -133,11 +133,12 @@ class Meter:
                 return
 
     def power(self, base: Any, exponent: Any) -> None:
+        """Check ``base ** exponent`` before it is evaluated."""
         if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > limits.BITS:
             raise grown("a number is too long")
 
     def percent(self, form: Any, values: Any) -> None:
-        """Before ``form % values``."""
+        """Check ``form % values`` before it is evaluated."""
         if not isinstance(form, _Bytes):
             return
         text = form if isinstance(form, str) else form.decode("latin-1")
@@ -152,17 +153,17 @@ class Meter:
     # -- Methods of Python's own types ---------------------------------------------------------------------------
 
     def method(self, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Before a method of a builtin value is called. Returns the arguments to call it with."""
+        """Check a method of a builtin value before it is called. Return the arguments to call it with."""
         if isinstance(owner, list) and name in CHANGES:
             if id(owner) in self.inputs:
-                raise TemplateError(f"the template calls {name}() on a list that is not its own")
+                raise TemplateError(f"the template calls {name}() on a list that it did not make")
             if name in ("remove", "sort"):
                 self.flat(owner)
             more = args[0] if name == "extend" and args else ()
             if not hasattr(more, "__len__"):
                 args = (more := list(more),)
             if len(owner) + len(more) > self.size // ELEMENT:
-                raise grown("one value of it is too large")
+                raise grown("one value is too large")
             self.charge(ELEMENT * (len(more) + 1))
         elif isinstance(owner, _Bytes):
             self.seen(owner)
@@ -206,7 +207,7 @@ class Meter:
 
 
 def _weight(value: Any, most: int) -> int:
-    """The size of a container printed as a tree; an error if that is more than ``most``."""
+    """Return the size of a container printed as a tree; raise if it is more than ``most``."""
     weight = 0
     waiting = [value]
     while waiting:
@@ -223,12 +224,12 @@ def _weight(value: Any, most: int) -> int:
         elif isinstance(one, Namespace):
             waiting.append(object.__getattribute__(one, "_Namespace__attrs"))
         if weight + ELEMENT * len(waiting) > most:
-            raise grown("a list of it is too large, or holds itself")
+            raise grown("a list is too large, or contains itself")
     return weight
 
 
 def hash_guard(value: Any) -> None:
-    """Before a value is hashed or printed where no meter is at hand."""
+    """Check a value that is hashed or printed by code that has no meter."""
     if isinstance(value, _TREES):
         _weight(value, limits.SIZE // 4)
 
@@ -243,7 +244,7 @@ def _tag_copies(text: Any) -> int:
 
 
 def _pieces(owner: str | bytes, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """How many strings a split makes, at most."""
+    """Return the largest number of strings that a split can make."""
     separator = args[0] if args else kwargs.get("sep")
     if name != "splitlines" and isinstance(separator, _Bytes) and len(separator):
         return owner.count(separator) + 1  # type: ignore[arg-type]
@@ -262,15 +263,15 @@ def _walked(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _bounded(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
-    """Filters whose numbers are widths, counts or digits."""
+    """Check a filter whose numbers are widths, counts or digits."""
     meter.flat(value)
     for arg in (*args, *kwargs.values()):
         if isinstance(arg, int) and abs(arg) > limits.WIDTH:
-            raise grown("a filter is asked for too much")
+            raise grown("a filter has too large a number")
 
 
 def _lines(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
-    """``indent`` and ``wordwrap``: something may be put before every line or word."""
+    """Check ``indent`` or ``wordwrap``, which may put text before every line or word."""
     _bounded(meter, value, *args, **kwargs)
     text = meter.text(value)
     given = (*args, *kwargs.values())
@@ -279,18 +280,18 @@ def _lines(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _wrapped(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
-    """``wordwrap``: a long word is copied for every line it takes."""
+    """Check ``wordwrap``, which copies a long word for every line of it."""
     _lines(meter, value, *args, **kwargs)
     meter.charge(len(meter.text(value)) ** 2 // 1000)
 
 
 def _printed(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
-    """``pprint``: a line, and its indentation, for every element."""
+    """Check ``pprint``, which writes a line and its indentation for every element."""
     meter.charge(16 * _weight(value, meter.size // 4))
 
 
 def _tags(meter: Meter, value: Any) -> None:
-    """``striptags``: a copy of the text for every tag."""
+    """Check ``striptags``, which copies the text for every tag."""
     meter.charge(_tag_copies(meter.text(value)))
 
 
@@ -304,7 +305,7 @@ def _format(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def _shallow(meter: Meter, value: Any, *args: Any, **kwargs: Any) -> None:
-    """Filters that look at no more than the container itself, or hand its elements on one by one."""
+    """Check a filter that reads only the container itself, or passes its elements on one by one."""
     meter.seen(value)
 
 
@@ -326,5 +327,5 @@ _GUARDS: Final[dict[str, Callable[..., None]]] = {
 
 
 def filter_guard(name: str) -> Callable[..., None]:
-    """What is asked before a filter runs, with its arguments."""
+    """Return the check that runs before a filter, with the filter's arguments."""
     return _GUARDS.get(name, _walked)

@@ -1,8 +1,8 @@
-"""Where a chat template is found.
+"""Finds and reads the chat template of a model.
 
-The rule: what a source is, is decided by looking at it, in this order: text with Jinja's delimiters is the template
-itself; what exists on disk is read by what it holds; ``owner/name`` is asked of the hub. Whatever is missing, broken or
-unreachable is a `TemplateError` that says which file, which package or which repository.
+A source is recognised in this order: text with Jinja's delimiters is the template itself; an existing file or folder is
+read according to its content; ``owner/name`` is downloaded from the hub. Anything missing, broken or unreachable is a
+`TemplateError` that names the file, package or repository.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import TemplateError, TemplateLimitError
-from ..gguf_file import GgufError, read_gguf
+from ..gguf_file import Gguf, GgufError, read_gguf
 
 __all__ = ["Source", "read"]
 
 _MAX_TEXT: Final = 4_000_000
 _MAX_JSON: Final = 64_000_000
 _JINJA: Final = re.compile(r"\{[{%#]")
+_GGUF_TEMPLATE: Final = "tokenizer.chat_template"
 _HUB_ID: Final = re.compile(r"[\w.-]+/[\w.-]+")
 _FILES: Final = (
     "chat_template.jinja",
@@ -35,7 +36,7 @@ _FILES: Final = (
 
 @dataclass(slots=True)
 class Source:
-    """A template as it was found: the one for every day, the named ones, and the special tokens."""
+    """A model's template, its named templates, and its special tokens."""
 
     source: str
     name: str | None = None
@@ -44,7 +45,12 @@ class Source:
 
 
 def read(source: str | os.PathLike[str]) -> Source:
-    """Finds and reads a template. See `ChatTemplate.load`."""
+    """Find and read a template; see `ChatTemplate.load`.
+
+    Raises:
+        TemplateError: there is no template, or it cannot be read.
+        TypeError: ``source`` is neither text nor a path.
+    """
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(f"a template is loaded from a str or a path, not {type(source).__name__}")
     if isinstance(source, str) and ("\n" in source or _JINJA.search(source)):
@@ -53,22 +59,28 @@ def read(source: str | os.PathLike[str]) -> Source:
         return Source(source)
     text = os.fspath(source)
     if not text.strip():
-        raise TemplateError("not a template: there is nothing in it")
-    path = Path(source)
-    try:
-        if path.is_dir():
-            return _folder(path, str(path))
-        if path.exists():
-            return _file(path)
-    except OSError as error:
-        raise TemplateError(f"cannot be read: {error.strerror or error}", name=str(path)) from None
-    except ValueError as error:  # a null byte in the path
-        if isinstance(error, TemplateError):
-            raise
-        raise TemplateError(f"not a template, a file or a hub id ({error})") from None
+        raise TemplateError("not a template: it is empty")
+    found = _on_disk(Path(source))
+    if found is not None:
+        return found
     if isinstance(source, str) and _HUB_ID.fullmatch(text):
         return _hub(text)
     raise TemplateError("not a template, and no such file, folder or hub id", name=text[:200])
+
+
+def _on_disk(path: Path) -> Source | None:
+    """Return the template of a file or folder; None if the path does not exist."""
+    try:
+        if path.is_dir():
+            return _folder(path, str(path))
+        return _file(path) if path.exists() else None
+    except OSError as error:
+        raise TemplateError(f"cannot be read: {error.strerror or error}", name=str(path)) from None
+    except ValueError as error:
+        if isinstance(error, TemplateError):
+            raise
+        # The path holds a null byte.
+        raise TemplateError(f"not a template, a file or a hub id ({error})") from None
 
 
 def _file(path: Path) -> Source:
@@ -88,7 +100,7 @@ def _file(path: Path) -> Source:
 
 
 def _folder(folder: Path, name: str) -> Source:
-    """A model's folder. Files of their own come before what ``tokenizer_config.json`` holds, as transformers has it."""
+    """Read a model's folder. Separate files replace templates in ``tokenizer_config.json``, as in transformers."""
     templates: dict[str, str] = {}
     config = folder / "tokenizer_config.json"
     if config.is_file():
@@ -114,13 +126,13 @@ def _source(templates: dict[str, str], name: str, tokens: dict[str, str]) -> Sou
     if default is None:
         if "tool_use" not in templates:
             names = ", ".join(sorted(templates))
-            raise TemplateError(f"has no default template (there are: {names})", name=name)
+            raise TemplateError(f"has no default template; its templates are: {names}", name=name)
         default = templates["tool_use"]
     return Source(default, name, templates, tokens)
 
 
 def _templates(value: Any, name: str) -> dict[str, str]:
-    """``chat_template`` as configuration files hold it: a string, a list of named ones, or a dict of them."""
+    """Return the templates in ``chat_template`` by name: configuration files hold one, a list or a dict of them."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -128,12 +140,12 @@ def _templates(value: Any, name: str) -> dict[str, str]:
     if isinstance(value, list):
         value = {one.get("name"): one.get("template") for one in value if isinstance(one, dict)}
     if not isinstance(value, dict) or not all(isinstance(s, str) for pair in value.items() for s in pair):
-        raise TemplateError("chat_template is neither a template nor a list of named ones", name=name)
+        raise TemplateError("chat_template is neither a template nor a list of named templates", name=name)
     return dict(value)
 
 
 def _tokens(config: Mapping[str, Any]) -> dict[str, str]:
-    """Special tokens, which are strings or ``{"content": …}``."""
+    """Return the special tokens, which are strings or ``{"content": …}``."""
     tokens = {}
     for key, value in config.items():
         if key.endswith("_token"):
@@ -154,7 +166,7 @@ def _folder_tokens(folder: Path) -> dict[str, str]:
 def _text(path: Path) -> str:
     size = path.stat().st_size
     if size > _MAX_TEXT:
-        raise TemplateLimitError(f"the template is too long: {size} bytes", name=str(path))
+        raise TemplateLimitError(f"the template is too long: {size} bytes, at most {_MAX_TEXT}", name=str(path))
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError:
@@ -162,8 +174,9 @@ def _text(path: Path) -> str:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > _MAX_JSON:
-        raise TemplateLimitError("the file is too long", name=str(path))
+    size = path.stat().st_size
+    if size > _MAX_JSON:
+        raise TemplateLimitError(f"the file is too long: {size} bytes, at most {_MAX_JSON}", name=str(path))
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -175,25 +188,39 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _gguf(path: Path) -> Source:
     try:
-        fields = read_gguf(path)
-        templates: dict[str, str] = {}
-        for key in fields:
-            if key == "tokenizer.chat_template":
-                templates["default"] = str(fields[key])
-            elif key.startswith("tokenizer.chat_template."):
-                templates[key.removeprefix("tokenizer.chat_template.")] = str(fields[key])
-        if not templates:
-            raise TemplateError("has no chat template", name=str(path))
-        tokens: dict[str, str] = {}
-        vocabulary = fields.get("tokenizer.ggml.tokens", [])
-        for key in ("bos", "eos", "unk", "sep", "pad"):
-            number = fields.get(f"tokenizer.ggml.{key}_token_id", fields.get(f"tokenizer.ggml.{key}_token"))
-            if isinstance(number, int) and isinstance(vocabulary, list) and 0 <= number < len(vocabulary):
-                tokens[f"{key}_token"] = str(vocabulary[number])
+        file = read_gguf(path)
+        templates = _gguf_templates(file, str(path))
+        tokens = _gguf_tokens(file)
     except GgufError as error:
         problem = str(error).removeprefix(f"{path}: ")
         raise TemplateError(f"not a GGUF file that can be read: {problem}", name=str(path)) from None
+    if not templates:
+        raise TemplateError("has no chat template", name=str(path))
     return _source(templates, str(path), tokens)
+
+
+def _gguf_templates(file: Gguf, name: str) -> dict[str, str]:
+    """Return the templates of a GGUF file by name."""
+    templates: dict[str, str] = {}
+    for key in file:
+        if key == _GGUF_TEMPLATE or key.startswith(f"{_GGUF_TEMPLATE}."):
+            size = file.text_size(key)
+            if size > _MAX_TEXT:
+                raise TemplateLimitError(f"the template is too long: {size} bytes, at most {_MAX_TEXT}", name=name)
+            templates[key.removeprefix(_GGUF_TEMPLATE).lstrip(".") or "default"] = str(file[key])
+    return templates
+
+
+def _gguf_tokens(file: Gguf) -> dict[str, str]:
+    """Return the special tokens of a GGUF file, which holds their ids."""
+    tokens: dict[str, str] = {}
+    for key in ("bos", "eos", "unk", "sep", "pad"):
+        number = file.get(f"tokenizer.ggml.{key}_token_id", file.get(f"tokenizer.ggml.{key}_token"))
+        if isinstance(number, int):
+            token = file.item("tokenizer.ggml.tokens", number)
+            if token is not None:
+                tokens[f"{key}_token"] = token
+    return tokens
 
 
 def _hub(repository: str) -> Source:
@@ -206,5 +233,5 @@ def _hub(repository: str) -> Source:
         folder = snapshot_download(repository, allow_patterns=list(_FILES))
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise TemplateError(f"no such file or folder, and the hub cannot give it: {reason}", name=repository) from None
+        raise TemplateError(f"no such file or folder, and the hub request failed: {reason}", name=repository) from None
     return _folder(Path(folder), repository)

@@ -1,4 +1,4 @@
-"""A chat template, and what it renders."""
+"""The class `ChatTemplate`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .inputs import REASONING_FIELDS, Inputs
 from .limits import MAX_SOURCE
 
 if TYPE_CHECKING:
-    from .sandbox import Program
+    from .sandbox import CompiledTemplate
 
 __all__ = ["ChatTemplate"]
 
-_PROGRAMS: Final = 256
-"""Compiled templates that are kept."""
+_CACHE_SIZE: Final = 256
+"""Number of compiled templates that are kept."""
 _TAG: Final = "CONTINUE_FINAL_MESSAGE_TAG "
-"""Hugging Face's mark for the end of a message to be continued."""
+"""Hugging Face's mark at the end of a message to be continued."""
 
 
 class ChatTemplate:
@@ -31,16 +31,16 @@ class ChatTemplate:
 
     Args:
         source: the template.
-        bos_token, eos_token: what it knows under these names.
-        name: what errors call it.
-        named: further templates of the same model. ``tool_use`` is taken when tools are given; others by
+        bos_token, eos_token: tokens that the template can use under these names.
+        name: name of the template in errors.
+        named: further templates of the same model. ``tool_use`` is used if tools are given, others through
             :meth:`variant`.
-        special_tokens: further tokens that it knows (``pad_token`` …).
-        now: the time that ``strftime_now`` tells, or what tells it; the local time by default.
+        special_tokens: further tokens that the template can use (``pad_token`` …).
+        now: the time for ``strftime_now``, or a function that returns it. Default: the local time.
 
     Raises:
-        TemplateLimitError: the template is too long to be one.
-        TypeError: the source is no string.
+        TemplateLimitError: the template is too long.
+        TypeError: ``source`` is not a string.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ChatTemplate:
 
     @classmethod
     def load(cls, source: str | PathLike[str], *, now: datetime | Callable[[], datetime] | None = None) -> ChatTemplate:
-        """The template of a model, wherever it is.
+        """Load the template of a model.
 
         Args:
             source: the template itself, a ``.jinja`` file, a ``tokenizer_config.json`` or ``chat_template.json``, a
@@ -78,7 +78,7 @@ class ChatTemplate:
             now: as in the constructor.
 
         Raises:
-            TemplateError: there is none, it cannot be read or reached, or a package is missing.
+            TemplateError: there is no template, it cannot be read or downloaded, or a package is missing.
         """
         from .sources import read
 
@@ -103,7 +103,7 @@ class ChatTemplate:
 
     @cached_property
     def sha256(self) -> str:
-        """Of everything that decides what is rendered, the inputs and the time aside."""
+        """Hash of everything that decides the output, except the inputs and the time."""
         digest = sha256()
         for key, value in (("", self.source), *sorted(self.named.items()), *sorted(self.special_tokens.items())):
             for part in (key, value):
@@ -113,27 +113,27 @@ class ChatTemplate:
 
     @cached_property
     def literals(self) -> tuple[str, ...]:
-        """The strings and the text that the template itself writes down, in order, each once."""
-        return tuple(dict.fromkeys(text for source in self._sources for text in self._program(source).literals))
+        """The strings and texts in the template's source, in order, each once."""
+        return tuple(dict.fromkeys(text for source in self._sources for text in self._compile(source).literals))
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
-        """The names that the template expects from outside, sorted: ``messages``, ``tools``, ``enable_thinking`` …"""
-        return tuple(sorted({name for source in self._sources for name in self._program(source).variables}))
+        """Names of the variables that the template expects, sorted: ``messages``, ``tools``, ``enable_thinking`` …"""
+        return tuple(sorted({name for source in self._sources for name in self._compile(source).variables}))
 
     @property
     def _sources(self) -> list[str]:
         return [self.source, *(text for name, text in self.named.items() if name == "tool_use")]
 
     def variant(self, name: str) -> ChatTemplate:
-        """One of the named templates (``rag``, ``tool_use`` …) as a template of its own.
+        """Return one of the named templates (``rag``, ``tool_use`` …) as a template of its own.
 
         Raises:
-            TemplateError: there is none of that name.
+            TemplateError: no template has that name; the message lists the names.
         """
         if name not in self.named:
             names = ", ".join(sorted(self.named)) or "none"
-            raise TemplateError(f"no template is named {name!r} (there are: {names})", name=self.name)
+            raise TemplateError(f"no template is named {name!r}; its templates are: {names}", name=self.name)
         return ChatTemplate(
             self.named[name],
             bos_token=self.bos_token,
@@ -144,13 +144,13 @@ class ChatTemplate:
         )
 
     def compile(self) -> None:
-        """Compiles the template, if that has not been done.
+        """Compile the template, unless it is compiled already.
 
         Raises:
-            TemplateError: it is not a template.
+            TemplateError: the source is not a valid template.
         """
         for source in self._sources:
-            self._program(source)
+            self._compile(source)
 
     def render(
         self,
@@ -162,20 +162,20 @@ class ChatTemplate:
         continue_final_message: bool | str = False,
         **kwargs: Any,
     ) -> str:
-        """The prompt, as ``apply_chat_template(…, tokenize=False)`` makes it.
+        """Return the prompt, as ``apply_chat_template(…, tokenize=False)`` does.
 
         Args:
-            messages, tools, documents: dicts, or models that dump themselves as dicts; tools are schemas. The template
-                sees copies, in which reasoning goes by ``reasoning_content`` and ``thinking``, whatever it was called.
-            add_generation_prompt: whether to append what opens the assistant's turn.
-            continue_final_message: end inside the final message, so that the model continues it: its ``content``, or
-                the field of this name (``reasoning_content``).
+            messages, tools, documents: dicts or models; tools are schemas. The template sees copies, in which reasoning
+                is in both ``reasoning_content`` and ``thinking``.
+            add_generation_prompt: append the header of the assistant's turn.
+            continue_final_message: end the prompt inside the final message, so that the model continues its ``content``
+                or the field of this name (``reasoning_content``).
             kwargs: variables of the template (``enable_thinking``, ``reasoning_effort`` …).
 
         Raises:
-            TemplateError: the template cannot render this. Among its kinds: `TemplateRaised`, `TemplateLimitError`.
+            TemplateError: the template cannot render this. Subclasses are `TemplateRaised` and `TemplateLimitError`.
             ValueError: arguments that exclude each other.
-            TypeError: messages, tools or documents that are no dicts.
+            TypeError: messages, tools or documents are neither dicts nor models.
         """
         if continue_final_message and add_generation_prompt:
             raise ValueError("continue_final_message and add_generation_prompt exclude each other")
@@ -194,9 +194,9 @@ class ChatTemplate:
             }
         except RecursionError:
             raise TemplateError("the messages are nested too deeply", name=self.name) from None
-        program = self._program(source)
+        compiled = self._compile(source)
         try:
-            text = program.run(variables, inputs, self._clock)
+            text = compiled.run(variables, inputs, self._clock)
         except TemplateError as error:
             error.name = error.name or self.name
             raise
@@ -207,7 +207,7 @@ class ChatTemplate:
             return self.now
         return datetime.now() if self.now is None else self.now()
 
-    def _program(self, source: str) -> Program:
+    def _compile(self, source: str) -> CompiledTemplate:
         try:
             return _compiled(source)
         except TemplateError as error:
@@ -220,38 +220,38 @@ class ChatTemplate:
 
 # -- Compiled templates, by source --------------------------------------------------------------------------------
 
-_programs: OrderedDict[bytes, Program] = OrderedDict()
+_cache: OrderedDict[bytes, CompiledTemplate] = OrderedDict()
 _lock = threading.Lock()
 
 
-def _compiled(source: str) -> Program:
+def _compiled(source: str) -> CompiledTemplate:
     key = sha256(source.encode("utf-8", "surrogatepass")).digest()
     with _lock:
-        program = _programs.get(key)
-        if program is not None:
-            _programs.move_to_end(key)
-            return program
+        compiled = _cache.get(key)
+        if compiled is not None:
+            _cache.move_to_end(key)
+            return compiled
     from .sandbox import compile_source
 
-    program = compile_source(source)
+    compiled = compile_source(source)
     with _lock:
-        _programs[key] = program
-        if len(_programs) > _PROGRAMS:
-            _programs.popitem(last=False)
-    return program
+        _cache[key] = compiled
+        if len(_cache) > _CACHE_SIZE:
+            _cache.popitem(last=False)
+    return compiled
 
 
 # -- The final message, continued ---------------------------------------------------------------------------------
 
 
 def _mark(chat: list[Any], field: bool | str, source: str) -> str:
-    """Puts the tag behind the final message. Returns the text before it."""
+    """Append the tag to the final message. Return the text before it."""
     if not chat:
         raise TemplateError("continue_final_message: there is no message to continue")
     final = chat[-1]
     key = field if isinstance(field, str) else "content"
     keys = [key]
-    if key in REASONING_FIELDS:  # its copies go by the other names, and the template reads one of them
+    if key in REASONING_FIELDS:  # the copies have the other names, and the template reads one of them
         key = next((name for name in (key, *REASONING_FIELDS) if final.get(name) is not None), key)
         keys = [name for name in REASONING_FIELDS if final.get(name) == final.get(key)]
     if not any(name in source for name in keys):
@@ -271,7 +271,7 @@ def _mark(chat: list[Any], field: bool | str, source: str) -> str:
 
 
 def _cut(text: str, marked: str, name: str | None) -> str:
-    """The rendered chat up to the tag."""
+    """Return the rendered chat up to the tag."""
     tag = text.rfind(_TAG.strip())
     if tag < 0 or marked.strip() not in text:
         raise TemplateError("continue_final_message: the template does not write the final message", name=name)

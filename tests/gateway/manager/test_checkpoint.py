@@ -247,7 +247,7 @@ def test_a_broken_file(tmp_path: Path):
     path = gguf_model(tmp_path / "m.gguf")
     path.write_bytes(path.read_bytes()[:200])
     assert checks(path) == {
-        "weights": ("error", "PATH: a broken GGUF file (it ends too soon, or its lengths are wrong)")
+        "weights": ("error", "PATH: a broken GGUF file (it ends too soon, or a length in it is wrong)")
     }
 
 
