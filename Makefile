@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-grammar lint types imports unit chaos compiled bench bench-compare laws docs demo-model lock clean
+.PHONY: help run test test-grammar test-canitoolcall lint types imports unit chaos compiled bench bench-compare laws docs demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,11 @@ test-grammar: $(STAMP) ## law 9 against xgrammar, llguidance and llama.cpp (slow
 	@.venv-grammar/bin/pip install -qq --requirement requirements-grammar.txt
 	@.venv-grammar/bin/pip install -qq --no-deps 'xgrammar>=0.2.8'
 	@PYTHONPATH=src .venv-grammar/bin/python -m pytest tests/grammar -m 'exhaustive or not exhaustive' -n 2
+
+test-canitoolcall: $(STAMP) ## the public fixtures of canitoolcall, with their token ids (opt-in; its own .venv-canitoolcall)
+	@test -x .venv-canitoolcall/bin/python || $(BIN)/python -m venv .venv-canitoolcall
+	@.venv-canitoolcall/bin/pip install -qq 'canitoolcall==0.1.1' jinja2 msgspec jsonschema-rs
+	@PYTHONPATH=src .venv-canitoolcall/bin/python -m tests.canitoolcall.run
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
 	@$(PYTEST) -p tests.chaos tests/gateway tests/test_cli_serve.py -n 3
