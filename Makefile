@@ -47,7 +47,7 @@ test-grammar: $(STAMP) ## law 9 against xgrammar, llguidance and llama.cpp (slow
 test-canitoolcall: $(STAMP) ## the public fixtures of canitoolcall, with their token ids (opt-in; its own .venv-canitoolcall)
 	@test -x .venv-canitoolcall/bin/python || $(BIN)/python -m venv .venv-canitoolcall
 	@.venv-canitoolcall/bin/pip install -qq 'canitoolcall==0.1.1' jinja2 msgspec jsonschema-rs
-	@PYTHONPATH=src .venv-canitoolcall/bin/python -m tests.canitoolcall.run
+	@PYTHONPATH=src .venv-canitoolcall/bin/python -m tests.conformance.run
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
 	@$(PYTEST) -p tests.chaos tests/gateway tests/test_cli_serve.py -n 3

@@ -1,7 +1,7 @@
 """untemplate as an engine of canitoolcall, in the form of the modules in its ``adapters/``.
 
 canitoolcall is a public suite of recorded model outputs, with token ids, and the messages that they mean. Its worker
-loads this module by ``tests.canitoolcall.adapter:UntemplateAdapter``; `make test-canitoolcall` runs all of it.
+loads this module by ``tests.conformance.adapter:UntemplateAdapter``; `make test-canitoolcall` runs all of it.
 
 Other adapters load the tokenizer of the model from the hub to convert token ids to text. This one needs no network. It
 infers the ids of special tokens by comparing the ids of all fixtures with their texts, and divides the text between

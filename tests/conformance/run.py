@@ -1,6 +1,6 @@
 """Replay the fixtures of canitoolcall through untemplate and compare the counts with the recorded ones.
 
-usage: python -m tests.canitoolcall.run [--show] [--record]
+usage: python -m tests.conformance.run [--show] [--record]
 
 Runs twice: with untemplate's default policies, and with the policy that the rules of the suite describe, by which a
 call that was cut is not a call. ``recorded.json`` holds the fixtures that pass; one that no longer passes is an error.
