@@ -1,6 +1,7 @@
-"""Apertus: ``<|tools_prefix|>[{"name": {…}}]<|tools_suffix|>``; thoughts in ``<|inner_prefix|>``.
+"""Apertus: ``<|tools_prefix|>[{"name": {…}}]<|tools_suffix|>``, where a call's name is its key.
 
-Rests on the template of Apertus-8B-Instruct, lines 147–152 and the assistant branch: a call's name is its key.
+Reasoning is in ``<|inner_prefix|>``. Both are in the template of Apertus-8B-Instruct, lines 147-152 and the assistant
+branch.
 """
 
 from __future__ import annotations

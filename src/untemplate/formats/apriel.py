@@ -1,10 +1,10 @@
 """ServiceNow Apriel 1.5 and 1.6: a JSON list in ``<tool_calls>``; reasoning up to ``[BEGIN FINAL RESPONSE]``.
 
-* 1.5 begins its reasoning with a sentence of its own and ends the answer with ``[END FINAL RESPONSE]``
-  (unsloth-Apriel-1.5, ``reasoning_prompt``).
-* 1.6 has that sentence in the generation prompt (Apriel-1.6-15b-Thinker, ``reasoning_asst_turn_start``): reasoning
-  begins with the output and only its close is marked. The prompt's sentence counts as the open marker, so a prompt
-  without it, as the template writes for turns of the past, does not begin in reasoning.
+* 1.5 begins its reasoning with a fixed sentence and ends the answer with ``[END FINAL RESPONSE]`` (template of Apriel
+  1.5, ``reasoning_prompt``).
+* 1.6 has that sentence in the generation prompt (template of Apriel 1.6, ``reasoning_asst_turn_start``): reasoning
+  begins with the output and only its close is marked. The sentence in the prompt counts as the open marker. A prompt
+  without it, as the template writes for earlier turns, does not begin in reasoning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOOLS = Tools(
 SENTENCE = Marker("Here are my reasoning steps:\n")
 BEGIN = Marker("\n[BEGIN FINAL RESPONSE]\n")
 
-# The answer's end counts as the turn's: found in text, both count only where the output ends.
+# The end of the answer counts as the end of the turn: both count in text only at the end of the output.
 ENDS = (
     "\n<|end|>\n",
     "</s>",

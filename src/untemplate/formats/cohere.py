@@ -1,11 +1,11 @@
-"""Cohere Command R7B, Command A and Command R+.
+"""Cohere Command R7B, Command A, Command 4 and Command R+.
 
-* Command R7B and A write regions in ``<|START_…|>`` and ``<|END_…|>`` tokens: THINKING, RESPONSE, ACTION
-  (command-r7b-12-2024, the assistant branch); some of them TEXT for RESPONSE (cases: special tokens).
-  Calls are numbered through the conversation (``tool_idx``), and the number is the call's id.
-* Command 4 writes the same with TEXT (SGLang function_call/cohere_command4_detector.py; vLLM
-  vllm/parser/cohere_command.py: the MoE model has both; read 2026-11-21).
-* Command R+ writes ``Action:`` and a JSON list in a fence (command-r-plus tool_use, the assistant branch).
+* Command R7B and A write regions between ``<|START_…|>`` and ``<|END_…|>`` tokens: THINKING, RESPONSE and ACTION
+  (template of command-r7b-12-2024, the assistant branch). Some models write TEXT for RESPONSE. Calls are numbered
+  through the conversation (``tool_idx``), and the number is the call's id.
+* Command 4 writes the same with TEXT.
+* Command R+ writes ``Action:`` and a JSON list in a fence (template of command-r-plus, ``tool_use``, the assistant
+  branch).
 """
 
 from __future__ import annotations

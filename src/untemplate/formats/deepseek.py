@@ -1,13 +1,14 @@
-"""DeepSeek R1, V3, V3.1, V3.2, V4, V4.1.
+"""DeepSeek R1, V3, V3.1, V3.2, V4 and V4.1.
 
-* R1 and V3 write the kind, the name, and the arguments in a JSON fence (DeepSeek-R1-Distill-Qwen-32B, lines 17–21;
-  R1-Distill-Llama-8B; llama.cpp's own R1 template). Some of these write no newline before the closing fence.
-* V3.1 writes name, ``<｜tool▁sep｜>``, arguments (DeepSeek-V3.1, the tool_calls branch).
-* V3.2 and V4 write DSML: ``invoke`` and ``parameter`` tags, each parameter saying whether it is a string
-  (DeepSeek-V3.2, the tool_calls branch). V4's section is ``tool_calls`` where V3.2's is ``function_calls``; V4.1 has a
-  space behind ``｜DSML｜`` and calls the section ``calls`` (vLLM vllm/parser/deepseek_v41.py, read 2026-11-21).
+* R1 and V3 write the kind, the name, and the arguments in a JSON fence (template of R1-Distill-Qwen-32B, lines 17-21).
+  Some distilled models leave out the newline before the closing fence.
+* V3.1 writes the name, ``<｜tool▁sep｜>`` and the arguments (template of V3.1, the tool_calls branch).
+* V3.2 and V4 write DSML: ``invoke`` and ``parameter`` tags, with an attribute that marks strings (template of V3.2, the
+  tool_calls branch). The section of V3.2 is ``function_calls``, that of V4 ``tool_calls``. V4.1 has a space after
+  ``｜DSML｜`` and calls the section ``calls``.
 
-R1 always reasons and its prompt ends with ``<think>\\n``; from V3.1 on the prompt says ``<think>`` or ``</think>``.
+R1 always reasons, and its prompt ends with ``<think>\\n``. From V3.1 on the prompt ends with ``<think>`` or
+``</think>``.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ V3_REASONING = Format(
 
 SECTION_OPEN = Marker(
     "<｜tool▁calls▁begin｜>",
-    # The distilled models spell the opener in other ways (llama.cpp common/chat.cpp, DeepSeek R1 handler, 2025-02).
+    # Other spellings of distilled models (llama.cpp common/chat.cpp, DeepSeek R1 handler, 2025-02).
     ("<｜tool_calls_begin｜>", "<｜tool calls begin｜>", "<｜tool\\_calls\\_begin｜>", "<｜tool▁calls｜>"),
 )
 SECTION_CLOSE = Marker("<｜tool▁calls▁end｜>")
@@ -85,7 +86,7 @@ V31 = Format(
 
 
 def _dsml(word: str) -> tuple[str, ...]:
-    """A DSML tag's drift: ``<‖DSML‖``, ``<｜｜DSML｜｜`` (GenericAgent#804: 911 leaks in 28 history files)."""
+    """Return misspellings of a DSML tag: ``<‖DSML‖``, ``<｜｜DSML｜｜`` (GenericAgent#804: 911 in 28 history files)."""
     return (word.replace("｜DSML｜", "‖DSML‖"), word.replace("｜DSML｜", "｜｜DSML｜｜"))
 
 
@@ -94,7 +95,7 @@ def _tag(text: str) -> Marker:
 
 
 def _dsml_tools(*words: str, space: str = "") -> Tools:
-    """Calls in DSML. ``words`` name the section, the canonical one first; another may close it than opened it."""
+    """Return calls in DSML. ``words`` are names of the section, the canonical one first; any of them may close it."""
     opens = [f"<｜DSML｜{space}{word}>" for word in words]
     closes = [f"</｜DSML｜{space}{word}>" for word in words]
     return Tools(
@@ -111,7 +112,7 @@ def _dsml_tools(*words: str, space: str = "") -> Tools:
             ),
         ),
         call_close=_tag(f"</｜DSML｜{space}invoke>\n"),
-        # The section's opener is left out at long context (vllm#48931).
+        # In long contexts models leave out the section's opener (vllm#48931).
         optional=("section",),
     )
 

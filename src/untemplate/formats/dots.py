@@ -1,6 +1,6 @@
 """dots: ``<invoke name="…">`` tags in ``<dots_function_call>``, or one JSON object there.
 
-Rests on SGLang function_call/dots_detector.py, whose docstring shows both (read 2026-11-21).
+The docstring of SGLang's detector shows both.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ERNIE 4.5 (thinking): Hermes calls, reasoning in ``<think>``, the answer in ``<response>``.
 
-Rests on the cases. The prompt of the thinking models ends with ``<think>\\n``.
+The prompt of the thinking models ends with ``<think>\\n``.
 """
 
 from __future__ import annotations

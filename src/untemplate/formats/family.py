@@ -54,7 +54,7 @@ class Evidence:
     date: str = "2026-11-21"
     """Day on which the source was looked up."""
     note: str = ""
-    """What the source shows, where its title does not say so."""
+    """The fact in the source that matters here. Default: none is singled out."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.source} ({self.date})" + (f": {self.note}" if self.note else "")

@@ -1,6 +1,6 @@
-"""Firefunction v2: a JSON list behind the word ``functools``.
+"""Firefunction v2: a JSON list after the word ``functools``.
 
-Rests on the template of llama-3-firefunction-v2 (the system message; the tool_calls branch) and on the cases.
+The template's system message and its tool_calls branch show it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Functionary v3.1 and v3.2.
 
-* v3.1 writes ``<function=name>{…}</function>`` (functionary-medium-v3.1, the tool_calls branch).
-* v3.2 writes messages with a recipient, ``>>>name\\n``; ``all`` is the user (functionary-medium-v3.2, last lines). The
-  prompt already holds the first ``>>>``.
+* v3.1 writes ``<function=name>{…}</function>`` (template of functionary-medium-v3.1, the tool_calls branch).
+* v3.2 writes messages with a recipient, ``>>>name\\n``; the recipient ``all`` is the user (template of
+  functionary-medium-v3.2, last lines). The prompt ends with the first ``>>>``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""FunctionGemma: ``call:name{key:<escape>text<escape>}`` in ``<start_function_call>`` … ``<end_function_call>``.
-
-Rests on vLLM vllm/tool_parsers/functiongemma_tool_parser.py (read 2026-11-21) and FAILURE_MODES 1.
-"""
+"""FunctionGemma: ``call:name{key:<escape>text<escape>}`` in ``<start_function_call>`` … ``<end_function_call>``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Gemma 4: ``call:name{key:<|"|>text<|"|>,n:1}`` in ``<|tool_call>`` … ``<tool_call|>``; thoughts in a channel.
+"""Gemma 4: ``call:name{key:<|"|>text<|"|>,n:1}`` in ``<|tool_call>`` … ``<tool_call|>``; reasoning in a channel.
 
-Rests on the template of gemma-4-31B-it (macro ``format_argument``, the tool_calls branch) and on the cases. A string
-stands between two ``<|"|>`` tokens and is not escaped. The thought channel may open again (tpl-0087, tpl-0088).
-``name(key="v")`` (omlx#1854) and ``key=value`` (ollama#17882) need no word here: a reader of literals takes both.
+The template of gemma-4-31B-it shows both (macro ``format_argument``, the tool_calls branch). A string is written
+between two ``<|"|>`` tokens without escapes. The channel of reasoning may open again. Models also write
+``name(key="v")`` (omlx#1854) and ``key=value`` (ollama#17882), which every parser of literals accepts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REASONING = Format(
 
 CALL_OPEN = Marker(
     "<|tool_call>call:",
-    # The opener comes without "call", and "call:" without the opener (omlx#1854, #1886; hermes-agent#7449).
+    # Models write the opener without "call", and "call:" without the opener (omlx#1854, omlx#1886, hermes-agent#7449).
     ("<|tool_call>:", "call:"),
 )
 

@@ -1,7 +1,7 @@
 """GigaChat 3: a message of the role ``function call`` that holds one JSON object.
 
-Rests on the template of GigaChat3-10B-A1.8B (macro ``render_function_call``, namespace ``add_tokens``) and on the
-cases: the model ends its own message and opens the next.
+The template of GigaChat3-10B-A1.8B shows it (macro ``render_function_call``, namespace ``add_tokens``). The model ends
+its own message and opens the next one.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""GLM 4.5 to 5: a name, then ``<arg_key>`` and ``<arg_value>`` pairs, inside ``<tool_call>``. Ling 3 and Laguna too.
+"""GLM 4.5 to 5, Ling 3 and Laguna: a name, then ``<arg_key>`` and ``<arg_value>`` pairs, in ``<tool_call>``.
 
-Rests on the templates of GLM-4.6 (a newline after name, keys and values) and GLM-4.7-Flash (none), and on the cases.
-Strings are written as they are, everything else as JSON; the schema says which is which.
+The template of GLM-4.6 writes a newline after name, keys and values, that of GLM-4.7-Flash writes none. Strings are
+written as they are, everything else as JSON; the tool's schema decides which it is.
 
-Ling 3 writes GLM-4.7's format and thinks only where told to (vLLM vllm/parser/ling3.py; SGLang
-function_call/ling3_detector.py: a newline behind the name or none). Poolside's Laguna writes it too and thinks unless
-told not to (vLLM vllm/parser/poolside.py). All read 2026-11-21.
+Ling 3 writes the format of GLM-4.7, with or without a newline after the name, and reasons only on request. Poolside's
+Laguna writes it as well, and reasons unless the request turns it off.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ TOKENS = (
     "</arg_value>",
 )
 ENDS = ("<|user|>", "<|observation|>", "<|endoftext|>")
-# GLM-4.7 closes a key twice: <arg_key>path</arg_key></arg_key> (vllm#47190, #54971).
+# GLM-4.7 closes a key twice: <arg_key>path</arg_key></arg_key> (vllm#47190, vllm#54971).
 KEY_DRIFT = ("</arg_key></arg_key>",)
 
 GLM45_REASONING = Format(

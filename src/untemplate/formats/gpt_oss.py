@@ -1,7 +1,7 @@
-"""gpt-oss (Harmony): a turn is messages with headers; the channel says reasoning or content, the recipient a call.
+"""gpt-oss (Harmony): a turn is messages with headers. The channel marks reasoning or content, the recipient a call.
 
-Rests on the template of gpt-oss-120b and on the cases. The header's parts come in any order: the template writes
-`` to=functions.x<|channel|>commentary json``, the model ``<|channel|>commentary to=functions.x <|constrain|>json``.
+The parts of a header come in any order: the template writes `` to=functions.x<|channel|>commentary json``, the model
+``<|channel|>commentary to=functions.x <|constrain|>json``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """IBM Granite 3 and 4.
 
-* Granite 3 writes ``<|tool_call|>`` and a JSON list (granite-3.3-2B-Instruct, the system message says so; cases).
-  Its reasoning begins and ends with a sentence in 3.2, with ``<think>`` and ``<response>`` tags in 3.3.
-* Granite 4 writes what Hermes writes (granite-4.0, the tool_calls branch), Granite 4.2 thinking what Nemotron 3 writes
-  (vLLM vllm/parser/granite_thinking.py, read 2026-11-21).
-* Granite 20B function calling writes ``<function_call> {…}`` with no close
-  (vLLM examples/tool_chat_template_granite_20b_fc.jinja, read 2026-11-21; FAILURE_MODES 1).
+* Granite 3 writes ``<|tool_call|>`` and a JSON list (template of granite-3.3-2B-Instruct, the system message).
+  Reasoning begins and ends with a sentence in 3.2; 3.3 has ``<think>`` and ``<response>`` tags.
+* Granite 4 writes the format of Hermes (template of granite-4.0, the tool_calls branch), and Granite 4.2 thinking that
+  of Nemotron 3.
+* Granite 20B function calling writes ``<function_call> {…}`` without a close.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Hermes: a JSON object in ``<tool_call>`` tags. Qwen2.5, Qwen3, QwQ, Hermes 2 Pro and MiMo-VL write it.
+"""Hermes: a JSON object in ``<tool_call>`` tags, written by Qwen2.5, Qwen3, QwQ, Hermes 2 Pro and MiMo-VL.
 
-Rests on the templates of Qwen2.5-7B-Instruct, Qwen3-0.6B, QwQ-32B, Hermes-2-Pro-Llama-3-8B and MiMo-VL: all write
-``<tool_call>\\n{"name": …, "arguments": …}\\n</tool_call>``, calls a newline apart. Models leave the newlines out.
+The templates of Qwen2.5-7B-Instruct, Qwen3-0.6B, QwQ-32B, Hermes-2-Pro-Llama-3-8B and MiMo-VL all write
+``<tool_call>\\n{"name": …, "arguments": …}\\n</tool_call>``, with a newline between calls. Models leave the newlines
+out. No source was found for SmolLM3 (2026-11-21), so its entry is a guess.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ TOOLS = Tools(
     separator=Marker("\n"),
 )
 
-# Several calls as a list in one pair of tags, which SGLang's Qwen25Detector takes as well (read 2026-11-21).
+# Several calls as a list in one pair of tags, which SGLang's Qwen25Detector accepts as well (2026-11-21).
 LIST = Tools(
     body=JsonBody(),
     section_open=Marker("<tool_call>\n"),

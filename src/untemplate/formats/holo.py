@@ -1,6 +1,6 @@
-"""H Company's Holo 2: DeepSeek V3.1's reasoning, which is on unless the request says otherwise.
+"""H Company's Holo 2: the reasoning of DeepSeek V3.1, on unless the request turns it off.
 
-Rests on vLLM vllm/reasoning/__init__.py: ``holo2`` is ``DeepSeekV3ReasoningWithThinkingParser`` (read 2026-11-21).
+vLLM registers ``holo2`` as ``DeepSeekV3ReasoningWithThinkingParser``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Tencent Hunyuan A13B, Hy3 and Hy4.
 
-* A13B writes a JSON list in ``<tool_calls>``, inside the ``<answer>`` that follows ``<think>`` (cases).
-* Hy3 writes a name, ``<tool_sep>``, and ``<arg_key>`` and ``<arg_value>`` pairs, a newline apart; Hy4 the same with no
-  newline and no separator, and its checkpoint ends every tag in ``:opensource>`` (vLLM
-  vllm/tool_parsers/hy_v3_tool_parser.py and hy_v4_tool_parser.py and their tests, read 2026-11-21). The ending is each
-  checkpoint's own choice; the bare tags are accepted.
+* A13B writes a JSON list in ``<tool_calls>``, inside the ``<answer>`` that follows ``<think>``.
+* Hy3 writes a name, ``<tool_sep>``, and ``<arg_key>`` and ``<arg_value>`` pairs with a newline between them. Hy4 writes
+  the same without newline and separator.
+* The checkpoint of Hy4 ends every tag in ``:opensource>``. Each checkpoint chooses this ending, so plain tags are
+  accepted.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ HY3 = Format(
 
 
 def _hy4(tag: str, after: str = "") -> Marker:
-    """``<think>`` as Hy4's checkpoint spells it, the bare tag accepted."""
+    """Return a marker as Hy4's checkpoint spells it; the plain tag is accepted."""
     return Marker(f"{tag[:-1]}:opensource>{after}", (tag,))
 
 

@@ -1,8 +1,7 @@
 """Inkling: a turn is blocks, each ``<|message_model|>`` [name] ``<|content_kind|>`` text ``<|end_message|>``.
 
-Rests on vLLM vllm/parser/inkling.py and SGLang function_call/inkling_detector.py (read 2026-11-21). A tool block's text
-is ``{"name": …, "args": {…}}``. That its header may name the tool as well is more than a Format can state: such a name
-stays in the content, so the tool entry is unverified.
+The text of a tool block is ``{"name": …, "args": {…}}``. Its header may name the tool as well, which a Format cannot
+describe: such a name stays in the content, so the tool entry is unverified.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
 from .family import Entry, turn, vllm
 
 TURN = turn("<|message_model|>", "<|content_model_end_sampling|>")
-# The end of a text block is the end of a thinking block, which in content says nothing.
+# The end of a text block equals the end of a thinking block, so it needs the token after it to close content.
 CONTENT = Content(
     open=Marker("<|message_model|><|content_text|>", ("<|content_text|>",)),
     close=Marker("<|end_message|><|content_model_end_sampling|>"),

@@ -1,7 +1,4 @@
-"""InternLM 2.5 and 3: a JSON object between ``<|action_start|><|plugin|>`` and ``<|action_end|>``.
-
-Rests on the cases.
-"""
+"""InternLM 2.5 and 3: a JSON object between ``<|action_start|><|plugin|>`` and ``<|action_end|>``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Jamba 1.5 and later: a JSON list in ``<tool_calls>``, one call a line.
-
-Rests on the cases.
-"""
+"""Jamba 1.5 and later: a JSON list in ``<tool_calls>``, one call per line."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Kimi K2, K3, and the older Kimi-VL and Kimi-Dev.
 
-* K2 names a call ``functions.{name}:{index}`` and uses that as its id; the index counts on through the conversation
-  (Kimi-K2-Instruct, ``tool_call_counter``).
-* K3 writes everything in ``<|open|>tag attr="…"<|sep|>`` … ``<|close|>tag<|sep|>``, attributes escaped, values typed
-  and as they are (Kimi-K3, macros ``open_tag``, ``xtml_type``, ``render_assistant``). Indices begin at 1 in every
-  turn, so they are no ids (sglang#33343: more than sixty requests that collide).
-* Kimi-VL and Kimi-Dev think in ``◁think▷``, which SGLang and Dynamo call ``kimi``.
+* K2 names a call ``functions.{name}:{index}``, which is also its id. The index continues through the conversation
+  (template of Kimi-K2-Instruct, ``tool_call_counter``).
+* K3 writes everything as ``<|open|>tag attr="…"<|sep|>`` … ``<|close|>tag<|sep|>``. Attributes are escaped; values have
+  a type and no escapes (template of Kimi-K3, macros ``open_tag``, ``xtml_type``, ``render_assistant``). Indices begin
+  at 1 in every turn, so they are not ids (sglang#33343 lists more than sixty requests with equal ones).
+* Kimi-VL and Kimi-Dev reason in ``◁think▷``, which SGLang and Dynamo call ``kimi``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Liquid LFM2: a list of Python calls in ``<|tool_call_start|>`` … ``<|tool_call_end|>``, or the same as JSON.
+"""Liquid LFM2: a list of Python calls in ``<|tool_call_start|>`` … ``<|tool_call_end|>``, or the same list as JSON.
 
-Rests on FAILURE_MODES 9 (llama.cpp#23838: ``<|tool_call_start|>[web_search_exa(query='…', numResults=5)]``), on the
-template of LFM2-8B-A1B, which renders no calls, and on llama.cpp's template for LFM2.5-8B-A1B, which does (read
-2026-11-21).
+llama.cpp#23838 shows ``<|tool_call_start|>[web_search_exa(query='…', numResults=5)]``. The template of LFM2-8B-A1B
+writes no calls, that of LFM2.5-8B-A1B does.
 """
 
 from __future__ import annotations

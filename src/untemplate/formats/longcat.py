@@ -1,7 +1,6 @@
-"""Meituan LongCat-Flash: Hermes with tags of its own.
+"""Meituan LongCat-Flash: the format of Hermes with other tags.
 
-Rests on SGLang function_call/longcat_detector.py, whose docstring shows the calls with their newlines, and on vLLM
-vllm/tool_parsers/longcat_tool_parser.py (read 2026-11-21).
+The docstring of SGLang's detector shows the calls with their newlines.
 """
 
 from __future__ import annotations

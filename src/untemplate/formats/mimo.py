@@ -1,7 +1,6 @@
-"""Xiaomi MiMo V2: Qwen3-Coder's tags with each value on the line of its tags, to the letter; ``<think>``.
+"""Xiaomi MiMo V2: Qwen3-Coder's tags with each value on the line of its tags; reasoning in ``<think>``.
 
-Rests on SGLang function_call/mimo_detector.py, whose docstring shows a call, and on vLLM vllm/parser/mimo.py: values
-are verbatim (read 2026-11-21). MiMo-VL is older and writes what Hermes writes.
+Values are unchanged text. MiMo-VL is older and writes the format of Hermes.
 """
 
 from __future__ import annotations

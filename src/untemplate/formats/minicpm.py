@@ -1,12 +1,9 @@
 """OpenBMB MiniCPM 5 and MiniCPM-V.
 
-* MiniCPM 5 writes ``<function name="…"><param name="…">…</param></function>`` (SGLang
-  function_call/minicpm5_detector.py, whose docstring shows it). Text that needs it stands in ``<![CDATA[…]]>``, which a
-  Format cannot state; it stays in the value.
-* MiniCPM-V reasons as Qwen3 does, and not unless told to (vLLM vllm/parser/minicpmv.py). Its tokenizer writes some
-  newlines as two characters, which a Format cannot state either.
-
-Read 2026-11-21.
+* MiniCPM 5 writes ``<function name="…"><param name="…">…</param></function>``. It puts text with special characters in
+  ``<![CDATA[…]]>``, which a Format cannot describe: it stays in the value.
+* MiniCPM-V reasons like Qwen3, but only on request. Its tokenizer writes some newlines as two characters, which a
+  Format cannot describe either.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """MiniMax M1, M2 and M3.
 
-* M2 writes ``<invoke name="…">`` with one ``<parameter name="…">`` per argument, in ``<minimax:tool_call>``
-  (MiniMax-M2, variables ``toolcall_begin_token`` and ``toolcall_end_token``, the assistant branch; cases). The prompt
-  always ends with ``<think>\\n``. Values are not escaped (vllm#44060).
-* M1 writes JSON objects, one a line, in ``<tool_calls>`` (vLLM examples/tool_chat_template_minimax_m1.jinja, read
-  2026-11-21).
-* M3 prefixes every tag with ``]<]minimax[>[``, names elements after arguments and nests them; a Format cannot state
-  that yet, so its calls stay text, whole. Its reasoning is ``<mm:think>`` (vLLM vllm/parser/minimax_m3.py and
-  vllm/reasoning/minimax_m3_reasoning_parser.py, read 2026-11-21).
+* M2 writes ``<invoke name="…">`` with one ``<parameter name="…">`` per argument, in ``<minimax:tool_call>`` (template
+  of MiniMax-M2, variables ``toolcall_begin_token`` and ``toolcall_end_token``, the assistant branch). The prompt always
+  ends with ``<think>\\n``. Values are not escaped (vllm#44060).
+* M1 writes JSON objects, one per line, in ``<tool_calls>``.
+* M3 begins every tag with ``]<]minimax[>[``, names elements after arguments and nests them. A Format cannot describe
+  that yet, so its calls stay text. Its reasoning is in ``<mm:think>``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Mistral: ``[TOOL_CALLS]`` and then either ``name[ARGS]{…}`` per call or one JSON list; ``[THINK]`` for reasoning.
+"""Mistral: ``[TOOL_CALLS]``, then ``name[ARGS]{…}`` for each call or one JSON list; reasoning in ``[THINK]``.
 
 * ``[TOOL_CALLS]name[ARGS]{…}`` (tokenizer v11 and later): Ministral-3-14B-Reasoning-2512, Devstral-Small-2507.
 * ``[TOOL_CALLS]name[CALL_ID]123456789[ARGS]{…}``: Mistral-Small-3.2-24B-Instruct-2506.
 * ``[TOOL_CALLS][{"name": …, "arguments": …, "id": …}]`` (v3 to v7): Mistral-Nemo-Instruct-2407.
 
-Ids are nine alphanumerics: the templates raise on any other (Mistral-Nemo, Mistral-Small-3.2).
+Ids are nine letters or digits: the templates of Mistral-Nemo and Mistral-Small-3.2 raise for any other id.
 """
 
 from __future__ import annotations

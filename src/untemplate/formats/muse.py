@@ -1,8 +1,7 @@
 """Muse Glimmer: messages with recipients, ``<|start|>assistant to=self<|message|>`` … ``<|eom|>``; calls in ATEM tags.
 
-Rests on vLLM examples/tool_chat_template_muse_glimmer.jinja and SGLang function_call/muse_glimmer_detector.py (read
-2026-11-21): ``self`` is reasoning, ``user`` content, and a tool's name a call. That a message's header and its tags
-both name the tool is more than a Format can state: the header stays in the content, so the tool entry is unverified.
+The recipient ``self`` is reasoning, ``user`` is content, and a tool's name is a call. The header of a call and its tags
+both name the tool, which a Format cannot describe: the header stays in the content, so the tool entry is unverified.
 """
 
 from __future__ import annotations

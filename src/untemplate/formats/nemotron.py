@@ -1,8 +1,8 @@
 """NVIDIA Nemotron Nano v2 and Nemotron 3.
 
-* Nano v2 writes a JSON list in ``<TOOLCALL>`` (NVIDIA-Nemotron-Nano-v2, the tool_calls branch); the prompt ends with
-  ``<think>\\n``, or ``<think></think>`` where thinking is off.
-* Nemotron 3 writes what Qwen3-Coder writes (cases), and its prompt ends like Nano v2's.
+* Nano v2 writes a JSON list in ``<TOOLCALL>`` (template of NVIDIA-Nemotron-Nano-v2, the tool_calls branch). The prompt
+  ends with ``<think>\\n``, or with ``<think></think>`` if reasoning is off.
+* Nemotron 3 writes the format of Qwen3-Coder, and its prompt ends like that of Nano v2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Olmo 3: Python calls, one a line, in ``<function_calls>``, with JSON's words and double quotes.
+"""Olmo 3: Python calls, one per line, in ``<function_calls>``, with JSON's words and double quotes.
 
-Rests on the cases. The prompt of the thinking models ends with ``<think>``.
+The prompt of the thinking models ends with ``<think>``.
 """
 
 from __future__ import annotations

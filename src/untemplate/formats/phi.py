@@ -1,7 +1,6 @@
-"""Phi-4-mini: a JSON list behind the word ``functools``, or between its own tokens.
+"""Phi-4-mini: a JSON list after the word ``functools``, or between ``<|tool_call|>`` and ``<|/tool_call|>``.
 
-Rests on the cases. The model's own tokens are ``<|tool_call|>`` … ``<|/tool_call|>`` (FAILURE_MODES 1; llama.cpp's
-template for the model, read 2026-11-21).
+The second is in llama.cpp's template for the model.
 """
 
 from __future__ import annotations

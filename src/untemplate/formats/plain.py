@@ -1,7 +1,7 @@
-"""Formats of no family: ``passthrough`` (text as it comes), ``identity`` (no reasoning) and ``json`` (bare JSON calls).
+"""Formats of no family: ``passthrough`` (all text is content), ``identity`` (no reasoning), ``json`` (bare JSON calls).
 
-Rests on spec 5, which names ``passthrough`` and ``json``; ``identity`` is vLLM's reasoning parser of that name. The
-templates without tool markup (gemma-2-2b-it, Phi-3.5-mini-instruct, rwkv-world) need nothing more than passthrough.
+vllm.rs has parsers with the names ``passthrough`` and ``json``, vLLM has a reasoning parser ``identity``. Templates
+without tool markup (gemma-2-2b-it, Phi-3.5-mini-instruct, rwkv-world) need passthrough only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from .family import TURN_ENDS, Entry, Evidence, template, turn, vllm
 
 VLLM_RS = "guoqingbao/vllm.rs src/tools/parser.rs"
 
-# A fence in place of the list's brackets, or around them: still bare, so only for an offered name at a line's start.
+# A fence instead of the list's brackets, or around them. It is bare: a call needs an offered name at a line's start.
 FENCED = Tools(
     body=JsonBody(),
     list_open=Marker("```json\n", ("```json\n[", "```json[", "```json [")),

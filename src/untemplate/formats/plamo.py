@@ -1,7 +1,6 @@
-"""PLaMo 3: every part of a call in markers of its own, ``<|plamo:begin_…:plamo|>`` … ``<|plamo:end_…:plamo|>``.
+"""PLaMo 3: every part of a call has its own markers, ``<|plamo:begin_…:plamo|>`` … ``<|plamo:end_…:plamo|>``.
 
-Rests on vLLM vllm/parser/plamo3.py (read 2026-11-21). A marker is several tokens. Thinking is on unless the request
-says otherwise.
+A marker is several tokens. Reasoning is on unless the request turns it off.
 """
 
 from __future__ import annotations

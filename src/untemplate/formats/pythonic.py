@@ -1,6 +1,6 @@
 """Pythonic: a bare list of Python calls, ``[get_weather(city='Paris'), ping()]``.
 
-Rests on the cases. A line that begins with ``[`` and an offered name and ``(`` is such a list; nothing else is.
+A line is such a list only if it begins with ``[``, an offered name and ``(``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Qwen3's reasoning: ``<think>`` … ``</think>``, written by the model or begun by the generation prompt.
+"""Qwen3's reasoning: ``<think>`` … ``</think>``, opened by the model or by the generation prompt.
 
-Rests on the templates of Qwen3-0.6B (no block, or an empty one when thinking is off), Qwen3.5-4B (always a block,
-open or empty) and QwQ-32B: the prompt says which, so the start state without a prompt is closed.
+The template of Qwen3-0.6B writes no block, or an empty one if reasoning is off; that of Qwen3.5-4B always writes a
+block, open or empty; that of QwQ-32B opens one. The prompt decides, so the start state without a prompt is closed.
 """
 
 from __future__ import annotations

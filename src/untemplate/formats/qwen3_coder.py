@@ -1,10 +1,10 @@
 """Qwen3-Coder: ``<function=name>`` with one ``<parameter=key>`` tag per argument, inside ``<tool_call>``.
 
-Rests on the templates of Qwen3-Coder and Qwen3.5-4B. Each value stands on lines of its own: one newline a side is
-markup. Objects and lists are JSON, everything else is plain text, typed by the tool's schema.
+The templates of Qwen3-Coder and Qwen3.5-4B put each value on lines of its own: one newline on each side is markup.
+Objects and lists are JSON. Everything else is plain text, whose type the tool's schema decides.
 
-The models drop ``<tool_call>`` and begin with ``<function=`` (ollama#16686, #17353, #18530; vllm#22975;
-llama.cpp#16932), hence ``optional``.
+The models leave out ``<tool_call>`` and begin with ``<function=`` (ollama#16686, ollama#17353, ollama#18530,
+vllm#22975, llama.cpp#16932), hence ``optional``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Seed-OSS: Qwen3-Coder's tags in ``<seed:tool_call>``, values on the line of their tags; ``<seed:think>``.
 
-Rests on the template of ByteDance-Seed-OSS (lines 2–10, the assistant branches) and on the cases.
+The template of ByteDance-Seed-OSS shows both (lines 2-10, the assistant branches).
 """
 
 from __future__ import annotations

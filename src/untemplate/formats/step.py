@@ -1,10 +1,10 @@
 """StepFun's Step 3 and Step 3.5.
 
-* Step 3 writes StepTML, ``<steptml:invoke name="…">``, in full-width tokens.
-* Step 3.5 and 3.7 write what Qwen3-Coder writes (cases; llama.cpp models/templates/StepFun3.7-Flash.jinja, read
-  2026-11-21). What Step 5 writes was not found.
+* Step 3 writes StepTML, ``<steptml:invoke name="…">``, between tokens with full-width bars.
+* Step 3.5 and 3.7 write the format of Qwen3-Coder.
+* No source was found for Step 5 (2026-11-21), so its entries are a guess.
 
-Rests on the cases. Both prompts end with ``<think>\\n``.
+The prompts of Step 3 and 3.5 end with ``<think>\\n``.
 """
 
 from __future__ import annotations

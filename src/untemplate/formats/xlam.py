@@ -1,6 +1,6 @@
 """Salesforce xLAM: a bare JSON list of calls.
 
-Rests on the cases. vLLM's parser also takes the list behind ``[TOOL_CALLS]``, in ``<tool_call>`` tags and in a fence.
+vLLM's parser also accepts the list after ``[TOOL_CALLS]``, in ``<tool_call>`` tags and in a fence.
 """
 
 from __future__ import annotations
