@@ -23,8 +23,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, final
 
-from .machine.coercion import ToolSet, _canonical, _function, _get, _resolve, _schema, json_escape
-from .machine.json_text import is_deep, is_json
+from .jsontext.coercion import canonical_type
+from .jsontext.lexical import json_escape
+from .jsontext.well_formed import is_deep, is_json
+from .machine.coercion import ToolSet, _function, _get, _resolve, _schema
 
 __all__ = ["Problem", "Validator", "check_strict", "needs_full", "validate"]
 
@@ -138,7 +140,7 @@ class Validator:
 
 
 def _check(arguments: str, schema: Any, compiled: Any) -> list[Problem]:
-    if is_deep(arguments) and is_json(arguments, strict=True):
+    if is_deep(arguments) and is_json(arguments, finite=True):
         return [Problem("$", "schema", "too large or too deep to be checked")]
     try:
         value = read_json(arguments)
@@ -304,7 +306,7 @@ class _Check:
 def _types(schema: Mapping[str, Any]) -> list[str]:
     """The words of ``type``; none if it says nothing that JSON Schema knows."""
     words = schema.get("type")
-    found = [_canonical(w) for w in (words if isinstance(words, (list, tuple)) else (words,)) if isinstance(w, str)]
+    found = [canonical_type(w) for w in (words if isinstance(words, (list, tuple)) else (words,)) if isinstance(w, str)]
     return found if all(w == "null" or any(w == name for _, name in _KINDS) for w in found) else []
 
 

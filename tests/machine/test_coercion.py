@@ -10,15 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untemplate.machine.coercion import (
-    Param,
-    ToolSet,
-    coerce_to_schema_type,
-    extract_types_from_schema,
-    find_tool_name,
-    find_tool_properties,
-    json_escape,
-)
+from untemplate.jsontext.coercion import Param, coerce_to_schema_type
+from untemplate.jsontext.lexical import json_escape
+from untemplate.machine.coercion import ToolSet, extract_types_from_schema, find_tool_name, find_tool_properties
 
 TYPES = ["null", "integer", "number", "boolean", "object", "array", "string"]
 BIG = "123456789012345678901234567890"

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from untemplate import OutputParser
-from untemplate.machine import json_text
-from untemplate.machine.json_text import MAX_DEPTH, is_deep, is_json
+from untemplate.jsontext.well_formed import MAX_DEPTH, _is_deep_json, is_deep, is_json
 
 TOOLS = [
     {
@@ -91,5 +90,5 @@ PIECES = [*'[]{},:"', '"a"', "1", " ", "-", "true", "null", "\\", '"a":', "NaN",
 
 @settings(max_examples=2000)
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join), st.booleans())
-def test_both_readers_say_the_same(text: str, strict: bool) -> None:
-    assert json_text._read(text, strict) == is_json(text, strict=strict)
+def test_both_readers_say_the_same(text: str, finite: bool) -> None:
+    assert _is_deep_json(text, finite) == is_json(text, finite=finite)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..errors import GrammarError
-from ..machine.json_text import is_deep
+from ..jsontext.well_formed import is_deep
 from .limits import MAX_DEPTH
 from .places import at, whose
 from .rules import JsonSchema

@@ -1,1 +1,1 @@
-"""JSON as models write it: scanned as it comes, repaired where that is unambiguous."""
+"""JSON as models write it: its words, an incremental scanner, conversion of text to typed values, and repair."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, Literal, final
 
+from ..jsontext.well_formed import is_json
 from .coercion import ToolSet
 from .diagnostics import DiagnosticCode
-from .json_text import is_json
 
 CallStatus = Literal["ok", "repaired", "incomplete", "invalid_json", "unknown_tool", "invalid_arguments"]
 

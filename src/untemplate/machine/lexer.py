@@ -31,6 +31,8 @@ class Literals:
         # An empty alternation would match everywhere; (?!) matches nowhere.
         self.pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, texts)) or "(?!)")
         heads = "".join(sorted({t[0] for t in texts}))
+        self.first: str = heads
+        """The first characters of the literals."""
         self.heads: re.Pattern[str] = re.compile(f"[{re.escape(heads)}]" if heads else "(?!)")
         self.prefixes: frozenset[str] = frozenset(t[:i] for t in texts for i in range(1, len(t)))
 

@@ -9,12 +9,8 @@
 """
 
 from ..backend import register_lookup
-from ..machine.coercion import (
-    coerce_to_schema_type,
-    extract_types_from_schema,
-    find_tool_name,
-    find_tool_properties,
-)
+from ..jsontext.coercion import coerce_to_schema_type
+from ..machine.coercion import extract_types_from_schema, find_tool_name, find_tool_properties
 from ..machine.events import EventType, SemanticEvent
 from .abstract import Parser, ReasoningParser, ToolParser
 from .backend import find_registered

@@ -15,7 +15,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from ..machine.coercion import Param, coerce_to_schema_type, extract_types_from_schema, find_tool_properties
+from ..jsontext.coercion import Param, coerce_to_schema_type
+from ..machine.coercion import extract_types_from_schema, find_tool_properties
 from ..machine.lexer import WS
 
 __all__ = ["coerce_members", "coerce_value", "coerced", "safe_prefix", "within"]

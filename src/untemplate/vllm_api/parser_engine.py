@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..jsontext.well_formed import is_json
 from ..machine.coercion import ToolSet
 from ..machine.events import SemanticEvent
-from ..machine.json_text import is_json
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
 from ..requests import count_calls, get, takes_calls
 from ..tokens import vocabulary_of

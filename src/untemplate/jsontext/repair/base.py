@@ -13,8 +13,6 @@ from ...validation import read_json
 
 MAX_LENGTH: Final = 1 << 18
 """Characters. Longer arguments are not repaired."""
-WS: Final = " \t\r\n"
-SPACE: Final = re.compile(r"[ \t\r\n]*")
 BARE: Final = re.compile(r"[^ \t\r\n,\[\]{}\"':]+")
 """A number or a word."""
 
@@ -34,8 +32,3 @@ def is_object(text: str) -> bool:
         return isinstance(read_json(text), dict)
     except ValueError:
         return False
-
-
-def after_spaces(text: str, pos: int) -> int:
-    found = SPACE.match(text, pos)
-    return pos if found is None else found.end()

@@ -14,9 +14,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, final
 
-from ...machine.coercion import Param, extract_types_from_schema, json_escape
+from ...machine.coercion import extract_types_from_schema
 from ...validation import Failure, Path, failures, read_json
-from .base import BARE, MAX_LENGTH, WS, Repair, after_spaces, is_object
+from ..coercion import Param
+from ..lexical import WS, after_spaces, json_escape
+from .base import BARE, MAX_LENGTH, Repair, is_object
 from .names import nearest_name
 
 _MAX_PASSES: Final = 8

@@ -18,8 +18,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, final
 
-from ...machine.coercion import json_escape
-from .base import BARE, MAX_LENGTH, WS, Repair, after_spaces, is_object
+from ..lexical import CONSTANT, ESCAPE, NUMBER, WS, after_spaces, json_escape
+from .base import BARE, MAX_LENGTH, Repair, is_object
 
 _MAX_DEPTH: Final = 100
 _MAX_LAYERS: Final = 6
@@ -29,11 +29,10 @@ _FENCE: Final = re.compile(r"```[A-Za-z0-9_+-]*")
 _ESCAPED_OBJECT: Final = re.compile(r'\{[ \t\r\n]*\\["n]')
 _TAIL: Final = re.compile(r"[ \t\r\n,\]}]*\Z")
 _STOPS: Final = {'"': re.compile(r'["\\\x00-\x1f]'), "'": re.compile(r"""["'\\\x00-\x1f]""")}
-_ESCAPE: Final = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _HALF_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _HEX: Final = re.compile(r"\\x([0-9a-fA-F]{2})")
 _BARE_KEY: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,255}(?=[ \t\r\n]*:)")
-_JSON_WORD: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
+_JSON_WORD: Final = re.compile(f"{NUMBER}|{CONSTANT}")
 _PYTHON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
 # What a comma must be followed by if it separates the members of an object, the items of a list.
 _MEMBER: Final = re.compile(
@@ -308,7 +307,7 @@ class _Rewriter:
     def _escape(self, at: int, quote: str, pieces: list[str]) -> int:
         """Copies the escape at ``at``; where it ends, beyond the text if it is cut."""
         text = self.text
-        found = _ESCAPE.match(text, at)
+        found = ESCAPE.match(text, at)
         if found is not None:
             pieces.append(found.group())
             return found.end()

@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from ..coercion import ToolSet, json_escape
+from ...jsontext.lexical import json_escape
+from ..coercion import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED
 from ..lexer import SPACES, WS, Cursor, Literals
 from ..program import CallSyntax

@@ -6,10 +6,10 @@ import json
 import re
 from typing import Final
 
-from ..coercion import json_escape
+from ...jsontext.lexical import NUMBER, NUMBER_BEGUN, json_escape
 
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_NUMBER_PREFIX: Final = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?)?")
+_NUMBER: Final = re.compile(NUMBER)
+_NUMBER_BEGUN: Final = re.compile(NUMBER_BEGUN)
 _WORDS: Final = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 _SIMPLE: Final = {
     "n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v",
@@ -23,7 +23,7 @@ def cut_word(word: str, as_string: bool) -> str:
     for constant, json_word in _WORDS.items():
         if constant.startswith(word):
             return json_word[: len(word)]
-    number = not as_string and _NUMBER_PREFIX.fullmatch(word) is not None
+    number = not as_string and _NUMBER_BEGUN.fullmatch(word) is not None
     return word if number else f'"{json_escape(word)}'
 
 

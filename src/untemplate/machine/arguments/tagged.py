@@ -13,8 +13,10 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from ..coercion import Param, ToolSet, json_escape
-from ..json_text import is_deep, is_json
+from ...jsontext.coercion import Param
+from ...jsontext.lexical import json_escape
+from ...jsontext.well_formed import is_deep, is_json
+from ..coercion import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor
 from ..program import IS_KEY_OPEN, IS_VALUE_OPEN, CallSyntax

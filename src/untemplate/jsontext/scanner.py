@@ -1,0 +1,166 @@
+"""An incremental scanner of JSON text: it follows the nesting, and stops where the value ends or breaks.
+
+There is one scanner with two sets of rules:
+
+* Lenient: what a value holds is not judged, so trailing commas and bare words pass. The text is broken only where the
+  end of the value can no longer be known: at a bracket that closes another kind, or at a value directly after a value.
+  Inside a string nothing but its end is looked for, so no marker in a string closes anything.
+* Strict: the text is broken at the first character that no JSON text could have there. ``scan`` stops in front of
+  each string and each word (a number, a constant, or whatever is written in their place), and the caller checks it.
+
+The state is one integer and a list of the open brackets. A generator would need fewer states, but generators cannot be
+copied, and streams are copied in the middle of a value. Measured per delta, a generator was not faster.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .lexical import STRING_STOP, WORD
+
+# States are bits: each character is legal in a set of them.
+VALUE: Final = 1
+"""A value must follow."""
+FIRST_VALUE: Final = 2
+"""After ``[``: a value, or the end of the list."""
+KEY: Final = 4
+"""After a comma in an object: a key must follow."""
+FIRST_KEY: Final = 8
+"""After ``{``: a key, or the end of the object."""
+COLON: Final = 16
+"""After a key."""
+NEXT: Final = 32
+"""After a value: a comma or a closing bracket."""
+ANYTHING: Final = 64
+"""Lenient: a value, a separator or a closing bracket."""
+SEPARATOR: Final = 128
+"""Lenient: after a key or a value, a separator or a closing bracket."""
+IN_STRING: Final = 256
+IN_ESCAPE: Final = 512
+IN_WORD: Final = 1024
+AT_STRING: Final = 2048
+AT_WORD: Final = 4096
+ENDED: Final = 8192
+BROKEN: Final = 16384
+
+_BEFORE_VALUE: Final = VALUE | FIRST_VALUE | ANYTHING
+_BEFORE_STRING: Final = _BEFORE_VALUE | KEY | FIRST_KEY
+_BEFORE_COMMA: Final = NEXT | ANYTHING | SEPARATOR
+_BEFORE_COLON: Final = COLON | ANYTHING | SEPARATOR
+_BEFORE_CLOSER: Final = FIRST_VALUE | FIRST_KEY | NEXT | ANYTHING | SEPARATOR
+
+_STRICT_SPACES: Final = re.compile(r"[ \t\r\n]+")
+_ANY_SPACES: Final = re.compile(r"\s+")  # other white space is not JSON, but does not hide where a value ends
+
+
+class JsonScanner:
+    """Scans one JSON value that arrives in parts."""
+
+    def __init__(self, strict: bool, word_heads: str = "") -> None:
+        """``word_heads``: a lenient scan stops in front of words that begin with one of these characters."""
+        self.state: int = VALUE
+        self.before: int = VALUE
+        """The state in front of the string or word at which ``scan`` stopped, or of what broke the text."""
+        self.closers: list[str] = []
+        """The closing brackets of what is open, the innermost last."""
+        self._strict: bool = strict
+        self._word_heads: str = word_heads
+        self._spaces: re.Pattern[str] = _STRICT_SPACES if strict else _ANY_SPACES
+
+    def scan(self, text: str, pos: int) -> int:
+        """Read ``text`` from ``pos`` on and return where reading stopped. ``state`` is then ``ENDED``, ``BROKEN``,
+        ``AT_STRING`` or ``AT_WORD``; in any other state all of ``text`` was read."""
+        size = len(text)
+        state = self.state
+        closers = self.closers
+        strict = self._strict
+        if state == IN_ESCAPE and pos < size:
+            state = IN_STRING
+            pos += 1
+        while pos < size:
+            if state == IN_STRING:
+                found = STRING_STOP.search(text, pos)
+                if found is None:
+                    pos = size
+                    break
+                pos = found.end()
+                if text[pos - 1] == '"':
+                    state = SEPARATOR
+                    if not closers:
+                        state = ENDED
+                        break
+                elif pos < size:
+                    pos += 1
+                else:
+                    state = IN_ESCAPE
+                continue
+            if state == IN_WORD:
+                found = WORD.match(text, pos)
+                if found is not None:
+                    pos = found.end()
+                    if pos >= size:
+                        break
+                state = SEPARATOR
+                if not closers:
+                    state = ENDED
+                    break
+                continue
+            # Each branch goes on if the character is legal here; what is left over breaks the text.
+            c = text[pos]
+            if c == '"':
+                if state & _BEFORE_STRING:
+                    if strict:
+                        self.before = state
+                        state = AT_STRING
+                        break
+                    state = IN_STRING
+                    pos += 1
+                    continue
+            elif c == ",":
+                if state & _BEFORE_COMMA:
+                    state = ANYTHING if not strict else KEY if closers[-1] == "}" else VALUE
+                    pos += 1
+                    continue
+            elif c == ":":
+                if state & _BEFORE_COLON:
+                    state = VALUE if strict else ANYTHING
+                    pos += 1
+                    continue
+            elif c == "}" or c == "]":
+                if state & _BEFORE_CLOSER and closers[-1] == c:
+                    closers.pop()
+                    pos += 1
+                    if not closers:
+                        state = ENDED
+                        break
+                    state = NEXT if strict else SEPARATOR
+                    continue
+            elif c == "{" or c == "[":
+                if state & _BEFORE_VALUE:
+                    closers.append("}" if c == "{" else "]")
+                    state = ANYTHING if not strict else FIRST_KEY if c == "{" else FIRST_VALUE
+                    pos += 1
+                    continue
+            else:
+                found = self._spaces.match(text, pos)
+                if found is not None:
+                    pos = found.end()
+                    continue
+                if state & _BEFORE_VALUE:
+                    if strict or c in self._word_heads:
+                        self.before = state
+                        state = AT_WORD
+                        break
+                    state = IN_WORD
+                    continue
+            self.before = state
+            state = BROKEN
+            break
+        self.state = state
+        return pos
+
+    def pass_token(self) -> None:
+        """Go on after the string or word at which a strict scan stopped; the caller has read it."""
+        key = self.before == KEY or self.before == FIRST_KEY
+        self.state = COLON if key else NEXT if self.closers else ENDED

@@ -1,0 +1,101 @@
+"""Checks of JSON text that give the same answer for text of any depth, whoever asks.
+
+Python's decoder is fast but recursive: how deep it can go depends on its caller's stack. What is too deep for it is
+scanned here without recursion. Arguments are never refused for their depth, but a value that must be converted or held
+against a schema is, beyond ``MAX_DEPTH``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Final
+
+from .lexical import CONSTANT, NUMBER, STRING_REST, after_spaces
+from .scanner import AT_STRING, AT_WORD, ENDED, JsonScanner
+
+MAX_DEPTH: Final = 256
+"""Levels of brackets in a value that is converted or checked."""
+
+_BRACKET_OR_QUOTE: Final = re.compile(r'["{}\[\]]')
+_WORD: Final = re.compile(f"{NUMBER}|{CONSTANT}")
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is beyond a float")
+    return value
+
+
+def _is_finite(word: str) -> bool:
+    return word[-1] not in "0123456789" or math.isfinite(float(word))
+
+
+STANDARD: Final = json.JSONDecoder(parse_constant=_refuse)
+"""Python's decoder without its own constants: NaN and Infinity are not JSON."""
+LOOSE: Final = json.JSONDecoder(strict=False)
+"""Python's decoder, raw control characters in strings allowed."""
+_FINITE: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+
+
+def is_json(text: str, *, finite: bool = False) -> bool:
+    """True if the text is a JSON value. With ``finite``, numbers beyond a float do not pass."""
+    try:
+        (_FINITE if finite else STANDARD).decode(text)
+    except ValueError:
+        return False
+    except RecursionError:
+        return _is_deep_json(text, finite)
+    return True
+
+
+def is_deep(text: str, limit: int = MAX_DEPTH) -> bool:
+    """True if brackets are nested deeper than ``limit``; those in strings do not count."""
+    if text.count("[") + text.count("{") <= limit:
+        return False
+    depth = 0
+    found = _BRACKET_OR_QUOTE.search(text)
+    while found is not None:
+        c = found.group()
+        end = found.end()
+        if c == '"':
+            rest = STRING_REST.match(text, end)
+            if rest is None:
+                return False
+            end = rest.end()
+        elif c in "[{":
+            depth += 1
+            if depth > limit:
+                return True
+        else:
+            depth -= 1
+        found = _BRACKET_OR_QUOTE.search(text, end)
+    return False
+
+
+def _is_deep_json(text: str, finite: bool) -> bool:
+    """Return what ``is_json`` would if Python's decoder went deep enough."""
+    scanner = JsonScanner(strict=True)
+    pos = scanner.scan(text, 0)
+    while scanner.state == AT_STRING or scanner.state == AT_WORD:
+        if scanner.state == AT_STRING:
+            try:
+                _, pos = STANDARD.raw_decode(text, pos)
+            except ValueError:
+                return False
+        else:
+            found = _WORD.match(text, pos)
+            if found is None or (
+                finite and "0" <= found.group()[-1] <= "9" and not math.isfinite(float(found.group()))
+            ):
+                return False
+            pos = found.end()
+        scanner.pass_token()
+        pos = scanner.scan(text, pos)
+    return scanner.state == ENDED and after_spaces(text, pos) == len(text)
