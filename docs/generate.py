@@ -1,5 +1,6 @@
-"""Writes what the documentation takes from the code: ``formats.md``, the table of policies in ``meaning.md``, the
-settings in ``settings.md``, the tested grammars in ``grammar.md``, and the fields of requests in ``gateway.md``.
+"""Writes what the documentation takes from the code: ``formats.md``, ``machine.md``, the table of policies in
+``meaning.md``, the settings in ``settings.md``, the tested grammars in ``grammar.md``, and the fields of requests in
+``gateway.md``.
 
 ``make docs`` runs it; ``tests/test_docs.py`` fails where a page is out of step.
 """
@@ -24,6 +25,18 @@ from untemplate.gateway import settings
 from untemplate.gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
 from untemplate.gateway.protocols.openapi import requests
 from untemplate.gateway.settings import GROUPS
+from untemplate.machine.compiler import compile_format
+from untemplate.machine.modes import MODES, mode_table
+from untemplate.machine.program import (
+    CLOSE_CALL,
+    CLOSE_REASONING,
+    CLOSE_SECTION,
+    END_TURN,
+    OPEN_BARE_CALLS,
+    OPEN_CALLS,
+    OPEN_REASONING,
+    Program,
+)
 from untemplate.policy import Policy
 
 DOCS = Path(__file__).parent
@@ -268,8 +281,97 @@ def with_cells(page: str) -> str:
     return with_made(page, "cells", cells())
 
 
+# -- the machine --------------------------------------------------------------------------------------------------
+
+MACHINE = """\
+# The machine
+
+<!-- Made by `make docs` from src/untemplate/machine/. Do not edit. -->
+
+The machine reads one output, in any pieces, and emits deltas. The docstring of `machine/machine.py` explains it; the
+[architecture](architecture.md) follows one output through it. This page draws two tables from the code.
+
+## Modes
+
+The machine runs one reader at a time. The mode is the reader that it runs.
+
+{table}
+
+{modes}
+
+## One Format's program
+
+A Format is compiled to a Program. This is the Program of `{name}`, without the literals inside its calls.
+Rounded boxes are states of free text, and square boxes are ways to write calls. An arrow shows markers, and what they
+do. `untemplate explain MODEL --parser` shows the whole Program as text.
+
+{program}
+"""
+
+
+def machine_page() -> str:
+    """``machine.md``."""
+    program = compile_format(named("hermes", reasoning="qwen3"))
+    parts = {"table": "\n".join(mode_table()), "modes": _modes_diagram(), "program": _program_diagram(program)}
+    return MACHINE.format(name=program.name, **parts)
+
+
+def _modes_diagram() -> str:
+    lines = ["begin([begin of the output]) --> m0", "begin --> m3"]
+    for mode, (name, reader, _, followers) in MODES.items():
+        lines.append(f'm{mode}["{name} ({reader})"]')
+        lines += [f"m{mode} --> m{follower}" for follower in followers]
+    return _mermaid(lines)
+
+
+def _program_diagram(program: Program) -> str:
+    lines = [f'{state.name}("{state.name}")' for state in program.states]
+    lines += [f'calls{i}["calls: {syntax.path}"]' for i, syntax in enumerate(program.call_syntaxes)]
+    lines += ["turn_end([end of the turn])"]
+    arrows: dict[tuple[str, str, str], list[str]] = {}
+    for state in program.states:
+        for text, index in state.literals.tags.items():
+            rule = state.rules[index]
+            if rule.kind in (OPEN_CALLS, OPEN_BARE_CALLS):
+                goals = [(f"calls{i}", "opens calls") for i, _ in rule.entries]
+            else:
+                goal, action = _ACTIONS[rule.kind]
+                goals = [(goal or state.name, action)]
+            for goal, action in goals:
+                arrows.setdefault((state.name, goal, action), []).append(_label(text))
+    for (source, goal, action), texts in arrows.items():
+        lines.append(f'{source} -- "{"<br>".join(texts)}<br>({action})" --> {goal}')
+    lines += [
+        f'calls{i} -- "end of the calls" --> {program.states[program.content].name}'
+        for i in range(len(program.call_syntaxes))
+    ]
+    return _mermaid(lines)
+
+
+_ACTIONS = {
+    OPEN_REASONING: ("reasoning", "opens reasoning"),
+    CLOSE_REASONING: ("content", "closes reasoning"),
+    CLOSE_SECTION: ("", "closes a section, or is dropped"),
+    CLOSE_CALL: ("", "dropped after a call"),
+    END_TURN: ("turn_end", "ends the turn"),
+}
+
+
+def _label(text: str) -> str:
+    """A literal as the label of an arrow: without the characters that Mermaid or HTML would read."""
+    shown = repr(text)[1:-1]
+    for character, entity in (("&", "#amp;"), ("<", "#lt;"), (">", "#gt;"), ('"', "#quot;"), ("|", "#124;")):
+        shown = shown.replace(character, entity)
+    return shown
+
+
+def _mermaid(lines: list[str]) -> str:
+    return "\n".join(["~~~mermaid", "flowchart TD", *(f"    {line}" for line in lines), "~~~"])
+
+
 def main() -> int:
     (DOCS / "formats.md").write_text(formats_page(), "utf-8")
+    (DOCS / "machine.md").write_text(machine_page(), "utf-8")
     made = {
         "meaning.md": with_policies,
         "settings.md": with_settings,

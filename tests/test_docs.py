@@ -105,6 +105,10 @@ def test_formats_are_in_step():
     assert page("docs/formats.md") == generate.formats_page(), "run `make docs`"
 
 
+def test_the_machine_is_in_step():
+    assert page("docs/machine.md") == generate.machine_page(), "run `make docs`"
+
+
 def test_every_name_is_on_the_page():
     listed = set(re.findall(r"`([^`\n]+)`", page("docs/formats.md")))
     assert set(names()) <= listed

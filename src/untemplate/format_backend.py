@@ -16,8 +16,9 @@ from .machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 from .machine.events import DeltaBuilder, EventCollector, EventReceiver
 from .machine.ids import IdFactory, make_ids
 from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
-from .machine.machine import IMMEDIATELY, NEVER, RECOVER, Machine
+from .machine.machine import Machine
 from .machine.program import Program
+from .machine.reasoning_call import IMMEDIATELY, NEVER, RECOVER
 from .machine.scanner import TokenScanner
 from .machine.start import start
 from .messages import DeltaMessage, Diagnostic, ParsedOutput, Span

@@ -19,8 +19,9 @@ from ..machine.coercion import ToolSet
 from ..machine.compiler import compile_format
 from ..machine.events import EventReceiver
 from ..machine.ids import pattern_ids
-from ..machine.machine import RECOVER, Machine
+from ..machine.machine import Machine
 from ..machine.program import Program
+from ..machine.reasoning_call import RECOVER
 from ..machine.start import start
 from .checks import CAPABILITIES, Check
 

@@ -17,6 +17,7 @@ from .arguments.call_object import CallHandler, CallObjectReader
 from .arguments.json_reader import EncodedJsonReader, JsonReader
 from .arguments.literal import LiteralReader
 from .arguments.tagged import TaggedReader
+from .call_emitter import CallEmitter
 from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .ledger import ARGUMENT_TEXT, MARKUP
@@ -52,8 +53,9 @@ _NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
 class ArgumentsReader(CallHandler):
     """Reads the arguments of one call after another."""
 
-    def __init__(self, context: ReaderContext) -> None:
+    def __init__(self, context: ReaderContext, emitter: CallEmitter) -> None:
         self.context: ReaderContext = context
+        self._emitter: CallEmitter = emitter
         self.committed: bool = False
         """Whether the call being read has committed."""
         self._syntax: CallSyntax = _NO_SYNTAX
@@ -112,7 +114,7 @@ class ArgumentsReader(CallHandler):
 
     def commit(self) -> None:
         """The call stands."""
-        self.context.begin_call(self._name, self._id)
+        self._emitter.begin_call(self._name, self._id)
         self.committed = True
         self._wrote = False
         self._whole = False
@@ -183,9 +185,9 @@ class ArgumentsReader(CallHandler):
         """The arguments are over, and so is the call, but for what closes it."""
         self.committed = False
         if self._whole and not self._wrote:
-            self.context.arguments("{}")
+            self._emitter.arguments("{}")
             self._valid = True
-        self.context.end_call(self._whole, self._valid)
+        self._emitter.end_call(self._whole, self._valid)
 
     def _read_before(self) -> int:
         """The name is complete. What follows decides whether this is a call."""
@@ -347,7 +349,7 @@ class ArgumentsReader(CallHandler):
 
     def put(self, text: str) -> None:
         self._wrote = True
-        self.context.arguments(text)
+        self._emitter.arguments(text)
 
     def mark(self, kind: int, pos: int) -> None:
         self.context.mark(kind, pos)
@@ -383,4 +385,4 @@ class ArgumentsReader(CallHandler):
         return True
 
     def late_id(self, call_id: str) -> None:
-        self.context.set_model_id(call_id)
+        self._emitter.set_model_id(call_id)

@@ -16,6 +16,7 @@ from typing import Final, final
 
 from .arguments.tagged import masked_xml, unescape_xml
 from .call_arguments import ArgumentsReader
+from .call_emitter import CallEmitter
 from .context import ReaderContext
 from .ledger import DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from .lexer import WS, Literals
@@ -50,6 +51,14 @@ _ID: Final = 4
 _ARGUMENTS: Final = 5
 _AFTER: Final = 6
 
+# Lists of calls.
+_NO_LIST: Final = 0
+_NEW_LIST: Final = 1
+_KEPT_LIST: Final = 2
+"""Its first call was kept."""
+_TEXT_LIST: Final = 3
+"""Its opener has become text with its first call, so its closer is text too."""
+
 _STRAY: Final = re.compile(r"[\]})\"'`,;]{1,8}[ \t\r\n]{0,64}")
 _NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
 
@@ -58,22 +67,19 @@ _NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
 class CallReader:
     """Reads one section of calls, or one call where there are no sections."""
 
-    def __init__(self, context: ReaderContext) -> None:
+    def __init__(self, context: ReaderContext, emitter: CallEmitter) -> None:
         self.context: ReaderContext = context
+        self._emitter: CallEmitter = emitter
         self.syntax: CallSyntax = _NO_SYNTAX
-        self.in_section: bool = False
         self.any: bool = False
         """Whether any call has committed since the calls were entered."""
-        self.section_is_text: bool = False
-        """Whether the opener of the section has become text, and so will its close."""
-        self._list_is_text: bool = False
-        self._list_is_new: bool = False
-        """Whether no call of the list has been kept yet."""
+        self.last_became_text: bool = False
+        """True if the call policy has turned the last call into text."""
         self._candidates: list[tuple[CallSyntax, int]] = []
         self._ambiguous: bool = False
         self._phase: int = _BETWEEN
-        self._in_list: bool = False
-        self._arguments: ArgumentsReader = ArgumentsReader(context)
+        self._list: int = _NO_LIST
+        self._arguments: ArgumentsReader = ArgumentsReader(context, emitter)
 
     # -- entering -----------------------------------------------------------------------------------------------
 
@@ -82,7 +88,7 @@ class CallReader:
         and where it is entered. ``ambiguous``: the opener proves little, the tool must be an offered one."""
         self._candidates = candidates
         self._ambiguous = ambiguous
-        self._in_list = False
+        self._list = _NO_LIST
         self.any = False
         if len(candidates) == 1:
             self._chosen(candidates[0][0], candidates[0][1])
@@ -93,22 +99,13 @@ class CallReader:
         """A header has named the call; its arguments follow. ``raw``: whatever they look like, so it commits now."""
         self.syntax = syntax
         self._ambiguous = False
-        self._in_list = False
+        self._list = _NO_LIST
         self._arguments.begin(syntax, False, False)
         self._arguments.begin_named(name, "")
         self._phase = _ARGUMENTS
         if raw:
             self._arguments.commit()
         self.any = raw
-
-    def given_back(self, section: bool) -> None:
-        """The call has become text, all that was read since the last one with it. ``section``: the section's opener as
-        well. Calls that follow are still calls."""
-        if section:
-            self.in_section = True
-            self.section_is_text = True
-        self._list_is_text = self._list_is_text or self._list_is_new
-        self._list_is_new = False
 
     def _chosen(self, syntax: CallSyntax, entry: int) -> None:
         self.syntax = syntax
@@ -117,15 +114,15 @@ class CallReader:
         elif entry == AT_NAME:
             self._begin_name()
         else:
-            self.in_section = self.in_section or entry == AT_SECTION
+            self.context.in_section = self.context.in_section or entry == AT_SECTION
             self._phase = _BETWEEN
 
     def _begin_body(self) -> None:
-        self._arguments.begin(self.syntax, self._ambiguous, self._in_list)
+        self._arguments.begin(self.syntax, self._ambiguous, self._list != _NO_LIST)
         self._phase = _BODY
 
     def _begin_name(self) -> None:
-        self._arguments.begin(self.syntax, self._ambiguous, self._in_list)
+        self._arguments.begin(self.syntax, self._ambiguous, self._list != _NO_LIST)
         self._phase = _NAME
 
     @property
@@ -165,8 +162,13 @@ class CallReader:
         if self._phase == _AFTER:
             return True
         if self._phase == _BETWEEN:
-            return not self.context.speculation.active or (self.any and self.context.in_reasoning_call)
+            return not self.context.speculation.active or (self.any and self.context.reasoning_call is not None)
         return self._phase == _ARGUMENTS and self._arguments.finish()
+
+    @property
+    def has_committed(self) -> bool:
+        """True if a call has committed since the calls were entered."""
+        return self.any or self._arguments.committed
 
     def _at(self, literals: Literals) -> int:
         """Where the literal at the cursor ends; NO_MATCH or MORE."""
@@ -181,7 +183,7 @@ class CallReader:
         cur = self.context.cur
         end = cur.spaces()
         if end > cur.pos:
-            between = self._phase == _AFTER and self.context.holds_call
+            between = self._phase == _AFTER and self.context.held_call is not None
             if (self.context.speculation.active or not self.any) and not between:
                 cur.pos = end
             else:
@@ -256,26 +258,25 @@ class CallReader:
                     return NO_MATCH
                 self._open(end)
                 return AGAIN
-            if tag == IS_LIST_OPEN and not self._in_list and not self.any:
-                self._in_list = True
-                self._list_is_text = False
-                self._list_is_new = True
+            if tag == IS_LIST_OPEN and self._list == _NO_LIST and not self.any:
+                self._list = _NEW_LIST
                 self._consume(end)
                 return AGAIN
-            if tag == IS_LIST_CLOSE and self._in_list:
-                self._in_list = False
-                if self._list_is_text:
+            if tag == IS_LIST_CLOSE and self._list != _NO_LIST:
+                is_text = self._list == _TEXT_LIST
+                self._list = _NO_LIST
+                if is_text:
                     return self._leave()
                 self._close_group(end)
-                if syntax.section_closes and self.in_section:
+                if syntax.section_closes and self.context.in_section:
                     return AGAIN
-                self.in_section = False
+                self.context.in_section = False
                 return self._leave()
-            if tag == IS_SECTION_CLOSE and self.in_section:
-                if self.section_is_text:
+            if tag == IS_SECTION_CLOSE and self.context.in_section:
+                if self.context.section_is_text:
                     return self._leave()
                 self._close_group(end)
-                self.in_section = False
+                self.context.in_section = False
                 return self._leave()
             if tag == IS_SECTION_OPEN and self.any:
                 self._close_group(end)
@@ -297,10 +298,10 @@ class CallReader:
         syntax = self.syntax
         if syntax.call_opens and not syntax.call_optional:
             return False
-        if syntax.list_opens and not self._in_list and not syntax.list_optional:
+        if syntax.list_opens and self._list == _NO_LIST and not syntax.list_optional:
             return False
         # Behind a first call outside a list the next needs a marker or a separator.
-        if self.any and not self.context.speculation.active and not self._in_list and not self.in_section:
+        if self.any and not self.context.speculation.active and self._list == _NO_LIST and not self.context.in_section:
             return False
         if syntax.body == JSON_BODY:
             return c == "{"
@@ -316,7 +317,7 @@ class CallReader:
     def _consume(self, end: int) -> None:
         context = self.context
         context.cur.pos = end
-        if not context.speculation.active or context.holds_call:
+        if not context.speculation.active or context.held_call is not None:
             context.drop_space()
         if not context.speculation.active:
             context.mark(MARKUP, end)
@@ -355,7 +356,7 @@ class CallReader:
         return AGAIN
 
     def _begin_object(self) -> None:
-        self._arguments.begin(self.syntax, self._ambiguous, self._in_list)
+        self._arguments.begin(self.syntax, self._ambiguous, self._list != _NO_LIST)
         self._arguments.begin_object()
         self._phase = _ARGUMENTS
 
@@ -476,10 +477,17 @@ class CallReader:
         return self._over()
 
     def _over(self) -> int:
-        """The call is closed: what comes next?"""
-        self.context.close_call()
-        self._list_is_new = False
-        if self._in_list or self.in_section or self.syntax.separated:
+        """End the call after its closer, and choose what comes next."""
+        context = self.context
+        in_section = context.in_section
+        self.last_became_text = self._emitter.close_call()
+        if self.last_became_text and in_section and not context.in_section:
+            # The section's opener has become text with its first call. Calls that follow are still calls.
+            context.in_section = True
+            context.section_is_text = True
+        if self._list == _NEW_LIST:
+            self._list = _TEXT_LIST if self.last_became_text else _KEPT_LIST
+        if self._list != _NO_LIST or context.in_section or self.syntax.separated:
             self._phase = _BETWEEN
             return AGAIN
         return DONE

@@ -1,105 +1,159 @@
-"""Who works with the machine: it, as those see it that read a part of the output for it, and the one that it asks."""
+"""The state of one output that all of its readers share.
+
+A reader gets a ReaderContext when it is made. It reads from the cursor, emits through the receiver, accounts for what
+it has read (``mark``, ``report``), and asks whether a literal is a marker (``authorised``, ``proven``).
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import final
 
+from .call_policy import CallPolicy
+from .call_state import CallState
 from .coercion import ToolSet
 from .diagnostics import DiagnosticCode
 from .events import EventReceiver
-from .ledger import DROPPED, MARKUP, Ledger
+from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP, Ledger
 from .lexer import Cursor
-from .program import MarkerRule, Program
+from .program import MarkerRule, Program, TextState
+from .reasoning_call import ReasoningCall
+from .scanner import TokenScanner
 from .speculation import Speculation
 
-# Who reads on: what readers of free text and of headers answer, and the machine's modes.
-READ_TEXT: Final = 0
-READ_CALL: Final = 1
-READ_TURN_END: Final = 2
-READ_HEADER_START: Final = 3
-READ_HEADER: Final = 4
+
+@final
+class HeldCall:
+    """A call that is held back until the call policy can decide on it."""
+
+    def __init__(self, spaces_before: list[str]) -> None:
+        self.spaces_before: list[str] = spaces_before
+        self.arguments: list[str] = []
 
 
 class ReaderContext:
-    """What a reader may ask and tell.
+    """The state that the readers of one output share.
 
-    The attributes are declared here only. Were they declared in a subclass again, mypyc's garbage collection would
-    count each twice, and clear what is still in use.
+    Subclasses must not declare these attributes again: mypyc's garbage collection would count each twice and clear
+    what is still in use.
     """
 
-    program: Program
-    tools: ToolSet
-    receiver: EventReceiver
-    ledger: Ledger
-    config_events: ConfigEvents | None
-    cur: Cursor
-    base: int
-    """Where ``cur.text`` begins in the output."""
-    checks_ids: bool
-    """Whether token ids authorise markers."""
-    speculation: Speculation
-    in_reasoning_call: bool
-    """Whether the call being read stands inside reasoning, and may be none."""
-    holds_call: bool
-    """Whether the call being read is kept back until it is whole."""
-    max_held: int
+    def __init__(
+        self, program: Program, tools: ToolSet, receiver: EventReceiver, max_held: int, reasoning_calls: int
+    ) -> None:
+        self.program: Program = program
+        self.tools: ToolSet = tools
+        self.receiver: EventReceiver = receiver
+        self.max_held: int = max_held
+        """Most characters that speculation may keep."""
+        self.reasoning_calls: int = reasoning_calls
+        """When a call inside reasoning counts: RECOVER, IMMEDIATELY or NEVER."""
+        self.config_events: ConfigEvents | None = None
+        self.call_policy: CallPolicy | None = None
+        self.scanner: TokenScanner | None = None
+        self.checks_ids: bool = False
+        """True if a literal with a special token is a marker only if its token id has come."""
+        self.cur: Cursor = Cursor()
+        self.base: int = 0
+        """Where ``cur.text`` begins in the output."""
+        self.ledger: Ledger = Ledger()
+        self.state: TextState = program.states[program.no_prompt]
+        """The state of free text."""
+        self.spaces: list[str] = []
+        """White space that waits: it is text if text follows it, and markup if a marker does."""
+        self.calls: list[CallState] = []
+        self.in_section: bool = False
+        """True inside a section of calls."""
+        self.section_is_text: bool = False
+        """True if the opener of the section has become text, so that its closer is text too."""
+        self.speculation: Speculation = Speculation(self.state)
+        self.reasoning_call: ReasoningCall | None = None
+        self.held_call: HeldCall | None = None
+
+    # -- markers ------------------------------------------------------------------------------------------------
 
     def authorised(self, start: int, end: int) -> bool:
-        """Whether the literal at ``cur.text[start:end]`` may be a marker."""
-        return True
+        """True if no token id is missing for the literal at ``cur.text[start:end]``."""
+        scanner = self.scanner
+        if scanner is None or not scanner.active:
+            return True
+        return scanner.covers(self.cur.text[start:end], self.base + start)
 
     def proven(self, start: int, end: int) -> bool:
-        """Whether a token id says that it is one."""
-        return False
+        """True if a token id proves that the literal is a marker."""
+        scanner = self.scanner
+        if scanner is None or not scanner.active:
+            return False
+        literal = self.cur.text[start:end]
+        return scanner.holds(literal) and scanner.covers(literal, self.base + start)
 
-    def speculate(self, opener: int) -> None:
-        """What is read from the cursor on, an opener of so many characters first, may have to be given back."""
-
-    def confirm(self) -> None:
-        """What has been read need not be given back after all."""
-
-    def begin_call(self, name: str, call_id: str) -> None:
-        """A call commits."""
-
-    def arguments(self, text: str) -> None: ...
-
-    def end_call(self, whole: bool, valid: bool) -> None: ...
-
-    def close_call(self) -> None:
-        """The call and what closes it have been read."""
-
-    def set_model_id(self, call_id: str) -> None: ...
-
-    def hold_space(self, end: int) -> None:
-        """White space up to ``end`` that belongs to whatever follows."""
-
-    def drop_space(self) -> None:
-        """What follows is markup: the white space before it belongs to that."""
+    # -- accounting ---------------------------------------------------------------------------------------------
 
     def mark(self, kind: int, pos: int) -> None:
-        """Everything before ``cur.text[pos]`` that has not been accounted for is of this kind."""
+        """Account for everything before ``cur.text[pos]`` that is not accounted for yet, as ``kind``."""
+        self.ledger.mark(kind, self.base + pos)
 
-    def report(self, code: DiagnosticCode, start: int, end: int) -> None: ...
+    def report(self, code: DiagnosticCode, start: int, end: int) -> None:
+        """Report a problem with ``cur.text[start:end]``."""
+        self.ledger.report(code, self.base + start, self.base + end)
 
     def accounted(self) -> int:
-        """Where the part of the output that is accounted for ends, in characters of the output."""
-        return 0
+        """Return where the accounted part of the output ends, in characters of the output."""
+        return self.ledger.frontier
 
     def drop_arguments(self, start: int) -> None:
-        """What has been marked as arguments since then was none: it is dropped."""
+        """Account for all arguments from ``start`` on as dropped: they were not the arguments after all."""
+        self.ledger.report("unused_member", start, self.ledger.frontier)
+        self.ledger.change(ARGUMENT_TEXT, DROPPED, start)
+
+    # -- white space --------------------------------------------------------------------------------------------
+
+    def hold_space(self, end: int) -> None:
+        """Read white space up to ``end`` that belongs to whatever follows it."""
+        cur = self.cur
+        self.spaces.append(cur.text[cur.pos : end])
+        cur.pos = end
+
+    def drop_space(self) -> None:
+        """Forget the white space that waits: markup follows, and it belongs to that."""
+        self.spaces = []
+
+    # -- speculation --------------------------------------------------------------------------------------------
+
+    def speculate(self, opener: int) -> None:
+        """Keep all text from the cursor on: it may become text again. Its first ``opener`` characters are a marker."""
+        if not self.speculation.active:
+            self.speculation.begin(self.cur.pos, opener, self.state, self.in_section, len(self.calls))
+            self.ledger.save()
+
+    def confirm(self) -> None:
+        """End speculation: what was read is a call or a header, unless it is inside reasoning."""
+        if self.reasoning_call is None:
+            self.speculation.end()
+
+    def forget(self) -> None:
+        """Undo the calls, spans and diagnostics that speculation has recorded."""
+        if self.reasoning_call is not None:
+            self.receiver = self.reasoning_call.out
+            self.reasoning_call = None
+        self.held_call = None
+        speculation = self.speculation
+        speculation.end()
+        self.in_section = speculation.in_section
+        self.ledger.roll_back()
+        del self.calls[speculation.calls :]
 
 
 class ConfigEvents:
-    """The other side of hand-written configs."""
+    """Interface to the events of a hand-written config (vLLM's ``ParserEngineConfig``)."""
 
     def accepts(self, text: str, pos: int, start: int) -> bool:
-        """Whether a literal at ``start`` counts; what comes before ``pos`` has been told."""
+        """True if the literal at ``text[start:]`` is a marker. Text before ``pos`` has been emitted."""
         return True
 
     def take(self, rule: MarkerRule, literal: str, start: int) -> int:
-        """A literal that counts, and where it stands in the output; answers what it is in the ledger."""
+        """Emit the events of a marker at ``start`` of the output. Return its kind for the ledger."""
         return MARKUP
 
     def chunk(self, region: int, text: str, start: int) -> int:
-        """Text that is neither content nor reasoning; answers what it is in the ledger."""
+        """Emit text that is neither content nor reasoning. Return its kind for the ledger."""
         return DROPPED

@@ -1,20 +1,18 @@
 """Reads free text: content, reasoning, and the markers between them.
 
-Rules of this module:
-
-* The state's literals are searched in C. Which of them is a marker, its rule says, and what stands around it.
-* White space at the end of text waits for what follows; right after a marker it is the marker's.
-* ``step`` answers who reads on. What begins as a call, as a header or as the end of the turn is not read here.
+* One search in C finds the next literal of the state. Its MarkerRule, and the text around it, decide if it is a marker.
+* White space at the end of the text waits for what follows. White space that touches a marker belongs to the marker.
+* ``step`` returns the next mode. Calls, headers and the end of the turn are only begun here; others read them.
 """
 
 from __future__ import annotations
 
 from typing import Final, final
 
-from .calls import CallReader
-from .context import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END, ReaderContext
+from .context import ReaderContext
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS
+from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 from .program import (
     CLOSE_CALL,
     CLOSE_MESSAGE,
@@ -31,8 +29,8 @@ from .program import (
     OPEN_REASONING,
     OPEN_WRAP,
     MarkerRule,
-    TextState,
 )
+from .reasoning_call import NEVER
 from .signals import MORE
 
 _NO_RULE: Final = MarkerRule(ENTER_STATE)
@@ -42,38 +40,37 @@ _NO_RULE: Final = MarkerRule(ENTER_STATE)
 class FreeText:
     """Reads the free text of one output."""
 
-    def __init__(self, context: ReaderContext, calls: CallReader, state: TextState, calls_in_reasoning: bool) -> None:
+    def __init__(self, context: ReaderContext) -> None:
         self.context: ReaderContext = context
-        self.state: TextState = state
-        self.spaces: list[str] = []
-        """White space that waits for what follows."""
         self.fresh: bool = False
-        """Whether nothing but white space has followed the last marker."""
+        """True if only white space has followed the last marker."""
         self.at_start: bool = True
-        """Whether nothing but white space stands in the region so far."""
+        """True if the region has only had white space so far."""
         self.after_call: bool = False
-        """Whether nothing but white space has followed the last call."""
+        """True if only white space has followed the last call."""
         self.rule: MarkerRule = _NO_RULE
-        """What the calls begin with, when ``step`` has answered READ_CALL."""
+        """After READ_CALL: the rule of the marker that opens the calls."""
         self.marker_end: int = 0
-        self._calls: CallReader = calls
-        self._calls_in_reasoning: bool = calls_in_reasoning
+        """After READ_CALL: where that marker ends."""
         self._wrapped: bool = False
-        """Whether content stands in markers of its own."""
+        """True between the markers around content."""
 
     def enter(self, index: int) -> None:
-        """A region begins."""
-        self.state = self.context.program.states[index]
+        """Begin a region, in the state of this index."""
+        context = self.context
+        context.state = context.program.states[index]
         self.at_start = True
         self.after_call = False
 
     # -- in -----------------------------------------------------------------------------------------------------
 
-    def passes(self, text: str) -> bool:
-        """Whether all of ``text`` is simply said: no marker begins in it, and no white space waits. Most deltas."""
-        if self.spaces or self.fresh:
+    def is_plain(self, text: str) -> bool:
+        """True if ``text`` can be emitted unchanged, as most deltas can: no marker begins in it and no white space
+        waits."""
+        context = self.context
+        if context.spaces or self.fresh:
             return False
-        state = self.state
+        state = context.state
         if state.trims and text[-1] in WS:
             return False
         for head in state.heads:  # noqa: SIM110 (a generator costs more than the search)
@@ -82,15 +79,16 @@ class FreeText:
         return True
 
     def step(self) -> int:
-        """MORE: all text has been read; else who reads on."""
-        cur = self.context.cur
+        """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE."""
+        context = self.context
+        cur = context.cur
         text = cur.text
         pos = cur.pos
         size = len(text)
         if pos >= size:
             return MORE
-        base = self.context.base
-        state = self.state
+        base = context.base
+        state = context.state
         literals = state.literals
         search = pos
         end = -1
@@ -100,7 +98,7 @@ class FreeText:
                 break
             start = found.start()
             if not cur.final:
-                # A longer literal may have begun before this one, and hold it: ``Action:\n``` `` before ``` ``` ``.
+                # A longer literal may have begun before this one and contain it: ``Action:\n``` `` before ``` ``` ``.
                 tail = literals.tail(text, pos)
                 if tail <= start:
                     end = tail
@@ -118,95 +116,87 @@ class FreeText:
         return MORE
 
     def _accepts(self, rule: MarkerRule, start: int, end: int) -> bool:
-        """Whether the literal at ``start`` is a marker here."""
+        """True if the literal at ``start`` is a marker here."""
         context = self.context
-        kind = rule.kind
         if context.checks_ids and not context.authorised(start, end):
             return False
-        if kind == OPEN_REASONING:
-            return (context.program.repeats and self.state.region == IN_CONTENT) or self._nothing_before(start)
-        if kind == OPEN_WRAP:
+        action = rule.kind
+        if action == OPEN_REASONING:
+            return (context.program.repeats and context.state.region == IN_CONTENT) or self._nothing_before(start)
+        if action == OPEN_WRAP:
             return not self._wrapped and (rule.target == 1 or self._nothing_before(start))
-        if kind == CLOSE_WRAP:
+        if action == CLOSE_WRAP:
             return self._wrapped
-        if kind == CLOSE_SECTION:
-            calls = self._calls
-            if calls.section_is_text:
-                calls.section_is_text = False
-                calls.in_section = False
+        if action == CLOSE_SECTION:
+            if context.section_is_text:
+                context.section_is_text = False
+                context.in_section = False
                 return False
-            return calls.in_section or self._right_after_call(start)
-        if kind == CLOSE_CALL:
+            return context.in_section or self._right_after_call(start)
+        if action == CLOSE_CALL:
             return self._right_after_call(start)
-        if kind == OPEN_BARE_CALLS:
+        if action == OPEN_BARE_CALLS:
             return self._nothing_before(start)
-        if kind == OPEN_CALLS:
-            if rule.target == 1 and not self._calls.in_section:
-                return False
-            if rule.ambiguous and not context.tools.known and not self._nothing_before(start):
-                return False
-            return self._calls_in_reasoning or self.state.region != IN_REASONING
-        if kind == ENTER_STATE:
+        if action == OPEN_CALLS:
+            return self._accepts_calls(rule, start)
+        if action == ENTER_STATE:
             if rule.needs_id and (context.checks_ids or rule.needs_id == 2) and not context.proven(start, end):
                 return False
             events = context.config_events
             return events is None or events.accepts(context.cur.text, context.cur.pos, start)
         return True
 
+    def _accepts_calls(self, rule: MarkerRule, start: int) -> bool:
+        context = self.context
+        if rule.target == 1 and not context.in_section:
+            return False
+        if rule.ambiguous and not context.tools.known and not self._nothing_before(start):
+            return False
+        return context.reasoning_calls != NEVER or context.state.region != IN_REASONING
+
     def _right_after_call(self, start: int) -> bool:
         cur = self.context.cur
         return self.after_call and not cur.text[cur.pos : start].strip(WS)
 
     def _nothing_before(self, start: int) -> bool:
-        """Whether nothing but white space stands between the region's start and here."""
+        """True if the region has only had white space before ``start``."""
         cur = self.context.cur
         return self.at_start and not cur.text[cur.pos : start].strip(WS)
 
     def _take(self, rule: MarkerRule, end: int) -> int:
-        """The literal from the cursor to ``end`` is a marker: does what its rule says, and answers who reads on."""
+        """Carry out the rule of the marker from the cursor to ``end``. Return the next mode."""
         context = self.context
         cur = context.cur
-        kind = rule.kind
-        if kind == ENTER_STATE:
-            self._go(rule, end)
-        elif kind == OPEN_REASONING:
+        action = rule.kind
+        if action == ENTER_STATE:
+            self._enter_state(rule, end)
+        elif action == OPEN_REASONING:
             self._drop(end)
-            if self.state.region != IN_REASONING:
+            if context.state.region != IN_REASONING:
                 context.receiver.reasoning_start()
             self.enter(context.program.reasoning)
             self.fresh = True
-        elif kind == CLOSE_REASONING:
+        elif action == CLOSE_REASONING:
             self.close_reasoning(end)
-        elif kind in (OPEN_WRAP, CLOSE_WRAP):
+        elif action in (OPEN_WRAP, CLOSE_WRAP):
             self._drop(end)
-            self._wrapped = kind == OPEN_WRAP
+            self._wrapped = action == OPEN_WRAP
             self.fresh = True
-        elif kind == CLOSE_SECTION:
+        elif action == CLOSE_SECTION:
             self._drop(end)
-            self._calls.in_section = False
+            context.in_section = False
             self.after_call = True
-        elif kind == CLOSE_CALL:
-            context.report("stray_close", cur.pos, end)
-            self.spaces = []
-            cur.pos = end
-            context.mark(DROPPED, end)
-        elif kind == END_TURN:
-            if not context.proven(cur.pos, end):
-                context.speculate(end - cur.pos)
-                cur.pos = end
-                return READ_TURN_END
-            self._drop(end)
-            self.enter(context.program.content)
-            self.fresh = True
-            if context.program.header_first:
-                return READ_HEADER_START
-        elif kind == CLOSE_MESSAGE:
-            if self.state.region == IN_REASONING:
+        elif action == CLOSE_CALL:
+            self._drop_stray(end)
+        elif action == END_TURN:
+            return self._end_turn(end)
+        elif action == CLOSE_MESSAGE:
+            if context.state.region == IN_REASONING:
                 context.receiver.reasoning_end()
             self._drop(end)
             self.enter(context.program.content)
             return READ_HEADER_START
-        elif kind == OPEN_HEADER:
+        elif action == OPEN_HEADER:
             context.speculate(end - cur.pos)
             if rule.target == 0:
                 cur.pos = end
@@ -217,35 +207,51 @@ class FreeText:
             return READ_CALL
         return READ_TEXT
 
+    def _end_turn(self, end: int) -> int:
+        """Take an end-of-turn marker. Without a token id it counts only if nothing follows it."""
+        context = self.context
+        cur = context.cur
+        if not context.proven(cur.pos, end):
+            context.speculate(end - cur.pos)
+            cur.pos = end
+            return READ_TURN_END
+        self._drop(end)
+        self.enter(context.program.content)
+        self.fresh = True
+        return READ_HEADER_START if context.program.header_first else READ_TEXT
+
     def _drop(self, end: int) -> None:
-        """What comes before ``end`` is a marker, and the white space before it the marker's."""
-        self.spaces = []
-        self.context.cur.pos = end
-        self.context.mark(MARKUP, end)
+        """Read a marker up to ``end``. The white space before it belongs to it."""
+        context = self.context
+        context.spaces = []
+        context.cur.pos = end
+        context.mark(MARKUP, end)
+
+    def _drop_stray(self, end: int) -> None:
+        """Drop and report a closer with nothing to close."""
+        context = self.context
+        context.report("stray_close", context.cur.pos, end)
+        context.spaces = []
+        context.cur.pos = end
+        context.mark(DROPPED, end)
 
     def close_reasoning(self, end: int) -> None:
-        """The text from the cursor to ``end`` closes reasoning."""
+        """Close reasoning with the marker from the cursor to ``end``. A second close is dropped."""
         context = self.context
-        if self.state.region == IN_REASONING:
+        if context.state.region == IN_REASONING:
             self._drop(end)
             context.receiver.reasoning_end()
             self.enter(context.program.content)
             self.fresh = True
             return
-        # A second close: nothing to close.
-        cur = context.cur
         if self.at_start:
-            self.spaces = []
             self.fresh = True
-        elif self.spaces:
-            spaces = "".join(self.spaces)
-            self.spaces = []
-            self.emit(spaces, context.base + cur.pos)
-        context.report("stray_close", cur.pos, end)
-        cur.pos = end
-        context.mark(DROPPED, end)
+        elif context.spaces:
+            spaces = "".join(context.spaces)
+            self.emit(spaces, context.base + context.cur.pos)
+        self._drop_stray(end)
 
-    def _go(self, rule: MarkerRule, end: int) -> None:
+    def _enter_state(self, rule: MarkerRule, end: int) -> None:
         context = self.context
         cur = context.cur
         events = context.config_events
@@ -253,44 +259,44 @@ class FreeText:
         kind = MARKUP if events is None else events.take(rule, literal, context.base + cur.pos)
         cur.pos = end
         context.mark(kind, end)
-        self.state = context.program.states[rule.target]
+        context.state = context.program.states[rule.target]
 
     # -- out: places are in characters of the output --------------------------------------------------------------
 
     def emit_trimmed(self, piece: str, end: int) -> None:
-        """Text of the state, which ends at ``end``, as far as it is decided."""
+        """Emit text of the state that ends at ``end``, except white space that may belong to a marker."""
         if not piece:
             return
-        if not self.state.trims:
+        context = self.context
+        if not context.state.trims:
             self.emit(piece, end)
             return
         if self.fresh:
             text = piece.lstrip(WS)
             if len(text) < len(piece):
-                self.context.ledger.mark(MARKUP, end - len(text))
+                context.ledger.mark(MARKUP, end - len(text))
             if not text:
                 return
             self.fresh = False
             piece = text
         body = piece.rstrip(WS)
+        spaces = context.spaces
         if not body:
-            self.spaces.append(piece)
+            spaces.append(piece)
             return
         after = piece[len(body) :]
-        if self.spaces:
-            self.spaces.append(body)
-            spaced = "".join(self.spaces)
-            self.spaces = []
-            self.emit(spaced, end - len(after))
+        if spaces:
+            context.spaces = [after] if after else []
+            self.emit("".join(spaces) + body, end - len(after))
         else:
             self.emit(body, end - len(after))
-        if after:
-            self.spaces.append(after)
+            if after:
+                spaces.append(after)
 
     def emit(self, text: str, end: int) -> None:
-        """Text of the state, as it is."""
+        """Emit text of the state unchanged."""
         context = self.context
-        region = self.state.region
+        region = context.state.region
         if region == IN_CONTENT:
             context.receiver.content(text)
             context.ledger.mark(CONTENT_TEXT, end)
@@ -304,8 +310,9 @@ class FreeText:
         self.after_call = False
 
     def finish(self) -> None:
-        """The output has ended: white space at its very end is the text's, unless a call stands before it."""
-        spaces = "".join(self.spaces)
-        self.spaces = []
+        """End the output. White space at its very end is text, unless it follows a call or a marker."""
+        context = self.context
+        spaces = "".join(context.spaces)
+        context.spaces = []
         if spaces and not self.after_call and not self.fresh:
-            self.emit(spaces, self.context.ledger.frontier + len(spaces))
+            self.emit(spaces, context.ledger.frontier + len(spaces))

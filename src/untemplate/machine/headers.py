@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import final
 
 from .calls import CallReader
-from .context import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, ReaderContext
+from .context import ReaderContext
 from .free_text import FreeText
 from .ledger import MARKUP, NAME_TEXT
 from .lexer import WS
+from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT
 from .names import MAX_NAME
 from .program import IS_HEADER_BODY, IS_HEADER_CLOSE, IS_HEADER_OPEN, HeaderSyntax
 from .signals import MORE, NO_MATCH
@@ -60,7 +61,7 @@ class HeaderReader:
         if header.bare and self._text.at_start and not self._text.after_call:
             context.speculate(1)
             return READ_HEADER
-        self._text.state = context.program.states[context.program.content]
+        context.state = context.program.states[context.program.content]
         return READ_TEXT
 
     def step(self) -> int:
@@ -114,7 +115,7 @@ class HeaderReader:
         """The message of a channel begins at ``end``."""
         context = self.context
         context.confirm()
-        self._text.spaces = []
+        context.drop_space()
         context.cur.pos = end
         context.mark(MARKUP, end)
         if is_reasoning:

@@ -1,47 +1,54 @@
-"""A call inside reasoning: it counts as a call only if the output ends on it.
+"""Calls inside reasoning: they count as calls only if the output ends on them.
 
-Its events are recorded and not emitted. The machine decides whether they are replayed or forgotten.
+Their events are recorded and not emitted. The machine decides whether the calls are accepted or become reasoning again.
 """
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from .call_policy import AS_CONTENT, DROP, CallPolicy
 from .call_state import CallState
 from .events import CallRecorder, EventReceiver, emit_call
 from .ledger import Ledger
 
+# When a call inside reasoning counts.
+RECOVER: Final = 0
+"""If the output ends on it."""
+IMMEDIATELY: Final = 1
+"""As soon as it is read."""
+NEVER: Final = 2
+
 
 @final
 class ReasoningCall:
-    """One or more calls in a row. Places are counted in characters from where it began."""
+    """One or more calls in a row. Places are counted in characters from where speculation began."""
 
     def __init__(self, out: EventReceiver, first: int) -> None:
         self.out: EventReceiver = out
-        """Whom it will be told to."""
+        """The receiver that gets the events if the calls are accepted."""
         self.recorder: CallRecorder = CallRecorder()
         self.safe: int = 0
         """Where the last whole call ends."""
         self.close: int = -1
-        """Where reasoning closes behind it; -1: nowhere."""
+        """Where the marker begins that closes reasoning after the calls; -1 if none does."""
         self.after: int = 0
-        """Where that close ends."""
+        """Where that marker ends."""
         self._first: int = first
         self._arguments: list[str] | None = None
 
-    def decided(self, policy: CallPolicy | None, calls: list[CallState], ledger: Ledger) -> list[CallState] | None:
-        """Return all calls of the output that are kept, or None if these calls are text: one that the policy turns into
-        content makes all of them text."""
+    def decide(self, policy: CallPolicy | None, calls: list[CallState], ledger: Ledger) -> list[CallState] | None:
+        """Return all calls of the output that are kept. Return None if the policy turns one of these calls into text:
+        then all of them become text."""
         if policy is None:
             return calls
         kept: list[CallState] = calls[: self._first]
         self._arguments = []
         for call, arguments in zip(calls[self._first :], self.recorder.arguments_of_calls(), strict=True):
-            verdict = policy.decide(call, arguments, len(kept))
-            if verdict == AS_CONTENT:
+            decision = policy.decide(call, arguments, len(kept))
+            if decision == AS_CONTENT:
                 return None
-            if verdict == DROP:
+            if decision == DROP:
                 ledger.report("dropped_call", ledger.saved, ledger.frontier)
             else:
                 call.index = len(kept)
@@ -49,8 +56,8 @@ class ReasoningCall:
                 self._arguments.append(policy.arguments)
         return kept
 
-    def tell(self, kept: list[CallState]) -> None:
-        """It stands: says what it has said."""
+    def emit(self, kept: list[CallState]) -> None:
+        """Emit the accepted calls: the recorded events, or what the policy has made of them."""
         if self._arguments is None:
             self.recorder.replay(self.out)
             return

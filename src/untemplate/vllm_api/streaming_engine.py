@@ -14,7 +14,8 @@ from typing import Any
 
 from ..machine.coercion import ToolSet
 from ..machine.events import EventCollector, SemanticEvent
-from ..machine.machine import NEVER, Machine
+from ..machine.machine import Machine
+from ..machine.reasoning_call import NEVER
 from ..machine.scanner import TokenScanner
 from ..messages import Diagnostic
 from ..tokens import Vocabulary, vocabulary_of

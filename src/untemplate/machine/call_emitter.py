@@ -1,0 +1,110 @@
+"""Emits calls as they are read, and asks the call policy about whole ones.
+
+* A call commits with ``begin_call``. From then on its arguments go to the receiver as they come.
+* With a call policy the call is held back until it is closed. Then it is emitted at once, dropped, or becomes text.
+* A call inside reasoning is not held back: its events are recorded anyway, and the policy decides on it at the end.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from .call_policy import AS_CONTENT, DROP
+from .call_state import CallState
+from .context import HeldCall, ReaderContext
+from .events import emit_call
+from .free_text import FreeText
+from .ids import IdFactory
+from .ledger import DROPPED, MARKUP
+from .program import IN_REASONING
+
+
+@final
+class CallEmitter:
+    """Emits the calls of one output."""
+
+    def __init__(self, context: ReaderContext, text: FreeText, make_id: IdFactory, first_index: int) -> None:
+        self._context: ReaderContext = context
+        self._text: FreeText = text
+        self._make_id: IdFactory = make_id
+        self._first_index: int = first_index
+
+    def begin_call(self, name: str, call_id: str) -> None:
+        """Commit a call: its name is complete, and a legal continuation follows."""
+        context = self._context
+        index = len(context.calls)
+        call = CallState(index, call_id or self._make_id(name, self._first_index + index), name)
+        call.start = context.ledger.frontier
+        context.calls.append(call)
+        if context.reasoning_call is None:
+            if context.call_policy is not None:
+                context.held_call = HeldCall(context.spaces)
+                context.spaces = []
+                return
+            context.confirm()
+            context.spaces = []
+            self._leave_reasoning()
+        context.receiver.call_start(index, call.id, name)
+
+    def arguments(self, text: str) -> None:
+        """Emit a part of the arguments."""
+        context = self._context
+        held = context.held_call
+        if held is None:
+            context.receiver.arguments(len(context.calls) - 1, text)
+        else:
+            held.arguments.append(text)
+
+    def set_model_id(self, call_id: str) -> None:
+        """Note an id that came after the call had committed."""
+        self._context.calls[-1].model_id = call_id
+
+    def end_call(self, whole: bool, valid: bool) -> None:
+        """End the arguments. ``whole``: they are complete; ``valid``: they are known to be JSON."""
+        context = self._context
+        call = context.calls[-1]
+        call.whole = whole
+        call.valid = valid
+        call.end = context.base + context.cur.pos
+        if whole and context.held_call is None:
+            context.receiver.call_end(call.index)
+
+    def close_call(self) -> bool:
+        """End the call after its closer, and do with a held call what the call policy decides. Return True if it has
+        become text."""
+        context = self._context
+        if context.reasoning_call is not None:
+            context.mark(MARKUP, context.cur.pos)
+            context.reasoning_call.safe = context.speculation.length(context.cur)
+        policy = context.call_policy
+        held = context.held_call
+        if policy is None or held is None:
+            return False
+        call = context.calls[-1]
+        decision = policy.decide(call, "".join(held.arguments), call.index)
+        if decision == AS_CONTENT:
+            raw = context.speculation.raw(context.cur)
+            context.forget()
+            context.spaces = held.spaces_before
+            self._leave_reasoning()
+            self._text.emit_trimmed(raw, context.base + context.cur.pos)
+            return True
+        context.held_call = None
+        spaces_after = sum(map(len, context.spaces))
+        context.confirm()
+        self._leave_reasoning()
+        context.mark(MARKUP, context.cur.pos - spaces_after)
+        if decision == DROP:
+            context.calls.pop()
+            context.ledger.change_all(DROPPED)
+            context.ledger.report("dropped_call", context.ledger.saved, context.ledger.frontier)
+        else:
+            emit_call(context.receiver, call, policy.arguments)
+        return False
+
+    def _leave_reasoning(self) -> None:
+        """A call ends reasoning."""
+        context = self._context
+        if context.state.region == IN_REASONING:
+            context.receiver.reasoning_end()
+        context.state = context.program.states[context.program.content]

@@ -1,0 +1,64 @@
+"""The modes of the machine: which reader it runs, and which mode may follow which.
+
+Readers of free text and of headers return the mode that comes next, or a signal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+READ_TEXT: Final = 0
+READ_CALL: Final = 1
+READ_TURN_END: Final = 2
+READ_HEADER_START: Final = 3
+READ_HEADER: Final = 4
+READ_AFTER_REASONING_CALL: Final = 5
+
+MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
+    READ_TEXT: (
+        "text",
+        "FreeText",
+        "content or reasoning, up to a marker",
+        (READ_CALL, READ_TURN_END, READ_HEADER_START, READ_HEADER),
+    ),
+    READ_CALL: (
+        "calls",
+        "CallReader",
+        "calls, up to the end of their list or section",
+        (READ_TEXT, READ_HEADER_START, READ_AFTER_REASONING_CALL),
+    ),
+    READ_TURN_END: (
+        "turn end",
+        "Machine",
+        "white space after an end-of-turn marker that no token id proves",
+        (READ_TEXT,),
+    ),
+    READ_HEADER_START: (
+        "header start",
+        "HeaderReader",
+        "white space before a message header",
+        (READ_TEXT, READ_HEADER),
+    ),
+    READ_HEADER: (
+        "header",
+        "HeaderReader",
+        "a message header",
+        (READ_TEXT, READ_CALL),
+    ),
+    READ_AFTER_REASONING_CALL: (
+        "after reasoning call",
+        "Machine",
+        "white space after a call inside reasoning",
+        (READ_TEXT, READ_CALL),
+    ),
+}
+"""Mode → (name, the class that reads, what it reads, modes that may follow)."""
+
+
+def mode_table() -> Iterator[str]:
+    """Yield the lines of a Markdown table of the modes."""
+    yield "| mode | reader | it reads | may be followed by |"
+    yield "| --- | --- | --- | --- |"
+    for name, reader, reads, followers in MODES.values():
+        yield f"| {name} | {reader} | {reads} | {', '.join(MODES[mode][0] for mode in followers)} |"

@@ -1,0 +1,44 @@
+"""The modes of the machine: the table in the code is true of real outputs, and the machine's docstring shows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from untemplate import OutputParser
+from untemplate.machine import machine as module
+from untemplate.machine.machine import Machine
+from untemplate.machine.modes import MODES, mode_table
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+WITHOUT_HEADERS = [
+    {"format": "gpt_oss", "raw": "An answer without a header."},
+    {"format": "gpt_oss", "raw": "<|channel|>analysis<|message|>Hm.<|channel|>final<|message|>An answer."},
+]
+
+
+def test_the_docstring_shows_the_table():
+    assert "\n".join(mode_table()) in (module.__doc__ or "")
+
+
+@pytest.mark.skipif(not hasattr(Machine.feed, "__code__"), reason="a compiled class cannot be traced")
+def test_modes_follow_one_another_as_in_the_table(monkeypatch: pytest.MonkeyPatch):
+    """Every step from mode to mode in the corpus is in the table, and every step in the table is in the corpus."""
+    seen: set[tuple[int, int]] = set()
+
+    def set_mode(machine: Machine, mode: int) -> None:
+        before = machine.__dict__.get("mode", mode)
+        if before != mode:
+            seen.add((before, mode))
+        machine.__dict__["mode"] = mode
+
+    monkeypatch.setattr(Machine, "_mode", property(lambda machine: machine.__dict__["mode"], set_mode), raising=False)
+    corpus = [record for path in sorted(CORPUS.glob("*.json")) for record in json.loads(path.read_text("utf-8"))]
+    for record in [*corpus, *WITHOUT_HEADERS]:
+        parser = OutputParser.named(record["format"], reasoning=record.get("reasoning"))
+        stream = parser.stream(tools=record.get("tools"), prompt=record.get("prompt"))
+        stream.feed(record["raw"])
+        stream.finish(record.get("finish_reason", "stop"))
+    assert seen == {(mode, follower) for mode, (_, _, _, followers) in MODES.items() for follower in followers}
