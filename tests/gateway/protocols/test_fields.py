@@ -43,6 +43,7 @@ class Body(Open):
     inners: list[Inner] | None = None
     either: Annotated[str | list[Left | Right] | None, about("Both.", expected="a string or sides")] = None
     mixed: bool | Literal["x", "y"] | dict[str, Any] | None = None
+    left: Left | None = None
     refused: Annotated[None, about("Not supported.", refused="is not possible here")] = None
 
 
@@ -58,6 +59,7 @@ WRONG: list[tuple[dict[str, Any], str, bool]] = [
     ({"choice": "\ud800"}, "choice: must be one of a, b, got '\\ud800'", False),
     ({"one": "x" * 100}, f"one: must be a, got {'x' * 64!r}…", False),
     ({"nothing": "x"}, "nothing: no: 'x'", True),
+    ({"nothing": 1}, "nothing: must be empty, got a number", False),
     ({"flag": 1}, "flag: must be true or false, got a number", False),
     ({"share": math.nan}, "share: must be a number from 0 to 1, got nan", False),
     ({"share": True}, "share: must be a number from 0 to 1, got a boolean", False),
@@ -81,6 +83,8 @@ WRONG: list[tuple[dict[str, Any], str, bool]] = [
     ({"either": [{"y": ""}]}, "either[0].type: is required", False),
     ({"either": [{"type": "up"}]}, "either[0].type: must be one of left, right, got 'up'", True),
     ({"either": [{"type": "left"}]}, "either[0].y: is required", False),
+    ({"either": [{"type": 1}]}, "either[0].type: must be one of left, right, got 1", False),
+    ({"left": {"type": "right", "y": ""}}, "left.type: must be left, got 'right'", True),
     ({"either": ["x"]}, "either[0]: must be an object, got a string", False),
     ({"mixed": 1}, "mixed: must be true or false or one of x, y or an object, got a number", False),
     ({"refused": {}}, "refused: is not possible here", True),
@@ -152,5 +156,6 @@ def test_types_in_words():
         "inners": "a list of objects",
         "either": "a string or sides",
         "mixed": "true or false or one of x, y or an object",
+        "left": "an object",
         "refused": "null",
     }

@@ -235,9 +235,8 @@ def _fit_struct(kind: type[Open], value: Any, path: str) -> dict[str, Any]:
         if field.required and field.encode_name not in found:
             raise bad_request(at(path, field.encode_name), "is required")
     config = kind.__struct_config__
-    if config.tag is not None:
-        assert config.tag_field is not None
-        found[config.tag_field] = config.tag
+    if config.tag_field is not None:
+        found[config.tag_field] = _tagged([kind], value, path).__struct_config__.tag
     if config.forbid_unknown_fields:
         for name, given in value.items():
             if given is not None and name not in found:
@@ -257,11 +256,12 @@ def _fit(kind: Any, value: Any, path: str) -> Any:
         one, more = _bare(option)
         if _is_json_type(one, value):
             return _fit_plain(one, value, path, metas + more, kind)
-    raise _wrong(metas, path, f"must be {describe(kind)}, got {_kind(value)}", value)
+    message = f"must be {describe(kind)}, got {_kind(value)}"
+    raise bad_request(path, message) if options != [NoneType] else _wrong(metas, path, message, value)
 
 
 def _tagged(structs: Sequence[type[Open]], value: dict[str, Any], path: str) -> type[Open]:
-    """Return the member of a tagged union that the object is."""
+    """Return the struct whose tag the object has."""
     field = structs[0].__struct_config__.tag_field
     assert field is not None
     given = value.get(field)
@@ -270,8 +270,8 @@ def _tagged(structs: Sequence[type[Open]], value: dict[str, Any], path: str) -> 
     for struct in structs:
         if struct.__struct_config__.tag == given:
             return struct
-    tags = _one_of([struct.__struct_config__.tag for struct in structs])
-    raise unsupported(at(path, field), f"must be {tags}, got {shown(given)}")
+    message = f"must be {_one_of([struct.__struct_config__.tag for struct in structs])}, got {shown(given)}"
+    raise (unsupported if isinstance(given, str) else bad_request)(at(path, field), message)
 
 
 def _is_json_type(kind: Any, value: Any) -> bool:

@@ -264,7 +264,7 @@ def _with_types(body: dict[str, Any]) -> dict[str, Any]:
         if isinstance(item, dict):
             if item.get("type") == "item_reference":
                 raise unsupported(f"input[{i}].type", _STATELESS)
-            if not item.get("type"):
+            if item.get("type") in (None, ""):
                 item = {**item, "type": "message"}
         typed.append(item)
     return {**body, "input": typed}
