@@ -91,7 +91,7 @@ class TestErrors:
             ({**ASK, "frobnicate": 1}, 400, "frobnicate: is not supported"),
             ({**ASK, "model": "gpt"}, 404, "the model 'gpt' does not exist (models: scripted)"),
             ({**ASK, "chat_template_kwargs": {"messages": []}}, 400,
-             "chat_template_kwargs.messages: is not the request's to set"),
+             "chat_template_kwargs.messages: cannot be set by requests"),
             ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, 400,
              "messages[0].content[0]: parts of type 'image_url' need an engine that renders messages itself"),
         ],

@@ -11,7 +11,7 @@ import pytest
 from untemplate import OutputParser
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Thinking
-from untemplate.gateway.history import Wants, wants
+from untemplate.gateway.history import TemplateNeeds, template_needs
 from untemplate.gateway.manager.model import Model
 from untemplate.gateway.prompt import make_prompt
 from untemplate.templates import ChatTemplate, TemplateError
@@ -44,17 +44,17 @@ CALLS = "{% for c in m.tool_calls or [] %}<{{ c.id }} {{ c.function.name }} {% e
 END = "{% endfor %}"
 
 
-class TestWants:
+class TestTemplateNeeds:
     def test_arguments_as_objects(self) -> None:
         body = "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}"
         source = MESSAGES + body + END
-        assert wants(ChatTemplate(source)).arguments == "object"
+        assert template_needs(ChatTemplate(source)).arguments == "object"
         assert 'f{"x": "käse \\"y\\""}' in prompt(source, CONVERSATION)
 
     def test_arguments_as_text(self) -> None:
         body = "{% for c in m.tool_calls or [] %}{{ c.function.name + c.function.arguments }}{% endfor %}"
         source = MESSAGES + body + END
-        assert wants(ChatTemplate(source)).arguments == "text"
+        assert template_needs(ChatTemplate(source)).arguments == "text"
         given = {**CALL, "function": {"name": "f", "arguments": {"x": 1}}}
         assert 'f{"x": 1}' in prompt(source, [CONVERSATION[0], {"role": "assistant", "tool_calls": [given]}])
 
@@ -75,12 +75,12 @@ class TestWants:
     def test_content_beside_calls(self, content: str, wanted: str) -> None:
         calls = "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}"
         source = "{% for m in messages %}" + content + calls + END
-        assert wants(ChatTemplate(source)).no_content == wanted
+        assert template_needs(ChatTemplate(source)).no_content == wanted
         assert 'f{"x"' in prompt(source, CONVERSATION)
 
     def test_content_in_parts(self) -> None:
         source = "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %};{% endfor %}"
-        assert wants(ChatTemplate(source)).parts
+        assert template_needs(ChatTemplate(source)).parts
         assert prompt(source, [{"role": "user", "content": "Hi"}]) == "Hi;"
 
     def test_parts_as_text(self) -> None:
@@ -187,8 +187,8 @@ def test_real_templates(path: Path) -> None:
     template = ChatTemplate.load(path)
     parser = OutputParser.from_template(template)
     here = Model(name="m", engine=Scripted(""), parser=parser, template=template)
-    want = wants(template)
-    assert isinstance(want, Wants)
+    want = template_needs(template)
+    assert isinstance(want, TemplateNeeds)
     if not parser.has_tools:
         return
     try:

@@ -72,7 +72,7 @@ class TestNonsense:
     @pytest.mark.parametrize(
         ("fields", "problem"),
         [
-            ({"chat_template_kwargs": {"self": 1}}, "chat_template_kwargs.self: is not the request's to set"),
+            ({"chat_template_kwargs": {"self": 1}}, "chat_template_kwargs.self: cannot be set by requests"),
             ({"chat_template_kwargs": {"documents": 3}}, "chat_template_kwargs.documents: must be a list of objects"),
             ({"chat_template_kwargs": {"documents": [1]}}, "chat_template_kwargs.documents: must be a list of objects"),
             (schema({"type": "object", "required": 1}),

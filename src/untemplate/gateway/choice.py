@@ -1,10 +1,7 @@
-"""One choice of a response: pieces of an engine's output in, deltas out.
+"""One choice of a response: chunks of an engine's output in, deltas out.
 
-Rules of this module:
-
-* Stop strings, thinking budgets and logprobs see what the parser found, not the raw text: a stop string inside
-  reasoning, markup or arguments is none.
-* A request that wants none of them pays for none of them: `ChoiceStream.feed` is then little more than the parser's.
+Stop strings, reasoning budgets and log probabilities apply to the parsed output, not to the raw text: a stop string
+has no effect in reasoning, markup and arguments. Requests without them take a shorter path (`_feed_plain`).
 """
 
 from __future__ import annotations
@@ -20,15 +17,15 @@ from .generation import Ended, Generation, TokenLogprob, Usage
 __all__ = ["ChoiceStream", "Step"]
 
 Step = tuple[DeltaMessage, list[TokenLogprob] | None]
-"""A delta, and the log probabilities of the tokens whose content it holds."""
+"""A delta, and the log probabilities of the tokens of its content."""
 
 
 class ChoiceStream:
     """Parses one output.
 
     Args:
-        stream: the parser's, with ``collect`` set, and with ``spans`` where logprobs are wanted.
-        budget: tokens of reasoning after which it is to be closed; ``None``: any number.
+        stream: a stream of the parser with ``collect``, and with ``spans`` if the request asks for logprobs.
+        budget: most tokens of reasoning, after which it is to be closed; ``None`` for no limit.
     """
 
     def __init__(self, index: int, request: Generation, stream: Stream, budget: int | None = None) -> None:
@@ -37,60 +34,60 @@ class ChoiceStream:
         self.usage = Usage()
         self.raw: list[str] = []
         self.stopped: str | None = None
-        """The stop string that was found: the output ends before it."""
+        """The stop string that was found; the output ends before it."""
         self.finish_reason: str | None = None
         self._request = request
         self._budget = budget
         self._stops = _Stops(request.stop) if request.stop else None
-        self._aligned = _Aligned(stream) if request.logprobs is not None else None
+        self._aligned = _LogprobAligner(stream) if request.logprobs is not None else None
         self._logprobs: list[TokenLogprob] = []
         self.tokens = 0
-        """Written so far."""
+        """Number of tokens so far."""
         self._before = 0
         plain = self._stops is None and self._aligned is None and self._budget is None and request.include_reasoning
         self.feed: Callable[[EngineChunk], list[Step]] = self._feed_plain if plain else self._feed_all
         self.left = False
-        """The engine is to be left: a stop string was found, or the model has thought enough."""
+        """True if the engine's stream is to be closed: at a stop string, or when the reasoning budget is used up."""
 
-    def _feed_plain(self, piece: EngineChunk) -> list[Step]:
-        deltas = self._parsed(piece)
+    def _feed_plain(self, chunk: EngineChunk) -> list[Step]:
+        deltas = self._parsed(chunk)
         if len(deltas) == 1:
             delta = deltas[0]
             if (delta.reasoning is None) + (delta.content is None) + (delta.tool_calls is None) == 2:
                 return [(delta, None)]
         return [(part, None) for delta in deltas for part in _parts(delta)]
 
-    def _feed_all(self, piece: EngineChunk) -> list[Step]:
+    def _feed_all(self, chunk: EngineChunk) -> list[Step]:
         if self.stopped is not None:
             return []
         if self._aligned is not None:
-            self._aligned.tokens(piece)
-        steps = self._through(self._parsed(piece))
+            self._aligned.tokens(chunk)
+        steps = self._through(self._parsed(chunk))
         self.left = self.stopped is not None or self.over_budget
         return steps
 
-    def _parsed(self, piece: EngineChunk) -> list[DeltaMessage]:
-        text, ids, stream = piece.text, piece.token_ids, self.stream
+    def _parsed(self, chunk: EngineChunk) -> list[DeltaMessage]:
+        text, ids, stream = chunk.text, chunk.token_ids, self.stream
         self.raw.append(text)
-        delta = piece.delta
+        delta = chunk.delta
         count = len(ids) or (1 if text or delta is not None else 0)
         self.tokens += count
         if stream.in_reasoning if delta is None else delta.reasoning is not None:
             self.usage.reasoning_tokens += count
-        if piece.finish_reason is not None:
-            self.finish_reason = piece.finish_reason
-        if piece.usage is not None:
-            # A continued output (a budget) is several jobs: what they wrote adds up, the prompt is the first one's.
+        if chunk.finish_reason is not None:
+            self.finish_reason = chunk.finish_reason
+        if chunk.usage is not None:
+            # An output whose reasoning was closed has several jobs: completions add up, the prompt is the first job's.
             usage = self.usage
-            usage.prompt_tokens = usage.prompt_tokens or piece.usage.prompt_tokens
-            usage.cached_tokens = usage.cached_tokens or piece.usage.cached_tokens
-            if piece.usage.completion_tokens:
-                self.tokens = self._before + piece.usage.completion_tokens
+            usage.prompt_tokens = usage.prompt_tokens or chunk.usage.prompt_tokens
+            usage.cached_tokens = usage.cached_tokens or chunk.usage.cached_tokens
+            if chunk.usage.completion_tokens:
+                self.tokens = self._before + chunk.usage.completion_tokens
         return stream.feed(text, ids) if delta is None else stream.accept(delta)
 
     @property
     def over_budget(self) -> bool:
-        """Whether the model has thought enough and does not stop by itself."""
+        """True if the reasoning budget is used up and the reasoning is still open."""
         return (
             self._budget is not None
             and self.usage.reasoning_tokens >= self._budget
@@ -99,10 +96,10 @@ class ChoiceStream:
         )
 
     def force(self, parts: Sequence[tuple[str, Sequence[int]]]) -> list[Step]:
-        """Text that the gateway writes in the model's place: the close of reasoning. What comes then is another job.
+        """Feed text that the gateway writes instead of the model: the close of reasoning. Another job continues.
 
         Args:
-            parts: the text in pieces; each special token is one, with its id where that is known.
+            parts: the text in parts; each special token is a part of its own, with its id if that is known.
         """
         self._before = self.tokens
         self.left = False
@@ -115,10 +112,10 @@ class ChoiceStream:
         return self._through(deltas)
 
     def finish(self, reason: str | None = None) -> tuple[list[Step], Ended]:
-        """The output has ended, or is left off.
+        """End the output and return its last steps.
 
         Args:
-            reason: instead of the engine's (``error``).
+            reason: finish reason that replaces the engine's (``error``).
         """
         reason = reason or ("stop" if self.stopped is not None else self.finish_reason)
         rest = self.stream.finish(reason or "stop")
@@ -127,7 +124,7 @@ class ChoiceStream:
             steps += self._checked([DeltaMessage(content=text) for text in self._stops.rest()])
         parsed = self.stream.result()
         if self.stopped is not None and self._stops is not None:
-            parsed = _cut(parsed, self._stops.said)
+            parsed = _cut(parsed, self._stops.sent)
         if not self._request.include_reasoning:
             parsed.reasoning_content = None
             parsed.items = [item for item in parsed.items if item.type != "reasoning"]
@@ -146,7 +143,7 @@ class ChoiceStream:
         return steps, ended
 
     def _through(self, deltas: list[DeltaMessage]) -> list[Step]:
-        """Deltas without what the request does not want to see, cut at a stop string, with their logprobs."""
+        """Return the deltas cut at a stop string, without parts that the request leaves out, with their logprobs."""
         deltas = [part for delta in deltas for part in _parts(delta)]
         if self._stops is not None:
             deltas = self._stops.feed(deltas)
@@ -161,7 +158,7 @@ class ChoiceStream:
             return [(delta, None) for delta in deltas]
         steps: list[Step] = []
         for delta in deltas:
-            found = aligned.said(len(delta.content)) if delta.content else None
+            found = aligned.take(len(delta.content)) if delta.content else None
             if found:
                 self._logprobs += found
             steps.append((delta, found))
@@ -169,7 +166,7 @@ class ChoiceStream:
 
 
 def _parts(delta: DeltaMessage) -> list[DeltaMessage]:
-    """A delta of one kind each, in the order of the output."""
+    """Split a delta into deltas of one kind each, in the order of the output."""
     parts = []
     if delta.reasoning is not None:
         parts.append(DeltaMessage(reasoning=delta.reasoning))
@@ -181,21 +178,21 @@ def _parts(delta: DeltaMessage) -> list[DeltaMessage]:
 
 
 class _Stops:
-    """Finds stop strings in content. Holds back only what may still become one."""
+    """Finds stop strings in content. Buffers only text that may still become one."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = stops
         self._longest = max(map(len, stops))
         self._held = ""
         self.found: str | None = None
-        self.said = 0
-        """Characters of content that have gone out."""
+        self.sent = 0
+        """Number of characters of content that were sent."""
 
     def feed(self, deltas: list[DeltaMessage]) -> list[DeltaMessage]:
         out: list[DeltaMessage] = []
         for delta in deltas:
             if delta.content is None:
-                # Content that a call follows has ended: nothing can join on to it.
+                # A tool call ends the content before it: a stop string cannot continue after it.
                 if delta.tool_calls:
                     out += [DeltaMessage(content=text) for text in self.rest()]
                 out.append(delta)
@@ -215,7 +212,7 @@ class _Stops:
         if found:
             self.found = found
             self._held = ""
-            return self._say(text[:at])
+            return self._emit(text[:at])
         keep = 0
         for size in range(min(self._longest - 1, len(text)), 0, -1):
             tail = text[-size:]
@@ -223,25 +220,25 @@ class _Stops:
                 keep = size
                 break
         self._held = text[len(text) - keep :]
-        return self._say(text[: len(text) - keep])
+        return self._emit(text[: len(text) - keep])
 
-    def _say(self, text: str) -> str:
-        self.said += len(text)
+    def _emit(self, text: str) -> str:
+        self.sent += len(text)
         return text
 
     def rest(self) -> list[str]:
-        """What was held: it became no stop string."""
+        """Return the buffered text, which did not become a stop string."""
         text, self._held = self._held, ""
-        return [self._say(text)] if text else []
+        return [self._emit(text)] if text else []
 
 
 def _first_whole(found: tuple[int, str]) -> tuple[int, int]:
-    """The first that is whole, of those the longest: however the text is cut, it is the same."""
+    """Sort key: the stop string that ends first, and of those the longest. The result does not depend on chunks."""
     return found[0] + len(found[1]), found[0]
 
 
 def _cut(parsed: ParsedOutput, size: int) -> ParsedOutput:
-    """The message up to ``size`` characters of content: what came behind a stop string was never said."""
+    """Cut the message after ``size`` characters of content, where a stop string was found."""
     items: list[Item] = []
     for item in parsed.items:
         if item.type != "content":
@@ -263,23 +260,23 @@ def _cut(parsed: ParsedOutput, size: int) -> ParsedOutput:
     return parsed
 
 
-class _Aligned:
-    """Which tokens a stretch of content is made of."""
+class _LogprobAligner:
+    """Finds the tokens of each part of the content."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._waiting: list[tuple[int, int, TokenLogprob]] = []
-        """(start, end) in the raw output, of tokens that have not been said."""
+        """(start, end, token): places in the raw output of the tokens that were not sent yet."""
         self._fed = 0
         self._span = 0
         self._at = 0
 
-    def tokens(self, piece: EngineChunk) -> None:
-        """The tokens of a piece. Their texts say where each stands; where they do not add up to the piece (part of a
-        character, a special token without text) all of them stand in the whole of it."""
-        start, size = self._fed, len(piece.text)
+    def tokens(self, chunk: EngineChunk) -> None:
+        """Add the tokens of a chunk. Their texts give the place of each. If these do not add up to the chunk's text
+        (part of a character, a special token without text), each token gets the place of the whole chunk."""
+        start, size = self._fed, len(chunk.text)
         self._fed += size
-        tokens = piece.logprobs or ()
+        tokens = chunk.logprobs or ()
         exact = sum(len(token.token) for token in tokens) == size
         for token in tokens:
             end = start + len(token.token) if exact else self._fed
@@ -288,11 +285,11 @@ class _Aligned:
                 start = end
 
     def skip(self, size: int) -> None:
-        """Text that no token of the engine's stands for."""
+        """Skip text that does not come from tokens of the engine."""
         self._fed += size
 
-    def said(self, size: int) -> list[TokenLogprob]:
-        """The tokens of the next ``size`` characters of content."""
+    def take(self, size: int) -> list[TokenLogprob]:
+        """Return the tokens of the next ``size`` characters of content."""
         found: list[TokenLogprob] = []
         spans = self._stream.marked
         while size > 0 and self._span < len(spans):

@@ -1,10 +1,7 @@
-"""What a request asks for, whatever the dialect it came in; and what came of it.
+"""Requests and their results, independent of the dialect.
 
-Rules of this module:
-
-* A `Generation` is in the terms of Chat Completions: messages as OpenAI has them, reasoning of earlier turns as
-  ``reasoning_content``, tools as ``{"type": "function", "function": {…}}``. Each dialect translates into it.
-* Data only.
+A `Generation` uses the terms of Chat Completions: OpenAI's messages, reasoning of earlier turns as
+``reasoning_content``, tools as ``{"type": "function", "function": {…}}``. Each dialect translates its requests into it.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ __all__ = ["Ended", "Generation", "Meta", "Sampling", "Thinking", "TokenLogprob"
 
 
 class Sampling(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How tokens are chosen. ``None``: as the engine does by default."""
+    """Sampling parameters. ``None`` stands for the engine's default."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -29,22 +26,22 @@ class Sampling(msgspec.Struct, kw_only=True, omit_defaults=True):
     frequency_penalty: float | None = None
     repetition_penalty: float | None = None
     logit_bias: dict[str, float] | None = None
-    """Token id, as text → bias."""
+    """Token id as text → bias."""
     seed: int | None = None
 
 
 class Thinking(msgspec.Struct, kw_only=True):
-    """Whether and how long the model may think. ``None``: as its template does by default."""
+    """Reasoning settings. ``None`` stands for the template's default."""
 
     enabled: bool | None = None
     effort: str | None = None
-    """``none`` · ``minimal`` · ``low`` · ``medium`` · ``high`` · ``xhigh``, as the request has it."""
+    """``none`` · ``minimal`` · ``low`` · ``medium`` · ``high`` · ``xhigh``, as in the request."""
     budget: int | None = None
-    """Tokens of reasoning after which it is closed."""
+    """Most tokens of reasoning, after which it is closed."""
 
     @property
     def off(self) -> bool:
-        """Whether none is wanted."""
+        """True if there shall be no reasoning."""
         return self.enabled is False or self.budget == 0 or self.effort == "none"
 
 
@@ -54,47 +51,47 @@ class Generation(msgspec.Struct, kw_only=True):
     model: str = ""
     messages: list[dict[str, Any]] | None = None
     prompt: str | list[int] | None = None
-    """Raw, instead of messages: no template is applied."""
+    """A raw prompt instead of messages: no template is applied."""
     tools: list[dict[str, Any]] | None = None
-    """``None`` and ``[]``: none are offered."""
+    """``None`` and ``[]`` offer no tools."""
     tool_choice: Any = None
-    """``None`` (auto) or as OpenAI has it: ``auto``, ``required``, ``none``, a named function, ``allowed_tools``."""
+    """``None`` (auto) or OpenAI's: ``auto``, ``required``, ``none``, a named function, ``allowed_tools``."""
     parallel_tool_calls: bool = True
     response_format: dict[str, Any] | None = None
     """OpenAI's: ``{"type": "json_schema", "json_schema": {…}}``, ``{"type": "json_object"}``, or ``None`` for text."""
     n: int = 1
     stop: tuple[str, ...] = ()
-    """Strings that end the content. They count neither in reasoning nor in markup and arguments."""
+    """Strings that end the content. They have no effect in reasoning, markup and arguments."""
     max_tokens: int | None = None
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     logprobs: int | None = None
-    """``None``: none; ``0``: of the tokens themselves; ``k``: and of the k likeliest."""
+    """``None`` for none, ``0`` for those of the tokens, ``k`` for those of the k likeliest tokens as well."""
     thinking: Thinking = msgspec.field(default_factory=Thinking)
     template_kwargs: dict[str, Any] = {}
     continue_final_message: bool = False
-    """The last message is the assistant's, and the model goes on with it."""
+    """True if the model continues the last message, which is the assistant's."""
     include_reasoning: bool = True
     reasoning_field: str = "reasoning"
-    """The policy's: what Chat Completions calls reasoning in its messages."""
+    """Name of the field for reasoning in messages of Chat Completions, from the policy."""
     parse: bool = True
-    """``False``: the output is given out raw, as content (``/v1/completions``)."""
+    """``False`` returns the raw output as content (``/v1/completions``)."""
     echo: bool = False
-    """Give the raw prompt back before the output (``/v1/completions``)."""
+    """Repeat the raw prompt before the output (``/v1/completions``)."""
     stream: bool = False
     include_usage: bool = False
-    """A last chunk with usage, in streams whose dialect asks for it."""
+    """End the stream with a chunk that reports the usage, in dialects where this is optional."""
     diagnostics: bool = False
-    """``"untemplate": {"diagnostics": true}``: statuses of calls and what was odd."""
+    """Report statuses of calls, and diagnostics (``"untemplate": {"diagnostics": true}``)."""
     raw: bool = False
-    """``"untemplate": {"raw": true}``: the raw output."""
+    """Report the raw output (``"untemplate": {"raw": true}``)."""
     repeated: dict[str, Any] = {}
-    """What the dialect's own response says again of the request (metadata, instructions). Nobody else reads it."""
+    """Fields of the request that the response of its dialect repeats (metadata, instructions)."""
     extra: dict[str, Any] = {}
-    """Fields that the gateway does not know. An engine that passes requests on takes them; others make them a 400."""
+    """Fields that the gateway does not know. Engines that pass requests on send them; for others they are an error."""
 
 
 class TokenLogprob(msgspec.Struct, gc=False):
-    """A token's log probability, and those of the likeliest in its place."""
+    """A token's log probability, and those of the likeliest tokens in its place."""
 
     token: str
     logprob: float
@@ -103,18 +100,18 @@ class TokenLogprob(msgspec.Struct, gc=False):
 
 
 class Usage(msgspec.Struct, gc=False):
-    """Tokens."""
+    """Numbers of tokens, and times."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     reasoning_tokens: int = 0
-    """Of the completion's."""
+    """Part of the completion tokens."""
     cached_tokens: int = 0
-    """Of the prompt's."""
+    """Part of the prompt tokens."""
     prompt_ns: int = 0
-    """Nanoseconds up to the first token; 0: not known."""
+    """Nanoseconds until the first token; 0 if they are not known."""
     completion_ns: int = 0
-    """Nanoseconds from there to the last."""
+    """Nanoseconds from the first token to the last."""
 
     @property
     def total_tokens(self) -> int:
@@ -122,17 +119,17 @@ class Usage(msgspec.Struct, gc=False):
 
 
 class Meta(msgspec.Struct, kw_only=True):
-    """What identifies a response."""
+    """Id, time and model name of a response."""
 
     id: str
-    """Hex digits; each dialect puts its prefix before them."""
+    """Hex digits; each dialect adds its prefix."""
     created: int
     """Seconds since the epoch."""
     model: str
 
 
 class Ended(msgspec.Struct, kw_only=True):
-    """One choice, ended."""
+    """One finished choice."""
 
     index: int
     finish_reason: str
@@ -140,7 +137,7 @@ class Ended(msgspec.Struct, kw_only=True):
     parsed: ParsedOutput
     raw: str = ""
     stop: str | None = None
-    """The stop string that ended it."""
+    """The stop string that ended the content."""
     logprobs: list[TokenLogprob] | None = None
-    """Of the tokens of its content."""
+    """Log probabilities of the content's tokens."""
     usage: Usage = msgspec.field(default_factory=Usage)

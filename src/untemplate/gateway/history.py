@@ -1,10 +1,8 @@
-"""Messages as one model's chat template wants them.
+"""Messages in the shape that a model's chat template needs.
 
-Rules of this module:
-
-* What a template insists on (arguments as objects or as text, content that is null, empty, or a list of parts, a role
-  it does not know) is found by trying it, once per template; no template is known by name.
-* The caller's messages are not changed.
+Templates differ in the shape of arguments (objects or JSON text), of content (null, empty, or a list of parts) and in
+the roles that they know. The needs of a template are found by rendering trial messages, once for each template; no
+template is known by name. The caller's messages are not changed.
 """
 
 from __future__ import annotations
@@ -20,41 +18,41 @@ from ..format import Format
 from ..templates import ChatTemplate, TemplateError
 from .errors import bad_request
 
-__all__ = ["Wants", "for_template", "wants"]
+__all__ = ["TemplateNeeds", "for_template", "template_needs"]
 
 _KEPT: Final = 64
 _SWITCHES: Final = ("enable_thinking", "thinking", "enable_reasoning")
-"""What templates call the variable that turns thinking on or off."""
+"""Names of the template variable that switches reasoning."""
 _WORDS: Final = ("qzuserqz", "qznameqz", "qzkeyqz", "qzval\nuqz", "qzresultqz")
 
 
 @dataclass(frozen=True, slots=True)
-class Wants:
-    """What a template wants of its messages."""
+class TemplateNeeds:
+    """Requirements of a template for its messages."""
 
     arguments: str = "object"
-    """Of earlier calls: ``object``, or ``text``: JSON in a string."""
+    """Arguments of earlier calls: ``object``, or ``text`` for JSON text."""
     no_content: str = "null"
-    """Of an assistant message with calls only: ``null``, ``empty`` or ``absent``."""
+    """Content of an assistant message that has only calls: ``null``, ``empty`` or ``absent``."""
     parts: bool = False
-    """Content that is a list of parts; text is not rendered."""
+    """True if content must be a list of parts, because text is not rendered."""
     developer: bool = False
-    """The role is known; else it is ``system``."""
+    """True if the role ``developer`` is known; otherwise it becomes ``system``."""
     switches: tuple[str, ...] = ()
-    """Variables that turn thinking on and off."""
+    """Variables that switch reasoning."""
     effort: bool = False
-    """Whether ``reasoning_effort`` is one of its variables."""
+    """True if ``reasoning_effort`` is one of its variables."""
 
 
-_known: OrderedDict[str, Wants] = OrderedDict()
+_known: OrderedDict[str, TemplateNeeds] = OrderedDict()
 _lock = threading.Lock()
 
 
-def wants(template: ChatTemplate) -> Wants:
-    """What this template wants. Rendered a dozen times for the first request, then known.
+def template_needs(template: ChatTemplate) -> TemplateNeeds:
+    """Return the needs of a template. The first request renders it a dozen times; then the result is cached.
 
     Raises:
-        TemplateError: it cannot be compiled.
+        TemplateError: the template cannot be compiled.
     """
     with _lock:
         found = _known.get(template.sha256)
@@ -67,7 +65,7 @@ def wants(template: ChatTemplate) -> Wants:
     return found
 
 
-def _probe(template: ChatTemplate) -> Wants:
+def _probe(template: ChatTemplate) -> TemplateNeeds:
     variables = template.variables
     user, name, key, value, result = _WORDS
     tool = {
@@ -94,7 +92,7 @@ def _probe(template: ChatTemplate) -> Wants:
         answer = {"role": "tool", "tool_call_id": "qzid00001", "name": name, "content": result}
         return render(asked, {**calling, **message}, answer, tools=[tool])
 
-    # Text that is put through tojson once more has its quotes escaped: then the object was wanted.
+    # A template that applies tojson to JSON text escapes its quotes: such a template needs objects.
     ways = [
         (shape, empty)
         for shape, given in (("object", {key: value}), ("text", json.dumps({key: value})))
@@ -103,7 +101,7 @@ def _probe(template: ChatTemplate) -> Wants:
     ]
     arguments, no_content = ways[0] if ways else ("object", "null")
     developer = any("developer" in literal for literal in template.literals)
-    return Wants(
+    return TemplateNeeds(
         arguments=arguments,
         no_content=no_content,
         parts=parts,
@@ -114,16 +112,16 @@ def _probe(template: ChatTemplate) -> Wants:
 
 
 def _reads(written: str, name: str, key: str) -> bool:
-    """Whether a call came out: its name and its arguments, as neither Python's dict nor doubly escaped text."""
+    """True if a call was rendered with name and arguments, neither as a Python dict nor escaped twice."""
     plain = f"'{key}': " not in written and f'\\"{key}' not in written
     return name in written and key in written and plain and "None" not in written
 
 
-def for_template(messages: list[dict[str, Any]], want: Wants, fmt: Format) -> list[dict[str, Any]]:
-    """The messages as the template wants them.
+def for_template(messages: list[dict[str, Any]], needs: TemplateNeeds, fmt: Format) -> list[dict[str, Any]]:
+    """Return the messages in the shape that the template needs.
 
     Raises:
-        ApiError: a message that no text template can render (an image); names it.
+        ApiError: a text template cannot render a message, because it has an image, for example.
     """
     ids = _Ids(fmt)
     names: dict[str, str] = {}
@@ -131,18 +129,18 @@ def for_template(messages: list[dict[str, Any]], want: Wants, fmt: Format) -> li
     for i, message in enumerate(messages):
         role = message.get("role")
         one = dict(message)
-        if role == "developer" and not want.developer:
+        if role == "developer" and not needs.developer:
             one["role"] = "system"
-        if role == "function":  # OpenAI's older word
+        if role == "function":  # OpenAI's older name of the role
             one["role"] = "tool"
-        one["content"] = _content(message.get("content"), f"messages[{i}].content", want.parts)
+        one["content"] = _content(message.get("content"), f"messages[{i}].content", needs.parts)
         calls = message.get("tool_calls")
         if calls:
-            one["tool_calls"] = [_call(call, want, ids, names) for call in calls]
+            one["tool_calls"] = [_call(call, needs, ids, names) for call in calls]
             if not one["content"]:
                 one.pop("content")
-                if want.no_content != "absent":
-                    one["content"] = None if want.no_content == "null" else ""
+                if needs.no_content != "absent":
+                    one["content"] = None if needs.no_content == "null" else ""
         elif one["content"] is None:
             one["content"] = ""
         if one["role"] == "tool":
@@ -171,18 +169,18 @@ def _content(content: Any, where: str, parts: bool) -> Any:
     return [{"type": "text", "text": text} for text in texts] if parts else "\n".join(texts)
 
 
-def _call(call: dict[str, Any], want: Wants, ids: _Ids, names: dict[str, str]) -> dict[str, Any]:
+def _call(call: dict[str, Any], needs: TemplateNeeds, ids: _Ids, names: dict[str, str]) -> dict[str, Any]:
     function = dict(call.get("function") or {})
     arguments = function.get("arguments")
     if arguments is None or arguments == "":
         arguments = {}
-    if want.arguments == "object" and isinstance(arguments, str):
+    if needs.arguments == "object" and isinstance(arguments, str):
         try:
             parsed = json.loads(arguments)
         except (ValueError, RecursionError):
             parsed = arguments
         arguments = parsed if isinstance(parsed, dict) else {"arguments": arguments}
-    elif want.arguments == "text" and not isinstance(arguments, str):
+    elif needs.arguments == "text" and not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)
     function["arguments"] = arguments
     given = str(call.get("id") or "")
@@ -191,7 +189,7 @@ def _call(call: dict[str, Any], want: Wants, ids: _Ids, names: dict[str, str]) -
 
 
 class _Ids:
-    """Ids of calls in the shape that the family's template insists on, whatever client and server called them."""
+    """Ids of calls in the shape that the model's template needs, whatever their shape in the request."""
 
     def __init__(self, fmt: Format) -> None:
         self._shape = fmt.ids
@@ -199,14 +197,14 @@ class _Ids:
         self._count = 0
 
     def next(self, given: str, name: str) -> str:
-        """The id of the next call of the history."""
+        """Return the id of the next call of the history."""
         shaped = self._shaped(given, name)
         self._count += 1
         self._map[given] = shaped
         return shaped
 
     def of(self, given: str) -> str:
-        """The id that a result answers to."""
+        """Return the id of the call that a result belongs to."""
         return self._map.get(given, given)
 
     def _shaped(self, given: str, name: str) -> str:

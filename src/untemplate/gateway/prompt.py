@@ -1,11 +1,9 @@
-"""From a request to the prompt: messages through the model's chat template, thinking switched as asked.
+"""The prompt of a request: its messages rendered by the model's chat template.
 
-Rules of this module:
-
-* What the request's own ``chat_template_kwargs`` say wins over what is derived from its other fields, and that over
-  what the operator has set.
-* A switch that the template does not have is thrown in the prompt: reasoning that is not wanted is opened and closed
-  there, by the Format's own markers.
+* Variables in the request's ``chat_template_kwargs`` override those derived from its other fields, which override the
+  operator's.
+* Where the template has no switch for reasoning, unwanted reasoning is opened and closed in the prompt, with the
+  markers of the Format.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from typing import Any
 from ..templates import TemplateError, TemplateLimitError
 from .errors import ApiError, bad_request, unsupported
 from .generation import Generation
-from .history import Wants, for_template, wants
+from .history import TemplateNeeds, for_template, template_needs
 from .manager.model import Model
 
 __all__ = ["Prompt", "make_prompt"]
@@ -24,18 +22,18 @@ __all__ = ["Prompt", "make_prompt"]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What an engine is given."""
+    """The input of an engine."""
 
     text: str | list[int]
     known: str | None
-    """The prompt as text, for the parser's start state; ``None``: not known."""
+    """The prompt as text, for the parser's start state; ``None`` if it is not known."""
 
 
 def make_prompt(model: Model, request: Generation) -> Prompt:
-    """The prompt of a request.
+    """Render the prompt of a request.
 
     Raises:
-        ApiError: the template refuses the messages, or there is none.
+        ApiError: there is no template, or it refuses the messages.
     """
     if request.prompt is not None:
         return Prompt(request.prompt, request.prompt if isinstance(request.prompt, str) else None)
@@ -52,29 +50,29 @@ def make_prompt(model: Model, request: Generation) -> Prompt:
             code="no_chat_template",
         )
     try:
-        want = wants(template)
-        text = _render(model, request, want)
+        needs = template_needs(template)
+        text = _render(model, request, needs)
     except TemplateLimitError as error:
-        raise bad_request("messages", f"the chat template ran into a limit: {error}") from None
+        raise bad_request("messages", f"the chat template exceeded a limit: {error}") from None
     except TemplateError as error:
         if model.engine.takes.messages:
             return Prompt("", None)
         raise bad_request("messages", f"the model's chat template cannot render them: {error}") from None
-    if request.thinking.off and not want.switches and not (want.effort and request.thinking.effort):
+    if request.thinking.off and not needs.switches and not (needs.effort and request.thinking.effort):
         text = _closed(model, text)
     return Prompt("" if model.engine.takes.messages else text, text)
 
 
-def _render(model: Model, request: Generation, want: Wants) -> str:
+def _render(model: Model, request: Generation, needs: TemplateNeeds) -> str:
     assert model.template is not None
     assert request.messages is not None
     messages = _texts_only(request.messages) if model.engine.takes.messages else request.messages
-    messages = for_template(messages, want, model.parser.format)
+    messages = for_template(messages, needs, model.parser.format)
     tools = request.tools if request.tools and request.tool_choice != "none" else None
-    settings = {**model.template_kwargs, **_thinking(request, want), **request.template_kwargs}
+    settings = {**model.template_kwargs, **_thinking(request, needs), **request.template_kwargs}
     for name in ("self", "messages", "tools", "add_generation_prompt", "continue_final_message"):
         if name in settings:
-            raise unsupported(f"chat_template_kwargs.{name}", "is not the request's to set")
+            raise unsupported(f"chat_template_kwargs.{name}", "cannot be set by requests")
     documents = settings.pop("documents", None)
     if documents is not None and not (isinstance(documents, list) and all(isinstance(d, dict) for d in documents)):
         raise bad_request("chat_template_kwargs.documents", "must be a list of objects")
@@ -89,7 +87,7 @@ def _render(model: Model, request: Generation, want: Wants) -> str:
 
 
 def _texts_only(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages as far as our rendering is only to tell the state that the output begins in."""
+    """Return the messages without parts other than text: the rendering is only used to find the start state."""
     kept = []
     for message in messages:
         content = message.get("content")
@@ -99,8 +97,8 @@ def _texts_only(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return kept
 
 
-def _thinking(request: Generation, want: Wants) -> dict[str, Any]:
-    """The template's variables for what the request says about thinking."""
+def _thinking(request: Generation, needs: TemplateNeeds) -> dict[str, Any]:
+    """Return the template's variables for the request's reasoning settings."""
     settings: dict[str, Any] = {}
     thinking = request.thinking
     enabled = thinking.enabled
@@ -109,14 +107,14 @@ def _thinking(request: Generation, want: Wants) -> dict[str, Any]:
     elif enabled is None and (thinking.effort is not None or thinking.budget is not None):
         enabled = True
     if enabled is not None:
-        settings.update(dict.fromkeys(want.switches, enabled))
-    if want.effort and thinking.effort is not None:
-        settings["reasoning_effort"] = "low" if thinking.effort == "none" and not want.switches else thinking.effort
+        settings.update(dict.fromkeys(needs.switches, enabled))
+    if needs.effort and thinking.effort is not None:
+        settings["reasoning_effort"] = "low" if thinking.effort == "none" and not needs.switches else thinking.effort
     return settings
 
 
 def _closed(model: Model, text: str) -> str:
-    """The prompt with its reasoning closed before it begins."""
+    """Close reasoning at the end of the prompt, so that the output begins with the answer."""
     reasoning = model.parser.format.reasoning
     if reasoning is None:
         return text

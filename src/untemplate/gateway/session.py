@@ -1,10 +1,8 @@
-"""One request from prompt to response, whatever its dialect and its engine.
+"""One request from prompt to response, for every dialect and engine.
 
-Rules of this module:
-
-* All state is the session's. Nothing is shared with other requests but the model, which does not change.
-* Who stops iterating has aborted: every engine stream is closed on the way out, however that is left.
-* An engine that fails in the middle of an output ends it there: what was parsed is kept and told, then the error.
+* A session shares nothing with other requests but the model, which does not change.
+* To stop iterating aborts the request: every engine stream is closed on the way out.
+* If an engine fails in the middle of an output, the parsed part is sent, then the error.
 """
 
 from __future__ import annotations
@@ -38,22 +36,22 @@ if TYPE_CHECKING:
 __all__ = ["Session"]
 
 _AHEAD: Final = 8
-"""Steps that a choice may be ahead of the client, where there are several."""
+"""Most steps that are buffered for the client if a request has several choices."""
 
 
 class Session:
     """One request.
 
     Args:
-        model: what answers it.
-        request: what it asks for.
-        meta: what identifies the response.
-        on_first: called once, when the first piece of output has come.
-        timeout: seconds that all of it may take; ``0``: any time.
-        grammars: the compiler of grammars, shared with other requests; ``None``: one of its own.
+        model: the model that answers.
+        request: the request.
+        meta: id, time and model name of the response.
+        on_first: called once, with the first chunk of output.
+        timeout: most seconds for the whole request; ``0`` for no limit.
+        grammars: the compiler of grammars, shared with other requests; ``None`` for one of its own.
 
     Raises:
-        ApiError: what the request asks for cannot be done by this model and engine; names the field.
+        ApiError: this model or engine cannot do what a field of the request asks for.
     """
 
     def __init__(
@@ -71,9 +69,9 @@ class Session:
         self.meta = meta
         self.ended: list[Ended] = []
         self.notes: tuple[str, ...] = ()
-        """What of the request's grammar is weaker than asked for."""
+        """Parts of the grammar that are weaker than the request asks for."""
         self.failed: ApiError | None = None
-        """What ended an output in the middle."""
+        """The error that ended an output in the middle."""
         self._on_first = on_first
         self._timeout = timeout
         self._until = time.monotonic() + timeout
@@ -93,14 +91,14 @@ class Session:
         """Compile the grammar and make the engine's jobs.
 
         Raises:
-            ApiError: there can be no such grammar.
+            ApiError: the grammar cannot be compiled.
         """
         request = self.request
         in_reasoning = self._choices[0].stream.in_reasoning
         grammar = await self._grammar("open" if in_reasoning else self._reasoning_ahead())
         self._jobs = [self._job(choice, grammar) for choice in self._choices]
         if grammar is not None and not grammar.by_id:
-            # Such a grammar lets markers be spelled by ordinary tokens: they are meant as markers all the same.
+            # Under such a grammar the model may spell markers with ordinary tokens; they are markers nevertheless.
             self._policy = replace(self._policy or self.model.parser.policy, spelled_markers="marker")
             self._choices = [self._choice(i) for i in range(request.n)]
 
@@ -120,9 +118,9 @@ class Session:
                 spans=request.logprobs is not None,
                 seed=f"{self.meta.id}/{index}",
             )
-        except ValueError as error:  # a tool whose parameters are no schema
+        except ValueError as error:  # the parameters of a tool are not a schema
             raise bad_request("tools", str(error)) from None
-        # Where no one text closes reasoning, a budget of 0 is only what the template makes of it.
+        # Without a fixed text that closes reasoning, only the template can apply a budget of 0.
         budget = None if self.model.parser.reasoning_close is None else request.thinking.budget
         return ChoiceStream(index, request, stream, budget)
 
@@ -145,11 +143,11 @@ class Session:
         )
 
     def _reasoning_ahead(self) -> str:
-        """Whether the model may open reasoning, for a grammar: a channel is chosen by the model, not by the prompt."""
+        """Return the grammar's setting for reasoning that the prompt has not opened: the model itself may open it."""
         return "off" if self.request.thinking.off and self.model.parser.format.reasoning is not None else "closed"
 
     async def _grammar(self, reasoning: str) -> Grammar | None:
-        """The grammar that the request calls for, in the engine's dialect."""
+        """Compile the grammar that the request needs, in the engine's dialect; ``None`` if it needs none."""
         request = self.request
         dialect = self.model.engine.takes.grammar
         forced = request.tool_choice not in (None, "auto", "none")
@@ -172,12 +170,12 @@ class Session:
             field = "tools" if request.tools else "response_format"
             message = str(error)
             if message.startswith("response_format"):
-                # It names its place already; the answer puts the field in front.
+                # The message already names the field, which the error puts in front.
                 field, message = "response_format", message.removeprefix("response_format").lstrip(": ")
             raise bad_request(field, message) from None
         except RecursionError:
             field = "response_format" if request.response_format is not None else "tools"
-            raise bad_request(field, "a schema in it contains itself with nothing between") from None
+            raise bad_request(field, "a schema in it refers to itself without end") from None
         self.notes = grammar.notes
         return grammar
 
@@ -189,7 +187,7 @@ class Session:
     # -- The output --------------------------------------------------------------------------------------------------
 
     async def whole(self) -> Usage:
-        """Generates everything; ``ended`` then holds the choices, in order. Returns the usage.
+        """Generate the whole output and return the usage. ``ended`` then holds the choices, in order.
 
         Raises:
             ApiError: the engine failed, or the request cannot be followed.
@@ -207,11 +205,11 @@ class Session:
         return self.usage
 
     async def frames(self, writer: Writer) -> AsyncGenerator[bytes, None]:
-        """The streamed response, frame by frame. Nothing is yielded before the engine has answered, so that an error
-        up to there can still be a status of its own.
+        """Yield the streamed response, frame by frame. Nothing is yielded before the engine has answered, so that an
+        earlier error can still set the status of the response.
 
         Raises:
-            ApiError: the engine failed before its first piece; later failures are in the stream.
+            ApiError: the engine failed before its first chunk; later failures are sent in the stream.
         """
         await self._prepare()
         begun = False
@@ -250,7 +248,7 @@ class Session:
 
     @property
     def usage(self) -> Usage:
-        """Of all choices, as far as they have come: one prompt, all completions."""
+        """The usage of all choices so far: one prompt, all completions."""
         usage = Usage()
         for choice in self._choices:
             usage.prompt_tokens = max(usage.prompt_tokens, choice.usage.prompt_tokens)
@@ -263,7 +261,7 @@ class Session:
         return usage
 
     def _came(self) -> None:
-        """The first piece of a choice has come."""
+        """Record that the first chunk of a choice has come."""
         if self._first:
             return
         self._first = time.monotonic_ns()
@@ -271,7 +269,7 @@ class Session:
             self._on_first()
 
     async def _steps(self, choice: ChoiceStream) -> AsyncGenerator[list[Step], None]:
-        """One choice: what each piece of output completes. The first is yielded even if it is empty."""
+        """Yield the steps of one choice, chunk by chunk. The first chunk is yielded even without steps."""
         job: Job | None = self._jobs[choice.index]
         first = True
         failed: ApiError | None = None
@@ -279,9 +277,9 @@ class Session:
             here, job = job, None
             try:
                 generated = self.model.engine.generate(here)
-                async with aclosing(self._timed(generated) if self._timeout else generated) as pieces:
-                    async for piece in pieces:
-                        steps = choice.feed(piece)
+                async with aclosing(self._timed(generated) if self._timeout else generated) as chunks:
+                    async for chunk in chunks:
+                        steps = choice.feed(chunk)
                         if first:
                             first = False
                             self._came()
@@ -307,7 +305,7 @@ class Session:
             raise failed
 
     async def _count(self, choice: ChoiceStream) -> None:
-        """An engine that is left does not say any more how long the prompt was."""
+        """Count the tokens of the prompt, which an aborted engine does not report any more."""
         prompt, usage = self.prompt.text, choice.usage
         if usage.prompt_tokens or self.model.engine.takes.messages:
             return
@@ -316,23 +314,23 @@ class Session:
             usage.prompt_tokens = len(tokens)
 
     async def _timed(self, generated: AsyncGenerator[EngineChunk, None]) -> AsyncGenerator[EngineChunk, None]:
-        """The pieces, as long as the request may take."""
+        """Yield the chunks until the request has taken too long."""
         async with aclosing(generated):
             while True:
                 try:
                     async with asyncio.timeout(self._until - time.monotonic()):
-                        piece = await anext(generated, None)
+                        chunk = await anext(generated, None)
                 except TimeoutError:
                     raise ApiError(
                         504, f"the request took longer than {self._timeout:g} seconds", type="server_error",
                         code="timeout",
                     ) from None  # fmt: skip
-                if piece is None:
+                if chunk is None:
                     return
-                yield piece
+                yield chunk
 
     async def _merged(self) -> AsyncGenerator[tuple[int, list[Step]], None]:
-        """All choices, as their steps come."""
+        """Yield the steps of all choices as they come."""
         queue: asyncio.Queue[tuple[int, list[Step]] | None] = asyncio.Queue(_AHEAD)
 
         async def run(choice: ChoiceStream) -> None:
@@ -356,16 +354,16 @@ class Session:
         finally:
             running.cancel()
             with contextlib.suppress(asyncio.CancelledError, ApiError):
-                # The queue is read no more: what waits to be put must not block the way out.
+                # Nobody reads the queue any more: empty it, so that no writer blocks.
                 while not running.done():
                     while not queue.empty():
                         queue.get_nowait()
                     await asyncio.wait([running], timeout=0.01)
 
-    # -- Thinking that has to end ------------------------------------------------------------------------------------
+    # -- Reasoning over budget ---------------------------------------------------------------------------------------
 
     def _close(self) -> list[tuple[str, list[int]]]:
-        """What ends reasoning: special tokens with their ids, and the text between them."""
+        """Return the close of reasoning: special tokens with their ids, and the text between them."""
         parser = self.model.parser
         text = parser.reasoning_close
         assert text is not None  # the output is in reasoning
@@ -375,7 +373,7 @@ class Session:
         return [(part, [] if (token := ids[part]) is None else [token]) for part in parts if part]
 
     async def _continued(self, job: Job, choice: ChoiceStream) -> Job | None:
-        """The job that goes on behind what was written so far; ``None`` where nothing may be written any more."""
+        """Return the job that continues the output so far; ``None`` if the output has its full length."""
         written = "".join(choice.raw)
         left = None if job.max_tokens is None else job.max_tokens - choice.tokens
         if left is not None and left <= 0:
@@ -397,7 +395,7 @@ async def _drained(steps: AsyncGenerator[list[Step], None]) -> None:
 
 @contextlib.asynccontextmanager
 async def _group() -> AsyncGenerator[asyncio.TaskGroup, None]:
-    """A TaskGroup that fails with the first error itself."""
+    """Open a TaskGroup that raises the first error itself instead of a group."""
     try:
         async with asyncio.TaskGroup() as tasks:
             yield tasks
@@ -410,7 +408,7 @@ async def _group() -> AsyncGenerator[asyncio.TaskGroup, None]:
 
 @cache
 def _raw() -> OutputParser:
-    """Takes nothing for markup."""
+    """Return the parser of raw output: nothing is markup."""
     return OutputParser.named("passthrough")
 
 
@@ -420,14 +418,18 @@ def _strict(tool: dict[str, Any]) -> bool:
 
 
 def _policy(policy: Policy, request: Generation) -> Policy | None:
-    """The request's policy, where it is not the parser's."""
+    """Return the request's policy; ``None`` if it is the parser's."""
     if not request.parallel_tool_calls and policy.parallel_calls == "all":
         return replace(policy, parallel_calls="first")
     return None
 
 
 def _check(model: Model, request: Generation) -> None:
-    """What the engine cannot do is refused, and named."""
+    """Refuse what the engine cannot do.
+
+    Raises:
+        ApiError: names the field.
+    """
     takes = model.engine.takes
     if request.extra and not takes.messages:
         name = min(request.extra)
@@ -440,12 +442,12 @@ def _check(model: Model, request: Generation) -> None:
         return
     choice = request.tool_choice
     if choice not in (None, "auto", "none") and takes.grammar is None and not takes.tool_choice:
-        raise unsupported("tool_choice", "only auto and none: this engine takes no grammar")
+        raise unsupported("tool_choice", "this engine supports only auto and none, because it takes no grammar")
     if choice not in (None, "auto", "none") and not request.tools:
         raise bad_request("tool_choice", "needs tools")
     if request.response_format is not None and takes.grammar is None:
-        raise unsupported("response_format", "only text: this engine takes no grammar")
+        raise unsupported("response_format", "this engine supports only text, because it takes no grammar")
     if request.logprobs is not None and not takes.logprobs:
-        raise unsupported("logprobs", "this engine gives none")
+        raise unsupported("logprobs", "this engine reports no log probabilities")
     if request.thinking.budget and model.parser.reasoning_close is None:
-        raise unsupported("thinking_budget", "this model's format has no reasoning that could be closed")
+        raise unsupported("thinking_budget", "the gateway cannot close the reasoning of this model's format")

@@ -1,9 +1,6 @@
-"""A short conversation with a model that has just been served, shown as it streams (``untemplate serve --tour``).
+"""A short conversation with a served model, printed as it streams (``untemplate serve --tour``).
 
-Rules of this module:
-
-* It is a client like any other: over HTTP, by Chat Completions.
-* What is shown is what came. A model that answers otherwise is shown answering otherwise.
+The tour is a client of the gateway, over HTTP, and prints the model's real answers.
 """
 
 from __future__ import annotations
@@ -24,12 +21,12 @@ __all__ = ["STORIES", "Story", "tour"]
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A question, the tools that may be called, and what they say."""
+    """A question, the tools that may be called, and their results."""
 
     question: str
     tools: tuple[dict[str, Any], ...] = ()
     results: dict[str, Any] = field(default_factory=dict)
-    """By the tool's name."""
+    """Tool name → result."""
 
 
 def _tool(name: str, description: str, **properties: str) -> dict[str, Any]:
@@ -60,13 +57,13 @@ STORIES: Final = (
 async def tour(
     url: str, model: str, *, key: str = "", stories: Iterable[Story] = STORIES, out: TextIO | None = None
 ) -> None:
-    """Asks the model, and shows what comes.
+    """Ask the model all questions and print its answers.
 
     Args:
-        url: the gateway's.
-        model: as the gateway knows it.
-        key: an API key, where the gateway wants one.
-        out: where to; stdout by default.
+        url: the gateway's URL.
+        model: the model's name in the gateway.
+        key: an API key, if the gateway requires one.
+        out: the output file; stdout by default.
 
     Raises:
         WireError: the gateway cannot be reached.
@@ -75,12 +72,12 @@ async def tour(
     client = Client(url, headers={"authorization": f"Bearer {key}"} if key else None)
     try:
         for story in stories:
-            await _tell(client, model, story, shown)
+            await _converse(client, model, story, shown)
     finally:
         await client.close()
 
 
-async def _tell(client: Client, model: str, story: Story, shown: _Shown) -> None:
+async def _converse(client: Client, model: str, story: Story, shown: _Shown) -> None:
     messages: list[dict[str, Any]] = [{"role": "user", "content": story.question}]
     shown.line("user", story.question, "title")
     for _ in range(2):  # the question, and the tool's results
@@ -99,13 +96,13 @@ async def _tell(client: Client, model: str, story: Story, shown: _Shown) -> None
 async def _ask(
     client: Client, model: str, messages: list[dict[str, Any]], tools: tuple[dict[str, Any], ...], shown: _Shown
 ) -> dict[str, Any]:
-    """Streams one answer; returns it as a message."""
+    """Stream one answer; return it as a message."""
     body: dict[str, Any] = {
         "model": model, "messages": messages, "stream": True, "max_tokens": 300, "temperature": 0
     }  # fmt: skip
     if tools:
         body["tools"] = list(tools)
-    said: dict[str, str] = {"reasoning": "", "content": ""}
+    texts: dict[str, str] = {"reasoning": "", "content": ""}
     calls: list[dict[str, Any]] = []
     events = Events()
     async with client.request("POST", "/v1/chat/completions", msgspec.json.encode(body)) as response:
@@ -120,20 +117,20 @@ async def _ask(
                 if "error" in chunk:
                     shown.line("error", chunk["error"]["message"], "error")
                 for choice in chunk.get("choices", ()):
-                    _show(choice["delta"], said, calls, shown)
+                    _show(choice["delta"], texts, calls, shown)
     shown.end()
-    message: dict[str, Any] = {"role": "assistant", "content": said["content"], "reasoning": said["reasoning"]}
+    message: dict[str, Any] = {"role": "assistant", "content": texts["content"], "reasoning": texts["reasoning"]}
     if calls:
         message["tool_calls"] = calls
     return message
 
 
-def _show(delta: dict[str, Any], said: dict[str, str], calls: list[dict[str, Any]], shown: _Shown) -> None:
+def _show(delta: dict[str, Any], texts: dict[str, str], calls: list[dict[str, Any]], shown: _Shown) -> None:
     for kind, name in (("reasoning", "reasoning"), ("reasoning", "reasoning_content"), ("content", "content")):
         text = delta.get(name)
         if text:
-            said[kind] += text
-            shown.piece("thinks" if kind == "reasoning" else "says", text, kind)
+            texts[kind] += text
+            shown.append("thinks" if kind == "reasoning" else "says", text, kind)
     for part in delta.get("tool_calls") or ():
         function = part["function"]
         if part["index"] == len(calls):
@@ -141,22 +138,22 @@ def _show(delta: dict[str, Any], said: dict[str, str], calls: list[dict[str, Any
                 {"id": part["id"], "type": "function", "function": {"name": function["name"], "arguments": ""}}
             )
             shown.end()
-            shown.piece("calls", f"{function['name']} ", "name")
+            shown.append("calls", f"{function['name']} ", "name")
         arguments = function.get("arguments")
         if arguments:
             calls[part["index"]]["function"]["arguments"] += arguments
-            shown.piece("calls", arguments, "arguments")
+            shown.append("calls", arguments, "arguments")
 
 
 class _Shown:
-    """Labelled lines that grow piece by piece."""
+    """Prints labelled lines that grow with each delta."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._colour = coloured(out)
         self._label = ""
 
-    def piece(self, label: str, text: str, style: str) -> None:
+    def append(self, label: str, text: str, style: str) -> None:
         if label != self._label:
             self.end()
             self._label = label
@@ -167,7 +164,7 @@ class _Shown:
 
     def line(self, label: str, text: str, style: str) -> None:
         self.end()
-        self.piece(label, text, style)
+        self.append(label, text, style)
         self.end()
 
     def gap(self) -> None:

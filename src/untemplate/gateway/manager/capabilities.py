@@ -19,7 +19,7 @@ from ...formats.registry import model_type_of_architecture
 from ...output_parser import OutputParser
 from ...selection import Selection, Tried, select, suggested
 from ...templates import ChatTemplate, TemplateError
-from ..history import wants
+from ..history import template_needs
 from .checkpoint import Checkpoint, CheckpointError, open_checkpoint
 
 __all__ = ["ModelCapabilities", "detect_capabilities", "model_type_of", "select_by_name"]
@@ -206,7 +206,7 @@ def _thinks_by_default(template: ChatTemplate | None, parser: OutputParser, evid
         if parser.stream(prompt=plain).in_reasoning:
             evidence.append("its prompt opens reasoning")
             return True
-        for switch in wants(template).switches:
+        for switch in template_needs(template).switches:
             settings: list[dict[str, Any]] = [{switch: True}, {switch: False}]
             on, off = (template.render(_ASKED, add_generation_prompt=True, **setting) for setting in settings)
             if on != off and plain in (on, off):

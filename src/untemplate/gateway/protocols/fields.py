@@ -6,7 +6,7 @@ of fields in the documentation are generated from it, descriptions included.
 * ``null`` means the same as an absent field.
 * A body is either read or refused with an `ApiError` that names the field by its path
   (``messages[0].content[1].text``). msgspec converts; only when it refuses does `_Fitting` walk through the body, to
-  find the path and to say what is allowed there.
+  find the path and the allowed values.
 * An `Open` struct ignores fields that it does not declare; `unknown` lists them. A `Closed` struct refuses them.
 """
 

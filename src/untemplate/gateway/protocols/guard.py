@@ -1,11 +1,9 @@
-"""Arguments on their way to a client that parses them as they come, and that fails where they are not JSON.
+"""A filter that keeps streamed arguments valid JSON, for clients that fail on anything else.
 
-Rules of this module:
-
-* What has been let through is always the beginning of a JSON object. Held are: what the next token decides (a comma,
-  the last bracket), and a number, word or escape that may go on.
-* Arguments that break are closed where they break, and stand whole, as they were written, in a further member of their
-  object: ``INVALID_JSON``, as in `arguments_object`.
+* The sent text is always a prefix of a JSON object. Text is buffered while the next character decides about it: a
+  comma, the last bracket, and a number, word or escape that may continue.
+* Arguments that turn out not to be JSON are closed at that place. A further member of the object, ``INVALID_JSON``,
+  holds their whole text, as in `arguments_object`.
 
 Source: anthropic-python's ``accumulate_event``, which raises in the middle of a stream.
 """
@@ -33,9 +31,9 @@ _SCALAR_BEGUN: Final = re.compile(
     r"t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?"
     r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?[eE][-+]?[0-9]*)?|-"
 )
-_LONGEST_HELD: Final = 4096
+_MAX_BUFFER: Final = 4096
 
-# What may come next.
+# What may follow.
 _OBJECT: Final = "object"
 _FIRST_KEY: Final = "first key"
 _KEY: Final = "key"
@@ -48,55 +46,55 @@ _CLOSABLE: Final = (_FIRST_KEY, _FIRST_VALUE, _NEXT)
 
 
 class ArgumentsGuard:
-    """Lets one call's arguments through."""
+    """Filters the arguments of one call."""
 
-    __slots__ = ("_closing", "_held", "_in_key", "_in_string", "_next", "_raw", "_stack")
+    __slots__ = ("_buffer", "_closing", "_in_key", "_in_string", "_next", "_raw", "_stack")
 
     def __init__(self) -> None:
         self._raw: list[str] = []
-        self._held = ""
-        """Text that is not through: a comma, a scalar or an escape that goes on, the last bracket."""
+        self._buffer = ""
+        """Buffered text: a comma, a scalar or an escape that may continue, the last bracket."""
         self._stack: list[str] = []
-        """The closers of what is open."""
+        """Closing brackets of the open objects and lists."""
         self._next = _OBJECT
-        """What may come behind what is through."""
+        """The tokens that may follow the sent text."""
         self._in_string = False
         self._in_key = False
-        """Whether the string that is open is a key."""
+        """True if the open string is a key."""
         self._closing: str | None = None
-        """Once they are broken: what leads from there to a further member."""
+        """After broken JSON, the text that leads to the further member; ``None`` before."""
 
     def feed(self, text: str) -> str:
-        """What can be let through now."""
+        """Return the text that can be sent now."""
         self._raw.append(text)
-        if self._in_string and not self._held and _PLAIN.fullmatch(text):
+        if self._in_string and not self._buffer and _PLAIN.fullmatch(text):
             return text
-        return self._scan(self._held + text) if self._closing is None else ""
+        return self._scan(self._buffer + text) if self._closing is None else ""
 
     def finish(self) -> str:
-        """The rest, once the call has ended. Arguments that were cut stay the beginning that they are."""
+        """Return the rest when the call has ended. Cut arguments stay a prefix."""
         if self._closing is None:
-            return self._held
+            return self._buffer
         whole = json.dumps("".join(self._raw), ensure_ascii=False)
         return f'{self._closing}"{INVALID_JSON}":{whole}}}'
 
     def _scan(self, text: str) -> str:
-        """Reads text of which nothing is through. Returns what is let through, and holds the rest."""
+        """Scan text that was not sent yet. Return the part that can be sent, and buffer the rest."""
         state = self._next
-        i = through = 0
+        i = sent = 0
         size = len(text)
         while i < size:
             if self._in_string:
                 if (found := _PLAIN.match(text, i)) or (found := _ESCAPE.match(text, i)):
-                    through = i = found.end()
+                    sent = i = found.end()
                 elif text[i] == '"':
-                    through = i = i + 1
+                    sent = i = i + 1
                     self._in_string = False
                     self._next = state = _COLON if self._in_key else _NEXT
                 elif _ESCAPE_BEGUN.fullmatch(text, i):
                     break
                 else:
-                    return self._break(text[:through])
+                    return self._break(text[:sent])
                 continue
             if found := _SPACE.match(text, i):
                 i = found.end()
@@ -117,33 +115,33 @@ class ArgumentsGuard:
             elif c == "," and state == _NEXT:
                 state = _KEY if self._stack[-1] == "}" else _VALUE
                 i += 1
-                continue  # held: behind it there may be nothing that can stand there
+                continue  # buffered: nothing valid may follow it
             elif self._stack and c == self._stack[-1] and state in _CLOSABLE:
                 if len(self._stack) == 1:
                     state = _END
                     i += 1
-                    continue  # held: behind it there may be more
+                    continue  # buffered: more text may follow it
                 self._stack.pop()
                 state = _NEXT
             elif opens and (found := _SCALAR.match(text, i)):
                 begun = found.end() == size
                 if not (_SCALAR_BEGUN if begun else _RIGHT_SCALAR).fullmatch(text, i, found.end()):
-                    return self._break(text[:through])
+                    return self._break(text[:sent])
                 if begun:
                     break
                 i = found.end() - 1
                 state = _NEXT
             else:
-                return self._break(text[:through])
+                return self._break(text[:sent])
             i += 1
-            through = i
+            sent = i
             self._next = state
-        self._held = text[through:]
-        if len(self._held) > _LONGEST_HELD:
-            return self._break(text[:through])
-        return text[:through]
+        self._buffer = text[sent:]
+        if len(self._buffer) > _MAX_BUFFER:
+            return self._break(text[:sent])
+        return text[:sent]
 
-    def _break(self, through: str) -> str:
+    def _break(self, sent: str) -> str:
         out = ""
         if self._in_string:
             out = '":null' if self._in_key else '"'
@@ -157,4 +155,4 @@ class ArgumentsGuard:
             out += "".join(reversed(self._stack[1:])) + ","
         self._closing = out
         self._in_string = False
-        return through
+        return sent

@@ -44,7 +44,7 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class Untemplate(Closed):
-    """What the response reports in addition."""
+    """Additional reports in the response."""
 
     diagnostics: Annotated[
         bool | None, about("Report the status of each tool call, and diagnostics of the output.")

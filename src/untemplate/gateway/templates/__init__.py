@@ -1,6 +1,6 @@
-"""Chat templates of our own, for models whose own knows no tools.
+"""Chat templates of this project, for models whose own template does not support tools.
 
-Each is a ``.jinja`` file here, and certifies with the Format that `OURS` names: a test sees to it.
+Each is a ``.jinja`` file in this folder. A test checks that it certifies with the Format in `OURS`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Final
 __all__ = ["OURS", "our_template"]
 
 OURS: Final = {"llama3_json": "llama3_json", "mistral_parallel": "mistral", "gemma3_pythonic": "pythonic"}
-"""Name → the catalogue's name of what its models write."""
+"""Name of the template → name of its Format in the catalogue."""
 
 
 def our_template(name: str) -> str:
-    """The source of a template.
+    """Return the source of a template.
 
     Raises:
-        KeyError: there is none of that name.
+        KeyError: there is no template of that name.
     """
     if name not in OURS:
         raise KeyError(name)

@@ -366,7 +366,7 @@ def _assistant(blocks: Sequence[Block], path: str) -> dict[str, Any]:
 
 
 def _result(block: ToolResultBlock) -> dict[str, Any]:
-    """Return a tool's result. Chat templates have no field for errors, so the text says that it is one."""
+    """Return a tool's result. Chat templates have no field for errors, so an error is marked in the text."""
     content: Any = block.content or ""
     if not isinstance(content, str):
         content = _plain([_part(part) for part in content])
