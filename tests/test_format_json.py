@@ -1,4 +1,4 @@
-"""Format ↔ JSON: round trips, and what a document that cannot be read says."""
+"""Converts Formats to JSON and back, and checks the errors of documents and Formats that are wrong."""
 
 import json
 from collections.abc import Callable
@@ -98,7 +98,7 @@ FULL_JSON = {
 }
 
 
-def test_the_form() -> None:
+def test_the_json_form() -> None:
     text = FULL.to_json()
     assert json.loads(text) == FULL_JSON
     assert list(json.loads(text))[:2] == ["version", "name"]
@@ -113,7 +113,7 @@ def test_a_format_of_defaults() -> None:
     assert Format.from_json('{"name": "plain"}') == Format(name="plain")
 
 
-def test_null_is_no_marker() -> None:
+def test_null_is_not_a_marker() -> None:
     text = '{"version": 1, "name": "x", "reasoning": {"open": null, "close": "</think>"}, "content": null}'
     assert Format.from_json(text) == Format(name="x", reasoning=Reasoning(close=Marker("</think>")))
 
@@ -236,11 +236,11 @@ def formats(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Format:
 
 @given(formats(), st.none() | st.integers(0, 4))
 @settings(max_examples=300)
-def test_every_format_comes_back(fmt: Format, indent: int | None) -> None:
+def test_every_format_round_trips(fmt: Format, indent: int | None) -> None:
     assert Format.from_json(fmt.to_json(indent=indent)) == fmt
 
 
-# -- What cannot be read ------------------------------------------------------------------------------------------
+# -- Documents that cannot be read --------------------------------------------------------------------------------
 
 TAGGED = {"kind": "tagged", "key_open": "<k>", "key_close": "</k>", "value_close": "</v>"}
 
@@ -325,7 +325,7 @@ def body(**changes: Any) -> dict[str, Any]:
         (document(ids="uuid"), "ids: 'uuid' is not 'random', 'alphanumeric9' or a pattern with {name} or {index}"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_names_its_path(value: Any, problem: str) -> None:
+def test_an_invalid_document_names_its_path(value: Any, problem: str) -> None:
     with pytest.raises(FormatError) as error:
         Format.from_json(json.dumps(value))
     assert str(error.value) == problem
@@ -341,13 +341,13 @@ def test_what_cannot_be_read_names_its_path(value: Any, problem: str) -> None:
         (b"\xff", "Format: not JSON: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
     ],
 )
-def test_what_is_not_json(text: str | bytes, problem: str) -> None:
+def test_text_that_is_not_json(text: str | bytes, problem: str) -> None:
     with pytest.raises(FormatError) as error:
         Format.from_json(text)
     assert str(error.value) == problem
 
 
-def test_what_is_nested_too_deep() -> None:
+def test_text_that_is_nested_too_deeply() -> None:
     with pytest.raises(FormatError, match=r"^Format: not JSON: "):
         Format.from_json("[" * 100_000)
 

@@ -1,4 +1,4 @@
-"""GGUF metadata: what is written is read, and no file breaks the reader."""
+"""Reads GGUF metadata, also of files that are broken."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_parts_of_a_value(tmp_path: Path):
     assert [found.item(key, 0) for key in ("text", "numbers", "none")] == [None, None, None]
 
 
-def test_what_is_no_gguf_file(tmp_path: Path):
+def test_files_that_are_not_gguf(tmp_path: Path):
     path = tmp_path / "m.gguf"
     for data in (b"", b"GGUF", b"PK\3\4" + bytes(40)):
         path.write_bytes(data)

@@ -1,5 +1,4 @@
-"""The catalogue: the index is in step with the modules, loading is lazy, merging is right, errors say what to do; and
-what its formats are for that no shared case covers."""
+"""The catalogue: its index, lazy loading, merging and errors; and samples of the formats that no shared case covers."""
 
 from __future__ import annotations
 
@@ -73,7 +72,7 @@ def test_names_of_both_kinds():
 
 
 def loaded(code: str) -> set[str]:
-    """The family modules that are loaded after ``code`` ran in a fresh interpreter."""
+    """Return the family modules that are imported after ``code`` ran in a fresh interpreter."""
     tail = "import sys, json; print(json.dumps([m for m in sys.modules if m.startswith('untemplate.formats.')]))"
     run = subprocess.run([sys.executable, "-c", f"{code}\n{tail}"], capture_output=True, text=True, check=True)
     return {name.rpartition(".")[2] for name in json.loads(run.stdout)} - {
@@ -133,7 +132,7 @@ def test_entry_holds_its_kind(entry: Entry):
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=IDS)
 def test_special_tokens_are_markers(entry: Entry):
-    """A special token that no marker holds would be preserved for nothing."""
+    """A special token that is in no marker need not be preserved."""
     text = repr(entry.format.extend(special_tokens=()))
     for token in entry.format.special_tokens:
         assert token in text
@@ -194,7 +193,7 @@ def test_a_tool_name_with_another_reasoning():
     assert named("granite", reasoning="qwen3").reasoning == named("qwen3").reasoning
 
 
-def test_no_reasoning_at_all():
+def test_identity_is_no_reasoning():
     assert named("granite", reasoning="identity") == lookup("tool", "granite").format
 
 
@@ -225,7 +224,7 @@ def test_unknown_name_with_several_suggestions():
     )
 
 
-def test_unknown_name_like_no_other():
+def test_unknown_name_without_suggestions():
     with pytest.raises(UnknownFormatError) as caught:
         named("hermes", reasoning="?")
     assert str(caught.value) == f"unknown reasoning format '?'; valid names: {', '.join(names('reasoning'))}"
@@ -268,7 +267,7 @@ def test_the_content_markers_of_the_reasoning_format_come_first():
 
 
 def test_a_turn_end_of_one_may_be_a_marker_of_the_other():
-    """The marker wins: a turn does not end where something else opens or closes."""
+    """The marker is kept and the end of the turn dropped."""
     fmt = merge(THINK.extend(turn__end=Marker("<end>", ("</text>",))), CALLS)
     assert fmt.turn.end == Marker("</s>", ("<end>",))
 
@@ -282,7 +281,7 @@ def test_markers_that_conflict():
     )
 
 
-def test_channels_stand_alone():
+def test_channels_merge_with_nothing_else():
     with pytest.raises(IncompatibleFormatsError) as caught:
         named("hermes", reasoning="gptoss")
     assert str(caught.value) == (
@@ -295,13 +294,13 @@ def test_channels_stand_alone():
         named("functionary_v3.2", reasoning="gptoss")
 
 
-def test_channels_go_with_themselves_and_with_nothing():
+def test_channels_merge_with_themselves_and_with_a_plain_format():
     assert named("openai", reasoning="openai_gptoss") == named("gpt-oss")
     assert named("openai", reasoning="identity") == named("gpt-oss")
     assert named("passthrough", reasoning="gptoss") == named("gpt-oss")
 
 
-def test_every_pair_of_names_merges_or_says_why():
+def test_every_pair_of_names_merges_or_raises_with_the_reason():
     reasons = []
     for reasoning, tool in product(ENTRIES, ENTRIES):
         if (reasoning.kind, tool.kind) != ("reasoning", "tool"):
@@ -344,7 +343,7 @@ def check(
     reasoning: str | None = None,
     prompt: str | None = None,
 ) -> None:
-    """The message, whole and character by character. The laws have tests of their own."""
+    """Compare the message, parsed whole and character by character. The laws are tested elsewhere."""
     parser = OutputParser.named(name, reasoning=reasoning)
     stream = parser.stream(tools=TOOLS, prompt=prompt, collect=True)
     for character in raw:
@@ -358,7 +357,7 @@ def check(
         assert all(call.status == "ok" for call in parsed.tool_calls or [])
 
 
-# Families that no shared case covers, as their sources show them: two calls, the second without arguments.
+# Families that no shared case covers, in the form that their sources show: two calls, the second without arguments.
 SAMPLES = [
     (
         "deepseek_v41",
@@ -460,7 +459,7 @@ def test_samples(name: str, raw: str, prompt: str | None):
     check(name, raw, [WEATHER, PING], content="Ok.", reasoning_text="hm", prompt=prompt)
 
 
-# The same of families that do not reason.
+# The same for families that do not reason.
 TOOL_SAMPLES = [
     ("granite-20b-fc", f"<function_call> {JSON_WEATHER}<function_call> {JSON_PING}"),
     (
@@ -524,8 +523,8 @@ def test_tool_samples(name: str, raw: str):
 ARGUMENTS = '{"city": "Rome", "days": 2}'
 PARAMETERS = f'{{"name": "get_weather", "parameters": {ARGUMENTS}}}'
 
-# Spellings that models drift to; every one is stated in its Format, and cited.
-DRIFT = [
+# Spellings that models get wrong. Each is accepted by its Format, and cited.
+MISSPELLED = [
     ("qwen3_coder", "ollama#16686", "<function=ping>\n</function>\n</tool_call>", [PING]),
     (
         "qwen3_coder",
@@ -589,8 +588,10 @@ DRIFT = [
 ]
 
 
-@pytest.mark.parametrize(("name", "report", "raw", "calls"), DRIFT, ids=[f"{row[0]}-{row[1]}" for row in DRIFT])
-def test_drift(name: str, report: str, raw: str, calls: list[tuple[str, dict[str, object]]]):
+@pytest.mark.parametrize(
+    ("name", "report", "raw", "calls"), MISSPELLED, ids=[f"{row[0]}-{row[1]}" for row in MISSPELLED]
+)
+def test_misspellings(name: str, report: str, raw: str, calls: list[tuple[str, dict[str, object]]]):
     check(name, raw, calls, reasoning="identity")
 
 
@@ -610,7 +611,7 @@ PROSE = [
 
 
 @pytest.mark.parametrize(("name", "raw"), PROSE, ids=[name for name, _ in PROSE])
-def test_prose_is_no_call(name: str, raw: str):
+def test_prose_is_not_a_call(name: str, raw: str):
     check(name, raw, [], content=raw, reasoning="identity")
 
 

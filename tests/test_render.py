@@ -1,8 +1,8 @@
-"""Messages to text: whole turns of a score of families, every reason for which a message cannot be said, and the law
-that what can be said reads back (round trip) over the whole catalogue.
+"""Rendering: whole turns of many families, every reason why a message cannot be written, and the round trip.
 
-The rates of what cannot be said are a ratchet: ``tests/data/expressible.json`` holds, per format, how many of a fixed
-set of awkward messages cannot be said. A number may fall, never rise; ``UNTEMPLATE_RECORD=1`` records the new ones.
+For every format of the catalogue, a message that is expressible must parse back unchanged. The rates of messages that
+are not expressible are recorded in ``tests/data/expressible.json``: the share of a fixed set of awkward messages, per
+format. A number may fall, never rise; ``UNTEMPLATE_RECORD=1`` records lower ones.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ TURNS = {
         '<|open|>argument key="deep" type="object"<|sep|>{"on": [true, null]}<|close|>argument<|sep|>'
         '<|close|>call<|sep|><|open|>call tool="time" index="2"<|sep|><|close|>call<|sep|><|close|>tools<|sep|>'
     ),
-    # Bare calls stand alone.
+    # Bare calls cannot follow content.
     ("llama3_json", "bare"): f'{{"name": "find", "parameters": {JSON_FIND}}}; {{"name": "time", "parameters": {{}}}}',
     ("xlam", "bare"): f'[{{"name": "find", "arguments": {JSON_FIND}}}, {{"name": "time", "arguments": {{}}}}]',
     ("pythonic", "bare"): ("[find(q='say \"hi\"\\n<now>', zip='04109', limit=3, deep={'on': [True, None]}), time()]"),
@@ -184,7 +184,7 @@ def test_parts_that_are_missing(name: str, message: dict[str, Any], text: str):
     assert render(named(name), message) == text
 
 
-# -- What a message may be ----------------------------------------------------------------------------------------
+# -- Types of messages --------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -206,7 +206,7 @@ class Said:
     tool_calls: list[Called] = field(default_factory=list)
 
 
-def test_messages_of_any_make():
+def test_messages_of_any_type():
     arguments = '{"q":1}'
     objects = [
         {"reasoning": "Hm.", "content": "Hi.", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]},
@@ -229,7 +229,7 @@ def test_messages_of_any_make():
 def test_json_passes_through_as_given():
     text = '{"b":1.50,  "a":"\\u00e9"}'
     assert f'"arguments": {text}}}' in render(named("hermes"), {"tool_calls": [call("f", text)]})
-    # No arguments at all, in every way that clients say so.
+    # No arguments, in every form that clients send.
     for empty in ("", None, {}, "{}"):
         assert '"arguments": {}}' in render(named("hermes"), {"tool_calls": [call("f", empty)]})
 
@@ -245,13 +245,13 @@ def test_json_passes_through_as_given():
         ),
     ],
 )
-def test_what_is_no_message(message: dict[str, Any], error: str):
+def test_values_that_are_not_messages(message: dict[str, Any], error: str):
     with pytest.raises(TypeError) as caught:
         render(named("hermes"), message)
     assert str(caught.value) == error
 
 
-def test_what_has_no_place_is_an_error():
+def test_a_part_without_a_place_is_an_error():
     with pytest.raises(ValueError, match="no_reasoning: hermes has no place for reasoning"):
         render(named("hermes"), {"reasoning": "Hm."})
     with pytest.raises(ValueError, match="no_calls: passthrough has no calls"):
@@ -268,26 +268,26 @@ def test_reasoning_that_the_prompt_opened():
     message = {"reasoning": "Hm.", "content": "Hi."}
     assert render(fmt, message) == "<think>\nHm.\n</think>\n\nHi."
     assert render(fmt, message, prompt_opened=True) == "Hm.\n</think>\n\nHi."
-    # This model always reasons: an answer with no reasoning closes an empty block, unless the prompt has done so.
+    # This model always reasons: an answer without reasoning closes an empty block, unless the prompt has closed it.
     assert render(fmt, {"content": "Hi."}) == "<think>\n\n</think>\n\nHi."
     assert render(fmt, {"content": "Hi."}, prompt_opened=True) == "\n</think>\n\nHi."
     assert render(fmt, {"content": "Hi."}, prompt_opened=False) == "Hi."
 
 
-def test_indices_go_on_from_the_history():
+def test_indices_continue_from_the_history():
     fmt = named("kimi_k2")
     message = {"tool_calls": [call("f", {}, "call_abc"), call("g", {})]}
     text = render(fmt, message, start_index=4)
     assert "functions.f:4<" in text
     assert "functions.g:5<" in text
-    # An id that is the format's own is written back as it is.
+    # An id that follows the format's pattern is written back unchanged.
     assert "functions.f:9<" in render(fmt, {"tool_calls": [call("f", {}, "functions.f:9")]})
     # K3 numbers the calls of each turn from 1.
     assert 'index="1"' in render(named("kimi_k3"), {"tool_calls": [TIME]}, start_index=4)
     assert '"tool_call_id": "7"' in render(named("cohere_command3"), {"tool_calls": [TIME]}, start_index=7)
 
 
-def test_ids_stand_where_a_format_has_a_place_for_them():
+def test_ids_are_written_if_the_format_has_a_place_for_them():
     message = {"tool_calls": [call("f", {}, "abcdef123")]}
     assert render(named("mistral"), message) == "[TOOL_CALLS]f[CALL_ID]abcdef123[ARGS]{}"
     assert render(named("mistral_v3"), message) == '[TOOL_CALLS][{"name": "f", "arguments": {}, "id": "abcdef123"}]'
@@ -350,7 +350,7 @@ def test_every_reason(reason: str, fmt: str | Format, message: dict[str, Any], t
     assert expressible(named(fmt) if isinstance(fmt, str) else fmt, message, tools) == reason
 
 
-def test_the_list_is_closed_and_told():
+def test_the_list_is_closed_and_explained():
     assert {reason for reason, *_ in CANNOT} == set(Inexpressible) == set(REASONS)
     assert Inexpressible.NO_CALLS.sentence == "the format has no calls, or no tools are offered"
 
@@ -364,9 +364,9 @@ CAN = [
     ("functionary_v3.2", {"content": ">>> print(1)\n1"}, None),
     ("llama3_json", {"content": '{"answer": 42}'}, None),
     ("pythonic", {"content": "[see](https://example.org)"}, None),
-    # JSON holds anything.
+    # JSON can hold any text.
     ("hermes", {"tool_calls": [call("a b", {"</tool_call>": "\n</tool_call>"})]}, None),
-    # A close tag that nothing follows which could follow one.
+    # A close tag without a text after it that can follow one.
     ("minimax_m2", {"tool_calls": [call("f", {"a": "x</parameter> y", "b": "</parameter>"})]}, None),
     ("qwen3_coder", {"tool_calls": [call("f", {"a": "\n\nx\n", "b": ""})]}, None),
     ("deepseek_v32", {"tool_calls": [call("f", {"a": 1, "b": "1", "c": None})]}, None),
@@ -375,7 +375,7 @@ CAN = [
 
 
 @pytest.mark.parametrize(("name", "message", "tools"), CAN)
-def test_what_can_be_said(name: str, message: dict[str, Any], tools: Any):
+def test_expressible_messages(name: str, message: dict[str, Any], tools: Any):
     fmt = named(name)
     assert expressible(fmt, message, tools) is None
     assert said(OutputParser.from_format(fmt).parse(render(fmt, message), tools=tools)) == said(message)
@@ -391,7 +391,7 @@ def test_the_parser_offers_both():
 
 
 def said(message: Any) -> dict[str, Any]:
-    """What a message says, for comparison: texts to the character, arguments as JSON values, no ids."""
+    """Return the parts of a message to compare: exact texts, arguments as JSON values, no ids."""
     plain = message.message() if isinstance(message, ParsedOutput) else message
     return {
         "reasoning": plain.get("reasoning") or "",
@@ -409,8 +409,10 @@ def _value(arguments: Any) -> Any:
 
 @cache
 def catalogue() -> dict[str, Format]:
-    """Every format of the registry: each entry by itself, both kinds of a name together, and a few pairs. Formats that
-    are the same but for their name come once."""
+    """Return every format of the catalogue: each entry alone, both kinds of a name merged, and a few pairs.
+
+    Of formats that differ only in their name, one is kept.
+    """
     found: dict[str, Format] = {}
     for entry in entries():
         found[f"{entry.kind} {entry.name}"] = entry.format
@@ -435,7 +437,7 @@ def _markers(part: Any) -> list[str]:
 
 @cache
 def _words(fmt: Format) -> tuple[str, ...]:
-    """A format's own markers, without the headers of everybody else's turns."""
+    """Return a format's own markers, without the headers of other families."""
     others = set() if fmt.turn.start is None else set(fmt.turn.start.accepted)
     return tuple(dict.fromkeys(text for text in _markers(fmt) if text not in others))
 
@@ -453,7 +455,7 @@ VALUES = (0, 1, -5, 7, 10**20, 3.5, 1e30, -0.0, 1.0, 1e-7, True, False, None)
 
 
 class Messages:
-    """Awkward messages, drawn from a random source: markers, whole and cut, among prose that looks like code."""
+    """Generator of awkward messages: whole and cut markers among prose that looks like code."""
 
     def __init__(self, random: Random, words: tuple[str, ...]) -> None:
         self._random = random
@@ -471,7 +473,7 @@ class Messages:
         return message
 
     def tools(self, message: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """Tools that fit the message, mostly; unknown; none."""
+        """Return tools: mostly some that fit the message, else unknown ones or none."""
         chance = self._random.random()
         if chance < 0.3:
             return None
@@ -531,7 +533,7 @@ class Messages:
 
 
 def holds(name: str, random: Random) -> None:
-    """The law, on one message: what can be said reads back, with no prompt and behind the generation prompt."""
+    """Check the law for one message: if it is expressible, it parses back, without and after a generation prompt."""
     fmt = catalogue()[name]
     source = Messages(random, _words(fmt))
     message = source.message()
@@ -557,7 +559,7 @@ LIGHT = settings(max_examples=50, deadline=None, database=None, suppress_health_
 
 
 @pytest.mark.parametrize("name", catalogue())
-def test_what_can_be_said_reads_back(name: str):
+def test_expressible_messages_parse_back(name: str):
     @LIGHT
     @given(st.randoms(use_true_random=False))
     def law(random: Random) -> None:
@@ -568,8 +570,8 @@ def test_what_can_be_said_reads_back(name: str):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", catalogue())
-def test_what_can_be_said_reads_back_exhaustively(name: str):
-    # A plain source of numbers covers more ground in an hour than a strategy that can shrink.
+def test_expressible_messages_parse_back_exhaustively(name: str):
+    # A plain random source covers more messages in an hour than a strategy that can shrink.
     for seed in range(20_000):
         try:
             holds(name, Random(seed))
@@ -577,7 +579,7 @@ def test_what_can_be_said_reads_back_exhaustively(name: str):
             raise AssertionError(f"seed {seed}: {error}") from None
 
 
-# -- The ratchet --------------------------------------------------------------------------------------------------
+# -- Recorded rates -----------------------------------------------------------------------------------------------
 
 SAMPLES = 200
 COMMON = (
@@ -585,7 +587,7 @@ COMMON = (
     "</function>", "[TOOL_CALLS]", "<|im_end|>", "<|end|>", "<|start|>", "</s>", "functools[", ">>>",
     "<function=", '<invoke name="',
 )  # fmt: skip
-"""Markers of many families: samples that do not move when a format accepts one spelling more."""
+"""Markers of many families, so that the samples do not change when a format accepts another spelling."""
 
 
 @cache
@@ -598,8 +600,8 @@ def samples() -> tuple[tuple[dict[str, Any], Any], ...]:
     return tuple(drawn)
 
 
-def test_the_rate_of_what_cannot_be_said_does_not_rise(capsys: pytest.CaptureFixture[str]):
-    """Per format, of 200 messages; what a format has no part for (reasoning, calls) is not counted."""
+def test_the_rate_of_inexpressible_messages_does_not_rise(capsys: pytest.CaptureFixture[str]):
+    """Rates per format, over 200 messages. Messages with a part that the format lacks do not count."""
     absent = {Inexpressible.NO_REASONING, Inexpressible.NO_CALLS}
     counts: dict[str, int] = {}
     reasons: Counter[str] = Counter()

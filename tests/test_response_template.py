@@ -1,4 +1,4 @@
-"""``response_template`` → Format: what real checkpoints and TRL ship, in shape; and what does not translate."""
+"""Translates response templates shaped like those of checkpoints and TRL, and checks the errors of others."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def translate(**template: Any) -> Format:
 
 
 def qwen3() -> Format:
-    """Patterns that are literals with white space behind them."""
+    """Patterns that are literals with white space after them."""
     return translate(
         version=1,
         defaults={"role": "assistant"},
@@ -70,7 +70,7 @@ def test_qwen3_like() -> None:
 
 
 def smollm() -> Format:
-    """Literals only; ``content`` picks up what is left, up to the end of the turn or of the stream."""
+    """Literals only; ``content`` is the remaining text, up to the end of the turn or of the stream."""
     return translate(
         start_anchor=CHATML,
         fields={
@@ -153,7 +153,7 @@ def test_qwen3_coder_like() -> None:
 
 
 def glm() -> Format:
-    """Key and value in tags of their own; a newline ends the name."""
+    """Key and value have their own tags; a newline ends the name."""
     return translate(
         start_anchor="<|assistant|>",
         fields={
@@ -196,7 +196,7 @@ def test_glm_like() -> None:
 
 
 def cohere() -> Format:
-    """One JSON list of calls, reshaped one by one; content in markers."""
+    """One JSON list of calls, transformed one by one; content in markers."""
     return translate(
         start_anchor="<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
         fields={
@@ -238,7 +238,7 @@ def test_cohere_like() -> None:
 
 
 def test_words_between_tokens_are_channels_only_where_all_are() -> None:
-    """A word between two tokens is a marker like any other where the tokens are not the same."""
+    """A word between two tokens is an ordinary marker if the tokens differ."""
     thinking = {"open": "<|c|>analysis<|m|>", "close": "</t>"}
     fmt = translate(fields={"thinking": thinking, "content": {"open": "<r>", "close": "</r>"}})
     assert fmt.channels is None
@@ -322,7 +322,7 @@ def test_channels_without_calls() -> None:
 
 
 def gemma4() -> Format:
-    """Strings in delimiters of their own, bare keys, more than one start of a turn."""
+    """Strings with special delimiters, bare keys, several starts of a turn."""
     return translate(
         start_anchor=["<|turn>model\n", "<tool_response|>"],
         fields={
@@ -474,7 +474,7 @@ def test_an_optional_prefix_is_an_accepted_spelling() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_a_translated_format_parses(
+def test_a_translated_format_parses_outputs(
     fmt: Format, output: str, reasoning: str | None, content: str | None, call: tuple[str, str] | None
 ) -> None:
     parsed = OutputParser(format=fmt).parse(output)
@@ -544,7 +544,7 @@ LITERAL_JSON = LiteralArguments(
         ),
     ],
 )
-def test_how_a_call_opens(pattern: str, tools: Tools) -> None:
+def test_openings_of_calls(pattern: str, tools: Tools) -> None:
     assert translate(fields={"tool_calls": named(pattern)}).tools == (tools,)
     assert JsonArguments() == NamedBody().arguments
 
@@ -562,12 +562,12 @@ def test_how_a_call_opens(pattern: str, tools: Tools) -> None:
         ({"type": "function", "function": "{function}"}, True, JsonBody(nested_key="function")),
     ],
 )  # fmt: skip
-def test_where_the_json_holds_name_and_arguments(transform: Json, each: bool, body: JsonBody) -> None:
+def test_places_of_name_and_arguments_in_json(transform: Json, each: bool, body: JsonBody) -> None:
     fmt = translate(fields={"tool_calls": call(transform=transform, transform_each=each)})
     assert fmt.tools[0].body == body
 
 
-# -- What does not translate, or is not a template ----------------------------------------------------------------
+# -- Templates that are invalid or cannot be translated -----------------------------------------------------------
 
 TAG = r"<p=(?P<key>\w+)>(?P<value>.*?)</p>"
 GPT_OSS_CALL = r"to=functions\.(?P<name>\w+)<\|message\|>"
@@ -765,7 +765,7 @@ def xml(**changes: Any) -> Json:
          "fields.tool_calls.open_pattern: has no counterpart in a Format: a b"),
     ],
 )  # fmt: skip
-def test_what_has_no_counterpart_names_its_path(template: Any, problem: str) -> None:
+def test_a_part_without_a_counterpart_names_its_path(template: Any, problem: str) -> None:
     with pytest.raises(FormatError) as error:
         Format.from_response_template(template)
     assert str(error.value) == problem
@@ -779,7 +779,7 @@ def test_the_name_is_the_callers() -> None:
 
 
 def test_patterns_are_never_run() -> None:
-    """Nested quantifiers, deep nesting: read, refused, at once."""
+    """Nested quantifiers and deep nesting are refused at once."""
     for pattern in (
         "(a+)+b",
         "(" * 90 + "a" + ")*" * 90,

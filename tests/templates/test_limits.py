@@ -1,4 +1,4 @@
-"""Hostile templates: each ends in a clear error, whatever it tries and in whatever thread. Benchmarks time them."""
+"""Hostile templates: each ends in a clear error, in every thread. Benchmarks time them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("source", LOOPS.values(), ids=LOOPS)
-def test_what_does_not_end(source: str) -> None:
+def test_templates_that_do_not_end(source: str) -> None:
     refused(source)
 
 
@@ -44,7 +44,7 @@ RECURSION = {
 
 
 @pytest.mark.parametrize("source", RECURSION.values(), ids=RECURSION)
-def test_what_calls_itself(source: str) -> None:
+def test_templates_that_call_themselves(source: str) -> None:
     assert refused(source).message == "the template calls itself too deeply"
 
 
@@ -105,7 +105,7 @@ GROWS = {
 
 
 @pytest.mark.parametrize("source", GROWS.values(), ids=GROWS)
-def test_what_grows(source: str) -> None:
+def test_values_that_grow(source: str) -> None:
     refused(source)
 
 
@@ -149,12 +149,12 @@ LOOKS = (
 
 
 LONG = "{% set s = 'a' * 40000 %}{% set t = 'a' * 39999 + 'b' %}{% set l = [1] * 6000 %}"
-"""Longer than what may be looked at for nothing; not so long that its copies ask by themselves."""
+"""Long enough that reading it counts, and short enough that copying it does not."""
 
 
 @pytest.mark.parametrize("expression", LOOKS)
-def test_who_looks_at_a_long_value_asks_whether_it_may(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand expressions in a row are one block of statements, which asks once: each has to ask by itself."""
+def test_reading_a_long_value_counts(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand expressions are one block of statements, which is counted once, so each must count its own work."""
     for limit in ("STEPS", "SIZE", "TOTAL"):
         monkeypatch.setattr(limits, limit, 1 << 40)
     template = ChatTemplate(LONG + ("{{ " + expression + " }}") * 1000)
@@ -182,7 +182,7 @@ INSIDES = (
 
 
 @pytest.mark.parametrize("expression", INSIDES)
-def test_no_way_inside(expression: str) -> None:
+def test_internals_cannot_be_reached(expression: str) -> None:
     source = (
         "{% macro m() %}{% endmacro %}{% set x = m %}{% for i in [1] %}{{ "
         + expression
@@ -194,7 +194,7 @@ def test_no_way_inside(expression: str) -> None:
 @pytest.mark.parametrize(
     "expression", ["''.__class__", "cycler.__init__", "messages.__len__", "m.__call__", "self.__dict__"]
 )
-def test_what_is_inside_prints_as_nothing(expression: str) -> None:
+def test_internals_print_as_nothing(expression: str) -> None:
     source = "{% macro m() %}{% endmacro %}[{{ " + expression + " }}]{{ (" + expression + ") is defined }}"
     assert ChatTemplate(source).render([USER]) == "[]False"
 
@@ -214,7 +214,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
-def test_what_is_too_long_or_too_deep(source: str) -> None:
+def test_templates_that_are_too_long_or_too_deep(source: str) -> None:
     with pytest.raises(TemplateLimitError):
         ChatTemplate(source).render([USER])
 
@@ -231,7 +231,7 @@ NO_TEMPLATES = (
 
 
 @pytest.mark.parametrize("source", NO_TEMPLATES)
-def test_what_is_no_template(source: str) -> None:
+def test_sources_that_are_not_templates(source: str) -> None:
     error = refused(source, TemplateError)
     assert error.message.startswith("not a template that Jinja can read: ")
     assert error.line == 1
@@ -250,7 +250,7 @@ def test_the_limits_hold_in_any_thread() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=300)  # a machine may be busy; a limit that fails never ends
+        thread.join(timeout=300)  # a machine may be busy; without its limit the template never ends
     assert [type(error) for error in errors] == [TemplateLimitError] * 2
 
 

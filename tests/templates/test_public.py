@@ -1,6 +1,7 @@
-"""Templates of model vendors, where they are at hand: they render, and they render what others saw them render.
+"""Renders templates of model vendors, if they are installed here, and compares the prompts with recorded ones.
 
-The recorded prompts were made by llama.cpp. Where transformers renders otherwise, so do we: `OTHERWISE` says why.
+The recorded prompts were made by llama.cpp. Where transformers renders another prompt, it is right: `OTHERWISE` has the
+reasons.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ EXTRAS: tuple[dict[str, Any], ...] = (
     {"date_string": "21 Nov 2026"},
     {"functions": "", "datetime": "Nov 21 2026"},
 )
-"""Variables that some templates want beside the usual ones."""
+"""Variables that some templates need besides the usual ones."""
 
 
 def template(name: str) -> ChatTemplate:
@@ -59,7 +60,7 @@ def template(name: str) -> ChatTemplate:
 
 
 def conversations(messages: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Without empty fields; arguments as text, then as objects."""
+    """Yield messages without empty fields: with arguments as text, then as objects."""
     plain = [{k: v for k, v in m.items() if v not in ("", []) or k in ("content", "role")} for m in messages]
     yield plain
     yield [{**m, "tool_calls": [_objects(call) for call in m["tool_calls"]]} if "tool_calls" in m else m for m in plain]
@@ -134,7 +135,7 @@ CALLS = [
     call('{"city": "Rome"}', ""),
 ]
 VARIABLES = {"functions": "[]", "datetime": "now"}
-"""firefunction wants these two."""
+"""firefunction needs these two."""
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem[:40])
@@ -156,7 +157,7 @@ def test_every_template_renders(path: Path) -> None:
 
 
 def _rendered(chat: ChatTemplate, message: dict[str, Any]) -> str | None:
-    """None where a template wants the other kind of arguments, or of content, and says so, or Python does for it."""
+    """Return the prompt; None if the template raises because it needs another kind of arguments or content."""
     try:
         return chat.render([USER, message], tools=TOOLS, **VARIABLES)
     except TemplateError as error:
@@ -165,7 +166,7 @@ def _rendered(chat: ChatTemplate, message: dict[str, Any]) -> str | None:
         return None
 
 
-def test_templates_say_no_in_their_own_words() -> None:
+def test_messages_of_templates_that_raise() -> None:
     with pytest.raises(TemplateRaised) as caught:
         template("google-gemma-2-2b-it.jinja").render([{"role": "system", "content": "x"}])
     assert str(caught.value) == "google-gemma-2-2b-it.jinja, line 1: System role not supported"

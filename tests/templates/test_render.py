@@ -1,4 +1,4 @@
-"""What a template gets, and what it makes of it: as transformers 5 renders it."""
+"""Renders templates like transformers 5: the language, the inputs, continued messages and errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rendered(source: str, *messages: Any, **kwargs: Any) -> str:
         ("{{ {'b': [1], 'a': {}} | tojson(indent=2) }}", '{\n  "b": [\n    1\n  ],\n  "a": {}\n}'),
         ("{{ {'b': 1, 'a': 2} | tojson(sort_keys=true) }}", '{"a": 2, "b": 1}'),
         ("{{ {'b': 1, 'a': 2} | tojson(separators=(',', ':')) }}", '{"b":1,"a":2}'),
-        # nothing is escaped
+        # no escaping
         ("{{ messages[0].content }}", USER["content"]),
         # trim_blocks and lstrip_blocks; a last newline is dropped, as everywhere in Jinja
         ("a\n  {% if true %}\nb\n  {% endif %}\nc\n", "a\nb\nc"),
@@ -44,7 +44,7 @@ def rendered(source: str, *messages: Any, **kwargs: Any) -> str:
          "1:1/3 2:3/3 3:5/3 "),
         # training masks
         ("a{% generation %}{{ messages[0].role }}{% endgeneration %}b", "auserb"),
-        # undefined stays quiet until it is used
+        # an undefined value raises only when it is used
         ("[{{ nothing }}{{ messages[0].nothing }}]{{ nothing is defined }}", "[]False"),
         # namespaces, macros, recursion, call blocks, set blocks, filters on blocks
         ("{% set ns = namespace(n=0) %}{% for i in range(3) %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}", "3"),
@@ -52,7 +52,7 @@ def rendered(source: str, *messages: Any, **kwargs: Any) -> str:
         ("{% macro m() %}<{{ caller() }}>{% endmacro %}{% call m() %}x{% endcall %}", "<x>"),
         ("{% set x %}a{{ 1 }}b{% endset %}{{ x | upper }}{% filter trim %} c {% endfilter %}", "A1Bc"),
         ("{% for x in [[1, [2]], [3]] recursive %}{{ loop(x) if x is iterable else x }}{% endfor %}", "123"),
-        # what templates do with lists and text
+        # lists and text
         ("{{ messages | map(attribute='role') | join(', ') }}", "user"),
         ("{{ [{'a': 1}, {'a': 2}] | sum(attribute='a') }}{{ [[1], [2]] | sum(start=[]) }}", "3[1, 2]"),
         ("{{ 'a</t>b'.split('</t>')[-1] ~ 1 ~ none }}{{ 'x'[::-1] * 3 }}{{ '%s|%5.1f' % ('a', 2.25) }}",
@@ -72,7 +72,7 @@ def test_the_language(source: str, expected: str) -> None:
     assert rendered(source) == expected
 
 
-def test_what_every_template_knows() -> None:
+def test_variables_of_every_template() -> None:
     names = ("bos_token", "eos_token", "pad_token", "tools", "documents", "add_generation_prompt", "x")
     source = "|".join("{{ " + name + " }}" for name in names)
     template = ChatTemplate(source, bos_token="<s>", eos_token="</s>", special_tokens={"pad_token": "<p>"})
@@ -98,14 +98,14 @@ def test_the_clock_can_be_set() -> None:
     assert ChatTemplate("{{ strftime_now('%Y') }}").render([]) == str(datetime.now().year)
 
 
-def test_reasoning_goes_by_every_name() -> None:
+def test_reasoning_has_every_name() -> None:
     source = "{{ messages[0].reasoning_content }}/{{ messages[0].thinking }}/{{ messages[0].reasoning }}"
     assert rendered(source, {"role": "assistant", "reasoning": "r"}) == "r/r/r"
     assert rendered(source, {"role": "assistant", "thinking": "t"}) == "t/t/"
     assert rendered(source, {"role": "assistant", "reasoning_content": "c", "thinking": "t"}) == "c/t/"
 
 
-# -- What the template sees ---------------------------------------------------------------------------------------
+# -- Inputs -------------------------------------------------------------------------------------------------------
 
 
 class Role(StrEnum):
@@ -147,7 +147,7 @@ def test_models_dump_themselves() -> None:
     )
 
 
-def test_what_json_cannot_say_becomes_a_placeholder() -> None:
+def test_a_value_without_a_json_form_becomes_a_placeholder() -> None:
     assert rendered("{{ messages[0].image }}{{ x }}{{ messages[0].image.secret }}", {"image": object()}, x=len) == (
         "<object><builtin_function_or_method>"
     )
@@ -200,7 +200,7 @@ def test_a_final_message_is_continued() -> None:
     assert rendered(CHAT, USER, final, continue_final_message="content").endswith("][<so >Hello, ")
     assert rendered(CHAT, USER, final, continue_final_message="reasoning").endswith("][<so ")
     assert rendered(CHAT, USER, final, continue_final_message="reasoning_content").endswith("][<so ")
-    # A template that trims gets what it would have written.
+    # A template that trims the message gives a trimmed prompt.
     assert rendered(TRIMS, USER, final, continue_final_message=True).endswith("][Hello,")
     parts = {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}
     assert rendered(
@@ -225,7 +225,7 @@ def test_a_final_message_that_cannot_be_continued(source: str, message: Any, fie
         ChatTemplate(source).render([], continue_final_message=True)
 
 
-# -- What a template says about itself ----------------------------------------------------------------------------
+# -- Literals, variables, hash ------------------------------------------------------------------------------------
 
 
 def test_literals_and_variables() -> None:
@@ -253,7 +253,7 @@ def test_the_hash_covers_what_decides_the_text() -> None:
     assert repr(ChatTemplate("abc", name="m")) == "ChatTemplate('m', 3 characters)"
 
 
-# -- Errors say where ---------------------------------------------------------------------------------------------
+# -- Errors -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -272,14 +272,14 @@ def test_the_hash_covers_what_decides_the_text() -> None:
         ("{% do 1 %}", "m, line 1: not a template that Jinja can read: Encountered unknown tag 'do'.", 1),
     ],
 )
-def test_errors_say_where(source: str, text: str, line: int) -> None:
+def test_errors_name_the_line(source: str, text: str, line: int) -> None:
     with pytest.raises(TemplateError) as caught:
         ChatTemplate(source, name="m").render([USER])
     assert str(caught.value).startswith(text)
     assert (caught.value.name, caught.value.line) == ("m", line)
 
 
-def test_a_template_says_no() -> None:
+def test_a_template_that_raises() -> None:
     with pytest.raises(TemplateRaised) as caught:
         rendered("{% if true %}\n{{ raise_exception('Roles must alternate') }}{% endif %}")
     assert caught.value.message == "Roles must alternate"
@@ -289,7 +289,7 @@ def test_a_template_says_no() -> None:
 # -- Cost, threads ------------------------------------------------------------------------------------------------
 
 
-def test_jinja_is_imported_when_it_is_needed() -> None:
+def test_jinja_is_imported_on_first_use() -> None:
     code = (
         "import sys; from untemplate.templates import ChatTemplate; t = ChatTemplate('{{ 1 }}'); t.sha256;"
         "assert 'jinja2' not in sys.modules; assert t.render([]) == '1'; assert 'jinja2' in sys.modules"

@@ -1,4 +1,4 @@
-"""Where templates are found."""
+"""Reads templates from text, files, folders, GGUF files and the hub."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USER = [{"role": "user", "content": "hi"}]
 
 
 def written(folder: Path, **files: Any) -> Path:
-    """``__`` in a name is a dot, ``___`` a slash. Everything but a str is written as JSON."""
+    """Write files. ``__`` in a name is a dot, ``___`` a slash. A value that is not a str is written as JSON."""
     for name, content in files.items():
         path = folder / name.replace("___", "/").replace("__", ".")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def test_a_models_folder(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_files_that_have_none(tmp_path: Path, files: dict[str, Any], name: str, problem: str) -> None:
+def test_files_without_a_template(tmp_path: Path, files: dict[str, Any], name: str, problem: str) -> None:
     path = written(tmp_path, **files) / name
     with pytest.raises(TemplateError) as caught:
         ChatTemplate.load(path)
@@ -110,7 +110,7 @@ def test_files_that_have_none(tmp_path: Path, files: dict[str, Any], name: str, 
     assert str(caught.value).startswith(str(tmp_path))
 
 
-def test_what_is_nowhere(tmp_path: Path) -> None:
+def test_sources_that_do_not_exist(tmp_path: Path) -> None:
     for source, problem in {
         "": "not a template: it is empty",
         " \t": "not a template: it is empty",
@@ -127,7 +127,7 @@ def test_what_is_nowhere(tmp_path: Path) -> None:
         ChatTemplate.load(3)  # type: ignore[arg-type]
 
 
-def test_files_that_are_no_text_or_too_long(tmp_path: Path) -> None:
+def test_files_that_are_not_text_or_too_long(tmp_path: Path) -> None:
     (tmp_path / "a.jinja").write_bytes(b"\xff\xfe{{")
     with pytest.raises(TemplateError, match=r"a\.jinja: not a template: not UTF-8 text$"):
         ChatTemplate.load(tmp_path / "a.jinja")
