@@ -14,10 +14,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-grammar test-canitoolcall lint types imports unit chaos compiled bench bench-compare laws docs demo-model lock clean
+.PHONY: help run test test-grammar test-canitoolcall lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(STAMP) ## the gateway with a small real model and a tour of it; MODEL=file.gguf or MODEL=replay, PORT=8000
 	@$(BIN)/python -m untemplate serve $(or $(MODEL),demo) --tour --port $(or $(PORT),8000)
@@ -64,6 +64,20 @@ bench: $(STAMP) ## pytest-benchmark, one process
 bench-compare: $(STAMP) ## speed against another checkout: BASE=folder, and OPTIONS=--quick, --only=TEXT, --limit=1.05
 	@test -n "$(BASE)" || { echo "make bench-compare needs BASE=folder, a checkout to compare with" >&2; exit 1; }
 	@$(BIN)/python -m benchmarks.compare "$(BASE)" $(OPTIONS)
+
+bench-check: $(STAMP) ## instruction counts against the recorded ones; a rise of 5 % fails (OPTIONS=--update records)
+	@$(BIN)/python -m benchmarks.instructions $(OPTIONS)
+
+# The pins of one peer fit together with the CPU build of torch; without dependencies, pip fetches nothing else.
+bench-peers-install: $(STAMP) ## environments with vLLM's, SGLang's and transformers' parsers in build/peers
+	@for peer in vllm sglang transformers; do \
+	    echo "build/peers/$$peer"; \
+	    test -x build/peers/$$peer/bin/python || $(BIN)/python -m venv build/peers/$$peer; \
+	    build/peers/$$peer/bin/pip install -qq --no-deps --requirement benchmarks/peers/$$peer.txt || exit 1; \
+	done
+
+bench-peers: $(STAMP) ## speed next to the installed peers' parsers (OPTIONS=--peer=vllm, --only=TEXT, --page=FILE)
+	@$(BIN)/python -m benchmarks.peers $(OPTIONS)
 
 laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
 	@$(PYTEST) tests -m exhaustive -n auto

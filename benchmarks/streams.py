@@ -18,8 +18,8 @@ from untemplate import OutputParser
 SEVERAL = 8
 """Tokens per delta where a delta holds several."""
 
-WAYS = ("text", "ids", "several", "whole", "whole ids")
-"""One token per delta as text; the same with its id; several ids per delta; all at once, without and with ids."""
+WAYS = ("text", "ids", "several", "several ids", "whole", "whole ids")
+"""One token per delta, several tokens per delta, and all at once; each as text only and with token ids."""
 
 FAMILIES: dict[str, str | None] = {
     "hermes": "qwen3",
@@ -162,8 +162,8 @@ def vocabulary(pieces: Iterable[str], special: Sequence[str]) -> dict[str, int]:
 
 def cut(pieces: Sequence[str], ids: dict[str, int], way: str) -> list[tuple[str, list[int]]]:
     """Return the deltas of an output, as (text, token ids)."""
-    size = {"text": 1, "ids": 1, "several": SEVERAL}.get(way, len(pieces) or 1)
-    with_ids = way not in ("text", "whole")
+    size = {"text": 1, "ids": 1, "several": SEVERAL, "several ids": SEVERAL}.get(way, len(pieces) or 1)
+    with_ids = way.endswith("ids")
     groups = [pieces[i : i + size] for i in range(0, len(pieces), size)]
     return [("".join(group), [ids[p] for p in group] if with_ids else []) for group in groups]
 

@@ -11,12 +11,15 @@ measures, so this module and the adapters import nothing else but the standard l
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -24,6 +27,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+LIMIT = 20.0
+"""CPU seconds that a request may take. Some parsers do not return on some streams."""
+
+
+START = 180.0
+"""Seconds that a library may take to be imported. Some import torch."""
 
 
 class Candidate(Protocol):
@@ -49,7 +60,9 @@ def measured(candidate: Candidate, seconds: float) -> float:
     """
     number, used = 1, 0.0
     while True:
+        preparing = time.thread_time()
         runs = [candidate.prepare() for _ in range(number)]
+        preparing = time.thread_time() - preparing
         gc.collect()
         gc.disable()
         try:
@@ -59,7 +72,7 @@ def measured(candidate: Candidate, seconds: float) -> float:
             used = time.thread_time() - began
         finally:
             gc.enable()
-        if used >= seconds or number >= 10_000:
+        if used >= seconds or preparing >= 5 * seconds or number >= 10_000:
             return used / number
         number = min(10_000, max(number * 2, int(number * seconds / max(used, 1e-6)) + 1))
 
@@ -109,13 +122,21 @@ def serve(module: str) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     service = Service(importlib.import_module(module))
+    signal.signal(signal.SIGPROF, _too_long)
     for line in sys.stdin:
         try:
+            signal.setitimer(signal.ITIMER_PROF, LIMIT)
             answer = {"answer": service.answer(json.loads(line))}
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError(f"not done after {LIMIT:.0f} seconds of CPU time")
 
 
 class WorkerError(Exception):
@@ -123,16 +144,23 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """The other end: a worker process that answers one request at a time."""
+    """The other end: a worker process that answers one request at a time. One that hangs is ended and started anew."""
 
-    def __init__(self, module: str, *, python: str = sys.executable, folder: str | Path | None = None) -> None:
-        arguments = [python, "-m", "benchmarks.worker", module]
+    def __init__(
+        self, module: str, *, python: str = sys.executable, folder: str | Path | None = None, patience: float = 30.0
+    ) -> None:
+        self._arguments = [python, "-m", "benchmarks.worker", module]
         if folder is not None:
-            arguments.append(str(folder))
+            self._arguments.append(str(folder))
+        self._patience = patience
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        self._answered = False
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
         environment.pop("PYTHONPATH", None)
-        self._process = subprocess.Popen(
-            arguments,
+        return subprocess.Popen(
+            self._arguments,
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,
@@ -146,28 +174,38 @@ class Worker:
         """Return the answer to a request.
 
         Raises:
-            WorkerError: the library raised, or the process has ended.
+            WorkerError: the library raised, or the process has ended or was ended because it did not answer in time.
         """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
+        if self._process.poll() is not None:
+            self.close()
+            self._process = self._start()
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        watchdog = threading.Timer(self._patience + (0 if self._answered else START), process.kill)
+        watchdog.start()
         try:
-            self._process.stdin.write(json.dumps({"do": do, **details}) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
+            process.stdin.write(json.dumps({"do": do, **details}) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
         except BrokenPipeError:
             line = ""
+        finally:
+            watchdog.cancel()
         if not line:
-            raise WorkerError(f"the worker process ended with status {self._process.wait()}")
+            raise WorkerError(f"the worker process ended with status {process.wait()}")
+        self._answered = True
         answer = json.loads(line)
         if "error" in answer:
             raise WorkerError(answer["error"])
         return answer["answer"]
 
     def close(self) -> None:
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self._process.terminate()
+        with contextlib.suppress(BrokenPipeError):
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        self._process.kill()
         self._process.wait()
 
     def __enter__(self) -> Worker:

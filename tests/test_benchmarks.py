@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ElementTree
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from benchmarks import compare
+from benchmarks import compare, instructions
+from benchmarks.peers import chart, measure, report
 from benchmarks.streams import FAMILIES, SHAPES, WAYS, Message, Stream, cut, every, make, scaled, tokens, vocabulary
 from benchmarks.worker import ROOT, Worker, WorkerError
 
@@ -18,7 +21,7 @@ def test_every_format_is_measured_in_every_shape_that_it_can_express() -> None:
     assert {stream.way for stream in found} == set(WAYS)
     without_reasoning = {name for name, reasoning in FAMILIES.items() if reasoning is None}
     per_format = {name: sum(stream.format == name for stream in found) for name in FAMILIES}
-    assert per_format == {name: 25 if name in without_reasoning else 30 for name in FAMILIES}
+    assert per_format == {name: 30 if name in without_reasoning else 36 for name in FAMILIES}
 
 
 def test_a_stream_survives_json() -> None:
@@ -40,7 +43,8 @@ def test_tokens_join_to_the_text_and_special_ones_stay_whole() -> None:
     [
         ("text", [("a", []), ("b", [])]),
         ("ids", [("a", [1]), ("b", [2])]),
-        ("several", [("ab", [1, 2])]),
+        ("several", [("ab", [])]),
+        ("several ids", [("ab", [1, 2])]),
         ("whole", [("ab", [])]),
         ("whole ids", [("ab", [1, 2])]),
     ],
@@ -145,3 +149,155 @@ def test_the_table_gives_means_by_shape_way_and_format() -> None:
     text = compare.table([compare.Result(stream, 1.0, 2.0), compare.Result(stream, 2.0, 1.0)])
     assert text.splitlines()[-1].split() == ["all", "streams", "2", "1.000", "0.500", "2.000"]
     assert text.splitlines()[1].split() == ["shape", "plain", "2", "1.000", "0.500", "2.000"]
+
+
+# -- Peers --------------------------------------------------------------------------------------------------------
+
+
+def test_only_right_answers_of_a_peer_are_timed() -> None:
+    streams = [
+        stream
+        for shape in ("plain", "reasoning", "one call")
+        for stream in make("hermes", "qwen3", shape, size=256, ways=["text", "whole"])
+    ]
+    growth = [[stream for stream in streams if stream.shape == "plain" and stream.way == "text"]]
+    lines: list[str] = []
+    found = measure.run(
+        ["fake"],
+        streams,
+        growth,
+        rounds=1,
+        seconds=0.0,
+        write=lines.append,
+        start=lambda peer: Worker("tests.fake_peer"),
+    )
+    assert list(found.versions) == ["untemplate", "fake"]
+    assert [(row.name, row.kind, row.parser) for row in found.rows] == [
+        ("hermes / plain / text", "fake", "plain"),
+        ("hermes / plain / text", "fake, second", "plain"),
+    ]
+    assert found.wrong == {
+        "fake": [
+            "hermes / reasoning / text: another message",
+            "hermes / one call / text: ValueError: no calls here",
+        ]
+    }
+    assert [row.kind for row in found.growth] == ["fake", "fake, second"]
+    assert measure.Results.from_json(json.loads(json.dumps(asdict(found)))) == found
+
+
+def test_a_peer_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(measure, "environment", lambda peer: tmp_path / "python")
+    lines: list[str] = []
+    found = measure.run(["vllm", "sglang"], [], [], rounds=1, seconds=0.0, write=lines.append)
+    assert found.missing == ["vLLM", "SGLang"]
+    assert lines == [
+        "vLLM: not installed, left out (`make bench-peers-install`)",
+        "SGLang: not installed, left out (`make bench-peers-install`)",
+    ]
+
+
+def test_a_peer_that_does_not_start_is_named() -> None:
+    found = measure.run(
+        ["fake"],
+        [],
+        [],
+        rounds=1,
+        seconds=0.0,
+        write=lambda line: None,
+        start=lambda peer: Worker("tests.no_such_peer"),
+    )
+    assert found.missing == ["fake"]
+
+
+ROWS = [
+    measure.Row("hermes", "plain", "ids", 10, "vLLM, older", "hermes", 1e-6, 4e-6),
+    measure.Row("hermes", "plain", "ids", 40, "vLLM, older", "hermes", 4e-6, 64e-6),
+    measure.Row("gemma4", "20 calls", "whole ids", 1, "vLLM, engine", "gemma4", 4e-6, 2e-6),
+]
+
+
+def test_the_report_has_ratios_slower_streams_and_wrong_answers() -> None:
+    assert report.table(ROWS, "peer", lambda row: row.kind) == [
+        "| peer | streams | geometric mean | median | least | most | slower than the peer |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| vLLM, engine | 1 | 0.5 | 0.5 | 0.5 | 0.5 | 1 |",
+        "| vLLM, older | 2 | 8.0 | 10.0 | 4.0 | 16.0 | 0 |",
+    ]
+    assert report.slower(ROWS)[2:] == ["| gemma4 / 20 calls / whole ids | vLLM, engine: gemma4 | 4 | 2 | 0.50 |"]
+    assert report.slower(ROWS[:2]) == ["None."]
+    wrong = {"SGLang": ["hermes / plain / text: another message", "hermes / plain / whole: ValueError: x / y"]}
+    assert report.not_timed(wrong)[2:] == ["| SGLang | hermes | plain (2) |"]
+    assert report.not_timed({}) == ["None."]
+
+
+def test_the_page_keeps_what_is_written_by_hand(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"Before.\n\n{report.BEGIN}\nold\n{report.END}\n\nAfter.\n", "utf-8")
+    results = measure.Results({"untemplate": "0"}, [], ROWS, {}, ROWS[:2])
+    report.write_page(page, results)
+    text = page.read_text("utf-8")
+    assert text.startswith(f"Before.\n\n{report.BEGIN}\n\nMeasured on ")
+    assert text.endswith(f"{report.END}\n\nAfter.\n")
+    assert "old\n" not in text
+    assert "![growth-hermes](growth-hermes.svg)" in text
+    drawn = ElementTree.parse(tmp_path / "growth-hermes.svg").getroot()
+    assert [line.get("stroke") for line in drawn.iter("{http://www.w3.org/2000/svg}polyline")] == list(
+        chart.COLOURS[:2]
+    )
+
+
+def test_a_chart_places_points_on_logarithmic_axes() -> None:
+    text = chart.line_chart("a < b", "x", "y", {"line": [(1, 1), (4, 10), (16, 100)]})
+    drawn = ElementTree.fromstring(text)
+    (line,) = drawn.iter("{http://www.w3.org/2000/svg}polyline")
+    points = [tuple(map(float, point.split(","))) for point in (line.get("points") or "").split()]
+    assert points == [(70.0, 350.0), (300.0, 195.0), (530.0, 40.0)]
+
+
+# -- Instruction counts -------------------------------------------------------------------------------------------
+
+
+def test_a_rise_over_the_limit_fails(tmp_path: Path) -> None:
+    record = tmp_path / "record.json"
+    lines: list[str] = []
+
+    def check(found: dict[str, int], *, update: bool = False) -> int:
+        lines.clear()
+        return instructions.check(record, "callgrind", found, update=update, write=lines.append)
+
+    assert check({"a": 1000}) == 0
+    assert lines[-1] == "not compared: the record is for another counter; --update writes a new one"
+    assert check({"a": 1000}, update=True) == 0
+    assert lines[-1] == "recorded in record.json"
+    assert check({"a": 1050, "b": 1}) == 0
+    assert [line.split() for line in lines[1:]] == [["a", "1,050", "+5.0%"], ["b", "1", "new"]]
+    assert check({"a": 1051}) == 1
+    assert lines[1].split() == ["a", "1,051", "+5.1%", "ROSE"]
+    assert lines[-1] == (
+        "a figure rose by more than 5 %; if that is meant, record it: make bench-check OPTIONS=--update"
+    )
+
+
+def test_figures_of_another_python_are_not_compared(tmp_path: Path) -> None:
+    record = tmp_path / "record.json"
+    record.write_text(json.dumps({"callgrind": {"python": "CPython 2.7", "instructions": {"a": 1}}}), "utf-8")
+    lines: list[str] = []
+    assert instructions.check(record, "callgrind", {"a": 5}, update=False, write=lines.append) == 0
+    assert lines[-1] == "not compared: the record is for CPython 2.7; --update writes a new one"
+
+
+def test_opcodes_are_the_same_in_every_run() -> None:
+    def work() -> None:
+        sum(number * 2 for number in range(10))
+
+    assert instructions.opcodes(work) == instructions.opcodes(work) > 50
+
+
+def test_the_recorded_streams_exist() -> None:
+    names = [stream["name"] for stream in instructions.chosen()]
+    assert names == [
+        f"{format} / {shape} / {way}" for (format, shape), ways in instructions.CHOSEN.items() for way in ways
+    ]
+    recorded = json.loads(instructions.RECORD.read_text("utf-8"))
+    assert list(recorded["callgrind"]["instructions"]) == names
