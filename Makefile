@@ -55,7 +55,7 @@ chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at rando
 compiled: $(STAMP) ## the engine compiled by mypyc, in build/compiled, and the parser's tests on it (opt-in, minutes)
 	@rm -rf build/compiled && mkdir -p build/compiled && cp -r src/untemplate build/compiled
 	@cd build/compiled && ../../$(BIN)/mypyc --config-file= > mypyc.log \
-	    $$(ls untemplate/jsontext/*.py untemplate/machine/*.py untemplate/machine/arguments/*.py | grep -v /config.py)  # that one checks types itself
+	    $$(ls untemplate/schema.py untemplate/tools.py untemplate/jsontext/*.py untemplate/machine/*.py untemplate/machine/arguments/*.py | grep -v /config.py)  # that one checks types itself
 	@PYTHONPATH=build/compiled $(PYTEST) tests/machine tests/laws tests/vllm_api tests/test_*.py -n 2
 
 bench: $(STAMP) ## pytest-benchmark, one process

@@ -399,11 +399,11 @@ def test_a_format_file_that_is_none(run: Run, document: str, problem: str):
         ("7", "tools: expected a list, got int"),
         (
             '[{"type": "function", "function": {"name": "a"}}, {"type": "function", "function": {}}]',
-            "tools[1]: has no name",
+            "tools[1].function.name: is required",
         ),
         (
             '[{"type": "function", "function": {"name": "a", "parameters": 7}}]',
-            "tools[0].parameters: expected an object (a JSON schema), got int",
+            "tools[0].function.parameters: expected an object (a JSON schema), got int",
         ),
     ],
 )

@@ -183,7 +183,7 @@ class TestMisuse:
             Policy(drafts="no")  # type: ignore[arg-type]
 
     def test_a_tool_without_a_name(self, parser: OutputParser) -> None:
-        with pytest.raises(ValueError, match=r"^tools\[1\]: has no name$"):
+        with pytest.raises(ValueError, match=r"^tools\[1\].function.name: is required$"):
             parser.parse("", tools=[*TOOLS, {"type": "function", "function": {}}])
 
 

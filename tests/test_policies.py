@@ -319,4 +319,4 @@ def test_strict_needs_the_extra_for_what_is_not_built_in(monkeypatch: pytest.Mon
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"x": {"pattern": "a+"}}}}}]
     with pytest.raises(ValueError, match="validate") as error:
         hermes(strict=True).stream(tools=tools)
-    assert str(error.value) == "tools[0].parameters: 'pattern' needs the extra untemplate[validate]"
+    assert str(error.value) == "tools[0].function.parameters: 'pattern' needs the extra untemplate[validate]"

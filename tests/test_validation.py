@@ -238,8 +238,8 @@ class TestValidator:
         [
             ("f", "tools: expected a list, got str"),
             ({"name": "f"}, "tools: expected a list, got dict"),
-            ([{"type": "function"}], "tools[0]: has no name"),
-            ([tool("f", [])], "tools[0].parameters: expected an object (a JSON schema), got list"),
+            ([{"type": "function"}], "tools[0].name: is required"),
+            ([tool("f", [])], "tools[0].function.parameters: expected an object (a JSON schema), got list"),
         ],
     )
     def test_misuse(self, tools: Any, message: str) -> None:
@@ -287,7 +287,7 @@ class TestWithoutTheExtra:
     def test_strict_is_refused_where_it_cannot_be_had(self) -> None:
         with pytest.raises(ValueError) as raised:  # noqa: PT011
             check_strict([tool("f", WEATHER), tool("g", {"properties": {"x": {"pattern": "^a"}}})])
-        assert str(raised.value) == "tools[1].parameters: 'pattern' needs the extra untemplate[validate]"
+        assert str(raised.value) == "tools[1].function.parameters: 'pattern' needs the extra untemplate[validate]"
 
     def test_all_words_are_named(self) -> None:
         with pytest.raises(ValueError) as raised:  # noqa: PT011
@@ -337,7 +337,7 @@ class TestFull:
     def test_broken_schemas_are_refused(self) -> None:
         with pytest.raises(ValueError) as raised:  # noqa: PT011
             check_strict([tool("f", {"properties": {"a": {"minimum": "3"}}})])
-        assert str(raised.value) == 'tools[0].parameters: "3" is not of type "number"'
+        assert str(raised.value) == 'tools[0].function.parameters: "3" is not of type "number"'
 
     def test_patterns_stop(self) -> None:
         [line] = of({"pattern": r"^(?=(a+)+$)(a+)+b\1$"}, json.dumps("a" * 5000 + "c"), full=True)

@@ -10,17 +10,16 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .format import Format, Marker
 from .jsontext.repair import nearest_name, repair_schema, repair_syntax
 from .machine.call_policy import AS_CONTENT, DROP, KEEP, CallPolicy
 from .machine.call_state import NOT_AN_OBJECT, CallState, call_status
-from .machine.coercion import ToolSet, tool_schemas
 from .machine.events import EventReceiver
 from .machine.lexer import WS
 from .policy import Policy
+from .tools import ToolSet
 from .validation import Validator, validate
 
 __all__ = ["Both", "Filter", "RequestCallPolicy", "call_policy", "filters"]
@@ -198,7 +197,7 @@ def filters(policy: Policy, fmt: Format, sink: EventReceiver) -> EventReceiver:
     return sink
 
 
-def call_policy(policy: Policy, tool_set: ToolSet, tools: Sequence[Any] | None) -> CallPolicy | None:
+def call_policy(policy: Policy, tools: ToolSet) -> CallPolicy | None:
     """Who decides on whole calls; ``None`` where no policy asks for one.
 
     Raises:
@@ -206,7 +205,7 @@ def call_policy(policy: Policy, tool_set: ToolSet, tools: Sequence[Any] | None) 
     """
     if not policy.judges_calls:
         return None
-    return RequestCallPolicy(policy, tool_set, Validator(tools, strict=bool(policy.strict)), tool_schemas(tools))
+    return RequestCallPolicy(policy, tools, Validator(tools, strict=bool(policy.strict)))
 
 
 class RequestCallPolicy(CallPolicy):
@@ -216,11 +215,10 @@ class RequestCallPolicy(CallPolicy):
     ``repaired``.
     """
 
-    def __init__(self, policy: Policy, tools: ToolSet, validator: Validator, schemas: dict[str, Any]) -> None:
+    def __init__(self, policy: Policy, tools: ToolSet, validator: Validator) -> None:
         self._policy = policy
         self._tools = tools
         self._validator = validator
-        self._schemas = schemas
         self.arguments = ""
 
     def decide(self, call: CallState, arguments: str, kept: int) -> int:
@@ -261,7 +259,8 @@ class RequestCallPolicy(CallPolicy):
             self.arguments = mended.arguments
             steps += mended.steps
         if level == "schema":
-            mended = repair_schema(self.arguments, self._schemas.get(call.name))
+            tool = self._tools.get(call.name)
+            mended = repair_schema(self.arguments, None if tool is None else tool.schema)
             if mended is not None:
                 self.arguments = mended.arguments
                 steps += mended.steps

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from .backend import OutputContext, ParserBackend
 from .format import Format
 from .machine.call_state import STATUS_DIAGNOSTICS, CallState, CallStatus, call_status
-from .machine.coercion import ToolSet
 from .machine.compiler import compile_format
 from .machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 from .machine.events import DeltaBuilder, EventCollector, EventReceiver
@@ -26,6 +25,7 @@ from .policy import Policy
 from .requests import count_calls, get
 from .stream import StreamBackend
 from .tokens import Vocabulary
+from .tools import ToolSet
 
 if TYPE_CHECKING:
     from .validation import Validator
@@ -121,7 +121,7 @@ class FormatBackend(ParserBackend):
         )
         if context.spans:
             machine.ledger.spans = []
-        receiver = self._receiver(policy, builder, machine, tools)
+        receiver = self._receiver(policy, builder, machine)
         prompt = self._prompt(context)
         if prompt is not None:
             start(machine, prompt)
@@ -131,17 +131,15 @@ class FormatBackend(ParserBackend):
             receiver = Both(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
         scanner = TokenScanner(self.special_ids, self._tokens.bytes_of, self._stripped) if self.special_ids else None
-        return FormatStream(machine, builder, scanner, policy, tools, keep_text=context.collect)
+        return FormatStream(machine, builder, scanner, policy, keep_text=context.collect)
 
-    def _receiver(
-        self, policy: Policy, builder: EventReceiver, machine: Machine, tools: Sequence[Any] | None
-    ) -> EventReceiver:
+    def _receiver(self, policy: Policy, builder: EventReceiver, machine: Machine) -> EventReceiver:
         """Return the receiver of the machine's events: the builder of deltas, after the filters of the policy."""
         if policy is self._policy and self._unfiltered:
             return builder
         from .filters import call_policy, filters
 
-        machine.call_policy = call_policy(policy, machine.tools, tools)
+        machine.call_policy = call_policy(policy, machine.tools)
         return filters(policy, self.format, builder)
 
     def _prompt(self, context: OutputContext) -> str | None:
@@ -173,7 +171,6 @@ class FormatStream(StreamBackend):
         "_machine",
         "_raw",
         "_scanner",
-        "_tools",
         "_validator",
         "_waiting",
     )
@@ -184,7 +181,6 @@ class FormatStream(StreamBackend):
         builder: DeltaBuilder,
         scanner: TokenScanner | None,
         policy: Policy,
-        tools: Sequence[Any] | None,
         *,
         keep_text: bool,
     ) -> None:
@@ -193,7 +189,6 @@ class FormatStream(StreamBackend):
         self._builder = builder
         self._scanner = scanner
         self._checks_ids = policy.spelled_markers == "text"
-        self._tools = tools
         self._raw: list[str] | None = [] if keep_text else None
         self._validator: Validator | None = None
         self._waiting: list[DeltaMessage] = []
@@ -278,7 +273,7 @@ class FormatStream(StreamBackend):
         from .validation import Validator
 
         if self._validator is None:
-            self._validator = Validator(self._tools)
+            self._validator = Validator(self._machine.tools)
         return [problem.slug for problem in self._validator.check(call.name, arguments)]
 
     def _diagnostics(self, problems: list[tuple[DiagnosticCode, int, int]]) -> list[Diagnostic]:

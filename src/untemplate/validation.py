@@ -18,7 +18,7 @@ import importlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, final
@@ -26,7 +26,8 @@ from typing import Any, Final, final
 from .jsontext.coercion import canonical_type
 from .jsontext.lexical import json_escape
 from .jsontext.well_formed import is_deep, is_json
-from .machine.coercion import ToolSet, _function, _get, _resolve, _schema
+from .schema import resolve
+from .tools import ToolSet
 
 __all__ = ["Problem", "Validator", "check_strict", "needs_full", "validate"]
 
@@ -114,29 +115,22 @@ def check_strict(tools: Any) -> None:
 class Validator:
     """The tools of one request, ready to check calls. Safe to share between threads.
 
-    ``tools`` as for :class:`~untemplate.machine.coercion.ToolSet`, which also says what is refused; None: any name is a
+    ``tools`` as for :class:`~untemplate.tools.ToolSet`, which also says what is refused; None: any name is a
     tool's. ``strict`` adds the full check where a schema needs it, and raises as :func:`check_strict`.
     """
 
     def __init__(self, tools: Any = None, *, strict: bool = False) -> None:
-        if isinstance(tools, Iterable) and not isinstance(tools, (str, bytes, Mapping)):
-            tools = list(tools)
-        self._known = ToolSet(tools).known
-        self._schemas: dict[str, tuple[Any, Any]] = {}
-        for i, tool in enumerate(tools or ()):
-            function = _function(tool)
-            name, schema = _get(function, "name"), _schema(function)
-            if isinstance(name, str) and name not in self._schemas:
-                self._schemas[name] = schema, _compile(schema, f"tools[{i}].parameters") if strict else None
+        self._tools = ToolSet(tools)
+        self._compiled = {tool.name: _compile(tool.schema, tool.path) for tool in self._tools} if strict else {}
 
     def check(self, name: str, arguments: str) -> list[Problem]:
         """What is wrong with the call, as :func:`validate` says it."""
-        if name not in self._schemas:
-            if self._known:
-                return [Problem("$", "unknown_tool", f"{_shown(name)} is not one of the tools")]
-            return _check(arguments, None, None)
-        schema, compiled = self._schemas[name]
-        return _check(arguments, schema, compiled)
+        tool = self._tools.get(name)
+        if tool is not None:
+            return _check(arguments, tool.schema, self._compiled.get(name))
+        if self._tools.known:
+            return [Problem("$", "unknown_tool", f"{_shown(name)} is not one of the tools")]
+        return _check(arguments, None, None)
 
 
 def _check(arguments: str, schema: Any, compiled: Any) -> list[Problem]:
@@ -236,7 +230,7 @@ class _Check:
                     self._fail(path, "enum", f"{_described(value)} is not one of: {options}", schema)
                     return
         if "$ref" in schema:
-            self.value(value, _resolve(schema["$ref"], self.root), path, seen)
+            self.value(value, resolve(schema["$ref"], self.root), path, seen)
         if isinstance(schema.get("allOf"), (list, tuple)):
             for part in schema["allOf"]:
                 self.value(value, part, path, seen)
@@ -384,7 +378,7 @@ def needs_full(schema: Any) -> list[str]:
             continue
         seen.add(id(part))
         for word, value in part.items():
-            local = isinstance(value, str) and value.startswith("#") and _resolve(value, schema) is not None
+            local = isinstance(value, str) and value.startswith("#") and resolve(value, schema) is not None
             if (
                 word in _FULL
                 or (word == "format" and isinstance(value, str) and value in _FORMATS)
@@ -394,7 +388,7 @@ def needs_full(schema: Any) -> list[str]:
                 words[word] = None
         properties = part.get("properties")
         parts = list(properties.values()) if isinstance(properties, Mapping) else []
-        parts += [part.get("items"), part.get("additionalProperties"), _resolve(part.get("$ref"), schema)]
+        parts += [part.get("items"), part.get("additionalProperties"), resolve(part.get("$ref"), schema)]
         for word in ("anyOf", "oneOf", "allOf"):
             parts.extend(part[word] if isinstance(part.get(word), (list, tuple)) else ())
         waiting.extend(reversed(parts))

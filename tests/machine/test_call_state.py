@@ -6,7 +6,7 @@ import pytest
 
 from untemplate import OutputParser, Policy
 from untemplate.machine.call_state import CallState, call_status
-from untemplate.machine.coercion import ToolSet
+from untemplate.tools import ToolSet
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 

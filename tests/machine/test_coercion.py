@@ -2,17 +2,15 @@
 
 import builtins
 import json
-from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from untemplate.jsontext.coercion import Param, coerce_to_schema_type
 from untemplate.jsontext.lexical import json_escape
-from untemplate.machine.coercion import ToolSet, extract_types_from_schema, find_tool_name, find_tool_properties
+from untemplate.schema import extract_types_from_schema
 
 TYPES = ["null", "integer", "number", "boolean", "object", "array", "string"]
 BIG = "123456789012345678901234567890"
@@ -205,187 +203,6 @@ def test_types_of_a_schema(schema: object, types: list[str]) -> None:
 
 def test_a_schema_is_its_own_root() -> None:
     assert extract_types_from_schema({"$ref": "#/$defs/N", "$defs": {"N": {"type": "number"}}}) == ["number"]
-
-
-# -- Tools --------------------------------------------------------------------------------------------------------
-
-PARAMETERS = {
-    "type": "object",
-    "properties": {
-        "count": {"type": "integer"},
-        "when": {"type": "string"},
-        "note": {"type": ["string", "null"]},
-        "shape": {"$ref": "#/$defs/Shape"},
-        "size": {"enum": [1, 2, 3]},
-        "code": {"enum": ["1", "2", 3]},
-        "free": {},
-        "wrong": 3,
-    },
-    "$defs": {"Shape": {"anyOf": [{"type": "object"}, {"type": "array"}]}},
-}
-CHAT = {"type": "function", "function": {"name": "draw", "parameters": PARAMETERS}}
-FLAT = {"type": "function", "name": "draw", "parameters": PARAMETERS}
-
-
-class Function(msgspec.Struct):
-    name: str
-    parameters: dict[str, Any] | None = None
-
-
-class Tool(msgspec.Struct):
-    function: Function
-    type: str = "function"
-
-
-class Dumped:
-    """As a pydantic model: ollama's client has one for the parameters."""
-
-    def model_dump(self, *, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
-        assert by_alias
-        assert exclude_none
-        return PARAMETERS
-
-
-STYLES = [
-    CHAT,
-    FLAT,
-    Tool(Function("draw", PARAMETERS)),
-    SimpleNamespace(name="draw", parameters=PARAMETERS),
-    {"function": SimpleNamespace(name="draw", parameters=Dumped())},
-]
-
-
-@pytest.mark.parametrize("tool", STYLES)
-def test_every_style_of_tool(tool: object) -> None:
-    other = {"type": "function", "function": {"name": "other"}}
-    tools = [other, tool]
-    assert find_tool_name(tools, "draw")
-    assert find_tool_properties(tools, "draw") == PARAMETERS["properties"]
-    found = ToolSet(tools)
-    assert (found.known, found.names) == (True, frozenset({"other", "draw"}))
-    shape = found.param("draw", "shape")
-    assert shape is not None
-    assert shape.types == ("object", "array")
-    assert found.param("draw", "shape") is shape
-    assert found.param("other", "shape") is None
-    assert [found.positional("draw", i) for i in (0, 1, 8, -1)] == ["count", "when", None, None]
-    assert found.positional("other", 0) is None
-    assert found.positional("unknown", 0) is None
-
-
-@pytest.mark.parametrize("tools", [None, [], [CHAT]])
-def test_what_is_not_there(tools: list[Any] | None) -> None:
-    assert not find_tool_name(tools, "fly")
-    assert find_tool_properties(tools, "fly") == {}
-    found = ToolSet(tools)
-    assert found.known is (tools is not None)
-    assert found.param("fly", "count") is None
-    assert found.param("draw", "unheard-of") is None
-
-
-@pytest.mark.parametrize(
-    ("tools", "problem"),
-    [
-        ([CHAT, FLAT, {"type": "function", "function": {"description": "x"}}], "tools[2]: has no name"),
-        ([{}], "tools[0]: has no name"),
-        ([{"type": "function", "name": ""}], "tools[0]: has no name"),
-        ([{"type": "function", "name": 3}], "tools[0]: has no name"),
-        ([None], "tools[0]: has no name"),
-        (
-            [CHAT, {"type": "function", "function": {"name": "x", "parameters": [1]}}],
-            "tools[1].parameters: expected an object (a JSON schema), got list",
-        ),
-        ([{"name": "x", "parameters": "{}"}], "tools[0].parameters: expected an object (a JSON schema), got str"),
-        (CHAT, "tools: expected a list, got dict"),
-        (3, "tools: expected a list, got int"),
-    ],
-)
-def test_a_tool_that_cannot_be_called(tools: Any, problem: str) -> None:
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole text is compared
-        ToolSet(tools)
-    assert str(error.value) == problem
-
-
-def test_hosted_tools_have_no_name() -> None:
-    assert ToolSet([{"type": "web_search"}, FLAT]).names == frozenset({"draw"})
-
-
-def test_the_first_of_two_tools_with_one_name_counts() -> None:
-    tools = [FLAT, {"type": "function", "name": "draw", "parameters": {"properties": {"count": {"type": "string"}}}}]
-    assert find_tool_properties(tools, "draw") == PARAMETERS["properties"]
-    param = ToolSet(tools).param("draw", "count")
-    assert param is not None
-    assert param.types == ("integer",)
-
-
-def test_properties_behind_references() -> None:
-    schema = {
-        "allOf": [{"$ref": "#/$defs/Base"}, {"properties": {"b": {"type": "integer"}}}],
-        "properties": {"a": {"type": "null"}},
-        "$defs": {"Base": {"properties": {"a": {"type": "array"}, "c": {"$ref": "#"}}, "allOf": [{"$ref": "#"}]}},
-    }
-    tools = [{"name": "f", "parameters": schema}]
-    assert find_tool_properties(tools, "f") == {"a": {"type": "null"}, "c": {"$ref": "#"}, "b": {"type": "integer"}}
-    for broken in (None, {}, {"properties": [1]}, {"properties": {3: {}}}, {"$ref": "#"}, DEEP):
-        assert find_tool_properties([{"name": "f", "parameters": broken}], "f") == {}
-
-
-def test_additional_properties_have_their_schema() -> None:
-    found = ToolSet([{"name": "f", "parameters": {"additionalProperties": {"type": "integer"}}}])
-    param = found.param("f", "anything")
-    assert param is not None
-    assert param.encode("3") == "3"
-
-
-@pytest.mark.parametrize(
-    ("key", "types", "streams", "nullable"),
-    [
-        ("count", ("integer",), False, False),
-        ("when", ("string",), True, False),
-        ("note", ("string", "null"), False, True),
-        ("shape", ("object", "array"), False, False),
-        ("code", ("string", "integer"), False, False),
-        ("free", ("string",), True, False),
-    ],
-)
-def test_when_a_parameter_may_stream(key: str, types: tuple[str, ...], streams: bool, nullable: bool) -> None:
-    param = ToolSet([CHAT]).param("draw", key)
-    assert param is not None
-    assert (param.types, param.streams, param.nullable) == (types, streams, nullable)
-    assert ToolSet([CHAT]).param("draw", "wrong") is None
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "encoded"),
-    [
-        ("count", "3", "3"),
-        ("count", "3.0", "3"),
-        ("count", BIG, BIG),
-        ("count", "2026-01-15", '"2026-01-15"'),
-        ("count", "True", '"True"'),
-        ("when", "2026-01-15", '"2026-01-15"'),
-        ("when", "12", '"12"'),
-        ("when", "null", '"null"'),
-        ("when", ' {"a": 1}\n', '" {\\"a\\": 1}\\n"'),
-        ("note", "null", "null"),
-        ("note", "nothing", '"nothing"'),
-        ("note", "", '""'),
-        ("shape", '{"a": 1.0}', '{"a": 1.0}'),
-        ("shape", '\n[{"a":true},\n {"a" : null}]\n', '[{"a":true},\n {"a" : null}]'),
-        ("shape", "[{'a': True}, {'a': None}]", '[{"a": true}, {"a": null}]'),
-        ("shape", "3", '"3"'),
-        ("shape", '["\ud800é"]', '["\\ud800é"]'),
-        ("shape", r"['\ud800é']", '["\\ud800é"]'),
-        ("size", "2", "2"),
-        ("size", "9", "9"),
-        ("code", "1", '"1"'),
-        ("code", "3", "3"),
-    ],
-)
-def test_encode(key: str, text: str, encoded: str) -> None:
-    param = ToolSet([CHAT]).param("draw", key)
-    assert param is not None
-    assert param.encode(text) == encoded
 
 
 def test_numbers_stay_as_written() -> None:

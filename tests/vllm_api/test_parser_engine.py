@@ -400,9 +400,9 @@ def test_unknown_tools_are_dropped_if_the_config_says_so():
 
 
 def test_a_tool_without_a_name():
-    with pytest.raises(ValueError, match=r"^tools\[1\]: has no name$"):
+    with pytest.raises(ValueError, match=r"^tools\[1\].function.name: is required$"):
         engine(hermes(), [F, {"type": "function", "function": {}}])
-    with pytest.raises(ValueError, match=r"^tools\[0\]: has no name$"):
+    with pytest.raises(ValueError, match=r"^tools\[0\].function.name: is required$"):
         engine(hermes()).parse("", {"tools": [{"type": "function", "function": {}}]})
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..format import Format
-from ..machine.coercion import ToolSet
 from ..machine.compiler import compile_format
 from ..machine.events import EventReceiver
 from ..machine.ids import pattern_ids
@@ -23,6 +22,7 @@ from ..machine.machine import Machine
 from ..machine.program import Program
 from ..machine.reasoning_call import RECOVER
 from ..machine.start import start
+from ..tools import ToolSet
 from .checks import CAPABILITIES, Check
 
 __all__ = ["Certificate", "Outcome", "Runner", "StoredOutcome", "certify"]

@@ -5,13 +5,16 @@ Rule of this module: a choice that names a tool which is not there is an error t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ..errors import GrammarError
+from ..tools import ToolSet
 from .rules import JsonSchema
 from .schema import frozen
+
+_DECIDES_TYPE: Final = ("type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const")
 
 __all__ = ["Tool", "ToolSelection", "read_choice", "read_tools"]
 
@@ -33,39 +36,26 @@ class ToolSelection:
     tools: tuple[Tool, ...]
 
 
-def read_tools(tools: Iterable[Any] | None, strict: bool) -> tuple[Tool, ...]:
-    """The functions among ``tools`` (Chat Completions or Responses style, dicts or objects). ``strict``: all of them
-    are; else those that say so.
+def read_tools(tools: Any, strict: bool) -> tuple[Tool, ...]:
+    """Return the tools of a request, their schemas as values. ``strict``: all tools are strict; otherwise those that
+    set it.
 
     Raises:
-        GrammarError: a tool without a name, or with parameters that are no schema.
+        GrammarError: a tool in an unknown shape, or a schema that is not JSON.
     """
-    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable | None):
-        raise GrammarError(f"tools: expected a list, got {type(tools).__name__}")
-    found: dict[str, Tool] = {}
-    for i, tool in enumerate(tools or ()):
-        function = _get(tool, "function")
-        function = tool if function is None else function
-        name = _get(function, "name")
-        if not isinstance(name, str) or not name:
-            kind = _get(tool, "type")
-            if name is None and isinstance(kind, str) and kind != "function":
-                continue
-            raise GrammarError(f"tools[{i}]: has no name")
-        schema = _get(function, "parameters")
-        if schema is not None and not isinstance(schema, Mapping):
-            dump = getattr(schema, "model_dump", None)
-            if dump is None:
-                raise GrammarError(
-                    f"tool {name!r}: 'parameters' is {type(schema).__name__}, not an object (a JSON schema)"
-                )
-            schema = dump(by_alias=True, exclude_none=True)
-        schema = dict(schema or {})
-        if not any(word in schema for word in ("type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const")):
-            schema = {"type": "object", **schema}
-        wants = strict or _get(function, "strict") is True
-        found.setdefault(name, Tool(name, frozen(schema, name), wants))
-    return tuple(found.values())
+    try:
+        offered = ToolSet(tools)
+    except ValueError as error:
+        raise GrammarError(str(error)) from None
+    return tuple(Tool(tool.name, _schema(tool.schema, tool.name), strict or tool.strict) for tool in offered)
+
+
+def _schema(schema: Mapping[str, Any] | None, tool: str) -> JsonSchema:
+    """Return the schema of a tool's arguments. Arguments are an object, where the schema does not set a type."""
+    schema = dict(schema or {})
+    if not any(word in schema for word in _DECIDES_TYPE):
+        schema = {"type": "object", **schema}
+    return frozen(schema, tool)
 
 
 def read_choice(tool_choice: Any, tools: Sequence[Tool]) -> ToolSelection:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Literal, final
 
 from ..jsontext.well_formed import is_json
-from .coercion import ToolSet
+from ..tools import ToolSet
 from .diagnostics import DiagnosticCode
 
 CallStatus = Literal["ok", "repaired", "incomplete", "invalid_json", "unknown_tool", "invalid_arguments"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import final
 
+from ..tools import ToolSet
 from .call_policy import CallPolicy
 from .call_state import CallState
-from .coercion import ToolSet
 from .diagnostics import DiagnosticCode
 from .events import EventReceiver
 from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP, Ledger

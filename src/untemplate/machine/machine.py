@@ -48,9 +48,9 @@ from __future__ import annotations
 
 from typing import final
 
+from ..tools import ToolSet
 from .call_emitter import CallEmitter
 from .calls import CallReader
-from .coercion import ToolSet
 from .context import ReaderContext
 from .events import EventReceiver
 from .free_text import FreeText

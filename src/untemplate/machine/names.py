@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .coercion import ToolSet
+from ..tools import ToolSet
 from .program import Pattern
 
 MAX_NAME: Final = 512

@@ -22,7 +22,7 @@ from ..format import (
     TaggedArguments,
     Tools,
 )
-from ..machine.coercion import ToolSet
+from ..tools import ToolSet
 from .arguments import escape, json_text, key_text, value_text
 from .message import MessageCall
 from .reasons import Inexpressible

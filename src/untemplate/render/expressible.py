@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..format import Channels, Content, Format, JsonBody, NamedBody, Tools
-from ..machine.coercion import ToolSet
+from ..tools import ToolSet
 from .calls import ILLEGAL, MAX_NAME, WS, call_problem, name_ends, spellings
 from .message import AssistantMessage, read_message
 from .reasons import Inexpressible

@@ -10,8 +10,9 @@
 
 from ..backend import register_lookup
 from ..jsontext.coercion import coerce_to_schema_type
-from ..machine.coercion import extract_types_from_schema, find_tool_name, find_tool_properties
 from ..machine.events import EventType, SemanticEvent
+from ..schema import extract_types_from_schema
+from ._tools import find_tool_name, find_tool_properties
 from .abstract import Parser, ReasoningParser, ToolParser
 from .backend import find_registered
 from .config import ParserEngineConfig, ParserState, Transition

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from ..jsontext.coercion import Param, coerce_to_schema_type
-from ..machine.coercion import extract_types_from_schema, find_tool_properties
 from ..machine.lexer import WS
+from ..schema import extract_types_from_schema, properties
 
 __all__ = ["coerce_members", "coerce_value", "coerced", "safe_prefix", "within"]
 
@@ -173,8 +173,7 @@ def _is_text(value: object) -> bool:
 
 
 def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
-    found = find_tool_properties(({"name": "", "parameters": schema},), "")
-    return {key: within(part, schema) for key, part in found.items()}
+    return {key: within(part, schema) for key, part in properties(schema, schema).items()}
 
 
 def within(schema: Any, root: Any) -> Any:

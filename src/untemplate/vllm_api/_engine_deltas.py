@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..deltas import merge_deltas, merge_tool_calls
-from ..machine.coercion import extract_types_from_schema, find_tool_name, find_tool_properties
 from ..machine.events import EventType, SemanticEvent
 from ..machine.lexer import WS
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Diagnostic
-from ..requests import get
+from ..schema import extract_types_from_schema
+from ..tools import find_tool
 from ._arguments import coerce_members, coerce_value, coerced, safe_prefix, within
 from ._slots import ToolCallSlot, make_tool_call_id
 from .abstract import Parser
@@ -222,7 +222,7 @@ class EngineDeltas(Parser):
         """Whether a call of this name may stand."""
         if not self.parser_engine_config.validate_tool_names or not self._tools:
             return True
-        return find_tool_name(self._tools, name)
+        return find_tool(self._tools, name) is not None
 
     def _handle_tool_name(self, event: SemanticEvent) -> None:
         slot = self._tool_slots[event.tool_index]
@@ -394,12 +394,8 @@ class EngineDeltas(Parser):
 
     def _properties(self, name: str) -> dict[str, Any]:
         """The properties of a tool's parameters; each brings along what its references point at."""
-        for tool in self._tools or ():
-            function = get(tool, "function") or tool
-            if get(function, "name") == name:
-                schema = get(function, "parameters")
-                return {key: within(part, schema) for key, part in find_tool_properties([tool], name).items()}
-        return {}
+        tool = find_tool(self._tools, name)
+        return {} if tool is None else {key: within(part, tool.schema) for key, part in tool.properties().items()}
 
     def _fix_arg_types(self, args_json: str, func_name: str) -> str:
         """The arguments with each value that is complete as the tool's schema wants it. Everything else stays as it is

@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..jsontext.well_formed import is_json
-from ..machine.coercion import ToolSet
 from ..machine.events import SemanticEvent
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
 from ..requests import count_calls, get, takes_calls
 from ..tokens import vocabulary_of
+from ..tools import ToolSet
 from ._engine_deltas import EngineDeltas
 from ._marks import Marks
 from ._pipeline import StreamState, with_id

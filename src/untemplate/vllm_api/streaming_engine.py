@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..machine.coercion import ToolSet
 from ..machine.events import EventCollector, SemanticEvent
 from ..machine.machine import Machine
 from ..machine.reasoning_call import NEVER
 from ..machine.scanner import TokenScanner
 from ..messages import Diagnostic
 from ..tokens import Vocabulary, vocabulary_of
+from ..tools import ToolSet
 from .config import ParserEngineConfig, ParserState
 from .config_compiler import STATES, ConfigRun, compile_config
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, final
 
-from ...machine.coercion import extract_types_from_schema
+from ...schema import extract_types_from_schema
 from ...validation import Failure, Path, failures, read_json
 from ..coercion import Param
 from ..lexical import WS, after_spaces, json_escape

@@ -15,7 +15,7 @@ import re
 from typing import Final, final
 
 from ...jsontext.lexical import json_escape
-from ..coercion import ToolSet
+from ...tools import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED
 from ..lexer import SPACES, WS, Cursor, Literals
 from ..program import CallSyntax

@@ -16,7 +16,7 @@ from typing import Final, final
 from ...jsontext.coercion import Param
 from ...jsontext.lexical import json_escape
 from ...jsontext.well_formed import is_deep, is_json
-from ..coercion import ToolSet
+from ...tools import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor
 from ..program import IS_KEY_OPEN, IS_VALUE_OPEN, CallSyntax
