@@ -1,5 +1,8 @@
 """Converts Formats to JSON and back, and checks the errors of documents and Formats that are wrong."""
 
+import ast
+import inspect
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +25,7 @@ from untemplate.format import (
     TaggedArguments,
     Tools,
     Turn,
+    model,
 )
 
 FULL = Format(
@@ -350,6 +354,21 @@ def test_text_that_is_not_json(text: str | bytes, problem: str) -> None:
 def test_text_that_is_nested_too_deeply() -> None:
     with pytest.raises(FormatError, match=r"^Format: not JSON: "):
         Format.from_json("[" * 100_000)
+
+
+# -- Documentation ------------------------------------------------------------------------------------------------
+
+
+def test_every_field_is_documented_with_its_default_and_an_example() -> None:
+    classes = [node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef)]
+    assert {node.name for node in classes} >= {"Marker", "Turn", "Reasoning", "Channels", "Tools", "Format"}
+    for node in classes:
+        for statement, below in itertools.pairwise(node.body):
+            if isinstance(statement, ast.AnnAssign):
+                text = " ".join(ast.unparse(below).split())
+                assert isinstance(below, ast.Expr)
+                assert "Default" in text or "Required" in text, ast.unparse(statement)
+                assert "Example:" in text or "bool" in ast.unparse(statement) or "``1``" in text, text
 
 
 # -- Construction in Python ---------------------------------------------------------------------------------------

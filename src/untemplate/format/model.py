@@ -284,8 +284,8 @@ class Channels:
     reasoning: tuple[str, ...] = ()
     """Channels whose text is reasoning, the canonical one first. Default: none. Example: ``("analysis",)``."""
     content: tuple[str, ...] = ()
-    """Channels whose text is content, the canonical one first; bare headers: recipients. At least one. Example:
-    ``("final", "commentary")``."""
+    """Channels whose text is content, the canonical one first; bare headers: recipients. Required: at least one.
+    Example: ``("final", "commentary")``."""
     preamble: str | None = None
     """Channel of content that precedes a call in the same turn. Default: ``None``, the first of ``content``. Example:
     ``"commentary"``."""

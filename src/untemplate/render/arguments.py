@@ -12,8 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..format import Arguments, JsonArguments, LiteralArguments, TaggedArguments
-from ..format.model import Escape
+from ..format import Arguments, Escape, JsonArguments, LiteralArguments, TaggedArguments
 from .message import MessageCall
 
 __all__ = ["arguments_text", "escape", "json_arguments", "json_text", "key_text", "literal_text", "value_text"]
