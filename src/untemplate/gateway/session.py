@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
+_Steps = tuple[int, list[Step]]
+"""The index of a choice, and what a chunk adds to it."""
 _AHEAD: Final = 8
 """Most steps that are buffered for the client if a request has several choices."""
 
@@ -214,25 +216,17 @@ class Session:
         await self._prepare()
         begun = False
         try:
-            if len(self._choices) == 1:
-                choice = self._choices[0]
-                delta = writer.delta
-                async with aclosing(self._steps(choice)) as produced:
-                    async for steps in produced:
-                        if not begun:
-                            begun = True
-                            yield writer.begin(choice.usage)
-                        if len(steps) == 1:
-                            yield delta(0, *steps[0])
-                        elif steps:
-                            yield b"".join([delta(0, *step) for step in steps])
-            else:
-                async with aclosing(self._merged()) as merged:
-                    async for index, steps in merged:
-                        if not begun:
-                            begun = True
-                            yield writer.begin(self._choices[0].usage)
-                        yield b"".join([writer.delta(index, *step) for step in steps])
+            delta = writer.delta
+            source = self._merged() if len(self._choices) > 1 else self._steps(self._choices[0])
+            async with aclosing(source) as produced:
+                async for index, steps in produced:
+                    if not begun:
+                        begun = True
+                        yield writer.begin(self._choices[0].usage)
+                    if len(steps) == 1:
+                        yield delta(index, *steps[0])
+                    elif steps:
+                        yield b"".join([delta(index, *step) for step in steps])
         except ApiError as error:
             if not begun:
                 raise
@@ -268,9 +262,10 @@ class Session:
         if self._on_first is not None:
             self._on_first()
 
-    async def _steps(self, choice: ChoiceStream) -> AsyncGenerator[list[Step], None]:
+    async def _steps(self, choice: ChoiceStream) -> AsyncGenerator[_Steps, None]:
         """Yield the steps of one choice, chunk by chunk. The first chunk is yielded even without steps."""
-        job: Job | None = self._jobs[choice.index]
+        index = choice.index
+        job: Job | None = self._jobs[index]
         first = True
         failed: ApiError | None = None
         while job is not None:
@@ -283,9 +278,9 @@ class Session:
                         if first:
                             first = False
                             self._came()
-                            yield steps
+                            yield index, steps
                         elif steps:
-                            yield steps
+                            yield index, steps
                         if choice.left:
                             break
             except ApiError as error:
@@ -295,11 +290,11 @@ class Session:
             if choice.left:
                 await self._count(choice)
             if failed is None and choice.over_budget:
-                yield choice.force(self._close())
+                yield index, choice.force(self._close())
                 job = await self._continued(here, choice)
         steps, ended = choice.finish("error" if failed is not None else None)
         if steps:
-            yield steps
+            yield index, steps
         self.ended.append(ended)
         if failed is not None:
             raise failed
@@ -329,14 +324,14 @@ class Session:
                     return
                 yield chunk
 
-    async def _merged(self) -> AsyncGenerator[tuple[int, list[Step]], None]:
+    async def _merged(self) -> AsyncGenerator[_Steps, None]:
         """Yield the steps of all choices as they come."""
-        queue: asyncio.Queue[tuple[int, list[Step]] | None] = asyncio.Queue(_AHEAD)
+        queue: asyncio.Queue[_Steps | None] = asyncio.Queue(_AHEAD)
 
         async def run(choice: ChoiceStream) -> None:
             async with aclosing(self._steps(choice)) as produced:
                 async for steps in produced:
-                    await queue.put((choice.index, steps))
+                    await queue.put(steps)
 
         async def run_all() -> None:
             try:
@@ -387,7 +382,7 @@ class Session:
         )
 
 
-async def _drained(steps: AsyncGenerator[list[Step], None]) -> None:
+async def _drained(steps: AsyncGenerator[_Steps, None]) -> None:
     async with aclosing(steps):
         async for _ in steps:
             pass

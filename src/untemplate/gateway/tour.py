@@ -13,6 +13,8 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
+from ..deltas import assemble
+from ..messages import DeltaMessage
 from ..terminal import coloured, paint, visible
 from .engines.wire import Client, Events
 
@@ -102,8 +104,7 @@ async def _ask(
     }  # fmt: skip
     if tools:
         body["tools"] = list(tools)
-    texts: dict[str, str] = {"reasoning": "", "content": ""}
-    calls: list[dict[str, Any]] = []
+    deltas: list[DeltaMessage] = []
     events = Events()
     async with client.request("POST", "/v1/chat/completions", msgspec.json.encode(body)) as response:
         if response.status != 200:
@@ -117,32 +118,31 @@ async def _ask(
                 if "error" in chunk:
                     shown.line("error", chunk["error"]["message"], "error")
                 for choice in chunk.get("choices", ()):
-                    _show(choice["delta"], texts, calls, shown)
+                    deltas.append(_delta(choice["delta"]))
+                    _show(deltas[-1], shown)
     shown.end()
-    message: dict[str, Any] = {"role": "assistant", "content": texts["content"], "reasoning": texts["reasoning"]}
-    if calls:
-        message["tool_calls"] = calls
-    return message
+    return assemble(deltas).message()
 
 
-def _show(delta: dict[str, Any], texts: dict[str, str], calls: list[dict[str, Any]], shown: _Shown) -> None:
-    for kind, name in (("reasoning", "reasoning"), ("reasoning", "reasoning_content"), ("content", "content")):
-        text = delta.get(name)
-        if text:
-            texts[kind] += text
-            shown.append("thinks" if kind == "reasoning" else "says", text, kind)
-    for part in delta.get("tool_calls") or ():
-        function = part["function"]
-        if part["index"] == len(calls):
-            calls.append(
-                {"id": part["id"], "type": "function", "function": {"name": function["name"], "arguments": ""}}
-            )
+def _delta(delta: dict[str, Any]) -> DeltaMessage:
+    reasoning = delta.get("reasoning") or delta.get("reasoning_content")
+    return msgspec.convert({**delta, "reasoning": reasoning}, DeltaMessage)
+
+
+def _show(delta: DeltaMessage, shown: _Shown) -> None:
+    if delta.reasoning:
+        shown.append("thinks", delta.reasoning, "reasoning")
+    if delta.content:
+        shown.append("says", delta.content, "content")
+    for call in delta.tool_calls or ():
+        function = call.function
+        if function is None:
+            continue
+        if function.name:
             shown.end()
-            shown.append("calls", f"{function['name']} ", "name")
-        arguments = function.get("arguments")
-        if arguments:
-            calls[part["index"]]["function"]["arguments"] += arguments
-            shown.append("calls", arguments, "arguments")
+            shown.append("calls", f"{function.name} ", "name")
+        if function.arguments:
+            shown.append("calls", function.arguments, "arguments")
 
 
 class _Shown:

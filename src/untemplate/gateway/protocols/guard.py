@@ -45,6 +45,10 @@ _END: Final = "end"
 _CLOSABLE: Final = (_FIRST_KEY, _FIRST_VALUE, _NEXT)
 
 
+class _InvalidError(Exception):
+    """The text is not JSON from here on."""
+
+
 class ArgumentsGuard:
     """Filters the arguments of one call."""
 
@@ -82,64 +86,71 @@ class ArgumentsGuard:
         """Scan text that was not sent yet. Return the part that can be sent, and buffer the rest."""
         state = self._next
         i = sent = 0
-        size = len(text)
-        while i < size:
-            if self._in_string:
-                if (found := _PLAIN.match(text, i)) or (found := _ESCAPE.match(text, i)):
-                    sent = i = found.end()
-                elif text[i] == '"':
-                    sent = i = i + 1
-                    self._in_string = False
-                    self._next = state = _COLON if self._in_key else _NEXT
-                elif _ESCAPE_BEGUN.fullmatch(text, i):
-                    break
+        try:
+            while i < len(text):
+                if self._in_string:
+                    end = self._string(text, i)
+                    if end is None:
+                        break
+                    i = sent = end
+                    state = self._next
+                elif space := _SPACE.match(text, i):
+                    i = space.end()
                 else:
-                    return self._break(text[:sent])
-                continue
-            if found := _SPACE.match(text, i):
-                i = found.end()
-                continue
-            c = text[i]
-            opens = state in (_FIRST_VALUE, _VALUE)
-            if c == '"' and (opens or state in (_FIRST_KEY, _KEY)):
-                self._in_string = True
-                self._in_key = not opens
-            elif c == "{" and (opens or state == _OBJECT):
-                self._stack.append("}")
-                state = _FIRST_KEY
-            elif c == "[" and opens:
-                self._stack.append("]")
-                state = _FIRST_VALUE
-            elif c == ":" and state == _COLON:
-                state = _VALUE
-            elif c == "," and state == _NEXT:
-                state = _KEY if self._stack[-1] == "}" else _VALUE
-                i += 1
-                continue  # buffered: nothing valid may follow it
-            elif self._stack and c == self._stack[-1] and state in _CLOSABLE:
-                if len(self._stack) == 1:
-                    state = _END
-                    i += 1
-                    continue  # buffered: more text may follow it
-                self._stack.pop()
-                state = _NEXT
-            elif opens and (found := _SCALAR.match(text, i)):
-                begun = found.end() == size
-                if not (_SCALAR_BEGUN if begun else _RIGHT_SCALAR).fullmatch(text, i, found.end()):
-                    return self._break(text[:sent])
-                if begun:
-                    break
-                i = found.end() - 1
-                state = _NEXT
-            else:
-                return self._break(text[:sent])
-            i += 1
-            sent = i
-            self._next = state
+                    token = self._token(text, i, state)
+                    if token is None:
+                        break
+                    i, state, valid = token
+                    if valid:
+                        sent, self._next = i, state
+        except _InvalidError:
+            return self._break(text[:sent])
         self._buffer = text[sent:]
         if len(self._buffer) > _MAX_BUFFER:
             return self._break(text[:sent])
         return text[:sent]
+
+    def _string(self, text: str, i: int) -> int | None:
+        """Return the end of the next part of a string; ``None`` if it is an escape that may continue."""
+        if found := _PLAIN.match(text, i) or _ESCAPE.match(text, i):
+            return found.end()
+        if text[i] == '"':
+            self._in_string = False
+            self._next = _COLON if self._in_key else _NEXT
+            return i + 1
+        if _ESCAPE_BEGUN.fullmatch(text, i):
+            return None
+        raise _InvalidError
+
+    def _token(self, text: str, i: int, state: str) -> tuple[int, str, bool] | None:
+        """Scan a token. Return its end, the state after it, and True if any valid JSON can follow it.
+
+        Returns ``None`` for a scalar that may continue.
+        """
+        c = text[i]
+        is_value = state in (_FIRST_VALUE, _VALUE)
+        if c == '"' and (is_value or state in (_FIRST_KEY, _KEY)):
+            self._in_string = True
+            self._in_key = not is_value
+            return i + 1, state, True
+        if c == "{" and (is_value or state == _OBJECT):
+            self._stack.append("}")
+            return i + 1, _FIRST_KEY, True
+        if c == "[" and is_value:
+            self._stack.append("]")
+            return i + 1, _FIRST_VALUE, True
+        if c == ":" and state == _COLON:
+            return i + 1, _VALUE, True
+        if c == "," and state == _NEXT:
+            return i + 1, _KEY if self._stack[-1] == "}" else _VALUE, False
+        if self._stack and c == self._stack[-1] and state in _CLOSABLE:
+            if len(self._stack) == 1:
+                return i + 1, _END, False
+            self._stack.pop()
+            return i + 1, _NEXT, True
+        if is_value:
+            return _scalar(text, i)
+        raise _InvalidError
 
     def _break(self, sent: str) -> str:
         out = ""
@@ -156,3 +167,13 @@ class ArgumentsGuard:
         self._closing = out
         self._in_string = False
         return sent
+
+
+def _scalar(text: str, i: int) -> tuple[int, str, bool] | None:
+    found = _SCALAR.match(text, i)
+    if found is None:
+        raise _InvalidError
+    at_end = found.end() == len(text)
+    if not (_SCALAR_BEGUN if at_end else _RIGHT_SCALAR).fullmatch(text, i, found.end()):
+        raise _InvalidError
+    return None if at_end else (found.end(), _NEXT, True)
