@@ -27,49 +27,53 @@ def assemble(deltas: Iterable[DeltaMessage], finish_reason: str | None = "stop")
         finish_reason: the engine's.
     """
     items: list[Item] = []
-    parts: list[str] = []
+    texts: dict[str, list[str]] = {"reasoning": [], "content": []}
     calls: dict[int, ToolCall] = {}
     arguments: dict[int, list[str]] = {}
-
-    def add_text(kind: str, text: str | None) -> None:
-        if text:
-            if not items or items[-1].type != kind:
-                close_text()
-                items.append(Item(type=kind))
-            parts.append(text)
-
-    def close_text() -> None:
-        if parts:
-            items[-1].text = "".join(parts)
-            parts.clear()
-
+    item: list[str] = []
+    """The pieces of the last item, where that is a text."""
+    kind = ""
     for delta in deltas:
-        add_text("reasoning", delta.reasoning)
-        add_text("content", delta.content)
-        for part in delta.tool_calls or ():
-            call = calls.get(part.index)
+        for part, text in (("reasoning", delta.reasoning), ("content", delta.content)):
+            if text:
+                if part != kind:
+                    _end_text(items, item)
+                    items.append(Item(type=part))
+                    item, kind = [], part
+                item.append(text)
+                texts[part].append(text)
+        for piece in delta.tool_calls or ():
+            call = calls.get(piece.index)
             if call is None:
-                close_text()
-                call = calls[part.index] = ToolCall(id="", function=FunctionCall(name="", arguments=""))
-                arguments[part.index] = []
+                _end_text(items, item)
+                item, kind = [], ""
+                call = calls[piece.index] = ToolCall(id=piece.id or "", function=FunctionCall(name="", arguments=""))
+                arguments[piece.index] = []
                 items.append(Item(type="tool_call", call=call))
-            call.id = call.id or part.id or ""
-            function = part.function
+            elif piece.id and not call.id:
+                call.id = piece.id
+            function = piece.function
             if function is not None:
-                call.function.name = call.function.name or function.name or ""
+                if function.name and not call.function.name:
+                    call.function.name = function.name
                 if function.arguments:
-                    arguments[part.index].append(function.arguments)
-    close_text()
+                    arguments[piece.index].append(function.arguments)
+    _end_text(items, item)
     for index, pieces in arguments.items():
         calls[index].function.arguments = "".join(pieces)
     return ParsedOutput(
-        reasoning_content="".join(i.text or "" for i in items if i.type == "reasoning") or None,
-        content="".join(i.text or "" for i in items if i.type == "content") or None,
+        reasoning_content="".join(texts["reasoning"]) or None,
+        content="".join(texts["content"]) or None,
         tool_calls=list(calls.values()),
         tools_called=bool(calls),
         finish_reason=finish_reason_of(finish_reason, bool(calls)),
         items=items,
     )
+
+
+def _end_text(items: list[Item], pieces: list[str]) -> None:
+    if pieces:
+        items[-1].text = "".join(pieces)
 
 
 def finish_reason_of(finish_reason: str | None, has_calls: bool) -> str:

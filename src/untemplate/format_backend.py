@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .validation import Validator
     from .vllm_api.abstract import ReasoningParser, ToolParser
 
-__all__ = ["FormatBackend", "program_of"]
+__all__ = ["FormatBackend", "FormatStream", "program_of"]
 
 _DRAFTS: Final = {"recover": RECOVER, "immediately": IMMEDIATELY, "never": NEVER}
 _NO_TOOLS: Final = ToolSet(None)
@@ -76,7 +76,7 @@ class FormatBackend(ParserBackend):
         self.tokenizer = tokenizer
         self.program = program_of(format)
         self._policy = policy
-        self._unfiltered = policy.is_default
+        self._filters = not policy.is_default
         self._make_id = make_id
         self._stripped = special_text == "stripped"
         known = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary.read(tokenizer)
@@ -121,10 +121,14 @@ class FormatBackend(ParserBackend):
         )
         if context.spans:
             machine.ledger.spans = []
-        receiver = self._receiver(policy, builder, machine)
-        prompt = self._prompt(context)
-        if prompt is not None:
-            start(machine, prompt)
+        receiver: EventReceiver = builder
+        if policy is not self._policy or self._filters:
+            from .filters import call_policy, filters
+
+            machine.call_policy = call_policy(policy, machine.tools)
+            receiver = filters(policy, self.format, builder)
+        if context.prompt is not None or context.prompt_token_ids is not None:
+            start(machine, self._prompt(context))
         if context.on_event is not None:
             from .filters import Both
 
@@ -133,21 +137,12 @@ class FormatBackend(ParserBackend):
         scanner = TokenScanner(self.special_ids, self._tokens.bytes_of, self._stripped) if self.special_ids else None
         return FormatStream(machine, builder, scanner, policy, keep_text=context.collect)
 
-    def _receiver(self, policy: Policy, builder: EventReceiver, machine: Machine) -> EventReceiver:
-        """Return the receiver of the machine's events: the builder of deltas, after the filters of the policy."""
-        if policy is self._policy and self._unfiltered:
-            return builder
-        from .filters import call_policy, filters
-
-        machine.call_policy = call_policy(policy, machine.tools)
-        return filters(policy, self.format, builder)
-
-    def _prompt(self, context: OutputContext) -> str | None:
+    def _prompt(self, context: OutputContext) -> str:
         """Return the prompt's text without the prefill; from ids, the text after the last turn start."""
         prompt = context.prompt
-        if prompt is None and context.prompt_token_ids is not None:
-            prompt = self.turn_tail(context.prompt_token_ids)
-        if prompt is not None and context.prefill and prompt.endswith(context.prefill):
+        if prompt is None:
+            prompt = self.turn_tail(context.prompt_token_ids or ())
+        if context.prefill and prompt.endswith(context.prefill):
             prompt = prompt[: len(prompt) - len(context.prefill)]
         return prompt
 
@@ -164,16 +159,12 @@ class FormatBackend(ParserBackend):
 class FormatStream(StreamBackend):
     """One output that a Format describes."""
 
-    __slots__ = (
-        "_accepted",
-        "_builder",
-        "_checks_ids",
-        "_machine",
-        "_raw",
-        "_scanner",
-        "_validator",
-        "_waiting",
-    )
+    # Class attributes, so that most streams need not set them.
+    _validator: Validator | None = None
+    _waiting: list[DeltaMessage] | None = None
+    """Deltas of another parser, while a call is open; ``None``: there were none so far."""
+    _numbers: dict[int, int] | None = None
+    """Numbers of calls in those deltas → numbers in the message."""
 
     def __init__(
         self,
@@ -190,11 +181,6 @@ class FormatStream(StreamBackend):
         self._scanner = scanner
         self._checks_ids = policy.spelled_markers == "text"
         self._raw: list[str] | None = [] if keep_text else None
-        self._validator: Validator | None = None
-        self._waiting: list[DeltaMessage] = []
-        """Deltas of another parser, while a call is open."""
-        self._accepted: dict[int, int] = {}
-        """Numbers of calls in those deltas → numbers in the message."""
 
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
         machine = self._machine
@@ -207,16 +193,16 @@ class FormatStream(StreamBackend):
             if self._raw is not None:
                 self._raw.append(text)
         deltas = self._builder.take()
-        return deltas + self._numbered() if self._waiting else deltas
+        return deltas if self._waiting is None else deltas + self._numbered()
 
     def finish(self, finish_reason: str | None) -> list[DeltaMessage]:
         machine = self._machine
         machine.finish()
         machine.receiver.end(finish_reason)
-        return self._builder.take() + self._numbered()
+        return self._builder.take() if self._waiting is None else self._builder.take() + self._numbered()
 
     def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
-        self._waiting.append(delta)
+        self._waiting = [*(self._waiting or ()), delta]
         return self._builder.take() + self._numbered()
 
     def _numbered(self) -> list[DeltaMessage]:
@@ -224,16 +210,19 @@ class FormatStream(StreamBackend):
         machine = self._machine
         if not machine.finished and machine.calls and not machine.calls[-1].whole:
             return []
-        deltas, self._waiting = self._waiting, []
+        deltas = self._waiting or []
+        self._waiting = None
+        if self._numbers is None:
+            self._numbers = {}
         for delta in deltas:
             for part in delta.tool_calls or ():
-                if part.index not in self._accepted:
+                if part.index not in self._numbers:
                     name = part.function.name if part.function is not None else None
                     call = CallState(len(machine.calls), part.id or "", name or "")
                     call.whole = True
-                    self._accepted[part.index] = call.index
+                    self._numbers[part.index] = call.index
                     machine.calls.append(call)
-                part.index = self._accepted[part.index]
+                part.index = self._numbers[part.index]
         return deltas
 
     @property
@@ -261,8 +250,13 @@ class FormatStream(StreamBackend):
             found.repairs = list(call.repairs)
             if status in STATUS_DIAGNOSTICS:
                 problems.append((STATUS_DIAGNOSTICS[status], call.start, call.end))
-        result.diagnostics = self._diagnostics(problems)
-        result.spans = self._spans()
+        problems += [(note.code, note.start, note.end) for note in self._machine.ledger.notes]
+        if self._scanner is not None:
+            problems += [("ambiguous_marker", at, at) for at in self._scanner.ambiguous]
+        if problems:
+            result.diagnostics = self._diagnostics(problems)
+        if self._machine.ledger.spans:
+            result.spans = self._spans(self._machine.ledger.spans)
 
     def _status(self, call: CallState, arguments: str) -> CallStatus:
         """Return the status of a call when no call policy is active."""
@@ -278,18 +272,15 @@ class FormatStream(StreamBackend):
 
     def _diagnostics(self, problems: list[tuple[DiagnosticCode, int, int]]) -> list[Diagnostic]:
         raw = "".join(self._raw or ())
-        problems = problems + [(n.code, n.start, n.end) for n in self._machine.ledger.notes]
-        if self._scanner is not None:
-            problems += [("ambiguous_marker", at, at) for at in self._scanner.ambiguous]
         return [
             Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=end, text=raw[start:end][:200])
             for code, start, end in sorted(problems, key=lambda problem: problem[1])
         ]
 
-    def _spans(self) -> list[Span]:
+    def _spans(self, marked: list[tuple[int, int, int]]) -> list[Span]:
         """Return the spans of the output, neighbours of one kind joined."""
         spans: list[Span] = []
-        for number, begin, end in self.marked:
+        for number, begin, end in marked:
             kind = _KINDS[number]
             if spans and spans[-1].kind == kind:
                 spans[-1].end = end

@@ -387,6 +387,8 @@ class OutputParser:
             raise TypeError(
                 f"parse() model_output: expected str, got {type(model_output).__name__}: {model_output!r:.200}"
             )
+        if policy is not None or prompt is not None or prefill:
+            _check_types(policy, prompt, prefill)
         context = OutputContext(
             tools=tools,
             tool_choice=tool_choice,
@@ -395,7 +397,7 @@ class OutputParser:
             prefill=prefill,
             messages=messages,
             request=request,
-            policy=self._checked_policy(policy, prompt, prefill),
+            policy=self._policy if policy is None else policy.resolved(),
             collect=True,
             spans=spans,
             seed=seed,
@@ -487,6 +489,8 @@ class OutputParser:
                 ``on_event`` with a registered parser.
             TypeError: an argument of the wrong type.
         """
+        if policy is not None or prompt is not None or prefill:
+            _check_types(policy, prompt, prefill)
         context = OutputContext(
             tools=tools,
             tool_choice=tool_choice,
@@ -495,20 +499,13 @@ class OutputParser:
             prefill=prefill,
             messages=messages,
             request=request,
-            policy=self._checked_policy(policy, prompt, prefill),
+            policy=self._policy if policy is None else policy.resolved(),
             collect=collect,
             spans=spans,
             seed=seed,
             on_event=on_event,
         )
-        return self._backend.stream(context)
-
-    def _checked_policy(self, policy: Policy | None, prompt: str | None, prefill: str) -> Policy:
-        """Check these arguments of an output, and return its policy."""
-        _check_type("policy", policy, Policy)
-        _check_type("prompt", prompt, str)
-        _check_type("prefill", prefill, str)
-        return self._policy if policy is None else policy.resolved()
+        return Stream(self._backend.open(context), context.policy, collect=collect, prefill=prefill)
 
     # -- vLLM's interface ----------------------------------------------------------------------------------------
 
@@ -564,3 +561,10 @@ def _check_type(name: str, value: Any, expected: type[Any]) -> None:
     """Check an argument that may be ``None``."""
     if value is not None and not isinstance(value, expected):
         raise TypeError(f"{name}: expected {expected.__name__}, got {type(value).__name__}: {value!r:.200}")
+
+
+def _check_types(policy: Policy | None, prompt: str | None, prefill: str) -> None:
+    """Check these arguments of an output."""
+    _check_type("policy", policy, Policy)
+    _check_type("prompt", prompt, str)
+    _check_type("prefill", prefill, str)

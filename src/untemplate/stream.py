@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .deltas import assemble, finish_reason_of
@@ -20,8 +20,6 @@ __all__ = ["Stream", "StreamBackend"]
 
 class StreamBackend(ABC):
     """Parses one output for a :class:`Stream`. ``feed``, ``finish`` and ``has_calls`` are required."""
-
-    __slots__ = ()
 
     @abstractmethod
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
@@ -76,7 +74,7 @@ class Stream:
         self, backend: StreamBackend, policy: Policy | None = None, *, collect: bool = False, prefill: str = ""
     ) -> None:
         self._backend = backend
-        self._feed = backend.feed
+        self._feed: Callable[[str, Sequence[int]], list[DeltaMessage]] = backend.feed
         self._policy = Policy() if policy is None else policy
         self._collected: list[DeltaMessage] | None = [] if collect else None
         self._pending: list[DeltaMessage] = backend.feed(prefill, ()) if prefill else []
@@ -93,8 +91,6 @@ class Stream:
             RuntimeError: after ``finish``.
             TypeError: ``text`` is not a str.
         """
-        if self._finished:
-            raise RuntimeError("feed() after finish(): a stream parses one output; open a new one with parser.stream()")
         if not isinstance(text, str):
             raise TypeError(f"feed() text: expected str, got {type(text).__name__}: {text!r:.200}")
         deltas = self._feed(text, token_ids)
@@ -129,6 +125,7 @@ class Stream:
         if self._finished:
             return []
         self._finished = True
+        self._feed = _feed_after_finish
         self._finish_reason = finish_reason
         return self._taken(self._backend.finish(finish_reason))
 
@@ -147,8 +144,9 @@ class Stream:
     def finish_reason(self) -> str:
         """The engine's finish reason, with ``tool_calls`` in place of ``stop`` where there are calls."""
         reason = finish_reason_of(self._finish_reason, self._backend.has_calls)
-        renames = self._policy.length_with_calls == "tool_calls" and self._backend.has_whole_calls
-        return "tool_calls" if reason == "length" and renames else reason
+        if reason == "length" and self._policy.length_with_calls == "tool_calls" and self._backend.has_whole_calls:
+            return "tool_calls"
+        return reason
 
     def dump(self, delta: DeltaMessage) -> dict[str, Any]:
         """Return a delta as it is sent: without nulls, reasoning in the field that the policy names."""
@@ -175,11 +173,17 @@ class Stream:
             raise RuntimeError("result() needs parser.stream(collect=True)")
         if not self._finished:
             raise RuntimeError("result() before finish()")
-        result = assemble(self._collected)
+        result = assemble(self._collected, self._finish_reason)
         self._backend.complete(result)
-        result.finish_reason = self.finish_reason
+        if self._finish_reason == "length":
+            result.finish_reason = self.finish_reason
         return result
 
     def __repr__(self) -> str:
         state = "finished" if self._finished else "in reasoning" if self.in_reasoning else "open"
         return f"<Stream over {type(self._backend).__name__}, {state}{', collecting' * (self._collected is not None)}>"
+
+
+def _feed_after_finish(text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
+    """Take the place of a backend's ``feed``, so that a stream that is open need not check."""
+    raise RuntimeError("feed() after finish(): a stream parses one output; open a new one with parser.stream()")

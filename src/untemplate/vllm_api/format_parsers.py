@@ -18,10 +18,10 @@ from typing import Any, ClassVar, TypeVar
 from ..backend import OutputContext
 from ..deltas import merge_deltas
 from ..format import Channels, Format, Marker
-from ..format_backend import FormatBackend
+from ..format_backend import FormatBackend, FormatStream
 from ..formats import IncompatibleFormatsError, merge
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
-from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ParsedOutput
+from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
 from ..policy import Policy
 from ..requests import get
 from ..stream import Stream
@@ -76,7 +76,9 @@ class FormatReasoningParser(ReasoningParser):
 
     def _new_stream(self, *, whole: bool = False) -> Stream:
         channels = self.format.channels is not None
-        return _open(self._backend, calls=channels, prompt=self._prompt, collect=whole, spans=whole and channels)
+        return self._backend.stream(
+            _context(calls=channels, prompt=self._prompt, collect=whole, spans=whole and channels)
+        )
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
         """The prompt, for the outputs that follow; read from its last turn start on."""
@@ -89,7 +91,9 @@ class FormatReasoningParser(ReasoningParser):
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         channels = self.format.channels
         stream = self._new_stream(whole=True)
-        found = _whole(stream, model_output)
+        stream.feed(model_output)
+        stream.finish()
+        found = stream.result()
         if channels is not None and found.tool_calls:
             return found.reasoning, _with_calls(channels, model_output, stream.marked) or None
         return found.reasoning, found.content
@@ -155,7 +159,8 @@ class FormatToolParser(ToolParser):
         return _untouched(self, FormatToolParser, "extract_tool_calls", "extract_tool_calls_streaming")
 
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
-        found = _whole(_open(self._backend, tools=self.tools, request=request, collect=True), model_output)
+        context = _context(tools=self.tools, request=request, collect=True)
+        found = self._backend.parse(model_output, (), "stop", context)
         return ExtractedToolCallInformation(
             tools_called=found.tools_called, tool_calls=found.tool_calls, content=found.content
         )
@@ -171,7 +176,7 @@ class FormatToolParser(ToolParser):
         request: Any,
     ) -> DeltaMessage | None:
         if self._stream is None or not (previous_text or len(previous_token_ids)):
-            self._stream = _open(self._backend, tools=self.tools, request=request)
+            self._stream = self._backend.stream(_context(tools=self.tools, request=request))
         return merge_deltas(self._stream.feed(delta_text, delta_token_ids))
 
     def finish_streaming(self) -> DeltaMessage | None:
@@ -212,7 +217,7 @@ class FormatParser(DelegatingParser):
             raise TypeError(f"{type(self).__name__} has no Format: give one as format=")
         self._backend = FormatBackend(self.format, vocabulary_of(tokenizer), policy=_POLICY)
         self._tools = tools
-        self._stream: Stream | None = None
+        self._output: FormatStream | None = None
         fmt = self.format
         if fmt.reasoning is not None or (fmt.channels is not None and fmt.channels.reasoning):
             self._reasoning_parser = reasoning_class(fmt)(tokenizer)
@@ -226,8 +231,8 @@ class FormatParser(DelegatingParser):
         enable_auto_tools: bool = False,
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
-        stream = _open(self._backend, tools=self._tools, request=request, collect=True)
-        found = _whole(stream, model_output, model_output_token_ids)
+        context = _context(tools=self._tools, request=request, collect=True)
+        found = self._backend.parse(model_output, model_output_token_ids, "stop", context)
         return found.reasoning, found.content, [with_id(call) for call in found.tool_calls] or None
 
     def parse_delta(
@@ -242,16 +247,17 @@ class FormatParser(DelegatingParser):
         state = self._stream_state
         if state.finished:
             raise RuntimeError("parse_delta() after finished=True: a parser serves one output; make another")
-        if self._stream is None:
+        if self._output is None:
             prompt = None
             if prompt_token_ids is not None:
                 prompt = self._backend.turn_tail(prompt_token_ids)
                 self.adjust_initial_state_from_prompt(prompt_token_ids)
-            self._stream = _open(self._backend, tools=self._tools, request=request, prompt=prompt)
-        deltas = self._stream.feed(delta_text, delta_token_ids)
+            context = _context(tools=self._tools, request=request, prompt=prompt)
+            self._output = self._backend.open(context)
+        deltas = self._output.feed(delta_text, delta_token_ids)
         if finished:
             state.finished = True
-            deltas = deltas + self._stream.finish()
+            deltas = deltas + self._output.finish("stop")
         return merge_deltas(deltas)
 
     def _as_one(self) -> Parser | None:
@@ -299,8 +305,7 @@ def _untouched(parser: object, base: type[Any], *methods: str) -> bool:
     return all(getattr(type(parser), name) is getattr(base, name) for name in methods)
 
 
-def _open(
-    backend: FormatBackend,
+def _context(
     *,
     tools: Sequence[Any] | None = None,
     request: Any = None,
@@ -308,10 +313,10 @@ def _open(
     prompt: str | None = None,
     collect: bool = False,
     spans: bool = False,
-) -> Stream:
-    """Open a stream. The tools of the request take the place of ``tools``; without ``calls`` calls are text."""
+) -> OutputContext:
+    """Return the context of one output. The request's tools replace ``tools``; without ``calls`` calls are text."""
     offered = get(request, "tools")
-    context = OutputContext(
+    return OutputContext(
         policy=_POLICY,
         tools=tools if offered is None else offered,
         tool_choice=get(request, "tool_choice") if calls else "none",
@@ -320,14 +325,6 @@ def _open(
         collect=collect,
         spans=spans,
     )
-    return backend.stream(context)
-
-
-def _whole(stream: Stream, text: str, token_ids: Sequence[int] = ()) -> ParsedOutput:
-    """Parse a whole output."""
-    stream.feed(text, token_ids)
-    stream.finish()
-    return stream.result()
 
 
 def _marks(fmt: Format, known: Vocabulary) -> tuple[Marks, Marks]:
