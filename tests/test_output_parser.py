@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
-from untemplate import DeltaMessage, OutputParser, Policy
+import untemplate
+from untemplate import DeltaMessage, Format, OutputParser, Policy, Span, assemble
 from untemplate.machine.events import EventType, SemanticEvent
-from untemplate.messages import ChatCompletionRequest, DeltaFunctionCall, DeltaToolCall
+from untemplate.messages import ChatCompletionRequest, DeltaFunctionCall, DeltaToolCall, ParsedOutput
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'
 TOOLS = [
@@ -278,3 +281,115 @@ def test_names_that_are_escaped(name: str) -> None:
         stream.feed(raw[cut:])
         stream.finish()
         assert [found.function.name for found in stream.result().tool_calls] == [name], raw[:cut]
+
+
+def test_deltas_are_assembled(parser: OutputParser) -> None:
+    stream = parser.stream(collect=True, seed=1)
+    raw = f"<think>hm</think>Look: {CALL}\nand {CALL}done"
+    deltas = [delta for at in range(0, len(raw), 5) for delta in stream.feed(raw[at : at + 5])]
+    deltas += stream.finish()
+    result, assembled = stream.result(), assemble(deltas)
+    assert [item.type for item in assembled.items] == [
+        *("reasoning", "content", "tool_call", "content", "tool_call", "content")
+    ]
+    assert assembled == ParsedOutput(
+        reasoning=result.reasoning,
+        content=result.content,
+        tool_calls=result.tool_calls,
+        tools_called=True,
+        finish_reason="tool_calls",
+        items=result.items,
+    )
+    assert assemble([], "length") == ParsedOutput(finish_reason="length")
+
+
+def test_spans_name_their_call(parser: OutputParser) -> None:
+    raw = f"Look: {CALL}{CALL}"
+    spans = parser.parse(raw, spans=True).spans
+    assert [(s.kind, raw[s.start : s.end], s.call) for s in spans if s.kind != "markup"] == [
+        ("content", "Look:", None),
+        ("name", "get_weather", 0),
+        ("arguments", '{"city": "Paris"}', 0),
+        ("name", "get_weather", 1),
+        ("arguments", '{"city": "Paris"}', 1),
+    ]
+    assert Span("content", 0, 1).call is None
+
+
+def test_the_result_names_reasoning_as_the_policy_does() -> None:
+    parser = OutputParser.named("hermes", reasoning="qwen3", policy=Policy(reasoning_field="reasoning_content"))
+    stream = parser.stream(collect=True)
+    deltas = [stream.dump(delta) for delta in stream.feed("<think>a</think>b")]
+    stream.finish()
+    assert deltas == [{"reasoning_content": "a", "content": "b"}] or deltas == [
+        {"content": "b", "reasoning_content": "a"}
+    ]
+    assert stream.result().message() == {"role": "assistant", "content": "b", "reasoning_content": "a"}
+    assert stream.result().model_dump(exclude_defaults=True)["reasoning_content"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("parser", "shown"),
+    [
+        (OutputParser(), "<OutputParser 'passthrough', named, without tokenizer>"),
+        (OutputParser.from_format(Format(name="mine")), "<OutputParser 'mine', given as a Format, without tokenizer>"),
+        (
+            OutputParser.named("hermes", policy=Policy(drafts="never", strict=True)),
+            "<OutputParser 'hermes', named, without tokenizer, drafts='never', strict=True>",
+        ),
+    ],
+)
+def test_repr_of_a_parser(parser: OutputParser, shown: str) -> None:
+    assert repr(parser) == shown
+
+
+def test_repr_of_a_stream(parser: OutputParser) -> None:
+    stream = parser.stream(collect=True)
+    assert repr(stream) == "<Stream over FormatStream, open, collecting>"
+    stream.feed("<think>")
+    assert repr(stream) == "<Stream over FormatStream, in reasoning, collecting>"
+    stream.finish()
+    assert repr(stream) == "<Stream over FormatStream, finished, collecting>"
+
+
+@pytest.mark.parametrize(
+    "name", ["named", "from_format", "from_template", "for_model", "parse", "parse_complete_with_fallback", "stream"]
+)
+def test_parameters_are_spelled_out(name: str) -> None:
+    """The same parameters have the same names and order everywhere."""
+    found = inspect.signature(getattr(OutputParser, name)).parameters
+    assert all(p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in found.values())
+    settings = ["tokenizer", "policy", "special_text", "make_id"]
+    context = ["tools", "tool_choice", "prompt", "prompt_token_ids", "prefill", "messages"]
+    wanted = context if name.startswith("parse") or name == "stream" else settings
+    assert [p for p in found if p in wanted] == wanted
+
+
+def test_public_names_are_loaded_when_used() -> None:
+    for name in untemplate.__all__:
+        assert getattr(untemplate, name) is not None
+    assert dir(untemplate) == sorted(untemplate.__all__)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"policy": "strict"}, "policy: expected Policy, got str: 'strict'"),
+        ({"make_id": "random"}, "make_id: expected a function (name, index) -> id, got 'random'"),
+        ({"format": "hermes"}, "format: expected Format, got str: 'hermes'"),
+        ({"backend": 3}, "backend: expected ParserBackend, got int: 3"),
+    ],
+)
+def test_arguments_of_the_wrong_type(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        OutputParser(**arguments)  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+def test_contexts_of_the_wrong_type(parser: OutputParser) -> None:
+    with pytest.raises(TypeError, match=r"^prompt: expected str, got list: \[1\]$"):
+        parser.stream(prompt=[1])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^policy: expected Policy, got dict: \{\}$"):
+        parser.parse("", policy={})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^prefill: expected str, got bytes: b'x'$"):
+        parser.parse("", prefill=b"x")  # type: ignore[arg-type]

@@ -136,7 +136,7 @@ class TestParsedOutput:
     def test_defaults_are_fresh(self) -> None:
         ParsedOutput().tool_calls.append(call())
         assert ParsedOutput().model_dump() == {
-            "reasoning_content": None,
+            "reasoning": None,
             "content": None,
             "tool_calls": [],
             "tools_called": False,
@@ -154,7 +154,7 @@ class TestParsedOutput:
             finish_reason="length",
             items=[Item("content", "hi"), Item("tool_call", call=call())],
             diagnostics=[Diagnostic("incomplete_call", "the output ends inside a call", 2, 9)],
-            spans=[Span("content", 0, 2), Span("arguments", 2, 9, token_start=1, token_end=4, call=0)],
+            spans=[Span("content", 0, 2), Span("arguments", 2, 9, call=0)],
         )
         assert parsed.model_dump(exclude_none=True) == {
             "content": "hi",
@@ -173,7 +173,7 @@ class TestParsedOutput:
             ],
             "spans": [
                 {"kind": "content", "start": 0, "end": 2},
-                {"kind": "arguments", "start": 2, "end": 9, "token_start": 1, "token_end": 4, "call": 0},
+                {"kind": "arguments", "start": 2, "end": 9, "call": 0},
             ],
         }
         assert parsed.model_dump(extensions=True)["tool_calls"] == [
@@ -181,10 +181,10 @@ class TestParsedOutput:
         ]
 
     def test_reasoning_is_reasoning_content(self) -> None:
-        parsed = ParsedOutput(reasoning_content="a")
-        assert parsed.reasoning == "a"
-        parsed.reasoning = "b"
-        assert parsed == ParsedOutput(reasoning_content="b")
+        parsed = ParsedOutput(reasoning="a")
+        assert parsed.reasoning_content == "a"
+        parsed.reasoning_content = "b"
+        assert parsed == ParsedOutput(reasoning="b")
 
     @pytest.mark.parametrize(
         ("parsed", "message"),
@@ -192,7 +192,7 @@ class TestParsedOutput:
             (ParsedOutput(), {"role": "assistant", "content": None}),
             (ParsedOutput(content=""), {"role": "assistant", "content": ""}),
             (
-                ParsedOutput(reasoning_content="r", content="c"),
+                ParsedOutput(reasoning="r", content="c"),
                 {"role": "assistant", "content": "c", "reasoning": "r"},
             ),
             (
@@ -208,8 +208,51 @@ class TestParsedOutput:
     def test_message(self, parsed: ParsedOutput, message: dict[str, Any]) -> None:
         assert parsed.message() == message
 
+    @pytest.mark.parametrize(
+        ("field", "named"),
+        [
+            ("reasoning", {"reasoning": "r"}),
+            ("reasoning_content", {"reasoning_content": "r"}),
+            ("both", {"reasoning": "r", "reasoning_content": "r"}),
+        ],
+    )
+    def test_the_policy_names_the_field_of_reasoning(self, field: str, named: dict[str, str]) -> None:
+        parsed = ParsedOutput(reasoning="r", content="c", reasoning_field=field)
+        assert parsed.message() == {"role": "assistant", "content": "c", **named}
+        assert parsed.model_dump(exclude_defaults=True) == {"content": "c", **named}
+        assert parsed.message(reasoning_field="reasoning") == {"role": "assistant", "content": "c", "reasoning": "r"}
+
     def test_message_has_the_key_order_of_the_api(self) -> None:
         assert json.dumps(ParsedOutput(tool_calls=[call()]).message()["tool_calls"][0]) == json.dumps(CALL)
+
+
+class TestKeywordsOfPydantic:
+    delta = DeltaMessage(content="é", tool_calls=[DeltaToolCall(index=0, function=DeltaFunctionCall(arguments="{"))])
+
+    def test_include_and_exclude(self) -> None:
+        assert self.delta.model_dump(include={"content", "role"}) == {"role": None, "content": "é"}
+        assert self.delta.model_dump(exclude={"tool_calls"}, exclude_none=True) == {"content": "é"}
+        assert self.delta.model_dump(include=["content", "role"], exclude=["role"]) == {"content": "é"}
+
+    def test_json(self) -> None:
+        assert self.delta.model_dump_json(include={"content"}, indent=2) == '{\n  "content": "é"\n}'
+        assert self.delta.model_dump_json(exclude={"tool_calls"}, exclude_defaults=True) == '{"content":"é"}'
+        broken = DeltaMessage(content="\ud800").model_dump_json(exclude_none=True, indent=2)
+        assert broken == '{\n  "content": "\\ud800"\n}'
+
+    def test_without_effect(self) -> None:
+        plain = self.delta.model_dump()
+        assert self.delta.model_dump(mode="json", by_alias=True) == self.delta.model_dump(by_alias=False) == plain
+
+    def test_misuse(self) -> None:
+        with pytest.raises(ValueError, match=r"^mode: 'yaml' is not one of: 'python', 'json'$"):
+            self.delta.model_dump(mode="yaml")  # type: ignore[arg-type]
+        with pytest.raises(
+            ValueError, match=r"^include: Item has no field 'txt'; its fields are 'type', 'text', 'call'$"
+        ):
+            Item("content", "a").model_dump(include={"txt"})
+        with pytest.raises(TypeError, match=r"^exclude: expected a set of field names, got 'content'$"):
+            self.delta.model_dump(exclude="content")
 
 
 class TestRequests:

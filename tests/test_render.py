@@ -213,7 +213,7 @@ def test_messages_of_any_type():
         {"reasoning_content": "Hm.", "content": [{"type": "text", "text": "Hi."}],
          "tool_calls": [{"name": "f", "arguments": {"q": 1}}]},
         Said("Hi.", "Hm.", [Called(Function("f", arguments))]),
-        ParsedOutput(reasoning_content="Hm.", content="Hi.", tool_calls=[
+        ParsedOutput(reasoning="Hm.", content="Hi.", tool_calls=[
             ToolCall(id="x", function=FunctionCall(name="f", arguments=arguments))]),
         SimpleNamespace(reasoning=None, reasoning_content="Hm.", content="Hi.", tool_calls=(
             SimpleNamespace(function=SimpleNamespace(name="f", arguments={"q": 1})),)),

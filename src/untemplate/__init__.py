@@ -14,6 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .analysis import Certificate
+    from .deltas import assemble
     from .errors import (
         AnalysisError,
         FormatError,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnalysisError",
+    "Certificate",
     "DeltaMessage",
     "Diagnostic",
     "Format",
@@ -48,12 +51,14 @@ __all__ = [
     "UnknownFormatError",
     "UntemplateError",
     "__version__",
+    "assemble",
 ]
 
 __version__ = "0.1.0"
 
 _MODULE_OF = {
     "AnalysisError": "errors",
+    "Certificate": "analysis",
     "DeltaMessage": "messages",
     "Diagnostic": "messages",
     "Format": "format",
@@ -70,6 +75,7 @@ _MODULE_OF = {
     "ToolCall": "messages",
     "UnknownFormatError": "errors",
     "UntemplateError": "errors",
+    "assemble": "deltas",
 }
 
 

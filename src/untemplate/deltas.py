@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from .messages import (
     DeltaFunctionCall,
@@ -10,9 +11,13 @@ from .messages import (
     DeltaToolCall,
     FunctionCall,
     Item,
+    ItemType,
     ParsedOutput,
     ToolCall,
 )
+
+_REASONING: Final[ItemType] = "reasoning"
+_CONTENT: Final[ItemType] = "content"
 
 __all__ = ["assemble", "finish_reason_of", "merge_deltas", "merge_tool_calls"]
 
@@ -27,26 +32,27 @@ def assemble(deltas: Iterable[DeltaMessage], finish_reason: str | None = "stop")
         finish_reason: the engine's.
     """
     items: list[Item] = []
-    texts: dict[str, list[str]] = {"reasoning": [], "content": []}
+    reasoning: list[str] = []
+    content: list[str] = []
     calls: dict[int, ToolCall] = {}
     arguments: dict[int, list[str]] = {}
     item: list[str] = []
     """The pieces of the last item, where that is a text."""
-    kind = ""
+    kind: ItemType | None = None
     for delta in deltas:
-        for part, text in (("reasoning", delta.reasoning), ("content", delta.content)):
+        for text, type_, whole in ((delta.reasoning, _REASONING, reasoning), (delta.content, _CONTENT, content)):
             if text:
-                if part != kind:
+                if type_ != kind:
                     _end_text(items, item)
-                    items.append(Item(type=part))
-                    item, kind = [], part
+                    items.append(Item(type=type_))
+                    item, kind = [], type_
                 item.append(text)
-                texts[part].append(text)
+                whole.append(text)
         for piece in delta.tool_calls or ():
             call = calls.get(piece.index)
             if call is None:
                 _end_text(items, item)
-                item, kind = [], ""
+                item, kind = [], None
                 call = calls[piece.index] = ToolCall(id=piece.id or "", function=FunctionCall(name="", arguments=""))
                 arguments[piece.index] = []
                 items.append(Item(type="tool_call", call=call))
@@ -62,8 +68,8 @@ def assemble(deltas: Iterable[DeltaMessage], finish_reason: str | None = "stop")
     for index, pieces in arguments.items():
         calls[index].function.arguments = "".join(pieces)
     return ParsedOutput(
-        reasoning_content="".join(texts["reasoning"]) or None,
-        content="".join(texts["content"]) or None,
+        reasoning="".join(reasoning) or None,
+        content="".join(content) or None,
         tool_calls=list(calls.values()),
         tools_called=bool(calls),
         finish_reason=finish_reason_of(finish_reason, bool(calls)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .backend import OutputContext, ParserBackend
 from .format import Format
-from .machine.call_state import STATUS_DIAGNOSTICS, CallState, CallStatus, call_status
+from .machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status
 from .machine.compiler import compile_format
 from .machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 from .machine.events import DeltaBuilder, EventCollector, EventReceiver
@@ -20,7 +20,7 @@ from .machine.program import Program
 from .machine.reasoning_call import IMMEDIATELY, NEVER, RECOVER
 from .machine.scanner import TokenScanner
 from .machine.start import start
-from .messages import DeltaMessage, Diagnostic, ParsedOutput, Span
+from .messages import CallStatus, DeltaMessage, Diagnostic, ParsedOutput, Span, SpanKind
 from .policy import Policy
 from .requests import count_calls, get
 from .stream import StreamBackend
@@ -36,7 +36,8 @@ __all__ = ["FormatBackend", "FormatStream", "program_of"]
 _DRAFTS: Final = {"recover": RECOVER, "immediately": IMMEDIATELY, "never": NEVER}
 _NO_TOOLS: Final = ToolSet(None)
 
-_KINDS: Final = {
+_CALL_KINDS: Final = frozenset({NAME_TEXT, ID_TEXT, ARGUMENT_TEXT})
+_KINDS: Final[dict[int, SpanKind]] = {
     MARKUP: "markup",
     NAME_TEXT: "name",
     ID_TEXT: "id",
@@ -278,14 +279,25 @@ class FormatStream(StreamBackend):
         ]
 
     def _spans(self, marked: list[tuple[int, int, int]]) -> list[Span]:
-        """Return the spans of the output, neighbours of one kind joined."""
+        """Return the spans of the output, neighbours of one kind and call joined."""
         spans: list[Span] = []
+        calls = self._machine.calls
+        raw = "".join(self._raw or ())
+        current = 0
         for number, begin, end in marked:
+            call = None
+            if number in _CALL_KINDS:
+                while current < len(calls) - 1 and begin >= max(calls[current].start, calls[current].end):
+                    current += 1
+                call = current
+                # An id may follow the arguments of its call.
+                if number == ID_TEXT and current and raw[begin:end] == calls[current - 1].model_id:
+                    call -= 1
             kind = _KINDS[number]
-            if spans and spans[-1].kind == kind:
+            if spans and spans[-1].kind == kind and spans[-1].call == call:
                 spans[-1].end = end
             else:
-                spans.append(Span(kind=kind, start=begin, end=end))
+                spans.append(Span(kind=kind, start=begin, end=end, call=call))
         return spans
 
 

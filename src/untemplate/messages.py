@@ -1,26 +1,27 @@
-"""The OpenAI wire types, and the results that are made of them.
+"""The types of OpenAI's API, and the results that are made of them.
 
-The rule: what is here has the shape that a client sees, and no behaviour beyond dumping itself. Nothing here parses,
-and nothing here knows a model.
+Everything here has the shape that a client receives, and no behaviour except dumping itself. Nothing here parses.
 
-Two ways out. ``msgspec.json.encode(delta)`` is the fast one: fields at their default are left out, which for the
-delta types means exactly "no nulls". ``model_dump`` and ``model_dump_json`` behave as they do on pydantic models, for
-callers who come from there; they also leave out what OpenAI does not define (`ToolCall.status`) and survive lone
+There are two ways to dump. ``msgspec.json.encode(delta)`` is the fast one: it leaves out fields at their default, which
+for deltas means exactly "no nulls". ``model_dump`` and ``model_dump_json`` take the keywords of pydantic's methods of
+the same names; they also leave out fields that OpenAI does not define, such as `ToolCall.status`, and can write lone
 surrogates.
 
-Sources: OpenAI API reference, "Chat Completions" and "Responses"; vLLM's ``DeltaMessage`` and its relatives for
-``reasoning`` and the names (spec 1-3).
+Sources: OpenAI's API reference, "Chat Completions" and "Responses"; vLLM's ``DeltaMessage`` and its relatives for
+``reasoning`` and for the names.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-from typing import Any, ClassVar
+from collections.abc import Collection
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 __all__ = [
+    "CallStatus",
     "ChatCompletionRequest",
     "DeltaFunctionCall",
     "DeltaMessage",
@@ -29,59 +30,130 @@ __all__ = [
     "ExtractedToolCallInformation",
     "FunctionCall",
     "Item",
+    "ItemType",
     "ParsedOutput",
     "ResponsesRequest",
     "Span",
+    "SpanKind",
     "ToolCall",
     "WireModel",
 ]
+
+CallStatus = Literal["ok", "repaired", "incomplete", "invalid_json", "unknown_tool", "invalid_arguments"]
+"""How a call ended; ``untemplate.machine.call_state.call_status`` decides."""
+
+SpanKind = Literal["reasoning", "content", "name", "id", "arguments", "markup", "dropped"]
+"""What a part of the output became."""
+
+ItemType = Literal["reasoning", "content", "tool_call"]
+"""What a part of the message is."""
 
 _ALWAYS_SET = object()
 
 
 class WireModel(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True):
-    """A struct that dumps itself as a pydantic model would."""
+    """A struct with the dump methods of a pydantic model."""
 
     # Fields that OpenAI does not define: dumped only on request.
     _extensions: ClassVar[frozenset[str]] = frozenset()
 
     def model_dump(
-        self, *, exclude_none: bool = False, exclude_unset: bool = False, extensions: bool = False
+        self,
+        *,
+        mode: Literal["python", "json"] = "python",
+        include: Collection[str] | None = None,
+        exclude: Collection[str] | None = None,
+        by_alias: bool | None = None,
+        exclude_unset: bool = False,
+        exclude_defaults: bool = False,
+        exclude_none: bool = False,
+        extensions: bool = False,
     ) -> dict[str, Any]:
-        """This value as a dict of plain builtins, nested models included.
+        """Return this value as a dict of plain builtins, nested models included.
 
         Args:
+            mode: both modes return the same, as every value is valid JSON.
+            include, exclude: names of fields of this value to keep or to leave out.
+            by_alias: without effect; no field has an alias.
+            exclude_unset, exclude_defaults: leave out fields at their default. (Structs do not record which fields were
+                given, so both mean the same.)
             exclude_none: leave out fields that are None. Dicts given by the caller keep theirs: in a JSON schema null
-                means something.
-            exclude_unset: leave out fields at their default. (Structs do not remember which fields were given.)
+                has a meaning.
             extensions: include the fields that OpenAI does not define.
 
         Raises:
+            ValueError: an unknown mode, or ``include`` or ``exclude`` names a field that does not exist.
             TypeError: a field of type Any holds an object that is neither a builtin nor a model.
         """
+        if mode not in ("python", "json"):
+            raise ValueError(f"mode: {mode!r} is not one of: 'python', 'json'")
+        dump = self._dump(exclude_none, exclude_unset or exclude_defaults, extensions)
+        if include is not None:
+            wanted = self._fields("include", include)
+            dump = {name: value for name, value in dump.items() if name in wanted}
+        if exclude is not None:
+            unwanted = self._fields("exclude", exclude)
+            dump = {name: value for name, value in dump.items() if name not in unwanted}
+        return dump
+
+    def model_dump_json(
+        self,
+        *,
+        indent: int | None = None,
+        include: Collection[str] | None = None,
+        exclude: Collection[str] | None = None,
+        by_alias: bool | None = None,
+        exclude_unset: bool = False,
+        exclude_defaults: bool = False,
+        exclude_none: bool = False,
+        extensions: bool = False,
+    ) -> str:
+        """Return `model_dump` as JSON, compact unless ``indent`` is given.
+
+        Lone surrogates, which UTF-8 cannot hold, are written as escapes (``\\ud800``).
+        """
+        dump = self.model_dump(
+            include=include,
+            exclude=exclude,
+            exclude_unset=exclude_unset,
+            exclude_defaults=exclude_defaults,
+            exclude_none=exclude_none,
+            extensions=extensions,
+        )
+        try:
+            encoded = msgspec.json.encode(dump)
+        except UnicodeEncodeError:
+            return json.dumps(dump, indent=indent, separators=(",", ":" if indent is None else ": "))
+        return (encoded if indent is None else msgspec.json.format(encoded, indent=indent)).decode()
+
+    def _dump(self, exclude_none: bool, exclude_defaults: bool, extensions: bool) -> dict[str, Any]:
         hidden = () if extensions else self._extensions
         dump: dict[str, Any] = {}
         for name, default in _defaults(type(self)):
             value = getattr(self, name)
-            if name in hidden or (exclude_none and value is None) or (exclude_unset and value == default):
+            if name in hidden or (exclude_none and value is None) or (exclude_defaults and value == default):
                 continue
-            dump[name] = _plain(value, exclude_none, exclude_unset, extensions)
+            dump[name] = _plain(value, exclude_none, exclude_defaults, extensions)
         return dump
 
-    def model_dump_json(
-        self, *, exclude_none: bool = False, exclude_unset: bool = False, extensions: bool = False
-    ) -> str:
-        """`model_dump` as compact JSON. Lone surrogates, which have no UTF-8, come out as escapes (``\\ud800``)."""
-        dump = self.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset, extensions=extensions)
-        try:
-            return msgspec.json.encode(dump).decode()
-        except UnicodeEncodeError:
-            return json.dumps(dump, separators=(",", ":"))
+    def _fields(self, argument: str, names: Collection[str]) -> frozenset[str]:
+        """Check names of fields. ``reasoning`` and ``reasoning_content`` are names of the same field."""
+        if isinstance(names, (str, dict)):
+            raise TypeError(f"{argument}: expected a set of field names, got {names!r}")
+        known = {*self.__struct_fields__, *_REASONING_NAMES}
+        for name in names:
+            if name not in known:
+                valid = ", ".join(map(repr, self.__struct_fields__))
+                raise ValueError(f"{argument}: {type(self).__name__} has no field {name!r}; its fields are {valid}")
+        return frozenset(names)
+
+
+_REASONING_NAMES = ("reasoning", "reasoning_content")
 
 
 @functools.cache
 def _defaults(cls: type[WireModel]) -> tuple[tuple[str, object], ...]:
-    """The fields of `cls` with their defaults, in order."""
+    """Return the fields of ``cls`` with their defaults, in order."""
 
     def default(field: msgspec.structs.FieldInfo) -> object:
         if field.default is not msgspec.NODEFAULT:
@@ -91,23 +163,23 @@ def _defaults(cls: type[WireModel]) -> tuple[tuple[str, object], ...]:
     return tuple((field.name, default(field)) for field in msgspec.structs.fields(cls))
 
 
-def _plain(value: Any, exclude_none: bool, exclude_unset: bool, extensions: bool) -> Any:
-    """`value` in plain builtins."""
+def _plain(value: Any, exclude_none: bool, exclude_defaults: bool, extensions: bool) -> Any:
+    """Return ``value`` in plain builtins."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, WireModel):
-        return value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset, extensions=extensions)
+        return value._dump(exclude_none, exclude_defaults, extensions)
     if isinstance(value, dict):
-        return {key: _plain(item, exclude_none, exclude_unset, extensions) for key, item in value.items()}
+        return {key: _plain(item, exclude_none, exclude_defaults, extensions) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item, exclude_none, exclude_unset, extensions) for item in value]
+        return [_plain(item, exclude_none, exclude_defaults, extensions) for item in value]
     if hasattr(value, "model_dump"):  # the caller's own pydantic models
-        return value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset)
+        return value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_defaults)
     return msgspec.to_builtins(value)
 
 
 def name_reasoning(dump: dict[str, Any], field: str) -> dict[str, Any]:
-    """Puts the dump's ``reasoning`` under the name that a policy wants: ``reasoning``, ``reasoning_content`` or
+    """Rename the dump's ``reasoning`` as policy ``reasoning_field`` says: ``reasoning``, ``reasoning_content`` or
     ``both``. Changes the dump, and returns it."""
     if field in ("reasoning_content", "both") and "reasoning" in dump:
         dump["reasoning_content"] = dump["reasoning"] if field == "both" else dump.pop("reasoning")
@@ -118,7 +190,7 @@ def _function() -> str:
     return "function"
 
 
-# gc=False below: these hold strings, numbers and lists of each other, so no cycle can need the collector.
+# gc=False below: these hold strings, numbers and lists of each other, so they cannot be part of a cycle.
 
 
 class DeltaFunctionCall(WireModel, gc=False):
@@ -132,7 +204,7 @@ class DeltaFunctionCall(WireModel, gc=False):
 
 
 class DeltaToolCall(WireModel, gc=False):
-    """What a delta adds to the call number ``index`` (from 0) of the message.
+    """The part of a delta that adds to call number ``index`` (from 0) of the message.
 
     ``id`` and ``type`` come once, in the first delta of the call.
     """
@@ -144,7 +216,7 @@ class DeltaToolCall(WireModel, gc=False):
 
 
 class DeltaMessage(WireModel, gc=False):
-    """What a stream adds to the message: text to append, calls to begin or to continue. None is "nothing"."""
+    """A part of the message: text to append, calls to begin or to continue. None means "nothing"."""
 
     role: str | None = None
     content: str | None = None
@@ -153,7 +225,7 @@ class DeltaMessage(WireModel, gc=False):
 
     @property
     def reasoning_content(self) -> str | None:
-        """``reasoning`` under its older name (DeepSeek's API, spec 1)."""
+        """``reasoning`` under its older name, which is DeepSeek's."""
         return self.reasoning
 
     @reasoning_content.setter
@@ -164,19 +236,17 @@ class DeltaMessage(WireModel, gc=False):
 class FunctionCall(WireModel, gc=False):
     """A function and its arguments.
 
-    ``arguments`` is JSON text as the client gets it: whole for a closed call, a prefix for one that was cut. ``id``
-    is set only where the call travels without its `ToolCall` (spec 3, ``parse``), and is on the wire only then.
+    ``arguments`` is JSON text as the client receives it: whole for a closed call, a prefix for one that was cut. ``id``
+    is set, and dumped, only where there is no `ToolCall` around it (vLLM's ``Parser.parse``).
     """
 
     name: str
     arguments: str
     id: str | None = None
 
-    def model_dump(
-        self, *, exclude_none: bool = False, exclude_unset: bool = False, extensions: bool = False
-    ) -> dict[str, Any]:
-        """As `WireModel.model_dump`, but ``id`` is never null: OpenAI's function object has no such key."""
-        dump = super().model_dump(exclude_none=exclude_none, exclude_unset=exclude_unset, extensions=extensions)
+    def _dump(self, exclude_none: bool, exclude_defaults: bool, extensions: bool) -> dict[str, Any]:
+        """Leave out an ``id`` that is None: OpenAI's function object has no such field."""
+        dump = super()._dump(exclude_none, exclude_defaults, extensions)
         if self.id is None:
             dump.pop("id", None)
         return dump
@@ -185,9 +255,10 @@ class FunctionCall(WireModel, gc=False):
 class ToolCall(WireModel, gc=False):
     """One call of the message.
 
-    ``status`` says how the call ended: "ok", "incomplete" (the output was cut inside it), "invalid_json", …
-    ``model_id`` is the id that the model wrote, where that could not become ``id``. Both are ours, and dumped only
-    with ``extensions=True``.
+    ``status`` is how the call ended: "ok", "incomplete" (the output was cut inside it), "invalid_json", …
+    ``model_id`` is the id that the model wrote, if it came too late to become ``id``. ``repairs`` are the steps by
+    which a policy repaired the arguments. OpenAI does not define these three: they are dumped only with
+    ``extensions=True``.
     """
 
     _extensions: ClassVar[frozenset[str]] = frozenset({"status", "model_id", "repairs"})
@@ -195,13 +266,13 @@ class ToolCall(WireModel, gc=False):
     id: str
     function: FunctionCall
     type: str = msgspec.field(default_factory=_function)  # a factory: clients need the key, omit_defaults would drop it
-    status: str = "ok"
+    status: CallStatus = "ok"
     model_id: str | None = None
     repairs: list[str] = []
 
 
 class ExtractedToolCallInformation(WireModel, gc=False):
-    """What `ToolParser.extract_tool_calls` found: the calls, and the content that is left (spec 1)."""
+    """The result of vLLM's ``ToolParser.extract_tool_calls``: the calls, and the content that is left."""
 
     tools_called: bool
     tool_calls: list[ToolCall]
@@ -209,10 +280,10 @@ class ExtractedToolCallInformation(WireModel, gc=False):
 
 
 class Diagnostic(WireModel, gc=False):
-    """Something in the output that is not as the format has it.
+    """A part of the output that does not follow the Format.
 
-    ``code`` is a stable slug, ``message`` is for people; ``start`` and ``end`` (exclusive) are offsets in characters
-    of the output; ``text`` is what stood there, where it helps.
+    ``code`` is a stable slug (``docs/diagnostics.md`` lists them), ``message`` is for people. ``start`` and ``end``
+    (exclusive) are offsets in characters of the output; ``text`` is the output between them, at most 200 characters.
     """
 
     code: str
@@ -223,18 +294,15 @@ class Diagnostic(WireModel, gc=False):
 
 
 class Span(WireModel, gc=False):
-    """Where a piece of the output went.
+    """What a part of the output became.
 
-    ``kind`` is "reasoning", "content", "name", "id", "arguments", "markup" or "dropped". ``start`` and ``end``
-    (exclusive) are offsets in characters of the output; ``token_start`` and ``token_end`` the same in tokens, where
-    ids were given. ``call`` is the index of the call it belongs to.
+    ``start`` and ``end`` (exclusive) are offsets in characters of the output. ``call`` is the index of the call that a
+    name, an id or arguments belong to.
     """
 
-    kind: str
+    kind: SpanKind
     start: int
     end: int
-    token_start: int | None = None
-    token_end: int | None = None
     call: int | None = None
 
 
@@ -244,7 +312,7 @@ class Item(WireModel, gc=False):
     ``type`` is "reasoning" or "content", with ``text``, or "tool_call", with ``call``.
     """
 
-    type: str
+    type: ItemType
     text: str | None = None
     call: ToolCall | None = None
 
@@ -253,10 +321,11 @@ class ParsedOutput(WireModel, gc=False):
     """A whole output as a message.
 
     ``finish_reason`` is the engine's, except that "tool_calls" replaces "stop" when there are calls. ``items`` holds
-    the same message in order; ``diagnostics`` and ``spans`` say what was odd and where everything went.
+    the same message in order; ``diagnostics`` lists what did not follow the Format, ``spans`` what each part of the
+    output became. ``reasoning_field`` is the policy's: the field that dumps use for reasoning. It is not dumped itself.
     """
 
-    reasoning_content: str | None = None
+    reasoning: str | None = None
     content: str | None = None
     tool_calls: list[ToolCall] = []
     tools_called: bool = False
@@ -264,26 +333,32 @@ class ParsedOutput(WireModel, gc=False):
     items: list[Item] = []
     diagnostics: list[Diagnostic] = []
     spans: list[Span] = []
+    reasoning_field: str = "reasoning"
 
     @property
-    def reasoning(self) -> str | None:
-        """``reasoning_content`` under its newer name."""
-        return self.reasoning_content
+    def reasoning_content(self) -> str | None:
+        """``reasoning`` under its older name, which is DeepSeek's."""
+        return self.reasoning
 
-    @reasoning.setter
-    def reasoning(self, value: str | None) -> None:
-        self.reasoning_content = value
+    @reasoning_content.setter
+    def reasoning_content(self, value: str | None) -> None:
+        self.reasoning = value
 
-    def message(self, *, reasoning_field: str = "reasoning") -> dict[str, Any]:
-        """The assistant message of a Chat Completions response.
+    def _dump(self, exclude_none: bool, exclude_defaults: bool, extensions: bool) -> dict[str, Any]:
+        dump = super()._dump(exclude_none, exclude_defaults, extensions)
+        dump.pop("reasoning_field", None)
+        return name_reasoning(dump, self.reasoning_field)
 
-        ``role`` and ``content`` are always there (``content`` is None when it is empty and there are calls),
-        ``reasoning`` and ``tool_calls`` only when the output has them. ``reasoning_field`` is the policy's.
+    def message(self, *, reasoning_field: str | None = None) -> dict[str, Any]:
+        """Return the assistant message of a Chat Completions response.
+
+        ``role`` and ``content`` are always there (``content`` is None if it is empty and there are calls),
+        ``reasoning`` and ``tool_calls`` only if the output has them. ``reasoning_field`` replaces that of the policy.
         """
         message: dict[str, Any] = {"role": "assistant", "content": self.content}
-        if self.reasoning_content is not None:
-            message["reasoning"] = self.reasoning_content
-            name_reasoning(message, reasoning_field)
+        if self.reasoning is not None:
+            message["reasoning"] = self.reasoning
+            name_reasoning(message, reasoning_field or self.reasoning_field)
         if self.tool_calls:
             message["content"] = self.content or None
             message["tool_calls"] = [
@@ -297,11 +372,11 @@ class ParsedOutput(WireModel, gc=False):
         return message
 
 
-# Requests hold whatever the caller has, so these stay with the collector.
+# Requests hold objects of the caller, so the garbage collector must track them.
 
 
 class ChatCompletionRequest(WireModel):
-    """What a parser reads of a Chat Completions request.
+    """The fields of a Chat Completions request that a parser reads.
 
     ``messages`` and ``tools`` may hold dicts, pydantic models, structs or any object with the same attributes.
     ``tools=None`` means "unknown", ``[]`` means "none". Source: OpenAI, "Create chat completion";
@@ -325,7 +400,7 @@ class ChatCompletionRequest(WireModel):
 
 
 class ResponsesRequest(WireModel):
-    """What a parser reads of a Responses request.
+    """The fields of a Responses request that a parser reads.
 
     ``input`` is text or a list of items; ``tools`` are flat (``{"type": "function", "name": …, "parameters": …}``);
     ``text`` holds the response format. Source: OpenAI, "Create a model response"; ``skip_special_tokens``,

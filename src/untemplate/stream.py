@@ -174,6 +174,7 @@ class Stream:
         if not self._finished:
             raise RuntimeError("result() before finish()")
         result = assemble(self._collected, self._finish_reason)
+        result.reasoning_field = self._policy.reasoning_field
         self._backend.complete(result)
         if self._finish_reason == "length":
             result.finish_reason = self.finish_reason

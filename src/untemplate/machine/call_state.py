@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, Literal, final
+from typing import Final, final
 
 from ..jsontext.well_formed import is_json
+from ..messages import CallStatus
 from ..tools import ToolSet
 from .diagnostics import DiagnosticCode
-
-CallStatus = Literal["ok", "repaired", "incomplete", "invalid_json", "unknown_tool", "invalid_arguments"]
 
 STATUS_DIAGNOSTICS: Final[dict[CallStatus, DiagnosticCode]] = {
     "incomplete": "incomplete_call",

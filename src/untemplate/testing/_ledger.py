@@ -47,10 +47,7 @@ def ledger(subject: Subject, raw: str, result: ParsedOutput, where: str) -> None
         for word in _WORD.findall(piece):
             if word.lower() not in said and word != "None":
                 raise subject.fail(law, f"{where}: {word!r} is in no argument, but its span says so: {piece!r}")
-    names = [re.sub(r"\W", "", c.function.name) for c in result.tool_calls]
-    for piece in found["name"]:
-        if not any(name in re.sub(r"\W", "", piece) for name in names):
-            raise subject.fail(law, f"{where}: {piece!r} is called a name and holds none of {names}")
+    _calls_of_spans(subject, raw, result, where)
     words = _markup_words(subject.format)
     for i, piece in enumerate(found["markup"]):
         rest = words.pattern.sub(" ", piece)
@@ -64,6 +61,21 @@ def ledger(subject: Subject, raw: str, result: ParsedOutput, where: str) -> None
                 d.start <= span.end and d.end >= span.start for d in result.diagnostics
             ):
                 raise subject.fail(law, f"{where}: {raw[span.start : span.end]!r} was dropped and not reported")
+
+
+def _calls_of_spans(subject: Subject, raw: str, result: ParsedOutput, where: str) -> None:
+    """Each span of a name, an id or arguments belongs to a call, and its text to that call."""
+    for span in result.spans:
+        if span.kind not in ("name", "id", "arguments"):
+            if span.call is not None:
+                raise subject.fail("spans name their call", f"{where}: {span!r} belongs to no call")
+            continue
+        if span.call is None or not 0 <= span.call < len(result.tool_calls):
+            raise subject.fail("spans name their call", f"{where}: {span!r} with {len(result.tool_calls)} calls")
+        name = result.tool_calls[span.call].function.name
+        piece = raw[span.start : span.end]
+        if span.kind == "name" and re.sub(r"\W", "", name) not in re.sub(r"\W", "", piece):
+            raise subject.fail("spans name their call", f"{where}: {piece!r} is not the name of {name!r}")
 
 
 @lru_cache(maxsize=128)

@@ -144,7 +144,7 @@ class RegisteredBackend(FormatBackend):
         items += [Item(type="content", text=content)] if content else []
         items += [Item(type="tool_call", call=call) for call in made]
         return ParsedOutput(
-            reasoning_content=reasoning or None,
+            reasoning=reasoning or None,
             content=content or None,
             tool_calls=made,
             tools_called=bool(made),

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..jsontext.well_formed import is_json
 from ..machine.events import SemanticEvent
-from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
+from ..messages import CallStatus, DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
 from ..requests import count_calls, get, takes_calls
 from ..tokens import vocabulary_of
 from ..tools import ToolSet
@@ -250,7 +250,7 @@ class ParserEngine(EngineDeltas):
             function = piece.function
             assert function is not None
             call = FunctionCall(name=function.name or "", arguments=function.arguments or "")
-            status = (
+            status: CallStatus = (
                 "incomplete" if not closed.get(piece.index) else "ok" if is_json(call.arguments) else "invalid_json"
             )
             calls.append(ToolCall(id=piece.id or "", function=call, status=status))
