@@ -59,11 +59,12 @@ class Results:
     setup: list[Row] = field(default_factory=list)
 
     def add(self, other: Results) -> None:
-        """Add what another run has found, for other peers."""
+        """Add what another run has found, for other peers or streams."""
         self.versions |= other.versions
         self.missing += [peer for peer in other.missing if peer not in self.missing]
         self.rows += other.rows
-        self.wrong |= other.wrong
+        for peer, entries in other.wrong.items():
+            self.wrong.setdefault(peer, []).extend(entries)
         self.growth += other.growth
         self.setup += other.setup
 
