@@ -221,8 +221,8 @@ def test_the_report_has_ratios_slower_streams_and_wrong_answers() -> None:
     assert report.table(ROWS, "peer", lambda row: row.kind) == [
         "| peer | streams | geometric mean | median | least | most | slower than the peer |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-        "| vLLM, engine | 1 | 0.5 | 0.5 | 0.5 | 0.5 | 1 |",
-        "| vLLM, older | 2 | 8.0 | 10.0 | 4.0 | 16.0 | 0 |",
+        "| vLLM, engine | 1 | 0.50 | 0.50 | 0.50 | 0.50 | 1 |",
+        "| vLLM, older | 2 | 8.00 | 10.00 | 4.00 | 16.00 | 0 |",
     ]
     assert report.slower(ROWS)[2:] == ["| gemma4 / 20 calls / whole ids | vLLM, engine: gemma4 | 4 | 2 | 0.50 |"]
     assert report.slower(ROWS[:2]) == ["None."]

@@ -37,7 +37,7 @@ def table(rows: Sequence[Row], title: str, key: Callable[[Row], str]) -> list[st
         ratios = [row.ratio for row in rows if key(row) == name]
         slower = sum(ratio < 1 for ratio in ratios)
         figures = (geometric_mean(ratios), statistics.median(ratios), min(ratios), max(ratios))
-        cells = " | ".join(f"{figure:.1f}" for figure in figures)
+        cells = " | ".join(f"{figure:.2f}" for figure in figures)
         lines.append(f"| {name} | {len(ratios)} | {cells} | {slower} |")
     return lines
 
@@ -50,7 +50,7 @@ def slower(rows: Iterable[Row]) -> list[str]:
     lines = ["| stream | peer's parser | untemplate, µs | peer, µs | ratio |", "| --- | --- | ---: | ---: | ---: |"]
     for row in found:
         figures = f"{row.ours * 1e6:.0f} | {row.theirs * 1e6:.0f} | {row.ratio:.2f}"
-        lines.append(f"| {row.name} | {row.kind}: {row.parser} | {figures} |")
+        lines.append(f"| {row.name} | {row.kind}{': ' * bool(row.parser)}{row.parser} | {figures} |")
     return lines
 
 
