@@ -21,7 +21,7 @@ from typing import Final, final
 from .lexical import INTEGER, NUMBER, WS, json_escape, without_surrogates
 from .well_formed import is_deep, is_json
 
-# Spellings of what is not JSON's own come from templates that print Python values, and that models imitate.
+# Other spellings than JSON's come from templates that print Python values, which models imitate.
 _NULLS: Final = frozenset({"null", "Null", "NULL", "None"})
 _BOOLEANS: Final[dict[str, str]] = {
     "true": "true",
@@ -34,7 +34,7 @@ _BOOLEANS: Final[dict[str, str]] = {
 _BITS: Final[dict[str, str]] = {"1": "true", "0": "false"}
 
 TYPES: Final = frozenset({"null", "integer", "number", "boolean", "object", "array", "string"})
-# Words that people write into schemas for JSON Schema's own.
+# Other words for JSON Schema's types that occur in schemas.
 _ALIASES: Final[dict[str, str]] = {
     "none": "null",
     "nonetype": "null",
@@ -67,7 +67,7 @@ _SLOPPY_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-
 _MAX_LITERAL: Final = 65_536
 """Characters. A Python-style object longer than this stays text."""
 _MAX_LITERAL_DEPTH: Final = 32
-"""Levels of a Python-style object. Python reads them recursively, so this is far from any caller's limit."""
+"""Levels of a Python-style object. Python reads them recursively, so the limit is far below the stack's."""
 # Only escapes that Python knows: others make its parser warn on stderr.
 _LITERAL_ESCAPES: Final = re.compile(r"""[^\\]*(?:\\[\\'"abfnrtvxuUN0\n][^\\]*)*""")
 _MAX_INTEGER_BITS: Final = 8_192
@@ -75,13 +75,13 @@ _MAX_INTEGER_BITS: Final = 8_192
 
 
 def coerce_to_schema_type(value: str, types: str | Iterable[str]) -> object:
-    """The value that ``value`` spells, as the first of ``types`` that it fits, in the order null, integer, number,
-    boolean, object, array, string; the same string object if it fits none.
+    """Return ``value`` converted to the first of ``types`` that it fits, in the order null, integer, number, boolean,
+    object, array, string; ``value`` itself if it fits none.
 
     null: ``null`` ``Null`` ``NULL`` ``None``. boolean: ``true`` ``True`` ``TRUE``, and ``1`` ``0`` where no string is
     allowed. integer: also ``3.0``, where neither number nor string is allowed. object, array: JSON of up to 256 levels,
-    else a Python literal of up to 32 levels and 65536 characters (read, never evaluated). NaN and Infinity are text:
-    JSON cannot say them.
+    else a Python literal of up to 32 levels and 65536 characters (read, never evaluated). NaN and Infinity are not
+    JSON, so they are text.
     """
     words = [types] if isinstance(types, str) else types
     text = _to_json(value, frozenset(canonical_type(t) for t in words))
@@ -92,10 +92,10 @@ def coerce_to_schema_type(value: str, types: str | Iterable[str]) -> object:
 
 
 def _to_json(value: str, types: frozenset[str]) -> str | None:
-    """JSON text of ``value`` as the first fitting type; ``None``: it is a string."""
+    """Return the JSON text of ``value`` as the first fitting type; None if it is a string."""
     text = value.strip(WS)
     exact = "string" in types
-    # Where a string is possible white space counts: a parser that streams cannot take it back.
+    # Where a string is possible, white space counts: a streaming parser cannot retract it.
     scalar = value if exact else text
     if "null" in types and scalar in _NULLS:
         return "null"
@@ -116,7 +116,7 @@ def _to_json(value: str, types: frozenset[str]) -> str | None:
 
 
 def _number(text: str, exact: bool, number: bool) -> str | None:
-    """``text`` as a JSON number: as written where it is one, else its value, else ``None``."""
+    """Return ``text`` as a JSON number: as written if it is one, or else its value; None if it is not a number."""
     try:
         if _INTEGER.fullmatch(text):
             int(text)  # more digits than Python reads are text
@@ -131,7 +131,7 @@ def _number(text: str, exact: bool, number: bool) -> str | None:
                 return repr(value) if math.isfinite(value) else None
         elif not exact and _SLOPPY_NUMBER.fullmatch(text):
             value = float(text)
-            # Beyond 2**53 a float no longer says which integer was meant.
+            # Beyond 2**53 several integers are the same float.
             if value.is_integer() and abs(value) <= 9007199254740992.0:
                 return str(int(value))
     except ValueError:
@@ -140,8 +140,8 @@ def _number(text: str, exact: bool, number: bool) -> str | None:
 
 
 def _container(text: str) -> str | None:
-    """``text``, which begins with a brace or a bracket, as JSON: as written where it is JSON, else a Python literal
-    written anew, else ``None``."""
+    """Return ``text``, which begins with a brace or a bracket, as JSON: as written if it is JSON, or else as a
+    Python literal written anew; None if it is neither."""
     if is_deep(text):
         return None
     if is_json(text, finite=True):
@@ -158,7 +158,11 @@ def _container(text: str) -> str | None:
 
 
 def _plain(value: object) -> object:
-    """A literal as JSON knows it: tuples become lists. ValueError for what JSON cannot say (bytes, sets, …)."""
+    """Return a literal with its tuples as lists.
+
+    Raises:
+        ValueError: the literal holds something that JSON does not have (bytes, sets, NaN, …).
+    """
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, int):

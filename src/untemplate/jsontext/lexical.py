@@ -34,7 +34,7 @@ ESCAPE: Final = re.compile(rf'\\(?:["\\/bfnrt]|u{HEX}{{4}})')
 _HIGH: Final = rf"\\u[dD][89abAB]{HEX}{{2}}"
 _LOW: Final = rf"\\u[dD][c-fC-F]{HEX}{{2}}"
 PAIRED_ESCAPE: Final = re.compile(rf'\\["\\/bfnrt]|{_HIGH}{_LOW}|\\u(?![dD][89a-fA-F]){HEX}{{4}}')
-"""An escape, or two of them that form one character. A surrogate without its partner is none."""
+"""An escape, or two of them that form one character. A surrogate without its partner does not match."""
 ESCAPE_BEGUN: Final = re.compile(rf"\\(?:u{HEX}{{0,3}})?|{_HIGH}(?:\\(?:u{HEX}{{0,3}})?)?")
 """The beginning of a ``PAIRED_ESCAPE``."""
 

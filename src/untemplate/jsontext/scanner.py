@@ -106,7 +106,7 @@ class JsonScanner:
                     state = ENDED
                     break
                 continue
-            # Each branch goes on if the character is legal here; what is left over breaks the text.
+            # Each branch continues if the character is legal here; otherwise it breaks the text.
             c = text[pos]
             if c == '"':
                 if state & _BEFORE_STRING:

@@ -1,8 +1,8 @@
-"""Checks of JSON text that give the same answer for text of any depth, whoever asks.
+"""Checks of JSON text whose result does not depend on how deep the text, or the caller's stack, is.
 
-Python's decoder is fast but recursive: how deep it can go depends on its caller's stack. What is too deep for it is
-scanned here without recursion. Arguments are never refused for their depth, but a value that must be converted or held
-against a schema is, beyond ``MAX_DEPTH``.
+Python's decoder is fast but recursive, so its depth is limited by the stack. Text that is too deep for it is scanned
+here without recursion. Arguments are never refused for their depth, but a value that must be converted, or checked
+with a schema, is refused beyond ``MAX_DEPTH``.
 """
 
 from __future__ import annotations

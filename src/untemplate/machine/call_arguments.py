@@ -1,11 +1,9 @@
-"""The arguments of a call, whichever way they are written, from behind its name to what closes it.
+"""The arguments of a call in any syntax, from the end of its name to what closes them.
 
-Rules of this module:
-
-* Here a call commits: when its name is complete, and arguments follow or what closes them. Before that nothing is said.
-* After that the call stands. JSON that breaks goes on raw up to whatever ends a call; in other arguments what is open
-  is closed where the call is.
-* A JSON object that holds name and arguments is read here as a whole (CALL_OBJECT).
+* Here a call commits: when its name is complete and arguments, or what closes them, follow. Nothing is emitted before.
+* A committed call remains. JSON that breaks is passed on as written, up to a literal that ends a call. In other
+  syntaxes, what is open is closed where the call is closed.
+* A JSON object that holds both name and arguments is read here as a whole.
 """
 
 from __future__ import annotations
@@ -13,7 +11,8 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from .arguments.call_object import CallHandler, CallObjectReader
+from .arguments.base import CallHandler
+from .arguments.call_object import CallObjectReader
 from .arguments.json_reader import EncodedJsonReader, JsonReader
 from .arguments.literal import LiteralReader
 from .arguments.tagged import TaggedReader
@@ -57,7 +56,7 @@ class ArgumentsReader(CallHandler):
         self.context: ReaderContext = context
         self._emitter: CallEmitter = emitter
         self.committed: bool = False
-        """Whether the call being read has committed."""
+        """True if the call being read has committed."""
         self._syntax: CallSyntax = _NO_SYNTAX
         self._ambiguous: bool = False
         self._in_list: bool = False
@@ -87,12 +86,12 @@ class ArgumentsReader(CallHandler):
         self._id = ""
 
     def begin_object(self) -> None:
-        """The cursor stands at the brace of an object that holds name and arguments."""
+        """Read an object that holds name and arguments; the cursor is at its brace."""
         self._call_object = CallObjectReader(self._syntax, self.context.max_held)
         self._phase = _CALL_OBJECT
 
     def begin_named(self, name: str, call_id: str) -> bool:
-        """The name is known, and arguments may follow. False: no call can have it."""
+        """Start after a complete name. False if no call can have this name."""
         if not name or not self._allowed(name):
             return False
         self._name = name
@@ -101,7 +100,7 @@ class ArgumentsReader(CallHandler):
         return True
 
     def begin_at_key(self, name: str) -> None:
-        """The name is known, and the cursor stands at the first key: the call commits."""
+        """Commit a call whose name is known; the cursor is at the first key."""
         self._name = name
         self.commit()
         self._tagged = TaggedReader(self._syntax, self.context.tools, name)
@@ -109,11 +108,11 @@ class ArgumentsReader(CallHandler):
         self._phase = _VALUE
 
     def identify(self, call_id: str) -> None:
-        """An id stands between name and arguments."""
+        """Take an id that is written between name and arguments."""
         self._id = call_id
 
     def commit(self) -> None:
-        """The call stands."""
+        """Begin the call for good."""
         self._emitter.begin_call(self._name, self._id)
         self.committed = True
         self._wrote = False
@@ -130,14 +129,14 @@ class ArgumentsReader(CallHandler):
             self.commit()
 
     def _allowed(self, name: str) -> bool:
-        """A call with no marker to speak of must be for an offered tool, where the tools are known."""
+        """True if a call may have this name: without a distinctive marker, known tools must include it."""
         tools = self.context.tools
         return not (self._syntax.bare or self._ambiguous) or not tools.known or name in tools.names
 
     # -- reading ------------------------------------------------------------------------------------------------
 
     def step(self) -> int:
-        """Reads as far as the text decides. DONE: the arguments are over; NO_MATCH: this is no call."""
+        """Read as far as the text decides. DONE if the arguments have ended, NO_MATCH if this is not a call."""
         while True:
             phase = self._phase
             if phase == _VALUE:
@@ -152,7 +151,7 @@ class ArgumentsReader(CallHandler):
                 return answer
 
     def passes(self, text: str) -> bool:
-        """The short way for text in the middle of a long string argument; False: nothing has happened."""
+        """Take the short path for text in the middle of a long string; False if it is not, and nothing has happened."""
         if self._phase == _VALUE:
             if self._json is not None:
                 return self._json.passes(text, self)
@@ -162,7 +161,7 @@ class ArgumentsReader(CallHandler):
         return self._phase == _CALL_OBJECT and self._call_object is not None and self._call_object.passes(text)
 
     def finish(self) -> bool:
-        """The output has ended in them. False: this is no call."""
+        """Take note that the output ended inside the arguments. False if this is not a call."""
         cur = self.context.cur
         call_object = self._call_object if self._phase == _CALL_OBJECT else None
         if call_object is None:
@@ -182,7 +181,7 @@ class ArgumentsReader(CallHandler):
         return True
 
     def end(self) -> None:
-        """The arguments are over, and so is the call, but for what closes it."""
+        """End the call; markers that close it may still follow."""
         self.committed = False
         if self._whole and not self._wrote:
             self._emitter.arguments("{}")
@@ -190,7 +189,7 @@ class ArgumentsReader(CallHandler):
         self._emitter.end_call(self._whole, self._valid)
 
     def _read_before(self) -> int:
-        """The name is complete. What follows decides whether this is a call."""
+        """Decide by the text after a complete name if this is a call."""
         syntax = self._syntax
         context = self.context
         cur = context.cur
@@ -234,7 +233,7 @@ class ArgumentsReader(CallHandler):
         return NO_MATCH
 
     def _at(self, literals: Literals) -> int:
-        """Where the literal at the cursor ends; NO_MATCH or MORE."""
+        """Return where the literal at the cursor ends; NO_MATCH or MORE."""
         cur = self.context.cur
         end = literals.at(cur.text, cur.pos, cur.final)
         return NO_MATCH if end >= 0 and not self.authorised(cur.pos, end) else end
@@ -244,7 +243,7 @@ class ArgumentsReader(CallHandler):
         cur = self.context.cur
         if c != syntax.open and c not in "({":
             return NO_MATCH
-        # ``[see](x)`` is a link: with no tools to go by, only ``name=`` or nothing makes it a call.
+        # ``[see](x)`` is a link: if the tools are not known, only ``name=`` or no arguments at all make it a call.
         unsure = syntax.bare and not self.context.tools.known
         if unsure and _ARGUMENT_START.match(cur.text, cur.pos + 1) is None:
             undecided = not cur.final and _ARGUMENT_PREFIX.match(cur.text, cur.pos + 1) is not None
@@ -291,7 +290,7 @@ class ArgumentsReader(CallHandler):
             context.mark(ARGUMENT_TEXT, cur.pos)
         if answer == DONE:
             self._whole = True
-            # What a string holds is not known to be JSON until somebody looks.
+            # The text in a string has not been checked.
             self._valid = json.valid if json is not None else self._text is None
             return DONE
         if answer == NO_MATCH:
@@ -307,7 +306,7 @@ class ArgumentsReader(CallHandler):
         return MORE
 
     def _read_raw(self) -> int:
-        """Arguments that broke: as they come, up to whatever ends a call."""
+        """Pass on arguments that broke, up to a literal that ends a call."""
         context = self.context
         cur = context.cur
         text = cur.text
@@ -337,7 +336,7 @@ class ArgumentsReader(CallHandler):
         return DONE
 
     def _closes_here(self) -> bool:
-        """Whether what stands at the cursor, behind arguments that broke, closes the call."""
+        """True if the literal at the cursor, after arguments that broke, closes the call."""
         cur = self.context.cur
         if self._in_list and self._literal is not None and cur.text[cur.pos] == "]":
             return True

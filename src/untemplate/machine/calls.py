@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from .arguments.tagged import masked_xml, unescape_xml
+from .arguments.xml_text import masked_xml, unescape_xml
 from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
 from .context import ReaderContext

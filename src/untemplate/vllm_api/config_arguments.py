@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from ..machine.arguments.call_object import CallHandler, CallObjectReader
+from ..machine.arguments.base import CallHandler
+from ..machine.arguments.call_object import CallObjectReader
 from ..machine.arguments.json_reader import EncodedJsonReader, JsonReader
 from ..machine.lexer import WS, Cursor
 from ..machine.program import JSON_BODY, CallSyntax

@@ -1,12 +1,10 @@
-"""Arguments that are nearly right, made right: on request, within bounds, and with a label for every step.
+"""Repair of arguments that are almost right: on request, within bounds, and with a label for every step.
 
-Rules of this package:
-
-* What is right stays as it is, to the byte: the answer is None. So is the answer to what cannot be repaired; there is
-  no half repair of syntax.
-* Nothing is invented and nothing is lost: a repair changes punctuation, spelling and types, never text. A value that
-  was not written, a word that fits nowhere, a string that could end in two places: None.
-* What needs no change keeps its bytes. What comes out is a JSON object, and repairing it again changes nothing.
+* Arguments that are right are not changed: the result is None. It is also None if they cannot be repaired; syntax is
+  never repaired in part.
+* Nothing is invented and nothing is lost: a repair changes punctuation, spelling and types, never text. It is refused
+  for a missing value, a word that fits nowhere, a string that could end in two places, and a value that was cut.
+* What needs no change keeps its bytes. The result is a JSON object, and repairing it again changes nothing.
 * Work is bounded: length, layers, passes, comparisons.
 
 `json_repair` (PyPI 0.64, MIT, one maintainer, 4200 lines, a release a week) reads more broken texts than this, but even

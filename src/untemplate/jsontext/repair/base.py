@@ -1,7 +1,4 @@
-"""What the repairs share.
-
-Rule of this module: nothing here repairs.
-"""
+"""Definitions that the repairs share."""
 
 from __future__ import annotations
 
@@ -20,14 +17,14 @@ BARE: Final = re.compile(r"[^ \t\r\n,\[\]{}\"':]+")
 @final
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Repaired arguments, and the slugs of what was done, in order, each once."""
+    """Repaired arguments, and the slugs of the steps taken, in order, each once."""
 
     arguments: str
     steps: tuple[str, ...]
 
 
 def is_object(text: str) -> bool:
-    """Whether ``text`` is a JSON object, taken strictly."""
+    """True if ``text`` is a JSON object, taken strictly."""
     try:
         return isinstance(read_json(text), dict)
     except ValueError:

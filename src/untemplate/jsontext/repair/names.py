@@ -1,7 +1,7 @@
-"""Names that are nearly right: which offered name is meant.
+"""The offered name that a misspelt name means.
 
-Rule of this module: a name that says something else is not a slip. Short words, first letters and digits carry the
-meaning (``get`` and ``set``, ``v1`` and ``v2``), so nobody slips there.
+A name with another meaning is not a misspelling. Short words, first letters and digits carry the meaning (``get`` and
+``set``, ``v1`` and ``v2``), so they must be equal.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _WORD: Final = re.compile(r"[^\W\d_]+|\d+")
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str | None:
-    """Which of ``names`` (tools, or keys) is meant by ``name``; None if none is, or more than one could be.
+    """Return the one of ``names`` (tools, or keys) that ``name`` means; None if it is none of them, or more than one.
 
-    In this order: the name itself; the same letters and digits (``getWeather``, ``Get-Weather``); a name behind a
+    In this order: the name itself; the same letters and digits (``getWeather``, ``Get-Weather``); a name after a
     namespace (``mcp:files:read`` for ``read``); the same words, up to two of them with one slip (``get_wether``). A
     slip is a letter too many, missing or swapped in a word of four or more, a wrong letter in one of six or more, or an
     ``s`` at the end of three or more; the first letter is right. So ``get`` is not ``set``, ``min_price`` not

@@ -1,11 +1,9 @@
-"""Arguments that are JSON but not what the schema asks for.
+"""Repair of arguments that are JSON but do not fit the schema.
 
-Rules of this module:
-
-* Only values that do not fit are touched (:func:`~untemplate.validation.failures` says which, and which part of the
-  schema they do not fit), and only if they fit then.
-* A key is renamed only where that supplies a required one or removes a forbidden one.
-* Edits are spliced into the text, so that everything else keeps its bytes.
+* Only values that do not fit are changed, and only if they fit then. :func:`~untemplate.validation.failures` finds them
+  and the part of the schema that they do not fit.
+* A key is renamed only if that supplies a required key or removes a forbidden one.
+* Edits are spliced into the text, so everything else keeps its bytes.
 """
 
 from __future__ import annotations
@@ -22,11 +20,11 @@ from .base import BARE, MAX_LENGTH, Repair, is_object
 from .names import nearest_name
 
 _MAX_PASSES: Final = 8
-"""What needs more is not repaired: it would not have settled."""
+"""Arguments that need more passes are not repaired: the repairs do not converge."""
 _MAX_LEVELS: Final = 2
-"""Changes to one value on top of each other: a string read as a number, in a list."""
+"""Changes to one value on top of each other, such as a string read as a number and put in a list."""
 _MAX_FAILURES: Final = 1_000
-"""A value that does not fit in more places has not slipped."""
+"""A value with more failures than this is not repaired."""
 # Names in an object that are compared with each other.
 _MAX_STRANGERS: Final = 8
 _MAX_ABSENT: Final = 64
@@ -35,10 +33,11 @@ _DECODER: Final = json.JSONDecoder()
 
 
 def repair_schema(arguments: str, schema: Any, *, names: Iterable[str] | None = None) -> Repair | None:
-    """``arguments`` with what the schema shows to be a slip put right; None if there is nothing, or no JSON object.
+    """Return ``arguments`` with the slips that the schema shows corrected; None if there are none, or if the arguments
+    are not a JSON object.
 
-    Other problems may remain. ``names``: the only names that keys may get (default: those that the schema has; ``()``:
-    keys stay).
+    Other problems may remain. ``names``: the only names that keys may be given (default: those of the schema; ``()``:
+    keys are not renamed).
 
     Steps: ``coerced_string`` (``"3"`` is 3; a string that holds the list or object that is wanted), ``made_string`` (3
     is ``"3"``), ``wrapped_in_list``, ``unwrapped_item``, ``renamed_key``.
@@ -60,7 +59,8 @@ class _Mender:
         self.names = names
 
     def fit(self, text: str, schema: Any, level: int, steps: dict[str, None]) -> tuple[str, list[Failure], bool]:
-        """``text`` (a JSON value) with what can be repaired repaired, what is left, and whether that is the end."""
+        """Repair ``text`` (a JSON value) as far as possible. Return it, the failures that are left, and True if the
+        repairs have converged."""
         for _ in range(_MAX_PASSES):
             value = read_json(text)
             left = failures(value, schema, self.root)
@@ -101,8 +101,8 @@ class _Mender:
                 yield start, end, f'"{json_escape(name)}"'
 
     def _fitting(self, text: str, schema: Any, level: int, steps: dict[str, None]) -> str | None:
-        """The first reading of ``text`` that fits. Where the text itself says that it is a list or an object, what is
-        in it may still be wrong; where the list is our idea, not."""
+        """Return the first reading of ``text`` that fits. Where the text itself is a list or an object in a string, its
+        content may still be wrong; where the list was added here, it may not."""
         if level >= _MAX_LEVELS:
             return None
         for slug, candidate in _readings(text, extract_types_from_schema(schema, root=self.root)):
@@ -114,9 +114,9 @@ class _Mender:
         return None
 
     def _renames(self, value: dict[str, Any], failed: list[Failure]) -> Iterator[tuple[str, str]]:
-        """Keys that are near one absent property, and alone in that."""
+        """Yield the keys that are near exactly one absent property, when no other key is."""
         schema = failed[0].schema
-        # Where keys are data, none of them is misspelt.
+        # Where keys are data, they are not misspelt.
         if "patternProperties" in schema or isinstance(schema.get("additionalProperties"), Mapping):
             return
         properties = schema.get("properties")
@@ -134,7 +134,7 @@ class _Mender:
 
 
 def _readings(text: str, types: list[str]) -> Iterator[tuple[str, str]]:
-    """What a value that does not fit may have been meant to be, as JSON, with the step's slug."""
+    """Yield the values that may have been meant by one that does not fit, as JSON, each with the step's slug."""
     value = read_json(text)
     if isinstance(value, str):
         coerced = Param(types).encode(value)
@@ -158,7 +158,7 @@ def _at(value: Any, path: Path) -> Any:
 
 @final
 class _Places:
-    """Where the values and keys of a JSON text stand. Of a key that is there twice the last counts, as in reading."""
+    """The places of the values and keys in a JSON text. If a key occurs twice, the last one counts."""
 
     def __init__(self, text: str) -> None:
         self.text = text

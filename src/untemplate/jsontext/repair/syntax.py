@@ -1,14 +1,12 @@
-"""Text that is nearly a JSON object.
+"""Repair of text that is almost a JSON object.
 
-Rules of this module:
-
-* Wrappings come off first (fences, quotes, lists), then one pass from left to right copies the text and mends what it
-  meets. Where it meets what it cannot mend it gives up, and all stays as it was.
+* Wrappings (fences, quotes, lists) are removed first. Then one pass from left to right copies the text and repairs it
+  on the way. If something cannot be repaired, the text stays as it was.
 * Letters and digits are never dropped, added or moved.
 * A string without its closing quote is never closed, and a number or word at which the output was cut is never taken:
   a command or a path of which half is missing must not run.
-* A bracket in the wrong place is mended only where nothing but brackets follows: there it is clear what is still open.
-* A string ends at a quote that something follows that can follow a string, outside of quotations in it.
+* A bracket in the wrong place is repaired only if nothing but brackets follows, so that it is clear what is open.
+* A string ends at a quote if the text after it can follow a string, and the quote does not belong to a quotation.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from .base import BARE, MAX_LENGTH, Repair, is_object
 
 _MAX_DEPTH: Final = 100
 _MAX_LAYERS: Final = 6
-"""Wrappings that come off, the pass included."""
+"""Most wrappings that are removed, the pass included."""
 
 _FENCE: Final = re.compile(r"```[A-Za-z0-9_+-]*")
 _ESCAPED_OBJECT: Final = re.compile(r'\{[ \t\r\n]*\\["n]')
@@ -34,7 +32,7 @@ _HEX: Final = re.compile(r"\\x([0-9a-fA-F]{2})")
 _BARE_KEY: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]{0,255}(?=[ \t\r\n]*:)")
 _JSON_WORD: Final = re.compile(f"{NUMBER}|{CONSTANT}")
 _PYTHON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
-# What a comma must be followed by if it separates the members of an object, the items of a list.
+# The text after a comma that separates the members of an object, or the items of a list.
 _MEMBER: Final = re.compile(
     r"""[ \t\r\n]*(?:(?:"(?:[^"\\]|\\.){0,1024}"|'(?:[^'\\]|\\.){0,1024}'|[A-Za-z_$][A-Za-z0-9_$-]{0,255})[ \t\r\n]*:"""
     r"""|[\]}]|\Z)""",
@@ -42,7 +40,7 @@ _MEMBER: Final = re.compile(
 )
 _ITEM: Final = re.compile(r"""[ \t\r\n]*(?:["'\[{\]}0-9-]|(?:true|false|null|True|False|None)\b|\Z)""")
 
-# What comes next in an object or list.
+# What must come next in an object or list.
 _VALUE: Final = 0
 _KEY: Final = 1
 _COLON: Final = 2
@@ -50,7 +48,7 @@ _COMMA: Final = 3
 
 
 def repair_syntax(text: str, *, cut: bool = False) -> Repair | None:
-    """``text`` as a JSON object; None if it is one, or cannot be made one without guessing.
+    """Return ``text`` as a JSON object; None if it is one, or cannot be made one without guessing.
 
     ``cut``: the output ended inside these arguments, so a number or word at the end of ``text`` may go on.
 
@@ -89,13 +87,13 @@ def _unwrapped(text: str, steps: dict[str, None]) -> str | None:
 
 
 def _without_fence(text: str) -> str | None:
-    """What stands in a code fence; its end may be missing."""
+    """Return the text in a code fence, whose end may be missing."""
     found = _FENCE.match(text)
     return None if found is None else text[found.end() :].removesuffix("```").strip(WS)
 
 
 def _without_quotes(text: str) -> str | None:
-    """The object in a string: encoded twice, or only put in quotes."""
+    """Return the object in a string: encoded twice, or only put in quotes."""
     if _ESCAPED_OBJECT.match(text):  # encoded twice, and the outer quotes left out
         inner = _decoded(f'"{text}"')
         return inner if isinstance(inner, str) else None
@@ -108,7 +106,7 @@ def _without_quotes(text: str) -> str | None:
 
 
 def _without_list(text: str) -> str | None:
-    """The object that is the only item of a list (ollama#17638), as written."""
+    """Return the object that is the only item of a list (ollama#17638), as written."""
     value = _decoded(text) if text.startswith("[") else None
     single = isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict)
     return text[1:-1].strip(WS) if single else None
@@ -122,7 +120,7 @@ _WRAPPINGS: Final[tuple[tuple[str, Callable[[str], str | None]], ...]] = (
 
 
 def _decoded(text: str) -> Any:
-    """The value of JSON text, raw control characters in its strings allowed; None if it is not JSON."""
+    """Return the value of JSON text, raw control characters in its strings allowed; None if it is not JSON."""
     try:
         return json.loads(text, strict=False)
     except (ValueError, RecursionError):
@@ -134,7 +132,7 @@ def _decoded(text: str) -> Any:
 
 @final
 class _Rewriter:
-    """Copies one object or list. One use."""
+    """Copies and repairs one object or list. For one use."""
 
     def __init__(self, text: str, steps: dict[str, None], cut: bool) -> None:
         self.text = text
@@ -143,14 +141,14 @@ class _Rewriter:
         self.out: list[str] = []
         self.steps = steps
         self.closers: list[str] = []
-        """Of what is open, the innermost last."""
+        """The closing brackets of what is open, the innermost last."""
         self.opened = False
-        """Whether nothing has followed the last opening bracket yet."""
+        """True if nothing has followed the last opening bracket yet."""
         self.comma = -1
-        """Where in ``out`` the comma is that nothing has followed yet."""
+        """The index in ``out`` of a comma that nothing has followed yet; -1 if there is none."""
 
     def rewrite(self) -> str | None:
-        """None: it cannot be mended."""
+        """Return the repaired text; None if it cannot be repaired."""
         if self.text[self.pos : self.pos + 1] not in ("{", "["):
             return None
         expected = self._open()
@@ -159,8 +157,8 @@ class _Rewriter:
             c = self.text[self.pos : self.pos + 1]
             if not c or c in "]}":
                 right = c == self.closers[-1]
-                # After a key or a colon a value is owed. So it is in a list or an object that was cut before its first
-                # member: that it has none has not been written.
+                # After a key or a colon a value is missing. So is it in a list or an object that was cut before its
+                # first member: nothing shows that it is empty.
                 if expected != _COMMA and self.comma < 0 and not (right and self.opened):
                     return None
                 if not right:
@@ -206,7 +204,7 @@ class _Rewriter:
             self.pos = end
 
     def _open(self) -> int:
-        """Copies an opening bracket; what comes next."""
+        """Copy an opening bracket and return what must come next."""
         brace = self.text[self.pos] == "{"
         self.closers.append("}" if brace else "]")
         self._copy(self.pos + 1)
@@ -220,7 +218,7 @@ class _Rewriter:
             self.steps["removed_commas"] = None
 
     def _end(self) -> str | None:
-        """The rest is brackets, commas and space: those that belong here take their place."""
+        """Replace the rest, if it is only brackets, commas and space, by the brackets that are needed."""
         if _TAIL.match(self.text, self.pos) is None:
             return None
         self._drop_comma()
@@ -265,8 +263,8 @@ class _Rewriter:
     # -- strings ------------------------------------------------------------------------------------------------
 
     def _string(self, quote: str, key: bool = False) -> bool:
-        """Copies the string at the cursor. Quotes inside a value (not a key) are told from the one that ends it by what
-        follows, and by being pairs: ``"say "hi", then go"``."""
+        """Copy the string at the cursor. A quote inside a value (not a key) differs from the one that ends it by the
+        text after it, and by having a partner: ``"say "hi", then go"``."""
         text = self.text
         pieces: list[str] = []
         pos = self.pos + 1
@@ -294,7 +292,7 @@ class _Rewriter:
             elif c == '"':  # in single quotes
                 pieces.append('\\"')
             elif c != "\\":
-                if key:  # a key on two lines is none
+                if key:  # a key has one line
                     return False
                 self.steps["escaped_controls"] = None
                 pieces.append(json_escape(c))
@@ -305,7 +303,7 @@ class _Rewriter:
         return True
 
     def _escape(self, at: int, quote: str, pieces: list[str]) -> int:
-        """Copies the escape at ``at``; where it ends, beyond the text if it is cut."""
+        """Copy the escape at ``at`` and return where it ends, which is past the end of the text if it is cut."""
         text = self.text
         found = ESCAPE.match(text, at)
         if found is not None:
@@ -327,7 +325,7 @@ class _Rewriter:
         return at + 1
 
     def _may_end(self, pos: int) -> bool:
-        """Whether what stands at ``pos`` can follow a string value."""
+        """True if the text at ``pos`` can follow a string value."""
         text = self.text
         depth = len(self.closers)
         pos = after_spaces(text, pos)
@@ -340,20 +338,20 @@ class _Rewriter:
         return _TAIL.match(text, pos) is not None
 
     def _may_quote(self, at: int, opens: bool) -> bool:
-        """Whether the quote at ``at`` can open or close a quotation in a string: it touches what is quoted. One that
-        touches space or punctuation of JSON instead ends a string, and something else is wrong there."""
+        """True if the quote at ``at`` can open or close a quotation in a string, because it touches the quoted text.
+        A quote that touches space or JSON punctuation ends a string, and something else is wrong there."""
         text = self.text
         if opens:
             return text[at + 1 : at + 2] not in ("", text[at], *WS, *",:]}")
         return text[at - 1] not in (*WS, *",:[{")
 
     def _is_apostrophe(self, at: int) -> bool:
-        """``'it's'``: no quote, so it has no partner."""
+        """True for the apostrophe in ``'it's'``, which is not a quote and has no partner."""
         text = self.text
         return text[at] == "'" and text[at - 1].isalnum() and text[at + 1 : at + 2].isalnum()
 
 
 def _is_part(some: list[str], all_: list[str]) -> bool:
-    """Whether ``some`` is ``all_`` with items left out."""
+    """True if ``some`` is ``all_`` with items left out."""
     rest = iter(all_)
     return all(item in rest for item in some)

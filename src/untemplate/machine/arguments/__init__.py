@@ -1,1 +1,1 @@
-"""Incremental writers, one per argument syntax: model text in, JSON text out; each says when its value has ended."""
+"""Incremental readers, one per argument syntax: they take the model's text and put JSON text."""

@@ -1,17 +1,17 @@
-"""What argument writers share.
+"""Interfaces that the readers of arguments share.
 
-Rules of this module:
-
-* ``step(cursor, out)`` reads from the cursor as far as the text decides, puts JSON text, and answers.
-* After DONE or NO_MATCH the cursor stands at the first character that is not the value's.
-* A writer looks at each character once; what it keeps is bounded or handed on.
-* ``passes(text, out)`` is the short way for text inside a long string: if nothing in it has to be looked at, it is put
-  and the answer is True; else nothing has happened.
+* ``step(cursor, out)`` reads from the cursor as far as the text decides, puts JSON text, and returns a signal. After
+  DONE or NO_MATCH the cursor is at the first character that does not belong to the value.
+* A reader looks at each character once. What it keeps is bounded or passed on.
+* ``passes(text, out)`` is the short path for text inside a long string. If the text needs no closer look, it is put and
+  the result is True; otherwise nothing has happened.
 """
 
 from __future__ import annotations
 
 from typing import final
+
+from ..diagnostics import DiagnosticCode
 
 
 class ArgumentWriter:
@@ -20,19 +20,45 @@ class ArgumentWriter:
     def put(self, text: str) -> None: ...
 
 
+class CallHandler(ArgumentWriter):
+    """Takes the arguments of a call, and what else a reader finds out about the call."""
+
+    def named(self, name: str, call_id: str, arguments: bool) -> bool:
+        """The name is known; ``arguments``: they follow now. False if this is not a call."""
+        return True
+
+    def late_id(self, call_id: str) -> None:
+        """Take an id that came after the call had begun."""
+
+    def mark(self, kind: int, pos: int) -> None:
+        """Record everything before ``pos`` that has no kind yet as text of this kind."""
+
+    def report(self, code: DiagnosticCode, start: int, end: int) -> None: ...
+
+    def accounted(self) -> int:
+        """Return where the marked part of the output ends, in characters of the output."""
+        return 0
+
+    def drop_arguments(self, start: int) -> None:
+        """Mark the argument text since ``accounted()`` was ``start`` as dropped."""
+
+    def authorised(self, start: int, end: int) -> bool:
+        """True if the literal there may be a marker."""
+        return True
+
+    def proven(self, start: int, end: int) -> bool:
+        """True if a token id proves that it is a marker."""
+        return False
+
+
 @final
 class BufferedWriter(ArgumentWriter):
-    """Keeps what is put, if it is not more than ``limit`` characters."""
+    """Keeps what is put, up to ``limit`` characters."""
 
     def __init__(self, limit: int) -> None:
         self.limit: int = limit
         self.parts: list[str] = []
         self.size: int = 0
-
-    @property
-    def overflown(self) -> bool:
-        """Whether it was more, and has not been kept."""
-        return self.size > self.limit
 
     def put(self, text: str) -> None:
         self.size += len(text)
@@ -42,6 +68,7 @@ class BufferedWriter(ArgumentWriter):
             self.parts.append(text)
 
     def take(self) -> str:
+        """Return what was kept, and begin anew. Empty if there was more than ``limit``."""
         text = "".join(self.parts)
         self.parts = []
         self.size = 0

@@ -1,10 +1,10 @@
-"""A call as one JSON object: finds its name, id and arguments, in whatever order they come.
+"""A call that is one JSON object: its name, id and arguments, in any order.
 
-Rules of this module:
-
-* Once the name is known and the arguments begin, they stream. Arguments that come before the name are held, bounded.
-* Keys and short values are captured whole; their white space and order do not matter.
-* With no arguments key the members that are left over are the arguments. Beside one they are dropped and reported.
+* Once the name is known and the arguments begin, they stream. Arguments that come before the name are buffered, up to a
+  limit.
+* Keys and short values are buffered whole; their white space and order do not matter.
+* If the object has no key for arguments, its other members are the arguments. If it has one, other members are dropped
+  and reported.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import json
 import re
 from typing import Final, final
 
-from ..diagnostics import DiagnosticCode
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import SPACES, Cursor
 from ..program import CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
-from .base import ArgumentWriter, BufferedWriter
+from .base import ArgumentWriter, BufferedWriter, CallHandler
 from .json_reader import EncodedJsonReader, JsonReader
 
 _SIMPLE: Final = re.compile(r'"([^"\\]*)"')
-"""A string that has arrived whole and needs no unescaping."""
+"""A string that has arrived whole and has no escapes."""
 
 _OPEN: Final = 0
 _KEY: Final = 1
@@ -30,56 +29,25 @@ _COLON: Final = 2
 _VALUE: Final = 3
 _NEXT: Final = 4
 
-# What a value is.
+# Kinds of values.
 _SKIP: Final = 0
 _IS_NAME: Final = 1
 _IS_ARGUMENTS: Final = 2
 _IS_ID: Final = 3
 
 
-class CallHandler(ArgumentWriter):
-    """Who reads the call: takes its arguments through ``put``."""
-
-    def named(self, name: str, call_id: str, arguments: bool) -> bool:
-        """The name is known (``arguments``: and they begin). False: this is no call."""
-        return True
-
-    def late_id(self, call_id: str) -> None:
-        """An id that came after the call had begun."""
-
-    def mark(self, kind: int, pos: int) -> None:
-        """Everything up to ``pos`` that has not been accounted for is of this kind."""
-
-    def report(self, code: DiagnosticCode, start: int, end: int) -> None: ...
-
-    def accounted(self) -> int:
-        """Where the part of the output that is accounted for ends, in characters of the output."""
-        return 0
-
-    def drop_arguments(self, start: int) -> None:
-        """What has been called arguments since ``accounted()`` was ``start`` was none: it is dropped."""
-
-    def authorised(self, start: int, end: int) -> bool:
-        """Whether the literal there may be a marker."""
-        return True
-
-    def proven(self, start: int, end: int) -> bool:
-        """Whether a token id says that it is one."""
-        return False
-
-
 @final
 class CallObjectReader:
-    """Reads ``{"name": …, "arguments": …}``. ``committed`` is set by who reads, once the call stands."""
+    """Reads ``{"name": …, "arguments": …}``. The handler sets ``committed`` when it accepts the name."""
 
-    def __init__(self, grammar: CallSyntax, max_held: int) -> None:
+    def __init__(self, syntax: CallSyntax, max_held: int) -> None:
         self.committed: bool = False
         self.whole: bool = False
-        """Whether the arguments have ended."""
+        """True if the arguments have ended."""
         self.valid: bool = False
         self.ready: bool = False
-        """Whether the name stands and more follows, so that a call which ends here is one."""
-        self._grammar: CallSyntax = grammar
+        """True if the name is known and more follows, so that this is a call even if the output ends here."""
+        self._syntax: CallSyntax = syntax
         self._max_held: int = max_held
         self._phase: int = _OPEN
         self._nested: bool = False
@@ -96,10 +64,10 @@ class CallObjectReader:
         self._others: list[str] = []
         self._others_size: int = 0
         self._start: int = -1
-        """Where the object began in the output."""
+        """The place in the output where the object began."""
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
-        """DONE after the closing brace, NO_MATCH where the text cannot be a call object."""
+        """Return DONE after the closing brace, NO_MATCH where the text cannot be a call object."""
         answer = self._step(cur, call)
         if answer == NO_MATCH:
             self._flush(cur, call)
@@ -158,8 +126,8 @@ class CallObjectReader:
                 cur.pos += 1
                 self._phase = _KEY
                 self.ready = bool(self._name)
-                # An id that is still to come is worth waiting for: it belongs into the call's first delta.
-                begins = self.ready and not self.committed and (self._id != "" or self._grammar.id_key == "")
+                # The id belongs into the call's first delta, so the call waits for it.
+                begins = self.ready and not self.committed and (self._id != "" or self._syntax.id_key == "")
                 if begins and not call.named(self._name, self._id, False):
                     return NO_MATCH
             elif c == "}":
@@ -172,21 +140,21 @@ class CallObjectReader:
                 return NO_MATCH
 
     def passes(self, text: str) -> bool:
-        """Text in the middle of a string of the arguments, once they stream."""
+        """Put text in the middle of a string of arguments that stream; False if it is not, and nothing has happened."""
         value = self._value
         streams = self.committed and self._phase == _VALUE and self._what == _IS_ARGUMENTS
         return streams and value is not None and value.passes(text, self._out)
 
     def cut(self, cur: Cursor, call: CallHandler) -> bool:
-        """The output ends here. Whether what there is makes a call."""
+        """Take note that the output ends here. True if what there is makes a call."""
         if self.ready and not self.committed:
             call.named(self._name, self._id, False)
         self._flush(cur, call)
         return self.committed
 
     def _flush(self, cur: Cursor, call: CallHandler) -> None:
-        """The object goes no further. If it has not said where its arguments are, the other members are, as far as they
-        have come; else what has come of one is dropped."""
+        """Emit what is buffered, as the object ends here. Without a key for arguments the other members, the last one
+        perhaps cut, are the arguments; otherwise a cut member is dropped."""
         if not self.committed:
             return
         out = self._out
@@ -219,10 +187,10 @@ class CallObjectReader:
         self._has_arguments = True
 
     def _is_known(self, key: str, begun: bool) -> bool:
-        """Whether the object's own members have this key (``begun``: or begin with it)."""
-        grammar = self._grammar
-        known = grammar.name_keys | grammar.arguments_keys | grammar.constant_keys
-        own = (*known, grammar.id_key, grammar.nested_key, "type")
+        """True if ``key`` is one of the call object's own keys; with ``begun``, if one begins with it."""
+        syntax = self._syntax
+        known = syntax.name_keys | syntax.arguments_keys | syntax.constant_keys
+        own = (*known, syntax.id_key, syntax.nested_key, "type")
         return any(word.startswith(key) if begun else word == key for word in own)
 
     def _capture(self) -> None:
@@ -230,19 +198,19 @@ class CallObjectReader:
         self._out = BufferedWriter(self._max_held)
 
     def _begin_value(self, cur: Cursor, c: str, call: CallHandler) -> bool:
-        grammar = self._grammar
+        syntax = self._syntax
         key = self._key
-        if grammar.name_is_key and not self._name:
+        if syntax.name_is_key and not self._name:
             if c != "{" or not key:
                 return False
             self._name = key
             self._what = _IS_ARGUMENTS
-        elif grammar.nested_key and key == grammar.nested_key and c == "{" and not self._nested:
+        elif syntax.nested_key and key == syntax.nested_key and c == "{" and not self._nested:
             cur.pos += 1
             self._nested = True
             self._phase = _KEY
             return True
-        elif key in grammar.name_keys and not self._name:
+        elif key in syntax.name_keys and not self._name:
             if c != '"':
                 return False
             found = _SIMPLE.match(cur.text, cur.pos)
@@ -254,9 +222,9 @@ class CallObjectReader:
                 self._phase = _NEXT
                 return bool(self._name)
             self._what = _IS_NAME
-        elif key in grammar.arguments_keys and not self._has_arguments:
+        elif key in syntax.arguments_keys and not self._has_arguments:
             self._what = _IS_ARGUMENTS
-        elif grammar.id_key and key == grammar.id_key:
+        elif syntax.id_key and key == syntax.id_key:
             self._what = _IS_ID
         else:
             self._what = _SKIP
@@ -265,7 +233,7 @@ class CallObjectReader:
             return True
         self._has_arguments = True
         if self._others:
-            # They were taken for the arguments, as long as nothing else was.
+            # They had been marked as arguments while there was no key for arguments.
             call.drop_arguments(self._start)
             self._others = []
             self._others_size = 0
@@ -278,7 +246,7 @@ class CallObjectReader:
         elif c == "{" or c == "[":
             self._value = JsonReader(None)
         else:
-            # null stands for no arguments; whatever else it is goes on as written.
+            # null means no arguments; any other word is passed on as written.
             self._capture()
         return True
 
@@ -290,7 +258,7 @@ class CallObjectReader:
         return value.step(cur, self._out)
 
     def _value_done(self, cur: Cursor, call: CallHandler) -> bool:
-        """A key or value has ended. False: this is no call."""
+        """Use the key or value that has ended. False if this is not a call."""
         value = self._value
         self._value = None
         self._text = None
@@ -331,11 +299,11 @@ class CallObjectReader:
                 call.late_id(call_id)
             else:
                 self._id = call_id
-        elif self._key in self._grammar.constant_keys or (self._key == "type" and raw == '"function"'):
-            # The object's own, in whatever format: OpenAI's functions have it.
+        elif self._key in self._syntax.constant_keys or (self._key == "type" and raw == '"function"'):
+            # OpenAI's functions have the key "type", so it may occur in any format.
             call.mark(MARKUP, cur.pos)
         elif self._has_arguments or self._others_size + size > self._max_held:
-            # Beside the arguments, or more than may be kept until it is known that there are none.
+            # Not part of the arguments, or too long to be buffered until it is known whether arguments follow.
             call.report("unused_member", cur.pos - size, cur.pos)
             call.mark(DROPPED, cur.pos)
         else:
@@ -346,14 +314,14 @@ class CallObjectReader:
         return True
 
     def _key_done(self, cur: Cursor, size: int, call: CallHandler) -> None:
-        """The cursor stands behind a key of this size, quotes included."""
+        """Go on after a key of this size, quotes included."""
         self._phase = _COLON
-        if self._grammar.name_is_key and not self._name:
+        if self._syntax.name_is_key and not self._name:
             call.mark(MARKUP, cur.pos - size + 1)
             call.mark(NAME_TEXT, cur.pos - 1)
 
     def _release(self, call: CallHandler) -> bool:
-        """The name came after the arguments: say both now."""
+        """Emit the name and the arguments that came before it."""
         if not call.named(self._name, self._id, True):
             return False
         held = self._held.take()
@@ -362,7 +330,7 @@ class CallObjectReader:
         return True
 
     def _end(self, call: CallHandler) -> bool:
-        """A closing brace. False: only the nested object has ended, or this is no call."""
+        """Use a closing brace. False if only the nested object has ended, or this is not a call."""
         if self._nested and not self._closed_inner:
             self._closed_inner = True
             self._phase = _NEXT
@@ -381,7 +349,7 @@ class CallObjectReader:
 
 
 def _string(raw: str) -> str:
-    """The text of a JSON string as written; what is not one stands for itself."""
+    """Return the text of a JSON string; ``raw`` itself if it is not one."""
     try:
         value = json.loads(raw, strict=False)
     except ValueError:

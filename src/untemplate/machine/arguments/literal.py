@@ -1,12 +1,12 @@
-"""Arguments as literals of another language, turned into JSON on the fly: Python's, and Gemma 4's.
+"""Arguments as literals of Python, or of Gemma 4's notation, converted to JSON as they arrive.
 
-Rules of this module:
-
-* Strings stream. Words (numbers, True, null, expressions) are converted when they end; what is no literal is a string.
-* A quote of one character takes backslash escapes; a longer one (``<|"|>``) ends only at itself.
-* Text that breaks a value stays in it; text between values is dropped and reported.
-* A key is what stands before an assignment, words with spaces between them too. Only between parentheses a value may
-  have none: there it is the schema's next parameter.
+* Strings stream. Words (numbers, True, null, expressions) are converted when they end. A word that is not a literal
+  becomes a string.
+* A string in quotes of one character has backslash escapes. A string in longer quotes (``<|"|>``) ends only at the same
+  quote.
+* Text that breaks a value stays in it. Text between values is dropped and reported.
+* A key is the text before an assignment, and may be several words. Only between parentheses can a value lack a key: it
+  is then the schema's next parameter.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from ..ledger import ARGUMENT_TEXT, DROPPED
 from ..lexer import SPACES, WS, Cursor, Literals
 from ..program import CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
-from .base import ArgumentWriter
-from .call_object import CallHandler
+from .base import ArgumentWriter, CallHandler
 from .literal_words import closing_quote, cut_word, escape_end, unescape, unescaped, word_json
 
 _OPEN: Final = 0
@@ -44,25 +43,26 @@ _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
 
 @final
 class LiteralReader:
-    """Reads ``(a='x', b=[1])`` from its opening to its closing character and puts ``{"a": "x", "b": [1]}``."""
+    """Reads ``(a='x', b=[1])``, brackets included, and puts ``{"a": "x", "b": [1]}``."""
 
-    def __init__(self, grammar: CallSyntax, tools: ToolSet, name: str, outer: str) -> None:
-        """``outer``: the character that closes what the call stands in, and so the call; empty if there is none."""
-        self._grammar: CallSyntax = grammar
+    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, outer: str) -> None:
+        """``outer``: the closing character of the list around the call, which also ends the call; empty if there is
+        none."""
+        self._syntax: CallSyntax = syntax
         self._tools: ToolSet = tools
         self._name: str = name
-        self._stops: Literals = grammar.resync
+        self._stops: Literals = syntax.resync
         self._outer: str = outer
-        self._quotes: Literals = Literals({q: i for i, q in enumerate(grammar.quotes)})
+        self._quotes: Literals = Literals({q: i for i, q in enumerate(syntax.quotes)})
         self._phase: int = _OPEN
-        # Closers of what is open, the arguments' own first; the JSON closer of each.
+        # The closing characters of what is open, outermost first, and the JSON closer of each.
         self._closers: list[str] = []
         self._json: list[str] = []
         self._any: bool = False
-        """Whether an argument has been put."""
+        """True if an argument has been put."""
         self._comma: bool = False
         self._by_place: bool = False
-        """Whether values need no key."""
+        """True if values need no key."""
         self._keys: int = 0
         self._top_key: str = ""
         self._quote: Literals = self._quotes
@@ -101,7 +101,7 @@ class LiteralReader:
             c = cur.text[cur.pos]
             if self._phase == _OPEN:
                 cur.pos += 1
-                self._closers.append(self._grammar.close if c == self._grammar.open else _CLOSER.get(c, c))
+                self._closers.append(self._syntax.close if c == self._syntax.open else _CLOSER.get(c, c))
                 self._json.append("}")
                 self._by_place = c == "("
                 self._phase = _KEY
@@ -130,7 +130,7 @@ class LiteralReader:
                 return MORE
 
     def passes(self, text: str, out: ArgumentWriter) -> bool:
-        """Text in the middle of a string value."""
+        """Put text in the middle of a string; False if it is not, and nothing has happened."""
         if self._phase != _STRING or self._quote_head in text or (self._escapes and "\\" in text):
             return False
         out.put(json_escape(text))
@@ -139,8 +139,8 @@ class LiteralReader:
     # -- members ------------------------------------------------------------------------------------------------
 
     def _read_key(self, cur: Cursor, out: CallHandler) -> bool:
-        """A key and its assignment, or a value with no key. False: more text is needed. Nothing is read of a key before
-        it is known to be one, so its length is bounded."""
+        """Read a key and its assignment, or a value without a key. False if more text is needed. The cursor stays in
+        front of a key until its assignment has come, so the length of a key is bounded."""
         text = cur.text
         start = cur.pos
         end = self._quotes.at(text, start, cur.final)
@@ -170,7 +170,7 @@ class LiteralReader:
             after = NO_MATCH
         else:
             after = self._assigned(cur, last)
-            if after >= 0 and text[after - 1] != (self._grammar.assign if len(self._closers) == 1 else ":"):
+            if after >= 0 and text[after - 1] != (self._syntax.assign if len(self._closers) == 1 else ":"):
                 after = NO_MATCH
         if after == MORE:
             return False
@@ -178,7 +178,7 @@ class LiteralReader:
             cur.pos = after
             self._begin_member(key, out)
         elif cur.final and not text[last:].strip(WS) and (key.isidentifier() or not self._takes_values()):
-            return False  # cut() says what there is of it
+            return False  # cut() puts what there is of it
         elif self._takes_values():
             self._begin_member(self._next_name(), out)
         else:
@@ -186,13 +186,13 @@ class LiteralReader:
         return True
 
     def _read_quoted_key(self, cur: Cursor, end: int, out: CallHandler) -> bool:
-        """A string where a key may stand; its quote ends at ``end``."""
+        """Read a string in the place of a key; its opening quote ends at ``end``."""
         text = cur.text
         start = cur.pos
         quote = text[start:end]
         escapes = quote[0] in "'\""
         if len(quote) == 1 and not cur.final and len(text) - end < 2 and (quote * 2).startswith(text[end:]):
-            return False  # perhaps three quotes, which no key has
+            return False  # perhaps three quotes, which a key cannot have
         limit = end + _MAX_KEY
         close = NO_MATCH if len(quote) == 1 and text[end : end + 2] == quote * 2 else limit
         if close == limit:
@@ -219,7 +219,7 @@ class LiteralReader:
         return True
 
     def _assigned(self, cur: Cursor, pos: int) -> int:
-        """Where the assignment ends that stands at ``pos``, white space aside; NO_MATCH or MORE."""
+        """Return where the assignment at ``pos`` ends, white space before it skipped; NO_MATCH or MORE."""
         text = cur.text
         found = SPACES.match(text, pos)
         at = pos if found is None else found.end()
@@ -234,11 +234,11 @@ class LiteralReader:
         return at + 1 if at + 1 < len(text) or cur.final else MORE
 
     def _takes_values(self) -> bool:
-        """Whether a value may stand here with no key."""
+        """True if a value without a key may follow."""
         return self._by_place and len(self._closers) == 1
 
     def _begin_member(self, key: str, out: ArgumentWriter) -> None:
-        """``{"key": `` or ``, "key": ``."""
+        """Put ``{"key": `` or ``, "key": ``."""
         self._value_start(out)
         if len(self._closers) == 1:
             self._top_key = key
@@ -262,12 +262,12 @@ class LiteralReader:
         self._phase = _NEXT
 
     def _next_name(self) -> str:
-        """For a value with no key: the schema's next parameter, else its number."""
+        """Return a name for a value without a key: the schema's next parameter, or else the value's number."""
         name = self._tools.positional(self._name, self._keys)
         return name if name is not None else str(self._keys)
 
     def _close(self, cur: Cursor, c: str, out: CallHandler) -> int:
-        """A closing character: ends what it fits, and what is open inside that. MORE: reading goes on."""
+        """Close what the closing character ``c`` fits, and all that is open inside. MORE if the arguments continue."""
         if c not in self._closers:
             if c == self._outer:
                 return NO_MATCH
@@ -286,7 +286,7 @@ class LiteralReader:
         return DONE
 
     def close(self, out: ArgumentWriter) -> None:
-        """The call is closed where the arguments are not: what is open in them ends."""
+        """Close everything that is open, because the call was closed here."""
         if self._phase == _VALUE:
             self._put_null(out)
         while self._json:
@@ -302,7 +302,7 @@ class LiteralReader:
         self._phase = _NEXT
 
     def _begin_drop(self, cur: Cursor, out: CallHandler) -> None:
-        """The character at the cursor fits nowhere."""
+        """Start dropping text, with the character at the cursor."""
         self._drop_to(cur, cur.pos + 1, out)
         self._phase = _DROP
 
@@ -313,7 +313,7 @@ class LiteralReader:
         out.mark(DROPPED, end)
 
     def _drop(self, cur: Cursor, out: CallHandler) -> bool:
-        """Text between values, up to what separates or closes them. False: more text is needed."""
+        """Drop text between values, up to a separator or closing character. False if more text is needed."""
         text = cur.text
         start = cur.pos
         found = _BETWEEN_STOP.search(text, start)
@@ -331,7 +331,7 @@ class LiteralReader:
         return True
 
     def _next_stop(self, cur: Cursor, end: int, out: CallHandler) -> int:
-        """Where something begins between the cursor and ``end`` that ends the call; -1 if nothing does."""
+        """Return where a literal that ends the call begins between the cursor and ``end``; -1 if there is none."""
         found = self._stops.near(cur.text, cur.pos, end)
         while found is not None and not out.authorised(found.start(), found.end()):
             found = self._stops.near(cur.text, found.start() + 1, end)
@@ -346,7 +346,7 @@ class LiteralReader:
         if end >= 0:
             quote = cur.text[cur.pos : end]
             if len(quote) == 1:
-                # Three quotes in a row open a long string, two are an empty one.
+                # Three quotes in a row open a long string; two are an empty string.
                 following = cur.text[end : end + 2]
                 if following == quote * 2:
                     quote = quote * 3
@@ -378,7 +378,7 @@ class LiteralReader:
         self._phase = _STRING
 
     def _read_string(self, cur: Cursor, out: ArgumentWriter) -> bool:
-        """False: more text is needed."""
+        """Read a string. False if more text is needed."""
         text = cur.text
         found = self._quote.find(text, cur.pos)
         while True:
@@ -416,7 +416,7 @@ class LiteralReader:
             out.put(json_escape(piece))
 
     def _read_word(self, cur: Cursor, out: CallHandler) -> int:
-        """A number, a constant, or whatever else stands up to the next separator."""
+        """Read a number, a constant, or any other text up to the next separator."""
         text = cur.text
         size = len(text)
         while True:
@@ -457,11 +457,11 @@ class LiteralReader:
             cur.pos = end + 1
 
     def _add_word(self, piece: str, out: ArgumentWriter) -> None:
-        """More of the word. One that is too long for a number or a constant streams, as a string."""
+        """Add to the word. A word that is too long for a number or a constant streams, as a string."""
         if self._word_streams:
             kept = piece.rstrip(WS)
             if kept:
-                # Of what has come before only white space is still here.
+                # All that came before has been put, except white space.
                 out.put(json_escape("".join(self._word) + kept))
                 self._word = []
             if len(kept) < len(piece):
@@ -478,7 +478,7 @@ class LiteralReader:
             self._add_word(text, out)
 
     def cut(self, cur: Cursor, out: CallHandler) -> None:
-        """The output ends inside the arguments: what has come of a key or of a word is put, so far as it goes."""
+        """Put the beginning of a key or word in which the output was cut."""
         if self._phase == _WORD:
             word = "".join(self._word).strip(WS)
             if word and not self._word_streams:
@@ -517,6 +517,6 @@ class LiteralReader:
         self._comma = True
 
     def _wants_string(self) -> bool:
-        """Whether the schema wants a string here."""
+        """True if the schema allows only a string here."""
         param = self._tools.param(self._name, self._top_key) if len(self._closers) == 1 else None
         return param is not None and param.streams

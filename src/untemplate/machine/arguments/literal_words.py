@@ -1,4 +1,4 @@
-"""Words and escapes of Python's literals, and of those that resemble them, as JSON and as text."""
+"""Words and escapes of Python-style literals: converted to JSON, and to text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEX: Final = {"x": 2, "u": 4, "U": 8}
 
 
 def cut_word(word: str, as_string: bool) -> str:
-    """The JSON of a word that was cut, so far as it goes."""
+    """Return the beginning of the JSON for a word in which the output was cut."""
     for constant, json_word in _WORDS.items():
         if constant.startswith(word):
             return json_word[: len(word)]
@@ -28,7 +28,7 @@ def cut_word(word: str, as_string: bool) -> str:
 
 
 def word_json(word: str, as_string: bool) -> str:
-    """The JSON of a word: a constant, a number, else a string. A number for a string parameter is a string."""
+    """Return the JSON of a word: a constant, a number, or else a string. With ``as_string``, numbers are strings."""
     constant = _WORDS.get(word)
     if constant is not None:
         return constant
@@ -47,13 +47,13 @@ def word_json(word: str, as_string: bool) -> str:
 
 
 def escape_end(text: str, start: int) -> int:
-    """Where the escape at ``start`` ends; past the end of the text if it is not all there."""
+    """Return where the escape at ``start`` ends, which is past the end of ``text`` if the escape is cut."""
     kind = text[start + 1 : start + 2]
     return start + 2 + _HEX.get(kind, 0)
 
 
 def unescape(escape: str) -> str:
-    """The text of one escape; an escape that Python does not have stands for itself."""
+    """Return the text of one escape; the escape itself if Python does not have it."""
     kind = escape[1:2]
     simple = _SIMPLE.get(kind)
     if simple is not None:
@@ -68,7 +68,7 @@ def unescape(escape: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Text with its escapes undone."""
+    """Return ``text`` with its escapes replaced."""
     parts: list[str] = []
     pos = 0
     while True:
@@ -83,7 +83,7 @@ def unescaped(text: str) -> str:
 
 
 def closing_quote(text: str, start: int, quote: str, escapes: bool, end: int) -> int:
-    """Where the quote stands that ends a string; -1 if it is not in ``text[start:end]``."""
+    """Return the place of the quote that ends a string; -1 if it is not in ``text[start:end]``."""
     pos = start
     while True:
         found = text.find(quote, pos, end)
