@@ -14,23 +14,16 @@ import json
 import re
 from typing import Final
 
+from ...jsontext.lexical import CONSTANT, ESCAPE_BEGUN, NUMBER, NUMBER_BEGUN, PAIRED_ESCAPE
 from .arguments import INVALID_JSON
 
 __all__ = ["ArgumentsGuard"]
 
 _PLAIN: Final = re.compile(r'[^"\\\x00-\x1f]+')
-_HEX: Final = "[0-9a-fA-F]"
-_HIGH: Final = f"\\\\u[dD][89abAB]{_HEX}{{2}}"
-_LOW: Final = f"\\\\u[dD][c-fC-F]{_HEX}{{2}}"
-_ESCAPE: Final = re.compile(f'\\\\["\\\\/bfnrt]|{_HIGH}{_LOW}|\\\\u(?![dD][89a-fA-F]){_HEX}{{4}}')
-_ESCAPE_BEGUN: Final = re.compile(f"\\\\(?:u{_HEX}{{0,3}})?|{_HIGH}(?:\\\\(?:u{_HEX}{{0,3}})?)?")
 _SPACE: Final = re.compile(r"[ \t\n\r]+")
 _SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]+")
-_RIGHT_SCALAR: Final = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
-_SCALAR_BEGUN: Final = re.compile(
-    r"t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?"
-    r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?[eE][-+]?[0-9]*)?|-"
-)
+_RIGHT_SCALAR: Final = re.compile(f"{CONSTANT}|{NUMBER}")
+_SCALAR_BEGUN: Final = re.compile(f"t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?|{NUMBER_BEGUN}")
 _MAX_BUFFER: Final = 4096
 
 # What may follow.
@@ -112,13 +105,13 @@ class ArgumentsGuard:
 
     def _string(self, text: str, i: int) -> int | None:
         """Return the end of the next part of a string; ``None`` if it is an escape that may continue."""
-        if found := _PLAIN.match(text, i) or _ESCAPE.match(text, i):
+        if found := _PLAIN.match(text, i) or PAIRED_ESCAPE.match(text, i):
             return found.end()
         if text[i] == '"':
             self._in_string = False
             self._next = _COLON if self._in_key else _NEXT
             return i + 1
-        if _ESCAPE_BEGUN.fullmatch(text, i):
+        if ESCAPE_BEGUN.fullmatch(text, i):
             return None
         raise _InvalidError
 
