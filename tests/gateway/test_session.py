@@ -404,3 +404,15 @@ class TestTools:
         with pytest.raises(ApiError) as caught:
             Session(scripted("x"), request_, META)
         assert caught.value.message == problem
+
+
+def test_a_prompt_that_cannot_fit_is_refused_before_it_is_tokenized() -> None:
+    model = replace(scripted("x"), context_length=8, longest_token=4)
+    with pytest.raises(ApiError) as caught:
+        Session(model, Generation(prompt="x" * 33), META)
+    assert caught.value.message == "prompt: 33 characters do not fit into the context of 8 tokens"
+    assert caught.value.code == "context_length_exceeded"
+    with pytest.raises(ApiError) as caught:
+        Session(model, Generation(prompt=[1] * 9), META)
+    assert caught.value.message == "prompt: 9 tokens do not fit into the context of 8 tokens"
+    Session(model, Generation(prompt="x" * 32), META)

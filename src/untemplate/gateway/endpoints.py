@@ -20,7 +20,7 @@ from .errors import ApiError, bad_request, not_found, unsupported
 from .generation import Generation, Meta
 from .manager.model import Model
 from .observe import Record
-from .prompt import make_prompt
+from .prompt import check_length, make_prompt
 from .protocols import anthropic, chat, ollama
 from .protocols.fields import read_as
 from .protocols.objects import call_reports
@@ -179,6 +179,7 @@ async def _count(model: Model, request: Generation) -> list[int]:
         return prompt.text
     if model.engine.takes.messages:
         raise unsupported("model", f"the engine {model.engine.kind!r} renders prompts itself and cannot count them")
+    check_length(model, prompt.text, "messages" if request.prompt is None else "prompt")
     return await _tokens(model, prompt.text)
 
 

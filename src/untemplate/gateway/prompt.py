@@ -17,7 +17,7 @@ from .generation import Generation
 from .history import TemplateNeeds, for_template, template_needs
 from .manager.model import Model
 
-__all__ = ["Prompt", "make_prompt"]
+__all__ = ["Prompt", "check_length", "make_prompt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,22 @@ def make_prompt(model: Model, request: Generation) -> Prompt:
     if request.thinking.off and not needs.switches and not (needs.effort and request.thinking.effort):
         text = _closed(model, text)
     return Prompt("" if model.engine.takes.messages else text, text)
+
+
+def check_length(model: Model, prompt: str | list[int], param: str) -> None:
+    """Refuse a prompt that cannot fit into the model's context, without tokenizing it.
+
+    Raises:
+        ApiError: 400, it is too long.
+    """
+    context = model.context_length
+    if not context:
+        return
+    most = context * model.longest_token if isinstance(prompt, str) else context
+    if len(prompt) > most:
+        unit = "characters" if isinstance(prompt, str) else "tokens"
+        problem = f"{param}: {len(prompt)} {unit} do not fit into the context of {context} tokens"
+        raise ApiError(400, problem, param=param, code="context_length_exceeded")
 
 
 def _render(model: Model, request: Generation, needs: TemplateNeeds) -> str:

@@ -28,7 +28,7 @@ from .errors import ApiError, bad_request, unsupported
 from .generation import Ended, Generation, Meta, Usage
 from .grammars import GrammarCompiler, GrammarOrder
 from .manager.model import Model
-from .prompt import make_prompt
+from .prompt import check_length, make_prompt
 
 if TYPE_CHECKING:
     from .protocols.base import Writer
@@ -82,6 +82,7 @@ class Session:
         request.reasoning_field = model.parser.policy.reasoning_field
         _check(model, request)
         self.prompt = make_prompt(model, request)
+        check_length(model, self.prompt.text, "messages" if request.prompt is None else "prompt")
         self._policy = _policy(model.parser.policy, request) if request.parse else None
         self._choices = [self._choice(i) for i in range(request.n)]
         self._jobs: list[Job] = []

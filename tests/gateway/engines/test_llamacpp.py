@@ -395,3 +395,36 @@ def test_an_xllamacpp_that_is_too_old(version: str):
 @pytest.mark.parametrize("version", ["2026.7.9873", "2026.10.11549", "2027.1"])
 def test_an_xllamacpp_that_is_new_enough(version: str):
     check_version(version)
+
+
+def test_requests_that_share_the_context_wait_for_each_other(model: Path):
+    """Each of them fits; together they would need more than twice the context."""
+
+    async def act(engine: LlamaCppEngine) -> None:
+        jobs = [job("x" * 100, ENDLESS, max_tokens=300) for _ in range(3)]
+        for found in await asyncio.gather(*(pieces(engine, one) for one in jobs)):
+            assert found[-1].finish_reason == "length"
+            assert found[-1].usage == Usage(100, 300, cached_tokens=found[-1].usage.cached_tokens)
+        assert engine._shared().held == 0
+
+    run(model, act, n_ctx=512, n_parallel=3)
+
+
+def test_a_prompt_that_cannot_fit_is_not_tokenized_whole(model: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        asked = 0
+        tokens = engine._tokens
+
+        async def counted(text: str, **options: Any) -> list[int]:
+            nonlocal asked
+            asked += len(text)
+            return await tokens(text, **options)
+
+        engine._tokens = counted  # type: ignore[method-assign]
+        with pytest.raises(ApiError) as caught:
+            await pieces(engine, job("word " * 2_000_000))
+        assert caught.value.message == "the prompt has more tokens than the context of 512"
+        assert caught.value.code == "context_length_exceeded"
+        assert asked <= 32 * 1024
+
+    run(model, act, n_ctx=512)

@@ -316,3 +316,24 @@ def test_usage_of_a_limit_of_nothing():
     engine = ReplayEngine("passthrough")
     found = pieces(engine, Job(id="1", model="m", prompt="This is", max_tokens=0))
     assert found == [EngineChunk(finish_reason="length", usage=Usage(prompt_tokens=2))]
+
+
+def test_a_long_prompt_is_not_tokenized():
+    engine = ReplayEngine("hermes")
+    asked: list[int] = []
+    encode = engine.tokenizer.encode
+
+    def counted(text: str, **options: Any) -> list[int]:
+        asked.append(len(text))
+        return encode(text, **options)
+
+    engine.tokenizer.encode = counted  # type: ignore[method-assign]
+
+    async def act() -> None:
+        found = [chunk async for chunk in engine.generate(Job(id="1", model="m", prompt="word " * 2_000_000))]
+        assert found[-1].usage is not None
+        assert found[-1].usage.prompt_tokens == 2_500_000
+        assert asked == []
+        assert sum(map(len, engine._known)) == 16  # nor is it kept
+
+    asyncio.run(act())

@@ -13,7 +13,8 @@ import asyncio
 import difflib
 import os
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,7 @@ from ...gguf_file import GgufError, read_gguf
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError, bad_request
 from ..generation import Sampling, TokenLogprob, Usage
+from .admission import SharedCache
 from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 from .wire import Client, Events, WireError
 
@@ -70,6 +72,7 @@ class LlamaCppEngine(Engine):
         self._ends: dict[int, str] = {}
         """Tokens that end an output: their text is not part of it, whatever the Format knows."""
         self._vocabulary: _Vocabulary | None = None
+        self._cache: SharedCache | None = None
         self._template: ChatTemplate | None = None
 
     async def start(self) -> None:
@@ -80,6 +83,7 @@ class LlamaCppEngine(Engine):
         self._client = Client(self._server.listening_address, read_timeout=0)
         properties = await self._json("GET", "/props")
         self.context_length = properties["default_generation_settings"]["n_ctx"]
+        self._cache = SharedCache(self.context_length)
         # It puts a BOS token before prompts that are text; templates write their own.
         if await self._tokens("", add_special=True):
             self._bos = properties.get("bos_token") or ""
@@ -154,13 +158,29 @@ class LlamaCppEngine(Engine):
         return self._template
 
     async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
+        """Write one output. See `Engine.generate`.
+
+        Running requests share the context. A request waits until the tokens that it may need are free: its prompt and
+        ``max_tokens``, or its share of the rest where it does not limit them.
+        """
+        prompt_tokens = await self._prompt_tokens(job.prompt)
+        rest = job.max_tokens
+        if rest is None:
+            rest = max(0, self.context_length - prompt_tokens) // self._n_parallel
+        with await self._shared().reserve(prompt_tokens + rest):
+            async with aclosing(self._completed(job)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
+    async def _completed(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
+        """Write the output of a job that has been admitted."""
         body = msgspec.json.encode(completion(job, self._bos))
         try:
             async with self._reached().request("POST", "/completion", body) as response:
                 if response.status != 200:
                     raise refused(response.status, await response.body())
                 events = Events()
-                held: EngineChunk | None = None  # what the output ends with, or text after all: the next event tells
+                held: EngineChunk | None = None  # the end of the output, or text: the next event decides
                 while chunk := await response.read():
                     for event in events.feed(chunk):
                         piece = piece_of(event, job.logprobs)
@@ -180,6 +200,33 @@ class LlamaCppEngine(Engine):
         except WireError as error:
             raise EngineError(f"llama.cpp broke off: {error}") from None
         raise EngineError("llama.cpp broke off in the middle of the output")
+
+    async def _prompt_tokens(self, prompt: str | list[int]) -> int:
+        """Return the number of a prompt's tokens, or an upper bound where that is small enough.
+
+        Raises:
+            ApiError: it does not fit into the context. A long prompt is not tokenized to its end.
+        """
+        context = self.context_length
+        if isinstance(prompt, list):
+            count = len(prompt)
+        elif 4 * len(prompt) <= self._shared().free // self._n_parallel:
+            return len(prompt.encode())  # no more tokens than bytes: it need not be counted
+        else:
+            count = 0
+            for part in parts_of(prompt, _PART_CHARACTERS):
+                count += len(await self._tokens(part))
+                if count >= context + _CUTS * (1 + len(prompt) // _PART_CHARACTERS):
+                    break
+        if count >= context and isinstance(prompt, str) and len(prompt) > _PART_CHARACTERS:
+            problem = f"the prompt has more tokens than the context of {context}"
+            raise ApiError(400, problem, param="messages", code="context_length_exceeded")
+        return count
+
+    def _shared(self) -> SharedCache:
+        if self._cache is None:
+            raise EngineError("the engine is not started", status=503)
+        return self._cache
 
     def _reached(self) -> Client:
         if self._client is None:
@@ -201,6 +248,24 @@ class LlamaCppEngine(Engine):
                 return msgspec.json.decode(_utf8(answer))
         except WireError as error:
             raise EngineError(f"llama.cpp does not answer: {error}") from None
+
+
+_PART_CHARACTERS: Final = 32 * 1024
+"""Characters of a prompt that are tokenized at a time."""
+_CUTS: Final = 8
+"""Tokens that a cut between two parts may add, at most."""
+
+
+def parts_of(text: str, size: int) -> Iterator[str]:
+    """Cut a text into parts of about ``size`` characters, before white space if there is some."""
+    start = 0
+    while len(text) - start > size:
+        end = start + size
+        cut = max(text.rfind(" ", start + size // 2, end), text.rfind("\n", start + size // 2, end))
+        end = cut if cut > start else end
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def completion(job: Job, bos: str = "") -> dict[str, Any]:

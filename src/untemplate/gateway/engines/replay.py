@@ -11,9 +11,11 @@ Rules of this module:
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import re
+import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -38,6 +40,10 @@ _BURST: Final = 4
 """Tokens at full speed between two turns of the event loop."""
 _CACHED: Final = 64
 """Outputs that are kept, cut into tokens."""
+_LARGE: Final = 16 * 1024
+"""Characters of a prompt from which it is handled in a thread."""
+_CHARACTERS: Final = 4
+"""Characters of a token, where tokens are estimated."""
 
 _TEMPLATE: Final = """
 {%- if tools %}{{ 'Tools: ' ~ tools | tojson ~ '\\n' }}{% endif %}
@@ -211,6 +217,8 @@ class ReplayEngine(Engine):
             texts += [_PLAIN, _RESULT, *_THOUGHTS.values(), json.dumps(_VALUES)]
         self.tokenizer = ToyTokenizer(special, texts)
         self._known: OrderedDict[bytes, tuple[list[EngineChunk], int]] = OrderedDict()
+        self._lock = threading.Lock()
+        """Held while ``_known`` is used: long prompts are handled in threads."""
 
     async def start(self) -> None:
         """Nothing has to be loaded."""
@@ -222,6 +230,8 @@ class ReplayEngine(Engine):
         return Health(ok=True, detail=f"{len(self._recordings)} recordings of {self.format.name}")
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        if len(text) > _LARGE:
+            return await asyncio.to_thread(self.tokenizer.encode, text, special=special)
         return self.tokenizer.encode(text, special=special)
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
@@ -238,7 +248,8 @@ class ReplayEngine(Engine):
         return ChatTemplate(_TEMPLATE, name=f"replay/{self.format.name}", special_tokens=constants)
 
     async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
-        found, prompt_tokens = self._pieces(job)
+        large = len(job.prompt) > _LARGE
+        found, prompt_tokens = await asyncio.to_thread(self._chunks, job) if large else self._chunks(job)
         if job.max_tokens is not None:
             found = _limited(found, job.max_tokens)
         if job.logprobs is not None:
@@ -352,24 +363,33 @@ class ReplayEngine(Engine):
 
     # -- Tokens ------------------------------------------------------------------------------------------------------
 
-    def _pieces(self, job: Job) -> tuple[list[EngineChunk], int]:
-        """The output for a job, and the number of tokens in its prompt."""
+    def _chunks(self, job: Job) -> tuple[list[EngineChunk], int]:
+        """Return the output for a job, and the number of tokens in its prompt."""
         request = job.request
         asked = (job.prompt, request and request.messages, request and request.tools, request and request.tool_choice)
-        key = msgspec.json.encode(asked)
-        known = self._known.get(key)
-        if known is not None:
-            self._known.move_to_end(key)
-            return known
+        key = hashlib.blake2b(msgspec.json.encode(asked), digest_size=16).digest()
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None:
+                self._known.move_to_end(key)
+                return known
         prompt = self.tokenizer.decode(job.prompt) if isinstance(job.prompt, list) else job.prompt
         recording = self._chosen(request, prompt)
         output = self._continued(recording.output, prompt)
         found = [EngineChunk(text, ids) for text, ids in self.tokenizer.cut(output)] or [EngineChunk()]
         found[-1].finish_reason = recording.finish_reason
-        self._known[key] = known = (found, len(self.tokenizer.encode(prompt)))
-        if len(self._known) > _CACHED:
-            self._known.popitem(last=False)
+        known = (found, self._count(prompt))
+        with self._lock:
+            self._known[key] = known
+            if len(self._known) > _CACHED:
+                self._known.popitem(last=False)
         return known
+
+    def _count(self, prompt: str) -> int:
+        """Return the number of a prompt's tokens; an estimate for a long one, whose tokens nobody gets to see."""
+        if len(prompt) > _LARGE:
+            return len(prompt) // _CHARACTERS
+        return len(self.tokenizer.encode(prompt))
 
     def _likely(self, piece: EngineChunk, top: int) -> EngineChunk:
         """The piece with log probabilities, made up from its ids."""

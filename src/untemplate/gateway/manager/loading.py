@@ -283,6 +283,7 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         template=template,
         capabilities=found,
         context_length=context,
+        longest_token=_longest_token(engine),
         created=int(time.time() if checkpoint is None or not checkpoint.files else _written(checkpoint)),
         details={"format": "", **details, "parser": selection.chosen.name, "engine": engine.kind},
         template_kwargs=settings.chat_template_kwargs,
@@ -331,6 +332,12 @@ def _vocabulary(engine: Engine, source: _Source) -> Any:
     except TokenizerError as error:
         _log.warning("%s; markers are told from text that spells them by text alone", error)
         return None
+
+
+def _longest_token(engine: Engine) -> int:
+    """Return the most characters that a token of the engine has; a generous guess where they are not known."""
+    vocabulary = engine.vocabulary()
+    return max(map(len, vocabulary.get_vocab()), default=256) if vocabulary is not None else 256
 
 
 def _details(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A model that is loaded."""
+"""A loaded model."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ class Model:
     """The template's variables where a request says nothing of them."""
     capabilities: ModelCapabilities | None = None
     context_length: int | None = None
+    longest_token: int = 256
+    """Most characters of a token: bounds the length of a prompt that can fit into the context."""
     created: int = 0
     aliases: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
