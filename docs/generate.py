@@ -148,7 +148,7 @@ def policies() -> str:
         else:
             values = [field.default, *([True, False] if "bool" in annotation else [])]
         shown = " · ".join(f"`{value}`" for value in values)
-        lines.append(f"| `{field.name}` | {shown} | {said.get(field.name, '')} |")
+        lines.append(row(f"`{field.name}`", shown, said.get(field.name, "")))
     return "\n".join(lines)
 
 
@@ -163,6 +163,17 @@ def _field_docs(cls: type) -> dict[str, str]:
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
             docs[statement.target.id] = " ".join(_markdown(" ".join(str(below.value.value).split())))
     return docs
+
+
+def row(*cells: str) -> str:
+    """Return a line of a table.
+
+    Raises:
+        ValueError: a cell is empty: something in the code has no description.
+    """
+    if not all(cell.strip() for cell in cells):
+        raise ValueError(f"a cell of a generated table is empty: {cells!r}")
+    return "| " + " | ".join(cells) + " |"
 
 
 # -- settings -----------------------------------------------------------------------------------------------------
@@ -184,8 +195,8 @@ def _setting(one: settings.Field) -> str:
     values = " · ".join(f"`{choice}`" for choice in one.choices)
     meaning = one.description.replace("|", "\\|") + (f" ({values})" if values else "")
     default = str(one.default).lower() if isinstance(one.default, bool) else str(one.default)
-    shown = f"`{default}`" if one.default or one.type in (bool, int, float) else ""
-    return f"| `{one.path}` | `{flag}` | {shown} | {meaning} |"
+    shown = f"`{default}`" if one.default or one.type in (bool, int, float) else "–"
+    return row(f"`{one.path}`", f"`{flag}`", shown, meaning)
 
 
 # -- fields of requests -------------------------------------------------------------------------------------------
@@ -203,7 +214,7 @@ def fields_tables() -> str:
                 rows.setdefault((name, describe(type_), description(type_)), []).append(path)
     lines = ["| field | value | meaning | requests to |", "| --- | --- | --- | --- |"]
     for (name, value, meaning), paths in sorted(rows.items(), key=lambda row: row[0][0]):
-        lines.append(f"| `{name}` | {value} | {meaning} | {_listed(tuple(paths))} |")
+        lines.append(row(f"`{name}`", value, meaning, _listed(tuple(paths))))
     lines += ["", "Accepted and ignored:", ""]
     lines += [f"* `{path}`: {_listed(tuple(sorted(names)))}" for path, names in ignored.items()]
     return "\n".join(lines)

@@ -316,3 +316,9 @@ def test_public_names_of_the_changelog_exist():
             or hasattr(importlib.import_module(module), attribute)
             or (importlib.util.find_spec(dotted) is not None)
         ), dotted
+
+
+def test_a_generated_table_has_no_empty_cell():
+    assert generate.row("`a`", "b") == "| `a` | b |"
+    with pytest.raises(ValueError, match=r"^a cell of a generated table is empty: \('`a`', ' '\)$"):
+        generate.row("`a`", " ")

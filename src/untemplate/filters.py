@@ -1,16 +1,14 @@
-"""What policies do to what the machine says.
+"""Filters: the policies that change what is emitted.
 
-Rules of this module:
-
-* A filter stands between the machine and the deltas only where its policy is not at its default; with the defaults
-  there is none, and nothing costs anything.
-* A filter that has to wait for the end is told of it (``end``), with the engine's finish reason.
-* Filters change what is told, never how the output is read.
+* A filter is put between the machine and the deltas only if its policy is not at its default. With the defaults there
+  is no filter, and no cost.
+* A filter that waits for the end of the output is notified of it (``end``), with the engine's finish reason.
+* Filters change what is emitted, never how the output is parsed.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from .format import Format, Marker
 from .jsontext.repair import nearest_name, repair_schema, repair_syntax
@@ -26,7 +24,7 @@ __all__ = ["Both", "Filter", "RequestCallPolicy", "call_policy", "filters"]
 
 
 class Filter(EventReceiver):
-    """Passes everything on."""
+    """Passes on every event."""
 
     def __init__(self, out: EventReceiver) -> None:
         self.out = out
@@ -57,7 +55,7 @@ class Filter(EventReceiver):
 
 
 class Both(Filter):
-    """Tells another sink as well, first."""
+    """Sends each event to another receiver first."""
 
     def __init__(self, first: EventReceiver, out: EventReceiver) -> None:
         super().__init__(out)
@@ -129,7 +127,7 @@ class DropTextAfterCalls(Filter):
 
 
 class HoldReasoning(Filter):
-    """``unclosed_reasoning="content"``: reasoning is told once its close has come."""
+    """``unclosed_reasoning="content"``: reasoning is buffered until it closes."""
 
     def __init__(self, out: EventReceiver) -> None:
         super().__init__(out)
@@ -139,29 +137,29 @@ class HoldReasoning(Filter):
         self._held.append(text)
 
     def reasoning_end(self) -> None:
-        self._tell(self.out.reasoning)
+        self._release(self.out.reasoning)
         self.out.reasoning_end()
 
     def content(self, text: str) -> None:
-        self._tell(self.out.reasoning)
+        self._release(self.out.reasoning)
         self.out.content(text)
 
     def call_start(self, index: int, call_id: str, name: str) -> None:
-        self._tell(self.out.reasoning)
+        self._release(self.out.reasoning)
         self.out.call_start(index, call_id, name)
 
     def end(self, finish_reason: str | None) -> None:
-        self._tell(self.out.content if finish_reason == "stop" else self.out.reasoning)
+        self._release(self.out.content if finish_reason == "stop" else self.out.reasoning)
         super().end(finish_reason)
 
-    def _tell(self, say: Any) -> None:
+    def _release(self, emit: Callable[[str], None]) -> None:
         if self._held:
-            say("".join(self._held))
+            emit("".join(self._held))
             self._held.clear()
 
 
 class InlineReasoning(Filter):
-    """``reasoning_field="inline"``: reasoning is content, between its markers."""
+    """``reasoning_field="inline"``: reasoning becomes content, between its markers."""
 
     def __init__(self, out: EventReceiver, opening: Marker | None, closing: Marker) -> None:
         super().__init__(out)
@@ -182,38 +180,34 @@ class InlineReasoning(Filter):
         self.out.reasoning_end()
 
 
-def filters(policy: Policy, fmt: Format, sink: EventReceiver) -> EventReceiver:
-    """The sink that the machine is given: the deltas', behind the filters that the policy asks for."""
+def filters(policy: Policy, fmt: Format, receiver: EventReceiver) -> EventReceiver:
+    """Return the receiver for the machine: the one of the deltas, after the filters that the policy needs."""
     if policy.text_after_calls == "drop":
-        sink = DropTextAfterCalls(sink)
+        receiver = DropTextAfterCalls(receiver)
     if policy.outer_white_space == "trim":
-        sink = TrimContent(sink)
+        receiver = TrimContent(receiver)
     if policy.reasoning_field == "inline":
         markers = (None, None) if fmt.reasoning is None else (fmt.reasoning.open, fmt.reasoning.close)
         opening, closing = markers
-        sink = InlineReasoning(sink, opening or Marker("<think>\n"), closing or Marker("\n</think>\n\n"))
+        receiver = InlineReasoning(receiver, opening or Marker("<think>\n"), closing or Marker("\n</think>\n\n"))
     if policy.unclosed_reasoning == "content":
-        sink = HoldReasoning(sink)
-    return sink
+        receiver = HoldReasoning(receiver)
+    return receiver
 
 
 def call_policy(policy: Policy, tools: ToolSet) -> CallPolicy | None:
-    """Who decides on whole calls; ``None`` where no policy asks for one.
+    """Return the policy that decides on whole calls; ``None`` if none is needed.
 
     Raises:
         ValueError: a strict policy, and a schema that needs the extra ``[validate]``.
     """
-    if not policy.judges_calls:
+    if not policy.needs_whole_calls:
         return None
     return RequestCallPolicy(policy, tools, Validator(tools, strict=bool(policy.strict)))
 
 
 class RequestCallPolicy(CallPolicy):
-    """Applies the policies that have to see a call whole.
-
-    Sets the call's status: ``ok``, ``incomplete``, ``invalid_json``, ``invalid_arguments``, ``unknown_tool`` or
-    ``repaired``.
-    """
+    """Applies the policies that need a whole call, and sets the call's status."""
 
     def __init__(self, policy: Policy, tools: ToolSet, validator: Validator) -> None:
         self._policy = policy
@@ -241,7 +235,7 @@ class RequestCallPolicy(CallPolicy):
         return KEEP
 
     def _repair(self, call: CallState) -> None:
-        """As much as the policy allows; what was done is noted on the call."""
+        """Repair as much as the policy allows, and record the steps on the call."""
         policy = self._policy
         level = policy.repair
         if level == "none" and policy.malformed_arguments == "repaired":
@@ -254,14 +248,14 @@ class RequestCallPolicy(CallPolicy):
             if name is not None:
                 steps.append("tool_name")
                 call.name = name
-        mended = repair_syntax(self.arguments, cut=not call.whole)
-        if mended is not None:
-            self.arguments = mended.arguments
-            steps += mended.steps
+        repaired = repair_syntax(self.arguments, cut=not call.whole)
+        if repaired is not None:
+            self.arguments = repaired.arguments
+            steps += repaired.steps
         if level == "schema":
             tool = self._tools.get(call.name)
-            mended = repair_schema(self.arguments, None if tool is None else tool.schema)
-            if mended is not None:
-                self.arguments = mended.arguments
-                steps += mended.steps
+            repaired = repair_schema(self.arguments, None if tool is None else tool.schema)
+            if repaired is not None:
+                self.arguments = repaired.arguments
+                steps += repaired.steps
         call.repairs = tuple(steps)

@@ -1,11 +1,9 @@
-"""Policies: what people disagree about, as named settings.
+"""Policies: named settings for decisions on which applications differ.
 
-Rules of this module:
-
-* Every field has a documented default; clean output is the same under the defaults as under no policy at all.
-* A value that does not exist is an error that lists those that do.
-* A policy that has to see a whole call (``unknown_tools``, ``malformed_arguments``, ``repair``, ``strict``,
-  ``parallel_calls`` when not at their default) sends that call in one delta, at its close.
+* Every field has a documented default. Output that follows its Format is the same under every policy at its default.
+* An unknown value is an error that lists the valid ones.
+* A policy that needs a whole call (``unknown_tools``, ``malformed_arguments``, ``repair``, ``strict`` and
+  ``parallel_calls``, when not at their default) emits that call in one delta, when it closes.
 """
 
 from __future__ import annotations
@@ -23,40 +21,52 @@ _STRICT = ("UNTEMPLATE_STRICT_TOOL_CALL", "VLLM_RS_STRICT_TOOL_CALL")
 
 @cache
 def _choices() -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """The fields of a policy with the values that they may have; none are given where any will do."""
+    """Return the fields of a policy with their valid values; an empty tuple where any value of the type is valid."""
     hints = get_type_hints(Policy)
     return tuple((f.name, get_args(hints[f.name])) for f in fields(Policy))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How unclean output is treated. Immutable; give one to a parser or to one request."""
+    """How malformed output is treated. Immutable; give one to a parser or to one request."""
 
     unknown_tools: Literal["forward", "content", "drop"] = "forward"
-    """A call of a tool that was not offered: passed on; text again, markup included; dropped and reported."""
+    """A call of a tool that was not offered is passed on, becomes content again (markup included), or is dropped and
+    reported.
+    """
     drafts: Literal["recover", "immediately", "never"] = "recover"
-    """A call inside reasoning: it counts if the output ends on it; as soon as it is read; not at all."""
+    """A call inside reasoning counts if the output ends on it, counts as soon as it is complete, or never counts."""
     unclosed_reasoning: Literal["reasoning", "content"] = "reasoning"
-    """Reasoning that an output ends in with ``stop``: stays reasoning; is the answer (all of it is held till then)."""
+    """Reasoning that is still open when the output ends with ``stop`` stays reasoning, or becomes the content. With
+    ``content`` all reasoning is buffered until it closes.
+    """
     malformed_arguments: Literal["as_written", "repaired", "content"] = "as_written"
-    """Arguments that are no JSON object: passed on; mended as far as ``repair`` allows; the call is text again."""
+    """Arguments that are not a JSON object are passed on, repaired as far as ``repair`` allows, or the call becomes
+    content again.
+    """
     repair: Literal["none", "syntax", "schema"] = "none"
-    """How much may be mended: nothing; JSON syntax; that, and values, keys and names by the tool's schema."""
+    """Arguments are not repaired; their JSON syntax is repaired; or also values, keys and names, by the tool's schema.
+    """
     text_after_calls: Literal["keep", "drop"] = "keep"
+    """Content after the first call is kept or dropped."""
     length_with_calls: Literal["length", "tool_calls"] = "length"
     """The finish reason of an output that was cut after at least one whole call."""
     outer_white_space: Literal["keep", "trim"] = "keep"
-    """White space around the content as a whole."""
+    """White space before and after the content as a whole is kept or removed."""
     strict: bool | None = None
-    """Drop calls that do not match their tool's schema. ``None``: what the environment says, else off."""
+    """Drop calls that do not match their tool's schema. ``None``: as the environment says, else off."""
     parallel_calls: Literal["all", "first", "first_rest_as_content"] = "all"
-    """``first``: further calls are dropped and reported."""
+    """All calls are passed on; or only the first, and the others are dropped and reported, or become content."""
     reasoning_field: Literal["reasoning", "reasoning_content", "both", "inline"] = "reasoning"
-    """The field that dumps of messages and deltas use; ``inline``: left in content, with its markers."""
+    """The field for reasoning in dumps of messages and deltas; ``inline``: reasoning stays in the content, with its
+    markers.
+    """
     spelled_markers: Literal["text", "marker"] = "text"
-    """A marker that is one token in the vocabulary, but came as several ordinary ones (known only with token ids)."""
+    """Whether a marker that is one token in the vocabulary, but was written with several ordinary ones, is text or a
+    marker. This is known only with token ids.
+    """
     max_held: int = 1 << 20
-    """Characters that may be held while it is open whether they are a call. Beyond it they are text."""
+    """Most characters buffered while it is undecided whether they form a call; beyond that they become content."""
 
     def __post_init__(self) -> None:
         for name, valid in _choices():
@@ -70,18 +80,18 @@ class Policy:
             raise ValueError(f"policy max_held: {self.max_held!r} is not a positive number of characters")
 
     def resolved(self) -> Policy:
-        """The same with ``strict`` decided: by the environment, where the policy leaves it open.
+        """Return a copy in which ``strict`` is decided: from the environment, if the policy leaves it open.
 
         Raises:
-            ValueError: the environment holds a value that is not one.
+            ValueError: the environment variable has an invalid value.
         """
         return replace(self, strict=strict_from_environment()) if self.strict is None else self
 
     @property
     def is_default(self) -> bool:
-        """Whether nothing has to stand between the machine and what it tells."""
+        """True if no filter is needed between the machine and the deltas."""
         return (
-            not self.judges_calls
+            not self.needs_whole_calls
             and all(
                 getattr(self, name) == default
                 for name, default in (
@@ -94,8 +104,8 @@ class Policy:
         )
 
     @property
-    def judges_calls(self) -> bool:
-        """Whether any policy has to see calls whole."""
+    def needs_whole_calls(self) -> bool:
+        """True if a policy needs whole calls."""
         return (
             self.unknown_tools != "forward"
             or self.malformed_arguments != "as_written"
@@ -106,20 +116,21 @@ class Policy:
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any]) -> Policy:
-        """A Policy from names and values, as flags or a request carry them; ``reasoning_format`` (``auto``, ``none``,
-        ``deepseek``: llama.cpp's word) stands for ``reasoning_field``.
+        """Return a Policy from names and values, as flags or a request have them.
+
+        ``reasoning_format`` (``auto``, ``none``, ``deepseek``) is llama.cpp's name for ``reasoning_field``.
 
         Raises:
-            ValueError: a name or value that does not exist; lists the valid ones.
+            ValueError: an unknown name or value; lists the valid ones.
         """
         known = {f.name for f in fields(cls)}
         values = dict(settings)
         if "reasoning_format" in values:
-            spoken = values.pop("reasoning_format")
+            given = values.pop("reasoning_format")
             mapped = {"auto": "reasoning", "none": "inline", "deepseek": "reasoning_content"}
-            if spoken not in mapped:
-                raise ValueError(f"policy reasoning_format: {spoken!r} is not one of: 'auto', 'none', 'deepseek'")
-            values["reasoning_field"] = mapped[spoken]
+            if given not in mapped:
+                raise ValueError(f"policy reasoning_format: {given!r} is not one of: 'auto', 'none', 'deepseek'")
+            values["reasoning_field"] = mapped[given]
         for name in values:
             if name not in known:
                 raise ValueError(f"policy {name}: there is none; there are: {', '.join(sorted(known))}")
@@ -130,8 +141,9 @@ _SWITCH = {"true": True, "1": True, "false": False, "0": False, "none": None}
 
 
 def typed(name: str, value: Any) -> Any:
-    """A value that was written as text, as what the policy of this name takes; what cannot be that stays text, and
-    `Policy` says what is wrong with it."""
+    """Convert a value that was written as text to the type that the policy of this name takes. A text that cannot be
+    converted stays text, and `Policy` reports the problem.
+    """
     if not isinstance(value, str):
         return value
     default = getattr(Policy(), name, "")
@@ -141,7 +153,8 @@ def typed(name: str, value: Any) -> Any:
 
 
 def strict_from_environment(environ: Mapping[str, str] | None = None) -> bool:
-    """The strict switch: ``UNTEMPLATE_STRICT_TOOL_CALL``, else its alias ``VLLM_RS_STRICT_TOOL_CALL``.
+    """Return the value of the strict switch: ``UNTEMPLATE_STRICT_TOOL_CALL``, else its alias
+    ``VLLM_RS_STRICT_TOOL_CALL``.
 
     Raises:
         ValueError: a value other than 1, true, 0 or false.

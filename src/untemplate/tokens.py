@@ -1,10 +1,8 @@
-"""Token ids and text: what each id stands for.
+"""Token ids and text: which bytes each id adds.
 
-Rules of this module:
-
-* All that is asked of a tokenizer is its vocabulary. How it writes bytes (byte-level BPE's alphabet, SentencePiece's
-  ``▁`` and ``<0x0A>``) is read off the tokens themselves.
-* Added tokens stand for themselves.
+* A tokenizer needs only ``get_vocab()``. How it writes bytes (byte-level BPE's alphabet, SentencePiece's ``▁`` and
+  ``<0x0A>``) is inferred from the tokens themselves.
+* Added tokens are their own text.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ class Tokenizer(Protocol):
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """GPT-2's printable stand-ins for the 256 bytes."""
+    """Return GPT-2's printable characters for the 256 bytes."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [b for b in range(256) if b not in printable]
     return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
@@ -42,11 +40,11 @@ BYTE_LEVEL = _byte_alphabet()
 
 
 class TokenTable:
-    """The bytes of each token id. Shared between streams; fills itself as ids are asked for.
+    """The bytes of each token id. Shared between streams; entries are computed when they are first needed.
 
     Args:
         vocab: token → id.
-        special: the special tokens among them, which stand for themselves.
+        special: the special tokens among them, which are their own text.
     """
 
     def __init__(self, vocab: Mapping[str, int], special: Mapping[str, int]) -> None:
@@ -63,7 +61,7 @@ class TokenTable:
         return "Ġ" in self._vocab or any(t.startswith("Ġ") for t in self._vocab)
 
     def bytes_of(self, token: int) -> bytes | None:
-        """The bytes that a token id adds to the text; ``None`` if the id is unknown."""
+        """Return the bytes that a token id adds to the text; ``None`` if the id is unknown."""
         try:
             return self._bytes[token]
         except KeyError:
@@ -85,12 +83,15 @@ class TokenTable:
         return bytes([int(byte.group(1), 16)]) if byte else text.replace("▁", " ").encode()
 
     def text_of(self, ids: Sequence[int]) -> str:
-        """The text of these ids; what is not UTF-8 becomes U+FFFD."""
+        """Return the text of these ids; bytes that are not UTF-8 become U+FFFD."""
         return b"".join(self.bytes_of(i) or b"" for i in ids).decode("utf-8", "replace")
 
     def tail(self, ids: Sequence[int], starts: Sequence[str]) -> str:
-        """The text of the ids from the last turn start on (``starts``: its spellings), as far as a special token in it
-        shows where that is; else of the last 256."""
+        """Return the text of the ids from the last turn start on.
+
+        ``starts`` are its spellings; it is found by the special tokens in them. If there are none, or no turn start is
+        found, return the text of the last 256 ids.
+        """
         marks = {i for t, i in self._special.items() if any(t in start for start in starts)}
         marks |= {self._vocab[s] for s in starts if s in self._vocab}
         for at in range(len(ids) - 1, -1, -1):
