@@ -216,21 +216,23 @@ class ArgumentsReader(CallHandler):
                 return AGAIN
             self._whole = True
             return DONE
-        if syntax.body == NAMED_JSON:
-            if c == "{":
-                self._commit_once()
-                self._json = JsonReader(syntax.resync)
-                self._phase = _VALUE
-                return AGAIN
-            if c == '"':
-                self._commit_once()
-                self._text = EncodedJsonReader()
-                self._phase = _VALUE
-                return AGAIN
-            if self.committed:
-                self._phase = _RAW
-                return AGAIN
-        return NO_MATCH
+        return self._begin_json(c) if syntax.body == NAMED_JSON else NO_MATCH
+
+    def _begin_json(self, c: str) -> int:
+        """Begin JSON arguments at their first character. A call that has committed takes any text as arguments."""
+        if c == "{":
+            self._commit_once()
+            self._json = JsonReader(self._syntax.resync)
+            self._phase = _VALUE
+        elif c == '"':
+            self._commit_once()
+            self._text = EncodedJsonReader()
+            self._phase = _VALUE
+        elif self.committed:
+            self._phase = _RAW
+        else:
+            return NO_MATCH
+        return AGAIN
 
     def _at(self, literals: Literals) -> int:
         """Return where the literal at the cursor ends; NO_MATCH or MORE."""

@@ -1,4 +1,4 @@
-"""What is known of one call, and the one function that decides its status."""
+"""The state of one call, and the function that decides its status."""
 
 from __future__ import annotations
 

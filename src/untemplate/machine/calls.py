@@ -1,12 +1,8 @@
 """Reads calls as a CallSyntax describes them: sections, lists, openers, names, closers.
 
-Rules of this module:
-
-* Until a call commits (ArgumentsReader says when) the reader says nothing and may answer NO_MATCH: the context gives
-  everything back as text.
-* After that the call stands, and reading goes on at its close, at the next opener or at the end.
-* The reader looks only for what its phase can leave by, and leaves white space after a call to the context, which knows
-  whether content or a marker follows.
+* Before a call commits (``ArgumentsReader`` decides when) nothing is emitted, and NO_MATCH makes all of it text.
+* After that it stays a call. Reading goes on at its closer, at the next opener or at the end of the output.
+* White space after a call is held in the context: a marker may follow, or content.
 """
 
 from __future__ import annotations
@@ -72,7 +68,7 @@ class CallReader:
         self._emitter: CallEmitter = emitter
         self.syntax: CallSyntax = _NO_SYNTAX
         self.any: bool = False
-        """Whether any call has committed since the calls were entered."""
+        """True if a call has committed since the calls were entered."""
         self.last_became_text: bool = False
         """True if the call policy has turned the last call into text."""
         self._candidates: list[tuple[CallSyntax, int]] = []
@@ -84,8 +80,9 @@ class CallReader:
     # -- entering -----------------------------------------------------------------------------------------------
 
     def enter(self, candidates: list[tuple[CallSyntax, int]], ambiguous: bool) -> None:
-        """The cursor stands behind the opener (for bare calls: at their first character). Each candidate is a syntax
-        and where it is entered. ``ambiguous``: the opener proves little, the tool must be an offered one."""
+        """Begin to read calls. The cursor is after the opener, or at the first character of calls that have none. Each
+        candidate is a syntax and where it is entered. ``ambiguous``: prose may hold the opener too, so the tool must be
+        an offered one."""
         self._candidates = candidates
         self._ambiguous = ambiguous
         self._list = _NO_LIST
@@ -96,7 +93,8 @@ class CallReader:
             self._phase = _CHOOSE
 
     def enter_arguments(self, syntax: CallSyntax, name: str, raw: bool) -> None:
-        """A header has named the call; its arguments follow. ``raw``: whatever they look like, so it commits now."""
+        """Begin to read the arguments of a call that a header has named. ``raw``: whatever follows are its arguments,
+        so it commits now."""
         self.syntax = syntax
         self._ambiguous = False
         self._list = _NO_LIST
@@ -110,30 +108,30 @@ class CallReader:
     def _chosen(self, syntax: CallSyntax, entry: int) -> None:
         self.syntax = syntax
         if entry == AT_CALL:
-            self._begin_body()
+            self._begin(_BODY)
         elif entry == AT_NAME:
-            self._begin_name()
+            self._begin(_NAME)
         else:
             self.context.in_section = self.context.in_section or entry == AT_SECTION
             self._phase = _BETWEEN
 
-    def _begin_body(self) -> None:
+    def _begin(self, phase: int) -> None:
+        """Begin a call in this phase."""
         self._arguments.begin(self.syntax, self._ambiguous, self._list != _NO_LIST)
-        self._phase = _BODY
+        self._phase = phase
 
-    def _begin_name(self) -> None:
-        self._arguments.begin(self.syntax, self._ambiguous, self._list != _NO_LIST)
-        self._phase = _NAME
-
-    @property
-    def committed(self) -> bool:
-        """Whether the call being read has committed."""
-        return self._arguments.committed
+    def _begin_object_or_name(self) -> None:
+        """Begin a call at the first character of what holds its name."""
+        if self.syntax.body == JSON_BODY:
+            self._begin(_ARGUMENTS)
+            self._arguments.begin_object()
+        else:
+            self._begin(_NAME)
 
     # -- reading ------------------------------------------------------------------------------------------------
 
     def step(self) -> int:
-        """Reads as far as the text decides."""
+        """Read as far as the text decides. Return DONE after the last call, NO_MATCH or MORE."""
         while True:
             phase = self._phase
             if phase == _ARGUMENTS:
@@ -154,11 +152,11 @@ class CallReader:
                 return answer
 
     def passes(self, text: str) -> bool:
-        """The short way for text in the middle of a long string argument; False: nothing has happened."""
+        """Emit text in the middle of a long string argument, without the phases. False: nothing was read."""
         return self._phase == _ARGUMENTS and self._arguments.passes(text)
 
     def finish(self) -> bool:
-        """The output has ended. False: what is being read is no call and must be given back."""
+        """End the output. Return False if what is being read is not a call and must become text."""
         if self._phase == _AFTER:
             return True
         if self._phase == _BETWEEN:
@@ -171,7 +169,7 @@ class CallReader:
         return self.any or self._arguments.committed
 
     def _at(self, literals: Literals) -> int:
-        """Where the literal at the cursor ends; NO_MATCH or MORE."""
+        """Return where the literal at the cursor ends, NO_MATCH or MORE."""
         cur = self.context.cur
         end = literals.at(cur.text, cur.pos, cur.final)
         if end >= 0 and self.context.checks_ids and not self.context.authorised(cur.pos, end):
@@ -179,7 +177,7 @@ class CallReader:
         return end
 
     def _skip_spaces(self) -> bool:
-        """Whether any text follows the white space at the cursor."""
+        """Read white space. Return True if text follows it."""
         cur = self.context.cur
         end = cur.spaces()
         if end > cur.pos:
@@ -191,7 +189,7 @@ class CallReader:
         return end < len(cur.text)
 
     def _choose(self) -> int:
-        """Which of the call_syntaxes that share an opener is meant: the first that what follows fits."""
+        """Choose the first of the syntaxes that share this opener which the text after it fits."""
         cur = self.context.cur
         cur.pos = cur.spaces()
         for syntax, entry in self._candidates:
@@ -209,6 +207,7 @@ class CallReader:
         return NO_MATCH
 
     def _fits(self, sequences: list[list[Literals]]) -> int:
+        """Return 0 if the text at the cursor begins with one of the sequences, NO_MATCH or MORE."""
         cur = self.context.cur
         text = cur.text
         answer = NO_MATCH
@@ -235,72 +234,69 @@ class CallReader:
         return answer
 
     def _read_between(self) -> int:
-        """Before, between and after the calls of a section or list."""
+        """Read what is before, between and after the calls of a section or list."""
         syntax = self.syntax
-        context = self.context
-        cur = context.cur
+        cur = self.context.cur
         if not self._skip_spaces():
             return MORE
         end = self._at(syntax.between)
         if end == MORE:
             return MORE
         if end >= 0:
-            tag = syntax.between.tags[cur.text[cur.pos : end]]
-            if tag in (IS_CALL_OPEN, IS_NAME_OPEN):
-                self._open(end)
-                if tag == IS_CALL_OPEN:
-                    self._begin_body()
-                else:
-                    self._begin_name()
-                return AGAIN
-            if tag == IS_SEPARATOR:
-                if not self.any:
-                    return NO_MATCH
-                self._open(end)
-                return AGAIN
-            if tag == IS_LIST_OPEN and self._list == _NO_LIST and not self.any:
-                self._list = _NEW_LIST
-                self._consume(end)
-                return AGAIN
-            if tag == IS_LIST_CLOSE and self._list != _NO_LIST:
-                is_text = self._list == _TEXT_LIST
-                self._list = _NO_LIST
-                if is_text:
-                    return self._leave()
-                self._close_group(end)
-                if syntax.section_closes and self.context.in_section:
-                    return AGAIN
-                self.context.in_section = False
-                return self._leave()
-            if tag == IS_SECTION_CLOSE and self.context.in_section:
-                if self.context.section_is_text:
-                    return self._leave()
-                self._close_group(end)
-                self.context.in_section = False
-                return self._leave()
-            if tag == IS_SECTION_OPEN and self.any:
-                self._close_group(end)
-                return AGAIN
-        if self._may_begin(cur.text[cur.pos]):
-            self._open(cur.pos)
-            if syntax.body == JSON_BODY:
-                self._begin_object()
-            else:
-                self._begin_name()
+            return self._read_marker(syntax.between.tags[cur.text[cur.pos : end]], end)
+        return self._read_unmarked()
+
+    def _read_unmarked(self) -> int:
+        """Begin a call without a marker, or leave the calls."""
+        context = self.context
+        if self._may_begin(context.cur.text[context.cur.pos]):
+            self._open(context.cur.pos)
+            self._begin_object_or_name()
             return AGAIN
-        if not self.any or context.speculation.active:
-            return NO_MATCH
-        # What stands between calls and is none: content. Calls and the section's end are still looked for.
-        return DONE
+        # Text between calls is content. Free text still looks for further calls and the end of the section.
+        return NO_MATCH if context.speculation.active else self._leave()
+
+    def _read_marker(self, tag: int, end: int) -> int:
+        """Read a marker before, between or after calls, if it has a meaning here."""
+        context = self.context
+        if tag in (IS_CALL_OPEN, IS_NAME_OPEN):
+            self._open(end)
+            self._begin(_BODY if tag == IS_CALL_OPEN else _NAME)
+        elif tag == IS_SEPARATOR:
+            if not self.any:
+                return NO_MATCH
+            self._open(end)
+        elif tag == IS_LIST_OPEN and self._list == _NO_LIST and not self.any:
+            self._list = _NEW_LIST
+            self._consume(end)
+        elif tag == IS_LIST_CLOSE and self._list != _NO_LIST:
+            is_text = self._list == _TEXT_LIST
+            self._list = _NO_LIST
+            if is_text:
+                return self._leave()
+            self._close_group(end)
+            if not (self.syntax.section_closes and context.in_section):
+                context.in_section = False
+                return self._leave()
+        elif tag == IS_SECTION_CLOSE and context.in_section:
+            if not context.section_is_text:
+                self._close_group(end)
+                context.in_section = False
+            return self._leave()
+        elif tag == IS_SECTION_OPEN and self.any:
+            self._close_group(end)
+        else:
+            return self._read_unmarked()
+        return AGAIN
 
     def _may_begin(self, c: str) -> bool:
-        """Whether a call may begin with this character, there being no marker for it."""
+        """True if a call without a marker may begin with this character."""
         syntax = self.syntax
         if syntax.call_opens and not syntax.call_optional:
             return False
         if syntax.list_opens and self._list == _NO_LIST and not syntax.list_optional:
             return False
-        # Behind a first call outside a list the next needs a marker or a separator.
+        # Outside a list or section, further calls need a marker or a separator.
         if self.any and not self.context.speculation.active and self._list == _NO_LIST and not self.context.in_section:
             return False
         if syntax.body == JSON_BODY:
@@ -308,13 +304,14 @@ class CallReader:
         return not syntax.name_opens and NAME_START.match(c) is not None
 
     def _open(self, end: int) -> None:
-        """Something that may turn out to be no call begins here."""
+        """Read up to ``end`` what may begin a call, and speculate."""
         context = self.context
         if not context.speculation.active:
             context.speculate(end - context.cur.pos)
         context.cur.pos = end
 
     def _consume(self, end: int) -> None:
+        """Read markup up to ``end``."""
         context = self.context
         context.cur.pos = end
         if not context.speculation.active or context.held_call is not None:
@@ -323,46 +320,37 @@ class CallReader:
             context.mark(MARKUP, end)
 
     def _close_group(self, end: int) -> None:
-        """Markup that ends a list or section. Before the first call it proves nothing and is given back."""
+        """Read markup that ends a list or section. If no call came before it, it is not confirmed and becomes text."""
         self.context.cur.pos = end
         if self.any:
             self.context.confirm()
         self._consume(end)
 
     def _leave(self) -> int:
+        """End the calls. Without any call, what was read becomes text."""
         return DONE if self.any else NO_MATCH
 
     def _read_body(self) -> int:
-        """Behind the call's opener."""
-        syntax = self.syntax
+        """Read what follows the call's opener: the opener of the name, or the call itself."""
         cur = self.context.cur
         if not self._skip_spaces():
             return MORE
-        if syntax.name_opens:
-            end = self._at(syntax.before_body)
-            if end == MORE:
-                return MORE
+        if self.syntax.name_opens:
+            end = self._at(self.syntax.before_body)
             if end < 0:
-                return NO_MATCH
+                return end
             cur.pos = end
-            self._begin_name()
-            return AGAIN
-        if syntax.body == JSON_BODY:
-            if cur.text[cur.pos] != "{":
-                return NO_MATCH
-            self._begin_object()
-            return AGAIN
-        self._begin_name()
+            self._begin(_NAME)
+        elif self.syntax.body == JSON_BODY and cur.text[cur.pos] != "{":
+            return NO_MATCH
+        else:
+            self._begin_object_or_name()
         return AGAIN
-
-    def _begin_object(self) -> None:
-        self._arguments.begin(self.syntax, self._ambiguous, self._list != _NO_LIST)
-        self._arguments.begin_object()
-        self._phase = _ARGUMENTS
 
     # -- the name -----------------------------------------------------------------------------------------------
 
     def _read_name(self) -> int:
+        """Read the name and what ends it."""
         syntax = self.syntax
         cur = self.context.cur
         text = cur.text
@@ -382,7 +370,7 @@ class CallReader:
             return NO_MATCH
         tag = syntax.name_ends.tags[found.group()]
         if tag == IS_KEY_CLOSE:
-            # ``send_command_to_shellcommand</arg_key>``: the first key's opener has been left out.
+            # ``send_command_to_shellcommand</arg_key>``: the first key's opener is missing.
             cut = merged(name, self.context.tools)
             begin = cur.pos + raw.index(name)
             if cut < 0:
@@ -414,6 +402,7 @@ class CallReader:
         return AGAIN
 
     def _read_id(self) -> int:
+        """Read the id between name and arguments."""
         syntax = self.syntax
         cur = self.context.cur
         found = syntax.id_ends.near(cur.text, cur.pos, cur.pos + MAX_NAME)
@@ -440,7 +429,7 @@ class CallReader:
         return NO_MATCH if answer == NO_MATCH else MORE
 
     def _read_after(self) -> int:
-        """What closes the call; it may be missing."""
+        """Read what closes the call. It may be missing."""
         syntax = self.syntax
         context = self.context
         cur = context.cur

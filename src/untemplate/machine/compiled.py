@@ -1,7 +1,4 @@
-"""What mypyc has to be told, and the interpreter need not know.
-
-Rule of this module: nothing is needed where the engine is not compiled.
-"""
+"""Mypyc's decorator for classes, or a stand-in for it where mypy_extensions is not installed."""
 
 from __future__ import annotations
 

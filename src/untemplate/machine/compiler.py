@@ -1,10 +1,8 @@
-"""Format → Program.
+"""Compiles a Format to a Program.
 
-Rules of this module:
-
-* Everything that a Format says about parsing is decided here, once; the machine never sees a Format.
-* A literal that would mean two things in one state is an error of the Format, except that ways to write calls may share
-  an opener: what follows it tells them apart.
+* Everything in a Format that concerns parsing is decided here, once. The machine never sees a Format.
+* A literal with two meanings in one state is an error of the Format. Only ways to write calls may share an opener,
+  because the text after it decides between them.
 """
 
 from __future__ import annotations
@@ -79,10 +77,10 @@ _ILLEGAL_IN_NAMES: Final = "".join(map(chr, range(33))) + "<>{}()[]\"'`,;="
 
 
 def compile_format(fmt: Format, *, tools: bool = True) -> Program:
-    """The Program of a Format. ``tools=False``: calls are text.
+    """Return the Program of a Format. ``tools=False``: calls are text.
 
     Raises:
-        FormatError: the Format contradicts itself; names the field.
+        FormatError: the Format contradicts itself. The error names the field.
     """
     program = Program(fmt.name)
     program.ids = fmt.ids
@@ -137,7 +135,7 @@ def _spellings(marker: Marker | None) -> tuple[str, ...]:
 
 
 def _tags(*pairs: tuple[Marker | str | None, int]) -> dict[str, int]:
-    """Literal → tag; the first tag of a literal stands."""
+    """Return literal → tag. A literal keeps its first tag."""
     tags: dict[str, int] = {}
     for marker, tag in pairs:
         for text in (marker,) if isinstance(marker, str) else _spellings(marker):
@@ -150,7 +148,7 @@ _MARKED: Final = re.compile(r"[<>\[\]|]")
 
 
 def _accepted(tools: Tools) -> tuple[str, ...]:
-    """Spellings of openers that models are known to write and that no renderer writes."""
+    """Return the spellings of openers that models are known to write, but that the renderer does not write."""
     markers = (tools.section_open, tools.call_open)
     return tuple(text for marker in markers for text in _spellings(marker)[1:])
 
@@ -158,7 +156,7 @@ def _accepted(tools: Tools) -> tuple[str, ...]:
 def _add_call_openers(
     rules: dict[str, MarkerRule], index: int, syntax: CallSyntax, tools: Tools, *, marked_only: bool = False
 ) -> None:
-    """The literals that calls of one syntax begin with."""
+    """Add the literals with which calls of one syntax begin."""
     body = tools.body
     inside = 1 if tools.section_open is not None and "section" not in tools.optional else 0
     openers: list[tuple[str, int, int, int]] = [(t, AT_SECTION, 0, OPEN_CALLS) for t in _spellings(tools.section_open)]
@@ -269,7 +267,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
     elif isinstance(arguments, TaggedArguments):
         ends.append((arguments.key_open, IS_KEY_OPEN))
         if arguments.value_open is not None:
-            # Where key_open was left out, and the name and the first key are one word.
+            # If key_open is missing, the name and the first key are one word.
             ends.append((arguments.key_close, IS_KEY_CLOSE))
         syntax.tags = Literals(
             _tags(
@@ -286,7 +284,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
             {t: k for t, k in syntax.tags.tags.items() if k not in (IS_CALL_OPEN, IS_SECTION_OPEN)}
         )
         syntax.key = Pattern(arguments.key)
-        # A value's opening ends the key even where key_close was left out.
+        # A value's opener ends the key even if key_close is missing.
         syntax.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), (arguments.value_open, IS_VALUE_OPEN)))
         syntax.value_opens = Literals(_tags((arguments.value_open, IS_VALUE_OPEN)))
         syntax.has_value_open = arguments.value_open is not None
@@ -307,7 +305,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
 
 
 def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:
-    """What may follow each opener, for call_syntaxes that share one."""
+    """Compile what may follow each opener, for syntaxes that share one."""
     body = tools.body
     if isinstance(body, JsonBody):
         first = Literals({"{": 0})

@@ -1,9 +1,7 @@
-"""What the machine says, and to whom.
+"""The events of the machine, and who receives them.
 
-Rules of this module:
-
-* A EventReceiver is told what the machine found, in order, once. It never answers and is never asked.
-* Deltas are built directly (DeltaBuilder). Events exist for who subscribes (EventCollector).
+* An EventReceiver gets what the machine finds, in order, once. It returns nothing.
+* DeltaBuilder builds deltas directly. EventCollector makes event objects, for those who subscribe to them.
 * The events of a call inside reasoning go to a CallRecorder first, and on to the receiver if the call is accepted.
 """
 
@@ -11,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import final
+from typing import Final, final
 
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from .call_state import CallState
@@ -20,7 +18,7 @@ from .compiled import mypyc_attr
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class EventReceiver:
-    """Who listens. Texts are not empty. Calls are numbered from 0 in the order in which they began."""
+    """Receives the events of one output. Texts are not empty. Calls are numbered from 0 in the order of their begin."""
 
     def reasoning(self, text: str) -> None: ...
 
@@ -37,11 +35,11 @@ class EventReceiver:
     def call_end(self, index: int) -> None: ...
 
     def end(self, finish_reason: str | None) -> None:
-        """The output has ended."""
+        """End the output."""
 
 
 def emit_call(receiver: EventReceiver, call: CallState, arguments: str) -> None:
-    """A whole call at once."""
+    """Emit a whole call at once."""
     receiver.call_start(call.index, call.id, call.name)
     if arguments:
         receiver.arguments(call.index, arguments)
@@ -49,9 +47,15 @@ def emit_call(receiver: EventReceiver, call: CallState, arguments: str) -> None:
         receiver.call_end(call.index)
 
 
+# Stages of a delta: its fields, in the order in which a client reads them.
+_REASONING: Final = 1
+_CONTENT: Final = 2
+_CALLS: Final = 3
+
+
 @final
 class DeltaBuilder(EventReceiver):
-    """Builds DeltaMessages: as few as the order allows (reasoning, then content, then calls within each)."""
+    """Builds as few DeltaMessages as possible: each holds reasoning, then content, then calls."""
 
     def __init__(self) -> None:
         self.deltas: list[DeltaMessage] = []
@@ -60,7 +64,7 @@ class DeltaBuilder(EventReceiver):
         self._parts: list[str] = []
 
     def take(self) -> list[DeltaMessage]:
-        """What has been built since the last time."""
+        """Return the deltas built since the last call."""
         if self._current is None:
             return []
         self._close_parts()
@@ -70,23 +74,23 @@ class DeltaBuilder(EventReceiver):
         return deltas
 
     def reasoning(self, text: str) -> None:
-        if self._current is None or self._stage != 1:
-            self._enter(1)
+        if self._current is None or self._stage != _REASONING:
+            self._enter(_REASONING)
         self._parts.append(text)
 
     def content(self, text: str) -> None:
-        if self._current is None or self._stage != 2:
-            self._enter(2)
+        if self._current is None or self._stage != _CONTENT:
+            self._enter(_CONTENT)
         self._parts.append(text)
 
     def call_start(self, index: int, call_id: str, name: str) -> None:
-        self._enter(3)
+        self._enter(_CALLS)
         call = DeltaToolCall(index=index, id=call_id, type="function", function=DeltaFunctionCall(name=name))
         self._add_call(call)
 
     def arguments(self, index: int, text: str) -> None:
-        if self._current is None or self._stage != 3:
-            self._enter(3)
+        if self._current is None or self._stage != _CALLS:
+            self._enter(_CALLS)
             self._add_call(DeltaToolCall(index=index, function=DeltaFunctionCall()))
         self._parts.append(text)
 
@@ -99,7 +103,7 @@ class DeltaBuilder(EventReceiver):
             delta.tool_calls.append(call)
 
     def _enter(self, stage: int) -> None:
-        """Parts that follow belong to this stage; a new delta where the old one is past it already."""
+        """Begin the parts of this stage, in a new delta if the current one is past it."""
         if self._current is not None:
             self._close_parts()
         if self._current is None or stage < self._stage:
@@ -114,9 +118,9 @@ class DeltaBuilder(EventReceiver):
         self._parts = []
         delta = self._current
         assert delta is not None
-        if self._stage == 2:
+        if self._stage == _CONTENT:
             delta.content = text
-        elif self._stage == 1:
+        elif self._stage == _REASONING:
             delta.reasoning = text
         else:
             calls = delta.tool_calls
@@ -127,7 +131,7 @@ class DeltaBuilder(EventReceiver):
 
 
 class EventType(Enum):
-    """What a :class:`SemanticEvent` says."""
+    """The kinds of a :class:`SemanticEvent`."""
 
     TEXT_CHUNK = auto()
     REASONING_START = auto()
@@ -141,7 +145,7 @@ class EventType(Enum):
 
 @final
 class SemanticEvent:
-    """One thing that the model's output means. ``value`` is its text, ``tool_index`` the call's number or -1."""
+    """One event of an output. ``value`` is its text, ``tool_index`` the call's number or -1."""
 
     __slots__ = ("tool_index", "type", "value")
 
@@ -164,14 +168,14 @@ class SemanticEvent:
 
 @final
 class EventCollector(EventReceiver):
-    """Hands SemanticEvents to its subscriber, or collects them."""
+    """Passes SemanticEvents to its subscriber, or collects them."""
 
     def __init__(self, subscriber: Callable[[SemanticEvent], None] | None = None) -> None:
         self.events: list[SemanticEvent] = []
         self._subscriber: Callable[[SemanticEvent], None] | None = subscriber
 
     def take(self) -> list[SemanticEvent]:
-        """What has been collected since the last time."""
+        """Return the events collected since the last call."""
         events = self.events
         self.events = []
         return events
@@ -208,35 +212,32 @@ class EventCollector(EventReceiver):
 
 @final
 class CallRecorder(EventReceiver):
-    """Keeps what it is told about calls, and tells it to another receiver later."""
+    """Records the events of calls, to emit them later."""
 
     def __init__(self) -> None:
-        self._said: list[tuple[int, str, str, int]] = []
+        self._calls: list[tuple[int, str, str]] = []
+        self._arguments: list[list[str]] = []
+        self._ended: set[int] = set()
 
     def call_start(self, index: int, call_id: str, name: str) -> None:
-        self._said.append((index, call_id, name, 0))
+        self._calls.append((index, call_id, name))
+        self._arguments.append([])
 
     def arguments(self, index: int, text: str) -> None:
-        self._said.append((index, text, "", 1))
+        self._arguments[-1].append(text)
 
     def call_end(self, index: int) -> None:
-        self._said.append((index, "", "", 2))
+        self._ended.add(index)
 
     def arguments_of_calls(self) -> list[str]:
-        """The arguments of each call, in order."""
-        texts: list[list[str]] = []
-        for _, text, _, what in self._said:
-            if what == 0:
-                texts.append([])
-            elif what == 1:
-                texts[-1].append(text)
-        return ["".join(parts) for parts in texts]
+        """Return the arguments of each call, in order."""
+        return ["".join(parts) for parts in self._arguments]
 
     def replay(self, receiver: EventReceiver) -> None:
-        for index, first, second, what in self._said:
-            if what == 0:
-                receiver.call_start(index, first, second)
-            elif what == 1:
-                receiver.arguments(index, first)
-            else:
+        """Emit the recorded events."""
+        for (index, call_id, name), parts in zip(self._calls, self._arguments, strict=True):
+            receiver.call_start(index, call_id, name)
+            for part in parts:
+                receiver.arguments(index, part)
+            if index in self._ended:
                 receiver.call_end(index)

@@ -1,9 +1,6 @@
-"""Reads the headers of messages: who a message is for, or which channel it is of.
+"""Reads the headers of messages: their channel, or the tool that they call.
 
-Rules of this module:
-
-* A header is short. One that is too long, or that holds what no header holds, is text, whole.
-* ``start`` and ``step`` answer who reads on; what a message means for the output is the context's to do.
+A header is short. One that is too long, or that contains what no header contains, becomes text.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ class HeaderReader:
     def __init__(self, context: ReaderContext, calls: CallReader, text: FreeText) -> None:
         self.context: ReaderContext = context
         self.goes_on_in_content: bool = False
-        """After NO_MATCH: True if the text after the one that is given back is content."""
+        """After NO_MATCH: True if the text after the opener is content."""
         self._calls: CallReader = calls
         self._text: FreeText = text
 
@@ -65,7 +62,7 @@ class HeaderReader:
         return READ_TEXT
 
     def step(self) -> int:
-        """Reads a header up to its end."""
+        """Read a header up to its end."""
         context = self.context
         cur = context.cur
         header = self._syntax()
@@ -88,7 +85,7 @@ class HeaderReader:
         return self._message(header, piece, found.end())
 
     def _message(self, header: HeaderSyntax, piece: str, end: int) -> int:
-        """A header is complete: its recipient or its channel says what its message is."""
+        """Begin the message of a complete header: a call if it has a recipient, else reasoning or content."""
         recipient, at, channel = header.parts(piece)
         context = self.context
         cur = context.cur
@@ -112,7 +109,7 @@ class HeaderReader:
         return READ_CALL
 
     def _begin_message(self, is_reasoning: bool, end: int) -> None:
-        """The message of a channel begins at ``end``."""
+        """Begin a message of reasoning or content at ``end``."""
         context = self.context
         context.confirm()
         context.drop_space()

@@ -1,7 +1,7 @@
 """Ids of calls.
 
-Rule of this module: an id is made of what is known when the call begins (a seed, the name, the call's number), so the
-same stream always gives the same ids, however it was cut.
+An id is made of what is known when the call begins: a seed, the tool's name and the call's number. So the same stream
+always gives the same ids, however it was cut.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Final
 
 IdFactory = Callable[[str, int], str]
-"""(tool name, number of the call counted on from the history) → id."""
+"""(tool name, number of the call, counted from the first call of the history) → id."""
 
 _ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
 def random_ids(seed: bytes) -> IdFactory:
-    """``call_`` and 24 hex digits; the same seed gives the same ids."""
+    """Return a factory of ``call_`` and 24 hex digits. The same seed gives the same ids."""
 
     def make(name: str, index: int) -> str:
         return "call_" + hashlib.blake2b(b"%d" % index, key=seed[:64], digest_size=12).hexdigest()
@@ -28,7 +28,7 @@ def random_ids(seed: bytes) -> IdFactory:
 
 
 def alphanumeric_ids(seed: bytes) -> IdFactory:
-    """Nine letters and digits, as Mistral's template demands."""
+    """Return a factory of nine letters and digits, which Mistral's template requires."""
 
     def make(name: str, index: int) -> str:
         digest = hashlib.blake2b(b"%d" % index, key=seed[:64], digest_size=9).digest()
@@ -38,7 +38,7 @@ def alphanumeric_ids(seed: bytes) -> IdFactory:
 
 
 def pattern_ids(pattern: str) -> IdFactory:
-    """``functions.{name}:{index}``: what the model itself would write."""
+    """Return a factory of ids as the model would write them, such as ``functions.{name}:{index}``."""
     pieces = re.split(r"(\{name\}|\{index\})", pattern)
 
     def make(name: str, index: int) -> str:
@@ -49,8 +49,8 @@ def pattern_ids(pattern: str) -> IdFactory:
 
 
 def make_ids(kind: str, seed: bytes | None = None) -> IdFactory:
-    """The factory that a Format's ``ids`` names: ``random``, ``alphanumeric9`` or a pattern. Without a seed no two
-    streams have the same ids."""
+    """Return the factory that a Format's ``ids`` names: ``random``, ``alphanumeric9`` or a pattern. Without a seed no
+    two streams have the same ids."""
     if kind not in ("random", "alphanumeric9"):
         return pattern_ids(kind)
     key = os.urandom(16) if seed is None else seed

@@ -1,10 +1,8 @@
-"""The ledger: what every stretch of the output was, and what was odd about it.
+"""Accounts for one output: the kind of every character, and the problems found.
 
-Rules of this module:
-
-* ``mark`` moves a frontier through the output and never back, except by ``roll_back`` to a saved place. So every
-  character is accounted for once.
-* Spans are kept only if somebody wants them. Notes are kept always, up to a limit.
+* ``mark`` moves a frontier forward through the output. It only moves back when ``roll_back`` or ``back_to`` undo spans.
+  So every character is accounted for once.
+* Spans are recorded only on request. Notes are always recorded, up to a limit.
 * Offsets are in characters of the output.
 """
 
@@ -14,7 +12,7 @@ from typing import Final, final
 
 from .diagnostics import DiagnosticCode
 
-# What stretches of the output are.
+# Kinds of text.
 MARKUP: Final = 0
 NAME_TEXT: Final = 1
 ID_TEXT: Final = 2
@@ -28,7 +26,7 @@ MAX_NOTES: Final = 256
 
 @final
 class Note:
-    """A diagnostic."""
+    """A diagnostic, without its message and text."""
 
     def __init__(self, code: DiagnosticCode, start: int, end: int) -> None:
         self.code: DiagnosticCode = code
@@ -43,14 +41,14 @@ class Ledger:
     def __init__(self) -> None:
         self.frontier: int = 0
         self.spans: list[tuple[int, int, int]] | None = None
-        """(kind, start, end), in order, without gaps; None: nobody wants them."""
+        """(kind, start, end), in order, without gaps; None if spans are not recorded."""
         self.notes: list[Note] = []
         self._saved_frontier: int = 0
         self._saved_spans: int = 0
         self._saved_notes: int = 0
 
     def clear(self) -> None:
-        """The output begins here."""
+        """Begin the output here: forget everything recorded."""
         self.frontier = 0
         self.notes = []
         if self.spans is not None:
@@ -60,7 +58,7 @@ class Ledger:
         self._saved_notes = 0
 
     def mark(self, kind: int, end: int) -> None:
-        """Everything from the frontier up to ``end`` is of this kind."""
+        """Account for everything from the frontier to ``end`` as ``kind``."""
         start = self.frontier
         if end <= start:
             return
@@ -73,7 +71,7 @@ class Ledger:
                 spans.append((kind, start, end))
 
     def change(self, kind: int, new: int, start: int) -> None:
-        """What has been marked as ``kind`` from ``start`` on is ``new``."""
+        """Change spans of ``kind`` that begin at or after ``start`` to ``new``."""
         spans = self.spans or []
         i = len(spans) - 1
         while i >= 0 and spans[i][1] >= start:
@@ -83,19 +81,19 @@ class Ledger:
 
     @property
     def saved(self) -> int:
-        """The place that ``save`` kept."""
+        """The frontier at the last ``save``."""
         return self._saved_frontier
 
     def change_all(self, new: int) -> None:
-        """Everything that has been marked since ``save`` is of this kind."""
+        """Change all spans since ``save`` to ``new``."""
         spans = self.spans
         if spans is not None:
             for i in range(self._saved_spans, len(spans)):
                 spans[i] = (new, spans[i][1], spans[i][2])
 
     def report(self, code: DiagnosticCode, start: int, end: int) -> None:
-        """Notes a problem. What follows the last note of the same kind without a gap only makes that longer, so that
-        notes do not depend on how the output was cut."""
+        """Record a problem. If it continues the last one of the same kind, that is extended instead, so that notes do
+        not depend on how the output was cut."""
         notes = self.notes
         if notes and notes[-1].code == code and notes[-1].end == start and end > start:
             notes[-1].end = end
@@ -103,7 +101,7 @@ class Ledger:
             notes.append(Note(code, start, end))
 
     def back_to(self, place: int) -> None:
-        """What has been marked and noted behind this place was not so."""
+        """Undo all spans and diagnostics after this place."""
         self.frontier = min(self.frontier, place)
         self.notes = [n for n in self.notes if n.start < place or n.code == "held_too_long"]
         spans = self.spans
@@ -113,14 +111,13 @@ class Ledger:
             spans[-1] = (spans[-1][0], spans[-1][1], place)
 
     def save(self) -> None:
-        """What is marked from here on may be taken back."""
+        """Mark the place that ``roll_back`` returns to."""
         self._saved_frontier = self.frontier
         self._saved_spans = 0 if self.spans is None else len(self.spans)
         self._saved_notes = len(self.notes)
 
     def roll_back(self) -> None:
-        """What has been marked since ``save`` was not so, and what has been noted on it neither; only that too much
-        was held stays true."""
+        """Undo all spans and diagnostics recorded since ``save``, except ``held_too_long``."""
         self.frontier = self._saved_frontier
         self.notes[self._saved_notes :] = [n for n in self.notes[self._saved_notes :] if n.code == "held_too_long"]
         if self.spans is not None:

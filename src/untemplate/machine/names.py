@@ -1,4 +1,4 @@
-"""Names of tools as models write them, held against those that are offered."""
+"""Names of tools as models write them, compared with the tools that are offered."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..tools import ToolSet
 from .program import Pattern
 
 MAX_NAME: Final = 512
-"""Longest name, header or id. What is longer is text."""
+"""Longest name, header or id, in characters. Anything longer is text."""
 NAME_START: Final = re.compile(r"[^\x00-\x20<>{}()\[\]\"'`,;=]")
 
 
 def offered(name: str, pattern: Pattern, tools: ToolSet) -> str:
-    """Where the name does not fit its pattern (``functionsexec5`` for ``functions.exec:5``) and only without the
-    pattern's letters and digits is it an offered one: that one."""
+    """Return the name of an offered tool if the name only misses its pattern's punctuation (``functionsexec5`` for
+    ``functions.exec:5``). Return any other name unchanged."""
     if pattern.plain or not tools.known or name in tools.names:
         return name
     prefix = pattern.literals[0].rstrip(".:/_-")
@@ -28,7 +28,7 @@ def offered(name: str, pattern: Pattern, tools: ToolSet) -> str:
 
 
 def merged(word: str, tools: ToolSet) -> int:
-    """Where the name of an offered tool ends and that of one of its parameters begins, with nothing between them; -1 if
-    there is no such place, or more than one."""
-    ways = [i for i in range(1, len(word)) if tools.has(word[:i], word[i:])]
-    return ways[0] if len(ways) == 1 else -1
+    """Return where a tool's name ends and the name of one of its parameters begins, if ``word`` is the two without
+    anything between them; -1 if there is no such place, or more than one."""
+    places = [i for i in range(1, len(word)) if tools.has(word[:i], word[i:])]
+    return places[0] if len(places) == 1 else -1

@@ -1,11 +1,8 @@
 """Program: what the machine runs.
 
-Rules of this module:
-
-* A Program is immutable once compiled and shared by all streams of a parser. State lives in the machine.
-* Text states hold free text and are left by literals (rules). Calls are read by a CallSyntax, messages with headers
-  by a HeaderSyntax. Nothing else exists.
-* Both a Format and a hand-written ParserEngineConfig compile to this, so there is one machine.
+* A Program is immutable and shared by all streams of a parser. The state of an output is in the machine.
+* Free text is read by text states, calls by call syntaxes, and messages with headers by a header syntax.
+* A Format and a hand-written ParserEngineConfig both compile to a Program, so there is one machine.
 """
 
 from __future__ import annotations
@@ -15,17 +12,17 @@ from typing import Final, final
 
 from .lexer import WS, Literals
 
-# What the text of a state is.
+# Regions: what the text of a state is.
 IN_CONTENT: Final = 0
 IN_REASONING: Final = 1
 IN_NAME: Final = 2
 IN_ARGUMENTS: Final = 3
 IN_SILENT: Final = 4
-"""No event: text is reported as dropped."""
+"""Text that emits no event and is reported as dropped."""
 
-# What an rule does.
+# What a rule does with its marker.
 ENTER_STATE: Final = 0
-"""Enter another text state (hand-written configs: emit the rule's events)."""
+"""Enter another state, and emit the rule's events (only in hand-written configs)."""
 OPEN_REASONING: Final = 1
 CLOSE_REASONING: Final = 2
 OPEN_WRAP: Final = 3
@@ -33,13 +30,13 @@ CLOSE_WRAP: Final = 4
 END_TURN: Final = 5
 OPEN_CALLS: Final = 6
 OPEN_BARE_CALLS: Final = 7
-"""Calls with no marker of their own: only where content begins."""
+"""Calls without a marker: only where content begins."""
 CLOSE_SECTION: Final = 8
 CLOSE_CALL: Final = 9
 OPEN_HEADER: Final = 10
 CLOSE_MESSAGE: Final = 11
 
-# How a call holds its arguments.
+# How calls are written.
 JSON_BODY: Final = 0
 NAMED_JSON: Final = 1
 NAMED_TAGGED: Final = 2
@@ -77,7 +74,7 @@ IS_HEADER_BODY: Final = 19
 
 @final
 class MarkerRule:
-    """How a text state is left."""
+    """What to do at a marker in free text."""
 
     def __init__(self, kind: int, target: int = 0) -> None:
         self.kind: int = kind
@@ -85,19 +82,19 @@ class MarkerRule:
         """ENTER_STATE: the next state. OPEN_WRAP: 1 if it counts anywhere, not only at the start. OPEN_CALLS: 1 if it
         counts only in an open section. OPEN_HEADER: 1 if the literal is part of the header."""
         self.events: tuple[int, ...] = ()
-        """ENTER_STATE: what it gives rise to (numbers that the config's side knows)."""
+        """ENTER_STATE: the events to emit, as numbers that only the ConfigEvents know."""
         self.needs_id: int = 0
         """ENTER_STATE: 1 if the literal counts only by its id once ids are in use, 2 if it counts only by its id."""
         self.entries: list[tuple[int, int]] = []
-        """Calls: which CallSyntax may begin here, in order of preference, and where each is entered (AT_*)."""
+        """OPEN_CALLS: indices of the call syntaxes that may begin here, best first, each with its entry (AT_*)."""
         self.ambiguous: bool = False
-        """Calls: whether the opener is a mere word, which prose may hold too. Then the tool must be an offered one, and
-        where the tools are unknown nothing may stand before it."""
+        """OPEN_CALLS: True if prose may hold the opener too. Then the tool must be an offered one, and if the tools are
+        unknown, the opener must be at the start."""
 
 
 @final
 class TextState:
-    """Free text, and the literals that it is left by."""
+    """A state of free text, with the literals that may be markers in it."""
 
     def __init__(self, name: str, region: int, rules: dict[str, MarkerRule], trims: bool) -> None:
         self.name: str = name
@@ -105,14 +102,14 @@ class TextState:
         self.rules: list[MarkerRule] = list(rules.values())
         self.literals: Literals = Literals({text: i for i, text in enumerate(rules)})
         self.trims: bool = trims
-        """Whether white space that touches a marker belongs to the marker."""
+        """True if white space that touches a marker belongs to the marker."""
         self.heads: tuple[str, ...] = tuple(sorted({text[0] for text in rules}))
-        """First characters of the literals: text without any of them passes on at once."""
+        """First characters of the literals. Text without any of them can be emitted at once."""
 
 
 @final
 class Pattern:
-    """``functions.{name}:{index}`` taken apart: how header text splits into variables."""
+    """A pattern such as ``functions.{name}:{index}``, which splits text into variables."""
 
     def __init__(self, pattern: str) -> None:
         pieces = re.split(r"\{(\w+)\}", pattern)
@@ -120,7 +117,7 @@ class Pattern:
         self.variables: list[str] = pieces[1::2]
         self.literals: list[str] = pieces[0::2]
         self.legal: frozenset[str] = frozenset("".join(self.literals))
-        """Characters that the pattern itself brings into the text."""
+        """Characters of the pattern outside its variables."""
         body = "".join(
             re.escape(literal) + (f"(?P<{self.variables[i]}>.*?)" if i < len(self.variables) else "")
             for i, literal in enumerate(self.literals)
@@ -130,8 +127,8 @@ class Pattern:
         self.attributes: bool = '"' in self.legal
 
     def split(self, text: str) -> dict[str, str]:
-        """The variables in ``text``. Text that does not fit is the first variable as a whole; where the pattern has
-        attributes, the part before the first quote is."""
+        """Return the variables in ``text``. If it does not fit the pattern, all of it is the first variable, or the
+        part before the first quote if the pattern has attributes."""
         if self.plain:
             return {self.variables[0]: text}
         found = self.expression.fullmatch(text)
@@ -147,11 +144,11 @@ class Pattern:
 
 @final
 class CallSyntax:
-    """One way to write calls, ready to be read. Literals are grouped by where they are looked for."""
+    """One way to write calls. Literals are grouped by the place where they are searched."""
 
     def __init__(self, body: int, path: str) -> None:
         self.path: str = path
-        """Where it stands in the Format, for ``explain``: ``tools[0]``."""
+        """Its place in the Format, such as ``tools[0]``."""
         self.body: int = body
         self.bare: bool = False
         self.list_opens: bool = False
@@ -161,7 +158,7 @@ class CallSyntax:
         self.call_optional: bool = False
         self.name_opens: bool = False
         self.separated: bool = False
-        """Whether calls outside a list or section may follow one another behind a separator."""
+        """True if calls outside a list or section may follow one another after a separator."""
         self.between: Literals = Literals({})
         """Before, between and after calls of a section or list."""
         self.after: Literals = Literals({})
@@ -170,8 +167,8 @@ class CallSyntax:
         self.before_body: Literals = Literals({})
         """After the call's opener: the name's opener."""
         self.after_section: list[list[Literals]] = []
-        """What may follow the section's opener, white space aside: sequences of literal sets. An empty set stands for a
-        name's first character."""
+        """What may follow the section's opener and white space: sequences of literal sets. An empty set means the first
+        character of a name."""
         self.after_call: list[list[Literals]] = []
         """The same after the call's opener."""
         self.bare_start: list[list[Literals]] = []
@@ -218,7 +215,7 @@ class HeaderSyntax:
 
     def __init__(self) -> None:
         self.literals: Literals = Literals({})
-        """What may stand where a header may begin; tags are H_*."""
+        """Literals where a header may begin; tags are IS_HEADER_*."""
         self.body: Literals = Literals({})
         """Ends a header."""
         self.channel: tuple[str, ...] = ()
@@ -231,12 +228,12 @@ class HeaderSyntax:
         self.reasoning: frozenset[str] = frozenset()
         self.content: frozenset[str] = frozenset()
         self.marks: re.Pattern[str] = re.compile("<")
-        """What ends a word of the header, white space aside."""
+        """What ends a word of the header, besides white space."""
         self.illegal: re.Pattern[str] = re.compile("(?!)")
-        """What no header holds."""
+        """What a header cannot contain."""
 
     def parts(self, text: str) -> tuple[str, int, str]:
-        """(recipient, where it stands, channel) of a header; empty where it has none."""
+        """Return (recipient, its place, channel) of a header. What it does not have is empty."""
         if self.bare:
             word = text.strip(WS)
             at = len(text) - len(text.lstrip(WS))
@@ -247,7 +244,7 @@ class HeaderSyntax:
 
 
 _PEOPLE: Final = ("assistant", "user", "all")
-"""Recipients that are no tools."""
+"""Recipients that are not tools."""
 _WORD: Final = re.compile(r"[ \t]*([^ \t\r\n]*)")
 
 
@@ -262,26 +259,26 @@ def _word_after(markers: tuple[str, ...], text: str, marks: re.Pattern[str]) -> 
 
 @final
 class Program:
-    """States, call call_syntaxes and where to begin."""
+    """Text states, call syntaxes, and the state in which an output begins."""
 
     def __init__(self, name: str) -> None:
         self.name: str = name
         self.states: list[TextState] = []
         self.content: int = 0
-        """Index of the state that an output begins in when its prompt opens nothing."""
+        """Index of the state of content, in which an output begins unless its prompt has opened something."""
         self.reasoning: int = -1
         self.no_prompt: int = 0
-        """Index of the state that an output begins in when no prompt is known."""
+        """Index of the state in which an output begins if its prompt is not known."""
         self.after_turn_start: int = 0
         self.header_first: bool = False
-        """Whether an output begins with a header."""
+        """True if an output begins with a header."""
         self.header: HeaderSyntax | None = None
         self.repeats: bool = False
         self.call_syntaxes: list[CallSyntax] = []
         self.turn_starts: tuple[str, ...] = ()
         self.turn_end: Literals = Literals({})
         self.opened: tuple[str, ...] = ()
-        """Ends of a prompt that leave reasoning open."""
+        """Ends of a prompt after which reasoning is open."""
         self.closed: tuple[str, ...] = ()
-        """Ends of a prompt that leave it closed."""
+        """Ends of a prompt after which reasoning is closed."""
         self.ids: str = "random"

@@ -1,12 +1,11 @@
-"""Token ids: which literals in the text are markers, and which were only spelled.
+"""Token ids: which literals in the text are markers, and which were only spelled by ordinary tokens.
 
-Rules of this module:
-
-* Ids come with their text or before it, never after. They authorise literals in the text, in order; they do not place
-  them: text may lag behind its ids by many characters.
-* With a table of token texts a marker's place is known to the byte. Without it, the first literal at or after the text
-  that was known when the id came is the marker.
-* More literals than ids in one stretch cannot be told apart without the table: all are markers, and that is reported.
+* Ids come with their text or before it, never after it. Because text may lag behind its ids, ids authorise literals in
+  the text in order.
+* With a table of token texts the place of a marker is known to the byte. Without it, the first literal at or after the
+  text that was known when the id came is the marker.
+* Without the table, more literals than ids in one stretch cannot be told apart. All of them count as markers, and
+  that is reported.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, final
 
 TokenBytes = Callable[[int], bytes | None]
-"""The bytes that a token id stands for; None if unknown."""
+"""token id → its bytes; None if unknown."""
 
 _REPLACEMENT: Final = "�"
 
@@ -28,10 +27,10 @@ class TokenScanner:
     def __init__(self, special: dict[str, int], token_bytes: TokenBytes | None, stripped: bool) -> None:
         self.ids: dict[int, str] = {i: text for text, i in special.items()}
         self.authorised: set[int] = set()
-        """Where markers begin that an id stands for."""
+        """Places where markers begin that have a token id."""
         self.ambiguous: list[int] = []
         self.active: bool = False
-        """Whether any ids have come."""
+        """True if any ids have come."""
         self._special: dict[str, int] = special
         self._pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))))
         self._longest: int = max(map(len, special), default=0)
@@ -43,10 +42,10 @@ class TokenScanner:
         self._id_bytes: int = 0
         self._exact: bool = token_bytes is not None
         self._pending: dict[str, list[tuple[int, int]]] = {}
-        """Literal → (characters known when its id came, byte at which it must stand or -1), in order."""
+        """Literal → (characters known when its id came, its place in bytes or -1), in order."""
 
     def feed(self, text: str, ids: Sequence[int]) -> str:
-        """Takes a delta; returns its text, with stripped markers put back."""
+        """Read a delta. Return its text, with stripped markers restored."""
         if not self._special:
             return text
         if ids:
@@ -63,16 +62,17 @@ class TokenScanner:
         return text
 
     def covers(self, literal: str, start: int) -> bool:
-        """Whether every special token in the literal that begins at ``start`` is one by its id."""
+        """True if every special token in the literal at ``start`` has a token id."""
         return all(start + found.start() in self.authorised for found in self._pattern.finditer(literal))
 
     def holds(self, literal: str) -> bool:
-        """Whether a special token is in the literal."""
+        """True if the literal contains a special token."""
         return bool(self._special) and self._pattern.search(literal) is not None
 
     def _expect(self, text: str, ids: Sequence[int]) -> None:
+        """Note the ids of special tokens, whose text comes now or later."""
         if self._seen_bytes > self._id_bytes:
-            # Text has come without ids: the table no longer says where the next token stands.
+            # Text has come without ids: the place of the next token is not known any more.
             self._exact = False
         for token in ids:
             literal = self.ids.get(token)
@@ -90,7 +90,7 @@ class TokenScanner:
                     self._id_bytes += len(data)
 
     def _find(self, window: str) -> None:
-        """Literals that end behind the carry, each with its id if there is one."""
+        """Find the literals that end in the new text, and match them with ids."""
         start = self._seen - len(self._carry)
         spelled: dict[str, list[int]] = {}
         matched: dict[str, int] = {}
@@ -111,6 +111,8 @@ class TokenScanner:
                     self.ambiguous.extend(places)
 
     def _take(self, literal: str, place: int, window: str, at: int) -> bool:
+        """Match the literal with the first id that waits for it. Return False if there is none, or its place is
+        later."""
         waiting = self._pending.get(literal)
         if not waiting:
             return False
@@ -126,7 +128,7 @@ class TokenScanner:
         return True
 
     def _restore(self, text: str, ids: Sequence[int]) -> str:
-        """Puts stripped markers back where their ids stand among the other tokens of this delta."""
+        """Restore stripped markers at the places of their ids among the other tokens of this delta."""
         if not any(token in self.ids for token in ids):
             return text
         parts: list[str] = []

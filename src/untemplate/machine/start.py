@@ -1,7 +1,7 @@
-"""The state that an output begins in, from its prompt.
+"""The state in which an output begins, from its prompt.
 
-Rule of this module: only the text after the last turn start counts; with none known, only the very end of the prompt,
-for anything before it may be the user's.
+Only the text after the last turn start counts. If the Format has no turn start, only the very end of the prompt counts,
+because anything before it may have been written by the user.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WINDOW: Final = 4096
 
 
 def start(machine: Machine, prompt: str) -> None:
-    """Brings the machine into the state that the prompt ends in. Its receiver is to be set again afterwards."""
+    """Put the machine into the state in which the prompt ends. The caller must set its receiver again."""
     program = machine.program
     tail = turn_tail(program, prompt)
     if tail is not None:
@@ -36,7 +36,7 @@ def start(machine: Machine, prompt: str) -> None:
 
 
 def turn_tail(program: Program, prompt: str) -> str | None:
-    """The prompt's text after its last turn start; ``None`` if there is none, or a later turn has begun."""
+    """Return the prompt's text after its last turn start, or None if there is none or that turn has ended."""
     recent = prompt[-_WINDOW:]
     end = _last_end(recent, program.turn_starts)
     tail = recent[end:] if end >= 0 else None
