@@ -19,7 +19,7 @@ from typing import Final
 
 from .lexical import STRING_STOP, WORD
 
-# States are bits: each character is legal in a set of them.
+# States are bits: each character is legal in a set of them. The states in which a scan stops are the largest.
 VALUE: Final = 1
 """A value must follow."""
 FIRST_VALUE: Final = 2
@@ -66,7 +66,7 @@ class JsonScanner:
         """The closing brackets of what is open, the innermost last."""
         self._strict: bool = strict
         self._word_heads: str = word_heads
-        self._spaces: re.Pattern[str] = _STRICT_SPACES if strict else _ANY_SPACES
+        self._spaces: re.Pattern[str] = _STRICT_SPACES if self._strict else _ANY_SPACES
 
     def scan(self, text: str, pos: int) -> int:
         """Read ``text`` from ``pos`` on and return where reading stopped. ``state`` is then ``ENDED``, ``BROKEN``,
@@ -74,10 +74,6 @@ class JsonScanner:
         size = len(text)
         state = self.state
         closers = self.closers
-        strict = self._strict
-        if state == IN_ESCAPE and pos < size:
-            state = IN_STRING
-            pos += 1
         while pos < size:
             if state == IN_STRING:
                 found = STRING_STOP.search(text, pos)
@@ -95,22 +91,27 @@ class JsonScanner:
                 else:
                     state = IN_ESCAPE
                 continue
-            if state == IN_WORD:
-                found = WORD.match(text, pos)
-                if found is not None:
-                    pos = found.end()
-                    if pos >= size:
+            if state >= IN_ESCAPE:
+                if state == IN_ESCAPE:
+                    state = IN_STRING
+                    pos += 1
+                    continue
+                if state == IN_WORD:
+                    found = WORD.match(text, pos)
+                    if found is not None:
+                        pos = found.end()
+                        if pos >= size:
+                            break
+                    state = SEPARATOR
+                    if not closers:
+                        state = ENDED
                         break
-                state = SEPARATOR
-                if not closers:
-                    state = ENDED
-                    break
-                continue
+                    continue
             # Each branch continues if the character is legal here; otherwise it breaks the text.
             c = text[pos]
             if c == '"':
                 if state & _BEFORE_STRING:
-                    if strict:
+                    if self._strict:
                         self.before = state
                         state = AT_STRING
                         break
@@ -119,12 +120,12 @@ class JsonScanner:
                     continue
             elif c == ",":
                 if state & _BEFORE_COMMA:
-                    state = ANYTHING if not strict else KEY if closers[-1] == "}" else VALUE
+                    state = ANYTHING if not self._strict else KEY if closers[-1] == "}" else VALUE
                     pos += 1
                     continue
             elif c == ":":
                 if state & _BEFORE_COLON:
-                    state = VALUE if strict else ANYTHING
+                    state = VALUE if self._strict else ANYTHING
                     pos += 1
                     continue
             elif c == "}" or c == "]":
@@ -134,12 +135,12 @@ class JsonScanner:
                     if not closers:
                         state = ENDED
                         break
-                    state = NEXT if strict else SEPARATOR
+                    state = NEXT if self._strict else SEPARATOR
                     continue
             elif c == "{" or c == "[":
                 if state & _BEFORE_VALUE:
                     closers.append("}" if c == "{" else "]")
-                    state = ANYTHING if not strict else FIRST_KEY if c == "{" else FIRST_VALUE
+                    state = ANYTHING if not self._strict else FIRST_KEY if c == "{" else FIRST_VALUE
                     pos += 1
                     continue
             else:
@@ -148,7 +149,7 @@ class JsonScanner:
                     pos = found.end()
                     continue
                 if state & _BEFORE_VALUE:
-                    if strict or c in self._word_heads:
+                    if self._strict or c in self._word_heads:
                         self.before = state
                         state = AT_WORD
                         break

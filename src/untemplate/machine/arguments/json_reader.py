@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from ...jsontext.lexical import ENCODED, STRING_STOP, escape_end, unescape
-from ...jsontext.scanner import AT_WORD, BROKEN, ENDED, IN_STRING, IN_WORD, VALUE, JsonScanner
+from ...jsontext.scanner import AT_STRING, AT_WORD, BROKEN, ENDED, IN_STRING, IN_WORD, VALUE, JsonScanner
 from ...jsontext.well_formed import LOOSE, STANDARD
 from ..lexer import Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
@@ -39,21 +39,26 @@ class JsonReader(JsonScanner):
                 return DONE
         end = self.scan(text, start)
         state = self.state
-        while state == AT_WORD:
-            assert self.stops is not None
-            stop = self.stops.at(text, end, cur.final)
-            if stop != NO_MATCH:
-                state = self.state = self.before if stop == MORE else BROKEN
-                break
-            self.state = IN_WORD
-            end = self.scan(text, end)
+        if state == AT_WORD and self.stops is not None:
+            end = self._read_words(self.stops, cur, end)
             state = self.state
         if end > start:
             out.put(text[start:end])
             cur.pos = end
-        if state == ENDED or (state == IN_WORD and cur.final and not self.closers):
-            return DONE
-        return NO_MATCH if state == BROKEN else MORE
+        if state < AT_STRING:
+            return DONE if cur.final and state == IN_WORD and not self.closers else MORE
+        return DONE if state == ENDED else NO_MATCH
+
+    def _read_words(self, stops: Literals, cur: Cursor, end: int) -> int:
+        """Go on in front of a word that may be a literal that ends the value, and return where reading stopped."""
+        while self.state == AT_WORD:
+            stop = stops.at(cur.text, end, cur.final)
+            if stop != NO_MATCH:
+                self.state = self.before if stop == MORE else BROKEN
+                break
+            self.state = IN_WORD
+            end = self.scan(cur.text, end)
+        return end
 
     def passes(self, text: str, out: ArgumentWriter) -> bool:
         """Put text that is all in the middle of a string; False if it may not be, and nothing has happened."""
