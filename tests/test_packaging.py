@@ -1,4 +1,4 @@
-"""What is installed: the core needs only its two dependencies, an extra that is missing is named, wheels are whole."""
+"""What is installed: the core needs only its dependencies, an extra that is missing is named, wheels are whole."""
 
 from __future__ import annotations
 

@@ -310,13 +310,3 @@ def test_bad_settings(settings: dict[str, Any], message: str) -> None:
 )
 def test_reasoning_format_is_llama_cpps_word(word: str, field: str) -> None:
     assert Policy.from_mapping({"reasoning_format": word}).reasoning_field == field
-
-
-def test_strict_needs_the_extra_for_what_is_not_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
-    tools = [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"x": {"pattern": "a+"}}}}}]
-    with pytest.raises(ValueError, match="validate") as error:
-        hermes(strict=True).stream(tools=tools)
-    assert str(error.value) == "tools[0].function.parameters: 'pattern' needs the extra untemplate[validate]"

@@ -1,20 +1,16 @@
 """Validation: what is reported, in which words, and that nothing a model writes raises."""
 
-import importlib.util
 import json
-import sys
 from types import SimpleNamespace
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from untemplate.validation import Problem, Validator, check_strict, needs_full, validate
-
-full_check = pytest.mark.skipif(
-    importlib.util.find_spec("jsonschema_rs") is None, reason="the extra [validate] is not installed"
-)
+from untemplate.strict_validation import needs_full, takes_too_long
+from untemplate.validation import Problem, Validator, check_strict, validate
 
 WEATHER = {
     "type": "object",
@@ -279,29 +275,6 @@ class TestNeedsFull:
         assert needs_full(schema) == ["pattern"]
 
 
-class TestWithoutTheExtra:
-    @pytest.fixture(autouse=True)
-    def _missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
-
-    def test_strict_is_refused_where_it_cannot_be_had(self) -> None:
-        with pytest.raises(ValueError) as raised:  # noqa: PT011
-            check_strict([tool("f", WEATHER), tool("g", {"properties": {"x": {"pattern": "^a"}}})])
-        assert str(raised.value) == "tools[1].function.parameters: 'pattern' needs the extra untemplate[validate]"
-
-    def test_all_words_are_named(self) -> None:
-        with pytest.raises(ValueError) as raised:  # noqa: PT011
-            validate("{}", {"minProperties": 1, "maxProperties": 2}, full=True)
-        assert str(raised.value) == "tool_schema: 'minProperties', 'maxProperties' need the extra untemplate[validate]"
-
-    def test_strict_needs_nothing_where_the_built_in_check_does(self) -> None:
-        check_strict([tool("f", WEATHER), tool("g", None)])
-        check_strict(None)
-        assert validate("{}", WEATHER, full=True) == [Problem("$.city", "missing", "is required")]
-        assert Validator([tool("f", WEATHER)], strict=True).check("f", '{"city": "x"}') == []
-
-
-@full_check
 class TestFull:
     @pytest.mark.parametrize(
         ("schema", "value", "problem"),
@@ -342,6 +315,50 @@ class TestFull:
     def test_patterns_stop(self) -> None:
         [line] = of({"pattern": r"^(?=(a+)+$)(a+)+b\1$"}, json.dumps("a" * 5000 + "c"), full=True)
         assert line.startswith("schema $.v: ")
+
+    @pytest.mark.parametrize("word", ["allOf", "anyOf", "oneOf", "not", "if"])
+    def test_work_is_counted_before_the_library_does_it(self, word: str) -> None:
+        definitions: dict[str, Any] = {"d0": {"minimum": 0}}
+        for i in range(1, 31):
+            one, two = ({"$ref": f"#/$defs/d{i - 1}"} for _ in range(2))
+            part = {"if": one, "then": two} if word == "if" else {"not": one, "allOf": [two]}
+            definitions[f"d{i}"] = part if word in ("if", "not") else {word: [one, two]}
+        schema = {"properties": {"v": {"$ref": "#/$defs/d30"}}, "$defs": definitions}
+        assert said('{"v": 1}', schema, full=True) == ["schema $: too large or too deep to be checked"]
+        assert said("{}", schema, full=True) == []
+
+    @pytest.mark.parametrize(
+        ("schema", "value", "too_long"),
+        [
+            ({"items": {"pattern": "a"}}, ["x"] * 10_000, False),
+            ({"items": {"enum": list(range(1_000))}}, list(range(1_000)), True),
+            ({"contains": {"anyOf": [{"minimum": i} for i in range(1_000)]}}, [1] * 1_000, True),
+            ({"patternProperties": {str(i): {} for i in range(1_000)}}, {str(i): i for i in range(1_000)}, True),
+            ({"dependentSchemas": {"a": {"$ref": "#"}}}, {"a": 1}, True),
+            ({"pattern": "(a|b)" * 1_000}, "c" * 1_000_000, True),
+            ({"prefixItems": [{}] * 10_000}, [1] * 10_000, False),
+            ({"properties": {"n": {"$ref": "#"}}, "minProperties": 1}, {"n": {"n": {"n": {}}}}, False),
+        ],
+    )
+    def test_work(self, schema: Any, value: Any, too_long: bool) -> None:
+        assert takes_too_long(value, schema) is too_long
+
+    def test_patterns_are_linear_where_they_can_be(self) -> None:
+        [line] = of({"pattern": "^(a+)+$"}, json.dumps("a" * 50_000 + "!"), full=True)
+        assert line.startswith('schema $.v: "aaa')  # a match was looked for: no limit was reached
+        assert line.endswith("…")
+
+    def test_deep_schemas(self) -> None:
+        schema: dict[str, Any] = {"minimum": 1}
+        for _ in range(10_000):
+            schema = {"items": schema}
+        with pytest.raises(ValueError, match=r"^tool_schema: "):
+            validate("{}", schema, full=True)
+        assert validate("{}", schema) == []
+
+    @pytest.mark.parametrize(("value", "fits"), [("1.0", True), ("1.5", False), ("1e400", False), ("9" * 5_000, True)])
+    def test_numbers(self, value: str, fits: bool) -> None:
+        assert (of({"type": "integer", "minimum": 0}, value, full=True) == []) is fits
 
     def test_strict_validator(self) -> None:
         validator = Validator([tool("f", {"properties": {"n": {"maximum": 3}}})], strict=True)
@@ -404,12 +421,9 @@ class TestProperties:
         assert validate(text, {"properties": {"v": {"const": value}}}) == []
         assert validate(text, {"properties": {"v": {"enum": [value]}}, "required": ["v"]}) == []
 
-    @full_check
     @settings(deadline=None)
     @given(json_values, covered)
     def test_agrees_with_the_library(self, value: Any, schema: dict[str, Any]) -> None:
-        import jsonschema_rs
-
         assert needs_full(schema) == []
         text = json.dumps({"v": value})
         valid = jsonschema_rs.validator_for({"properties": {"v": schema}}).is_valid(json.loads(text))

@@ -199,7 +199,7 @@ def call_policy(policy: Policy, tools: ToolSet) -> CallPolicy | None:
     """Return the policy that decides on whole calls; ``None`` if none is needed.
 
     Raises:
-        ValueError: a strict policy, and a schema that needs the extra ``[validate]``.
+        ValueError: a strict policy, and an invalid schema.
     """
     if not policy.needs_whole_calls:
         return None

@@ -1,32 +1,28 @@
-"""Arguments held against a tool's JSON schema: what is missing, of another type, or none of the listed values.
+"""Validation of a call's arguments against the schema of its tool.
 
-Rules of this module:
-
-* Nothing that a model writes raises; it becomes problems. What the caller gives (tools, schemas) may raise, at
-  construction.
+* Model output never raises; it becomes problems. Tools and schemas come from the caller and may raise, at construction.
 * The built-in check knows ``type``, ``required``, ``enum``, ``const``, ``properties``, ``additionalProperties``,
-  ``items``, ``anyOf``, ``oneOf``, ``allOf``, ``nullable`` and local ``$ref``. What it does not know it lets pass, and
-  :func:`needs_full` names it. A schema that is no schema is no information.
-* The full check is jsonschema-rs, the extra ``[validate]``. It fetches nothing, and its patterns stop backtracking at a
-  limit.
+  ``items``, ``anyOf``, ``oneOf``, ``allOf``, ``nullable`` and local ``$ref``. It ignores other keywords, and invalid
+  parts of a schema.
+* Strict validation then checks all keywords (:mod:`untemplate.strict_validation`).
 * Work is bounded: a value beyond the bounds is a problem of its own, not a success.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 from typing import Any, Final, final
 
 from .jsontext.coercion import canonical_type
 from .jsontext.lexical import json_escape
 from .jsontext.well_formed import is_deep, is_json
 from .schema import resolve
+from .strict_validation import compiled, needs_full, takes_too_long, violations
 from .tools import ToolSet
 
 __all__ = ["Problem", "Validator", "check_strict", "needs_full", "validate"]
@@ -38,19 +34,6 @@ _MAX_DEPTH: Final = 100
 _MAX_PROBLEMS: Final = 64
 _SHOWN: Final = 40  # characters of a value in a message
 _MAX_DIGITS: Final = 4_300  # of the integers that Python reads
-_BACKTRACKING: Final = 100_000
-
-_FULL: Final = frozenset(
-    ("pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
-     "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "prefixItems", "additionalItems",
-     "unevaluatedItems", "minProperties", "maxProperties", "patternProperties", "propertyNames", "dependencies",
-     "dependentRequired", "dependentSchemas", "unevaluatedProperties", "if", "not", "$dynamicRef", "$recursiveRef")
-)  # fmt: skip
-# Of OpenAPI's formats (int32, float, password, …) the full check knows nothing either.
-_FORMATS: Final = frozenset(
-    ("date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri",
-     "uri-reference", "iri", "iri-reference", "uri-template", "uuid", "json-pointer", "relative-json-pointer", "regex")
-)  # fmt: skip
 
 _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
     (bool, "boolean"),  # before the numbers: Python's booleans are integers
@@ -61,16 +44,18 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
     (list, "array"),
 )
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a call.
+    """One problem of a call.
 
-    ``path`` is where (``$.days[0]``). ``slug`` is stable: ``not_json``, ``not_an_object``, ``unknown_tool``,
-    ``missing``, ``type``, ``enum`` or ``schema`` (anything else that is forbidden). ``message`` is for people.
+    Attributes:
+        path: the place in the arguments (``$.days[0]``).
+        slug: a stable name: ``not_json``, ``not_an_object``, ``unknown_tool``, ``missing``, ``type``, ``enum`` or
+            ``schema`` (anything else that is forbidden).
+        message: the problem in words.
     """
 
     path: str
@@ -84,8 +69,10 @@ class Problem:
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """(for repair) A problem, and the part of the schema that does not fit: for ``missing`` and ``extra`` (a key that
-    ``additionalProperties`` forbids) that of the object."""
+    """A problem and the part of the schema that the value does not fit, for repair.
+
+    For ``missing`` and ``extra`` (a key that ``additionalProperties`` forbids) it is the schema of the object.
+    """
 
     path: Path
     slug: str
@@ -93,38 +80,44 @@ class Failure:
     schema: Mapping[str, Any]
 
 
-# -- The checks ---------------------------------------------------------------------------------------------------
+_TOO_LARGE: Final = "too large or too deep to be checked"
 
 
 def validate(arguments: str, tool_schema: Any, *, full: bool = False) -> list[Problem]:
-    """What is wrong with ``arguments`` (JSON text), at most 64 problems; empty: nothing.
+    """Return the problems of ``arguments`` (JSON text), at most 64; empty if there are none.
 
-    ``tool_schema`` holds the tool's parameters; None: any object is right. ``full`` checks the keywords of
-    :func:`needs_full` as well, where the others hold, and raises as :func:`check_strict`.
+    ``tool_schema`` holds the tool's parameters; ``None``: any object is valid. ``full`` checks all keywords, where
+    those of the built-in check hold.
+
+    Raises:
+        ValueError: ``full``, and an invalid schema.
     """
-    return _check(arguments, tool_schema, _compile(tool_schema, "tool_schema") if full else None)
+    return _check(arguments, tool_schema, compiled(tool_schema, "tool_schema") if full else None)
 
 
 def check_strict(tools: Any) -> None:
-    """Raises ValueError where strict validation cannot be had: a schema needs the extra ``[validate]`` that is not
-    there, or is not a schema. The message begins with ``tools[i].parameters``."""
+    """Check that the schemas of all tools are valid, as strict validation needs them.
+
+    Raises:
+        ValueError: one is not; the message begins with its field (``tools[0].function.parameters``).
+    """
     Validator(tools, strict=True)
 
 
 @final
 class Validator:
-    """The tools of one request, ready to check calls. Safe to share between threads.
+    """Checks calls of the tools of one request. Safe to share between threads.
 
-    ``tools`` as for :class:`~untemplate.tools.ToolSet`, which also says what is refused; None: any name is a
-    tool's. ``strict`` adds the full check where a schema needs it, and raises as :func:`check_strict`.
+    ``tools`` are as for :class:`~untemplate.tools.ToolSet`, which also raises; ``None``: any name is a tool's.
+    ``strict`` checks all keywords, and raises as :func:`check_strict`.
     """
 
     def __init__(self, tools: Any = None, *, strict: bool = False) -> None:
         self._tools = ToolSet(tools)
-        self._compiled = {tool.name: _compile(tool.schema, tool.path) for tool in self._tools} if strict else {}
+        self._compiled = {tool.name: compiled(tool.schema, tool.path) for tool in self._tools} if strict else {}
 
     def check(self, name: str, arguments: str) -> list[Problem]:
-        """What is wrong with the call, as :func:`validate` says it."""
+        """Return the problems of a call, as :func:`validate` does."""
         tool = self._tools.get(name)
         if tool is not None:
             return _check(arguments, tool.schema, self._compiled.get(name))
@@ -133,26 +126,25 @@ class Validator:
         return _check(arguments, None, None)
 
 
-def _check(arguments: str, schema: Any, compiled: Any) -> list[Problem]:
+def _check(arguments: str, schema: Any, validator: Any) -> list[Problem]:
     if is_deep(arguments) and is_json(arguments, finite=True):
-        return [Problem("$", "schema", "too large or too deep to be checked")]
+        return [Problem("$", "schema", _TOO_LARGE)]
     try:
         value = read_json(arguments)
     except ValueError as error:
         return [Problem("$", "not_json", f"not JSON: {error}")]
     if not isinstance(value, dict):
         return [Problem("$", "not_an_object", f"expected an object, got {_described(value)}")]
-    problems = [
-        Problem(_written(f.path), "schema" if f.slug == "extra" else f.slug, f.message)
-        for f in failures(value, schema)[:_MAX_PROBLEMS]
-    ]
-    if problems or compiled is None:
-        return problems
-    return list(_full_problems(compiled, value))
+    found = [("schema" if f.slug == "extra" else f.slug, f.path, f.message) for f in failures(value, schema)]
+    if not found and validator is not None:
+        if takes_too_long(value, schema):
+            return [Problem("$", "schema", _TOO_LARGE)]
+        found = [(slug, path, message) for path, slug, message in islice(violations(validator, value), _MAX_PROBLEMS)]
+    return [Problem(_written(path), slug, message) for slug, path, message in found[:_MAX_PROBLEMS]]
 
 
 def read_json(text: str) -> Any:
-    """The value of JSON text, taken strictly: NaN and Infinity are not JSON. Integers too long for Python are decimals.
+    """Return the value of JSON text. NaN and Infinity are not JSON. Integers too long for Python become decimals.
 
     Raises:
         ValueError: it is not JSON, or nested too deeply to read.
@@ -178,21 +170,21 @@ def _integer(digits: str) -> int | Decimal:
     return int(digits) if len(digits) <= _MAX_DIGITS else Decimal(digits)
 
 
-# -- Built in -----------------------------------------------------------------------------------------------------
+# -- The built-in check --------------------------------------------------------------------------------------------
 
 
 def failures(value: Any, schema: Any, root: Any = None) -> list[Failure]:
-    """How ``value`` does not fit ``schema``. ``root``: the document that ``$ref`` points into, if another."""
+    """Return where ``value`` does not fit ``schema``. ``root``: the document that ``$ref`` points into, if another."""
     check = _Check(schema if root is None else root)
     try:
         check.value(value, schema, (), ())
     except (_Beyond, RecursionError):
-        return [Failure((), "schema", "too large or too deep to be checked", {})]
+        return [Failure((), "schema", _TOO_LARGE, {})]
     return check.found
 
 
 class _Beyond(Exception):
-    """The check has met its bounds."""
+    """The check has reached its bounds."""
 
 
 @final
@@ -205,7 +197,7 @@ class _Check:
         self._visits = 0
 
     def value(self, value: Any, schema: Any, path: Path, seen: tuple[int, ...]) -> None:
-        """``seen``: the schemas that have led here without going into the value; one of them again says no more."""
+        """``seen``: the schemas already applied to this same value; applying one again would change nothing."""
         self._visits += 1
         if self._visits > _BUDGET or len(path) > _MAX_DEPTH or len(seen) > _MAX_DEPTH:
             raise _Beyond
@@ -298,7 +290,7 @@ class _Check:
 
 
 def _types(schema: Mapping[str, Any]) -> list[str]:
-    """The words of ``type``; none if it says nothing that JSON Schema knows."""
+    """Return the words of ``type``; none if JSON Schema does not know one of them."""
     words = schema.get("type")
     found = [canonical_type(w) for w in (words if isinstance(words, (list, tuple)) else (words,)) if isinstance(w, str)]
     return found if all(w == "null" or any(w == name for _, name in _KINDS) for w in found) else []
@@ -322,7 +314,7 @@ def _is(value: Any, word: str) -> bool:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """As JSON values: 1 is 1.0, but true is not 1."""
+    """True if two JSON values are equal: 1 is 1.0, but true is not 1."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, list):
@@ -333,7 +325,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _described(value: Any) -> str:
-    """What kind of value, and which."""
+    """Return the kind of a value, and the value if it is short."""
     kind = _kind(value)
     if kind in ("null", "boolean"):
         return _shown(value)
@@ -343,7 +335,7 @@ def _described(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as JSON, cut; text that can be encoded, whatever the model wrote."""
+    """Return the beginning of a value as JSON, without lone surrogates."""
     if isinstance(value, str):
         return f'"{json_escape(value[:_SHOWN])}{"…" if len(value) > _SHOWN else ""}"'
     try:
@@ -361,90 +353,3 @@ def _written(path: Path) -> str:
         else:
             text += f".{key}" if len(key) <= _SHOWN and _PLAIN_KEY.fullmatch(key) else f"[{_shown(key)}]"
     return text
-
-
-# -- Full ---------------------------------------------------------------------------------------------------------
-
-
-def needs_full(schema: Any) -> list[str]:
-    """The keywords of ``schema`` that the built-in check does not cover, each once. Formats that are not JSON Schema's
-    own do not count, nor does what no reference leads to."""
-    words: dict[str, None] = {}
-    seen: set[int] = set()
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if not isinstance(part, Mapping) or id(part) in seen:
-            continue
-        seen.add(id(part))
-        for word, value in part.items():
-            local = isinstance(value, str) and value.startswith("#") and resolve(value, schema) is not None
-            if (
-                word in _FULL
-                or (word == "format" and isinstance(value, str) and value in _FORMATS)
-                or (word == "$ref" and not local)
-                or (word == "items" and isinstance(value, (list, tuple)))
-            ):
-                words[word] = None
-        properties = part.get("properties")
-        parts = list(properties.values()) if isinstance(properties, Mapping) else []
-        parts += [part.get("items"), part.get("additionalProperties"), resolve(part.get("$ref"), schema)]
-        for word in ("anyOf", "oneOf", "allOf"):
-            parts.extend(part[word] if isinstance(part.get(word), (list, tuple)) else ())
-        waiting.extend(reversed(parts))
-    return list(words)
-
-
-def _compile(schema: Any, where: str) -> Any:
-    """A jsonschema-rs validator; None where the built-in check says all."""
-    words = needs_full(schema)
-    if not words:
-        return None
-    try:
-        library = importlib.import_module("jsonschema_rs")
-    except ImportError:
-        verb = "needs" if len(words) == 1 else "need"
-        named = ", ".join(f"'{word}'" for word in words)
-        raise ValueError(f"{where}: {named} {verb} the extra untemplate[validate]") from None
-    try:
-        return library.validator_for(
-            schema,
-            validate_formats=True,
-            retriever=_fetch_nothing,
-            pattern_options=library.FancyRegexOptions(backtrack_limit=_BACKTRACKING),
-        )
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"{where}: {getattr(error, 'message', None) or error}") from None
-
-
-def _fetch_nothing(uri: str) -> Any:
-    # Schemas come with requests: what they point at could be inside the operator's network.
-    raise ValueError("references to other documents are not followed")
-
-
-def _full_problems(compiled: Any, value: Any) -> Iterator[Problem]:
-    slugs = {"type": "type", "required": "missing", "enum": "enum", "const": "enum"}
-    try:
-        for i, error in enumerate(compiled.iter_errors(_encodable(value))):
-            if i == _MAX_PROBLEMS:
-                return
-            path, message = tuple(error.instance_path), error.message
-            slug = slugs.get(error.kind.name, "schema")
-            if slug == "missing":
-                path, message = (*path, error.kind.property), "is required"
-            yield Problem(_written(path), slug, message if len(message) <= 200 else message[:200] + "…")
-    except (ValueError, RecursionError) as error:
-        yield Problem("$", "schema", f"could not be checked: {error}")
-
-
-def _encodable(value: Any) -> Any:
-    """``value`` without what the library cannot take: lone surrogates are U+FFFD, infinity is a large number."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, float) and math.isinf(value):
-        return Decimal("1e999") if value > 0 else Decimal("-1e999")
-    if isinstance(value, list):
-        return [_encodable(item) for item in value]
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(item) for key, item in value.items()}
-    return value
