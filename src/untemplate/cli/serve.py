@@ -103,6 +103,8 @@ def run(arguments: argparse.Namespace) -> None:
     settings = resolved.settings
     _check_public(settings)
     _log_to_stderr(settings)
+    # Threads that compute give way to the event loop after a millisecond, not five.
+    sys.setswitchinterval(0.001)
     # The port before the model: a port that is taken is reported before minutes of loading.
     with _bound(settings) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(settings, bound, arguments.tour, lambda: _resolved(arguments).settings))

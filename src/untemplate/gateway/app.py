@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
 import time
@@ -31,6 +30,7 @@ from .protocols import dialects, ollama
 from .protocols.base import Dialect
 from .protocols.encoding import encode
 from .session import Session
+from .threads import in_thread
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -201,7 +201,7 @@ class Gateway:
         def make() -> Session:
             return Session(model, request, meta, on_first=record.first_piece, timeout=timeout, grammars=self._grammars)
 
-        return await asyncio.to_thread(make) if large else make()
+        return await in_thread(make) if large else make()
 
     async def _whole(self, send: Send, record: Record, dialect: Dialect, session: Session) -> None:
         usage = await session.whole()

@@ -16,6 +16,7 @@ import msgspec
 
 from .errors import ApiError
 from .protocols.encoding import encode
+from .threads import in_thread
 
 __all__ = [
     "BodyReader",
@@ -123,7 +124,7 @@ class BodyReader:
         """
         data = await self.read(scope, receive)
         if len(data) > _LARGE:
-            return await asyncio.to_thread(_json_object, data)
+            return await in_thread(_json_object, data)
         return _json_object(data)
 
     def _too_long(self) -> ApiError:

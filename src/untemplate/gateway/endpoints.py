@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from .protocols import anthropic, chat, ollama
 from .protocols.fields import read_as
 from .protocols.objects import call_reports
 from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
+from .threads import in_thread
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -174,7 +174,7 @@ async def _model(exchange: Exchange) -> None:
 
 async def _count(model: Model, request: Generation) -> list[int]:
     """The tokens of a request's prompt."""
-    prompt = await asyncio.to_thread(make_prompt, model, request)  # other streams go on meanwhile
+    prompt = await in_thread(make_prompt, model, request)  # other streams go on meanwhile
     if isinstance(prompt.text, list):
         return prompt.text
     if model.engine.takes.messages:
@@ -241,8 +241,8 @@ async def _parse(exchange: Exchange) -> None:
         if asked.policy is not None:
             context["policy"] = Policy.from_mapping(asked.policy)
         # In a thread: other streams go on, however long a text or a template is.
-        parser = await asyncio.to_thread(_parser, exchange.gateway, asked)
-        parsed = await asyncio.to_thread(parser.parse, asked.text, **context)
+        parser = await in_thread(_parser, exchange.gateway, asked)
+        parsed = await in_thread(parser.parse, asked.text, **context)
     except FormatError as error:
         raise bad_request("format", str(error)) from None
     except ValueError as error:

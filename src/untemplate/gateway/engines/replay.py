@@ -32,6 +32,7 @@ from ...render import expressible, render
 from ...templates import ChatTemplate
 from ...validation import Validator
 from ..generation import Generation, TokenLogprob, Usage
+from ..threads import in_thread
 from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 
 __all__ = ["Recording", "ReplayEngine", "ToyTokenizer", "bundled", "load_recordings"]
@@ -231,7 +232,7 @@ class ReplayEngine(Engine):
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         if len(text) > _LARGE:
-            return await asyncio.to_thread(self.tokenizer.encode, text, special=special)
+            return await in_thread(self.tokenizer.encode, text, special=special)
         return self.tokenizer.encode(text, special=special)
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
@@ -249,7 +250,7 @@ class ReplayEngine(Engine):
 
     async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         large = len(job.prompt) > _LARGE
-        found, prompt_tokens = await asyncio.to_thread(self._chunks, job) if large else self._chunks(job)
+        found, prompt_tokens = await in_thread(self._chunks, job) if large else self._chunks(job)
         if job.max_tokens is not None:
             found = _limited(found, job.max_tokens)
         if job.logprobs is not None:
