@@ -1,11 +1,9 @@
-"""The text of converted arguments: how much of it will not change any more, and its values as their schema wants them.
+"""The text of converted arguments: the part that cannot change any more, and its values coerced to their schema.
 
-Rules of this module:
-
-* Of what an ``arg_converter`` makes of a prefix, only that may be said which it cannot change any more: everything
-  before the value that is still open, and of that value what is a string for certain.
-* Values are coerced where they stand; all other text of the arguments stays as the converter wrote it. So what has been
-  said stays true.
+* Only the part of an ``arg_converter``'s result that it cannot change later may be sent: everything before the value
+  that is still open, and the text of that value if it must be a string.
+* Values are coerced in place; all other text of the arguments stays as the converter wrote it. So what was sent stays
+  valid.
 """
 
 from __future__ import annotations
@@ -30,14 +28,14 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]:,]', re.DOTALL)
 class _Member(NamedTuple):
     key: str
     start: int
-    """Where its value begins."""
+    """Offset at which its value begins."""
     end: int
     closed: bool
-    """Whether a comma or the object's end follows."""
+    """True if a comma or the object's end follows."""
 
 
 def _members(text: str) -> Iterator[_Member]:
-    """The members of the object that ``text`` begins with; it may break off anywhere."""
+    """Yield the members of the object that ``text`` begins with; it may end anywhere."""
     depth = 0
     last = key = ""
     start = -1
@@ -76,9 +74,11 @@ def _key(raw: str) -> str:
 
 
 def safe_prefix(text: str, string_keys: set[str] | None = None) -> str:
-    """The part of a JSON object's text that stays as it is while its last value may still change: everything before
-    that value; and if it is a string under one of ``string_keys`` (``None``: under any key), its text too, without the
-    closing quote."""
+    """Return the part of a JSON object's text that does not change while its last value may still change.
+
+    That is everything before this value. If it is a string under one of ``string_keys`` (``None``: under any key), its
+    text is included, without the closing quote.
+    """
     members = list(_members(text))
     if not members:
         return ""
@@ -93,13 +93,15 @@ def safe_prefix(text: str, string_keys: set[str] | None = None) -> str:
 
 
 def _escaped(text: str, start: int, at: int) -> bool:
-    """Whether the character at ``at`` stands behind an odd number of backslashes."""
+    """True if the character at ``at`` follows an odd number of backslashes."""
     body = text[start:at]
     return (len(body) - len(body.rstrip("\\"))) % 2 == 1
 
 
 def coerced(text: str, properties: Mapping[str, Any], coerce: Callable[[Any, Any], tuple[object, bool]]) -> str:
-    """An object's text with each complete value as its schema wants it; everything else to the byte as it was."""
+    """Return an object's text with each complete value coerced to its schema; everything else stays the same to the
+    byte.
+    """
     parts: list[str] = []
     done = 0
     for member in _members(text):
@@ -109,7 +111,7 @@ def coerced(text: str, properties: Mapping[str, Any], coerce: Callable[[Any, Any
         try:
             value = json.loads(text[member.start : member.end])
             if isinstance(value, str):
-                # What a string holds is passed on as it is written there.
+                # The text of a string is passed on as written.
                 made = Param(extract_types_from_schema(schema), filter(_is_text, _listed(schema))).encode(value)
                 changed = not made.startswith('"')
             else:
@@ -124,7 +126,7 @@ def coerced(text: str, properties: Mapping[str, Any], coerce: Callable[[Any, Any
 
 
 def coerce_value(value: Any, schema: Mapping[str, Any]) -> tuple[object, bool]:
-    """(the value as its schema wants it, whether that changed it); containers are changed in place."""
+    """Return (the value coerced to its schema, True if that changed it); containers are changed in place."""
     if isinstance(value, dict):
         changed = coerce_members(value, _properties(schema))[1]
         return value, changed
@@ -152,7 +154,7 @@ def coerce_value(value: Any, schema: Mapping[str, Any]) -> tuple[object, bool]:
 
 
 def coerce_members(arguments: dict[str, Any], properties: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The same for each member of ``arguments`` that has a schema."""
+    """Do the same for each member of ``arguments`` that has a schema."""
     changed = False
     for key, value in arguments.items():
         schema = properties.get(key)
@@ -163,7 +165,7 @@ def coerce_members(arguments: dict[str, Any], properties: Mapping[str, Any]) -> 
 
 
 def _listed(schema: Mapping[str, Any]) -> list[Any]:
-    """The values that a schema lists."""
+    """Return the values that a schema lists."""
     values = schema.get("enum")
     return [schema.get("const"), *(values if isinstance(values, (list, tuple)) else ())]
 
@@ -177,7 +179,7 @@ def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def within(schema: Any, root: Any) -> Any:
-    """A part of a schema that brings along what its references point at."""
+    """Return a part of a schema together with the definitions that it references."""
     if not isinstance(schema, Mapping) or not isinstance(root, Mapping):
         return schema
     shared = {key: root[key] for key in ("$defs", "definitions") if key in root and key not in schema}

@@ -1,12 +1,10 @@
-"""From the events of a config's engine to deltas: the half of ParserEngine that knows what has been said.
+"""Turns the events of a config's engine into deltas.
 
-Rules of this module:
-
-* A call stands when its name is complete and its arguments begin, or when it is closed. What never becomes a call is
-  content, its markup included. A call that is cut keeps the arguments that were written.
-* White space goes with the marker that it touches, as the config's flags say; the end of the output is no marker. White
-  space that may have to go is held until what follows decides.
-* What has been said is never taken back: a converter that contradicts itself is reported.
+* A call commits when its name is complete and its arguments begin, or when it is closed. Text that never becomes a call
+  is content, markup included. A call that is cut keeps the arguments that were written.
+* White space next to a marker is dropped as the config's flags say; the end of the output is not a marker. White space
+  that may have to be dropped is buffered until the next text decides.
+* Nothing that was sent is retracted: a converter that contradicts its earlier result is reported.
 """
 
 from __future__ import annotations
@@ -32,14 +30,14 @@ __all__ = ["EngineDeltas"]
 _REASONING = frozenset({EventType.REASONING_START, EventType.REASONING_CHUNK})
 _NOTES = {
     "converter_failed": "the arg_converter raised on these arguments: {}",
-    "converter_retracted": "the arg_converter took back what it had said; the arguments stay as they were sent",
-    "stray_text": "text behind the arguments was dropped",
+    "converter_retracted": "the arg_converter changed what had been sent already; the arguments stay as they were sent",
+    "stray_text": "text after the arguments was dropped",
     "unknown_tool": "a call of a tool that was not offered was dropped",
 }
 
 
 class EngineDeltas(Parser):
-    """Turns events into deltas, and keeps what that takes."""
+    """Turns events into deltas, and keeps the state for that."""
 
     def __init__(
         self, tokenizer: Any, tools: Sequence[Any] | None, config: ParserEngineConfig, engine: StreamingParserEngine
@@ -60,7 +58,7 @@ class EngineDeltas(Parser):
         self._calls_sent = 0
         self._unconverted: dict[int, list[str]] = {}
         self._content: list[str] = []
-        # White space that waits for what follows it.
+        # White space that is buffered until the next text.
         self._deferred_content: list[str] = []
         self._deferred_reasoning: list[str] = []
         self._content_has_nonws = False
@@ -69,14 +67,16 @@ class EngineDeltas(Parser):
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """What was odd about the output so far, dropped text included."""
+        """Problems of the output so far, dropped text included."""
         return sorted(self._engine.diagnostics + self._notes, key=lambda note: note.start)
 
     # -- events to deltas ----------------------------------------------------------------------------------------
 
     def _to_delta(self, events: Sequence[SemanticEvent], finished: bool) -> DeltaMessage | None:
-        """One delta for all of these events. Reasoning and the rest are converted in turns, so that each turn shows
-        where reasoning ends."""
+        """Return one delta for all of these events.
+
+        Reasoning and the rest are converted in turns, so that each turn shows where reasoning ends.
+        """
         if not events and not finished:
             return None
         deltas = []
@@ -92,9 +92,10 @@ class EngineDeltas(Parser):
         return merge_deltas(deltas)
 
     def _events_to_delta(self, events: Sequence[SemanticEvent], finished: bool = False) -> DeltaMessage | None:
-        """The delta that events amount to. ``finished``: no more will come, so what is held is said as well.
+        """Return the delta for these events. ``finished``: no more will come, so buffered text is included.
 
-        May be overridden; reasoning still has the white space at its end."""
+        May be overridden; reasoning still has the white space at its end.
+        """
         reasoning: list[str] = []
         calls: list[DeltaToolCall] = []
         for event in events:
@@ -127,7 +128,7 @@ class EngineDeltas(Parser):
         kind, index = event.type, event.tool_index
         if kind is EventType.TOOL_CALL_START:
             if index > 0:
-                # The one before has not been closed: where the next one begins it is over.
+                # The previous call has no end of its own: the next call ends it.
                 self._end_call(index - 1, deltas, closed=False)
             self._ensure_slot(index)
         elif not 0 <= index < len(self._tool_slots):
@@ -140,7 +141,7 @@ class EngineDeltas(Parser):
             self._handle_tool_end(event, deltas)
 
     def _finish(self, deltas: list[DeltaToolCall]) -> None:
-        """The output is over: the call that is open stays as it was cut, and held white space finds its place."""
+        """End the output: cut the open call, and place or drop buffered white space."""
         for index in range(len(self._tool_slots)):
             self._end_call(index, deltas, closed=False)
         config = self.parser_engine_config
@@ -154,7 +155,7 @@ class EngineDeltas(Parser):
         self._deferred_content = []
 
     def _strip_trailing_reasoning(self, delta: DeltaMessage | None) -> DeltaMessage | None:
-        """Takes the white space off the end of reasoning where a marker follows it. It is held until that is known."""
+        """Remove the white space between reasoning and the next marker; it is buffered until the next text decides."""
         if not self.parser_engine_config.strip_trailing_reasoning_whitespace:
             return delta
         if delta is not None and delta.reasoning is not None:
@@ -175,7 +176,7 @@ class EngineDeltas(Parser):
     # -- content -------------------------------------------------------------------------------------------------
 
     def _add_content(self, text: str) -> None:
-        """Text of the content, without the white space at its end while that may have to go."""
+        """Add content, without the white space at its end while that may have to be dropped."""
         config = self.parser_engine_config
         strips = config.strip_content_whitespace_with_tools
         body = text.rstrip(WS)
@@ -189,14 +190,14 @@ class EngineDeltas(Parser):
             self._deferred_content = []
             self._after_call = False
         holds = strips or (config.drop_whitespace_only_content_before_tools and not self._content_has_nonws)
-        said = body if holds else text
-        if said:
-            self._content.append(said)
-        if len(said) < len(text):
-            self._deferred_content.append(text[len(said) :])
+        sent = body if holds else text
+        if sent:
+            self._content.append(sent)
+        if len(sent) < len(text):
+            self._deferred_content.append(text[len(sent) :])
 
     def _space_before_call(self) -> None:
-        """White space in front of a call, now that it is one."""
+        """Place or drop the white space before a call that has committed."""
         config = self.parser_engine_config
         goes = config.strip_content_whitespace_with_tools or (
             config.drop_whitespace_only_content_before_tools and not self._content_has_nonws
@@ -219,7 +220,7 @@ class EngineDeltas(Parser):
             slot.id = make_id(name, number) if make_id else make_tool_call_id(state.tool_call_id_type, name, number)
 
     def _is_valid_tool_name(self, name: str) -> bool:
-        """Whether a call of this name may stand."""
+        """True if a call of this name is allowed."""
         if not self.parser_engine_config.validate_tool_names or not self._tools:
             return True
         return find_tool(self._tools, name) is not None
@@ -230,7 +231,7 @@ class EngineDeltas(Parser):
             slot.name += event.value
 
     def _emit_name_delta(self, index: int, deltas: list[DeltaToolCall], name: str | None) -> None:
-        """The call stands, if it has a name and that is valid."""
+        """Commit the call, if it has a valid name."""
         slot = self._tool_slots[index]
         if not name or slot.name_sent or slot.rejected:
             return
@@ -256,7 +257,7 @@ class EngineDeltas(Parser):
         if not slot.name_sent or self._arg_converter is not None:
             slot.append_args(text)
         if not slot.name_sent and slot.name.strip(WS):
-            # White space alone does not say that arguments follow.
+            # White space alone does not mean that arguments follow.
             text = slot.args
             if not text.strip(WS):
                 return
@@ -267,29 +268,29 @@ class EngineDeltas(Parser):
                 self._reader(slot).feed(text)
                 self._emit_name_delta(index, deltas, self._try_extract_name(index))
             if event.value in self._argument_markers:
-                # A marker stands where it stands however the output is cut: what is said here is the same in every cut.
+                # The place of a marker does not depend on how the output is cut, so what is sent here does not either.
                 self._convert_arguments(deltas)
             return
-        said = self._compute_arg_delta(index, text)
+        sent = self._compute_arg_delta(index, text)
         if not slot.name_sent:
             self._emit_name_delta(index, deltas, self._try_extract_name(index))
         if slot.name_sent:
             slot.clear_args()
-            self._say_arguments(slot, said, deltas)
+            self._send_arguments(slot, sent, deltas)
 
     def _convert_arguments(self, deltas: list[DeltaToolCall]) -> None:
-        """Asks the converter once for all that has come since the last time."""
+        """Call the converter once for all text since the last time."""
         for index in list(self._unconverted):
             slot = self._tool_slots[index]
             if slot.name_sent:
                 raw = "".join(self._unconverted.pop(index))
-                self._say_arguments(slot, self._compute_arg_delta(index, raw), deltas)
+                self._send_arguments(slot, self._compute_arg_delta(index, raw), deltas)
 
     def _handle_tool_end(self, event: SemanticEvent, deltas: list[DeltaToolCall]) -> None:
         self._end_call(event.tool_index, deltas, closed=True)
 
     def _end_call(self, index: int, deltas: list[DeltaToolCall], *, closed: bool) -> None:
-        """Nothing more can come of a call. ``closed``: by its own end."""
+        """End a call; ``closed``: by its own end."""
         slot = self._tool_slots[index]
         if slot.ended:
             return
@@ -307,7 +308,7 @@ class EngineDeltas(Parser):
                 rest = self._flush_arg_converter(index) if closed else self._advance(slot, self._stable(slot))
                 if closed and not rest and not slot.streamed_json:
                     rest = "{}"
-            self._say_arguments(slot, rest, deltas)
+            self._send_arguments(slot, rest, deltas)
             stray = "" if slot.reader is None or self._arg_converter is not None else slot.reader.stray
             if stray:
                 self._note("stray_text", self._engine.offset, stray)
@@ -326,23 +327,23 @@ class EngineDeltas(Parser):
         return slot.reader
 
     def _try_extract_name(self, index: int) -> str | None:
-        """The name of a call that stands in its arguments, once it is there."""
+        """Return the name of a call that is inside its arguments, once it is known."""
         reader = self._tool_slots[index].reader
         return reader.name or None if reader is not None else None
 
-    def _say_arguments(self, slot: ToolCallSlot, text: str | None, deltas: list[DeltaToolCall]) -> None:
+    def _send_arguments(self, slot: ToolCallSlot, text: str | None, deltas: list[DeltaToolCall]) -> None:
         if text:
             deltas.append(DeltaToolCall(index=slot.index, function=DeltaFunctionCall(arguments=text)))
 
     @staticmethod
     def _coalesce_tool_call_deltas(deltas: Iterable[DeltaToolCall]) -> list[DeltaToolCall]:
-        """One delta per call, in the order of their first."""
+        """Return one delta per call, in the order of their first."""
         return merge_tool_calls(deltas)
 
     # -- converted arguments -------------------------------------------------------------------------------------
 
     def _compute_arg_delta(self, index: int, raw_delta: str) -> str | None:
-        """What can be said of a call's arguments now that ``raw_delta`` has come."""
+        """Return the arguments that can be sent now that ``raw_delta`` has come."""
         slot = self._tool_slots[index]
         if self._arg_converter is None:
             return self._reader(slot).feed(raw_delta) or None
@@ -353,11 +354,11 @@ class EngineDeltas(Parser):
         return self._advance(slot, self._stable(slot))
 
     def _flush_arg_converter(self, index: int) -> str | None:
-        """What is left to say of a closed call's arguments."""
+        """Return the rest of a closed call's arguments."""
         slot = self._tool_slots[index]
         final = self._converted(slot, partial=False)
         if final is None:
-            # The converter has raised. As written they are worth more than nothing.
+            # The converter has raised: send the arguments as written.
             if slot.streamed_json:
                 return None
             reader = ArgumentReader(named=slot.reader is None, as_json=self.parser_engine_config.tool_args_json)
@@ -368,23 +369,23 @@ class EngineDeltas(Parser):
         return self._advance(slot, final)
 
     def _advance(self, slot: ToolCallSlot, text: str) -> str | None:
-        """What ``text`` adds to the arguments that have been said; nothing if it is not their continuation."""
-        said = slot.streamed_json
-        if not text.startswith(said) or len(text) == len(said):
+        """Return what ``text`` adds to the arguments that were sent; nothing if it does not continue them."""
+        sent = slot.streamed_json
+        if not text.startswith(sent) or len(text) == len(sent):
             return None
         slot.streamed_json = text
-        return text[len(said) :]
+        return text[len(sent) :]
 
     def _stable(self, slot: ToolCallSlot) -> str:
-        """The part of the converted arguments that cannot change any more."""
+        """Return the part of the converted arguments that cannot change any more."""
         return self._safe_arg_prefix(self._converted(slot, partial=True) or "", slot.string_keys)
 
     def _converted(self, slot: ToolCallSlot, *, partial: bool) -> str | None:
-        """The converter's answer, with types as the tool's schema wants them; ``None``: it has raised."""
+        """Return the converter's result, with types as in the tool's schema; ``None`` if it raised."""
         assert self._arg_converter is not None
         try:
             text = self._arg_converter(slot.args, partial)
-        except Exception as error:  # the caller's code, fed with a model's text: anything can come out
+        except Exception as error:  # the caller's code on a model's text: it can raise anything
             if not partial:
                 self._note("converter_failed", self._engine.offset, slot.args, error)
             return None
@@ -393,36 +394,41 @@ class EngineDeltas(Parser):
     # -- types ---------------------------------------------------------------------------------------------------
 
     def _properties(self, name: str) -> dict[str, Any]:
-        """The properties of a tool's parameters; each brings along what its references point at."""
+        """Return the properties of a tool's parameters, each with the definitions that it references."""
         tool = find_tool(self._tools, name)
         return {} if tool is None else {key: within(part, tool.schema) for key, part in tool.properties().items()}
 
     def _fix_arg_types(self, args_json: str, func_name: str) -> str:
-        """The arguments with each value that is complete as the tool's schema wants it. Everything else stays as it is
-        written: a value that is cut, and one that has no schema."""
+        """Return the arguments with each complete value coerced to the tool's schema.
+
+        A value that is cut, or has no schema, stays as written.
+        """
         properties = self._properties(func_name) if func_name else {}
         return coerced(args_json, properties, self._coerce_value) if properties else args_json
 
     @staticmethod
     def _coerce_value(value: Any, schema: Any) -> tuple[object, bool]:
-        """(the value as its schema wants it, whether that changed it)."""
+        """Return (the value coerced to its schema, True if that changed it)."""
         return coerce_value(value, schema)
 
     @staticmethod
     def _coerce_dict(args: dict[str, Any], properties: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-        """The same for every member of ``args`` with a schema in ``properties``; ``args`` is changed in place."""
+        """Return the same for every member of ``args`` with a schema in ``properties``; ``args`` is changed in place."""
         return coerce_members(args, properties)
 
     @staticmethod
     def _safe_arg_prefix(json_str: str, string_keys: set[str] | None = None) -> str:
-        """The part of a JSON object's text that stays as it is while its last value may still change. The text of that
-        value is part of it if it is a string under one of ``string_keys`` (``None``: any)."""
+        """Return the part of a JSON object's text that does not change while its last value may still change.
+
+        That includes the text of this value if it is a string under one of ``string_keys`` (``None``: under any key).
+        """
         return safe_prefix(json_str, string_keys)
 
     @staticmethod
     def _streamable_string_keys(properties: dict[str, Any]) -> set[str] | None:
-        """The keys whose values can be nothing but strings; ``None``: there is no schema, so all of them are what they
-        are written as."""
+        """Return the keys whose values must be strings; ``None`` if there is no schema, so that all keep the type as
+        written.
+        """
         if not properties:
             return None
         return {key for key, schema in properties.items() if extract_types_from_schema(schema) == ["string"]}
@@ -433,7 +439,7 @@ class EngineDeltas(Parser):
 
 
 def _argument_markers(config: ParserEngineConfig) -> frozenset[str]:
-    """The literals that are part of arguments."""
+    """Return the literals that are part of arguments."""
     return frozenset(
         literal
         for (_, terminal), transition in config.transitions.items()
@@ -443,7 +449,7 @@ def _argument_markers(config: ParserEngineConfig) -> frozenset[str]:
 
 
 def _turns(events: Sequence[SemanticEvent]) -> list[list[SemanticEvent]]:
-    """Events of reasoning and other events, in turns."""
+    """Split events into runs: events of reasoning, and others."""
     turns: list[list[SemanticEvent]] = []
     before = None
     for event in events:

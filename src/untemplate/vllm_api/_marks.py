@@ -1,10 +1,8 @@
-"""Where reasoning begins and ends in token ids.
+"""The markers of reasoning in token ids.
 
-Rules of this module:
-
-* What came before the last turn start is somebody else's. The state after it, or the output's own start state, is
-  where reading begins, and the first close decides.
-* A marker that is one token is found by its id only; any other by the text of the ids.
+* Text before the last turn start belongs to earlier messages. Reading begins after it, or in the output's own start
+  state, and the first close decides.
+* A marker that is one token is found only by its id; any other by the text of the ids.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from ..tokens import Vocabulary
 __all__ = ["Marks"]
 
 _TAIL: Final = 64
-"""Ids at the end of a prompt that are looked at where no turn start is known."""
+"""Ids at the end of a prompt that are read if no turn start is known."""
 
 
 @final
@@ -28,11 +26,11 @@ class Marks:
 
     Args:
         known: the vocabulary.
-        opens, closes: spellings of what begins and ends reasoning.
+        opens, closes: spellings of the markers that begin and end reasoning.
         turn_starts: spellings of what begins an assistant turn in a prompt.
-        special: tokens that stand for themselves.
-        turn_opens: whether reasoning is open where a turn starts.
-        repeats: whether reasoning may open again behind its close.
+        special: tokens that are their own text.
+        turn_opens: True if reasoning is open where a turn starts.
+        repeats: True if reasoning may open again after its close.
     """
 
     def __init__(
@@ -55,7 +53,7 @@ class Marks:
         _, self._table = known.table(special)
 
     def is_end(self, ids: Sequence[int], opened: bool) -> bool:
-        """Whether reasoning is over after these ids. ``opened``: whether an output begins inside it."""
+        """True if reasoning is over after these ids. ``opened``: True if an output begins inside it."""
         ids, opened = self._output(ids, opened)
         for _, _, opens in self._find(ids):
             if not opens:
@@ -64,14 +62,14 @@ class Marks:
         return not opened
 
     def ends_in(self, ids: Sequence[int], new: int) -> bool:
-        """Whether a close ends in the last ``new`` ids."""
-        # A marker of several tokens may have begun before them: it has no more tokens than characters.
+        """True if a close ends in the last ``new`` ids."""
+        # A marker of several tokens may begin before them. It has at most as many tokens as characters.
         back = max(map(len, self._closes), default=1) - 1
         first = max(0, len(ids) - new - back)
         return any(not opens and first + end > len(ids) - new for _, end, opens in self._find(ids[first:]))
 
     def content(self, ids: Sequence[int], opened: bool) -> list[int]:
-        """The ids behind the first close; all of them where there is no reasoning, none where it does not end."""
+        """Return the ids after the first close: all of them if there is no reasoning, none if it does not end."""
         ids, opened = self._output(ids, opened)
         for _, end, opens in self._find(ids):
             if not opens:
@@ -80,8 +78,7 @@ class Marks:
         return [] if opened else list(ids)
 
     def count(self, ids: Sequence[int], opened: bool) -> int:
-        """How many ids of an output stand inside reasoning, its markers aside. A second opening marker inside is
-        text."""
+        """Count the ids of an output inside reasoning, without its markers. A second opening marker inside is text."""
         since = 0 if opened else -1
         total = 0
         for begin, end, opens in self._find(ids):
@@ -95,14 +92,14 @@ class Marks:
         return total if since < 0 else total + len(ids) - since
 
     def opened_by(self, prompt_ids: Sequence[int]) -> bool | None:
-        """Whether a prompt leaves reasoning open; ``None``: it does not say."""
+        """True if a prompt leaves reasoning open, False if not; ``None`` if that is not known."""
         turn = self._turn(prompt_ids)
         if turn >= 0:
             opened = self._turn_opens
             for _, _, opens in self._find(prompt_ids[turn:]):
                 opened = opens
             return opened
-        # No turn start: only the very end of a prompt can be trusted not to be the user's.
+        # Without a turn start, only the very end of a prompt is certain not to be the user's text.
         last = list(prompt_ids[-_TAIL:])
         while last and not (self._table.bytes_of(last[-1]) or b"?").strip():
             last.pop()
@@ -114,13 +111,13 @@ class Marks:
         return (ids, opened) if turn < 0 else (ids[turn:], self._turn_opens)
 
     def _turn(self, ids: Sequence[int]) -> int:
-        """Index of the first id behind the last turn start; -1 if there is none."""
+        """Return the index of the first id after the last turn start; -1 if there is none."""
         best = -1
         for literal in self._turn_starts:
             wanted = literal.encode("utf-8", "surrogatepass")
             lead = self._lead(literal)
             for at in range(len(ids) - 1, best, -1):
-                # A special token at its beginning must be one: somebody may have spelled it.
+                # A special token at its beginning counts only by id: a user may have spelled it.
                 if (ids[at] != lead) if lead >= 0 else not wanted.startswith(self._table.bytes_of(ids[at]) or b"?"):
                     continue
                 size, end = 0, at
@@ -133,14 +130,14 @@ class Marks:
         return best
 
     def _lead(self, literal: str) -> int:
-        """The id of the special token that a literal begins with; -1: of none."""
+        """Return the id of the special token that a literal begins with; -1 if there is none."""
         for size in range(len(literal), 2, -1):
             if literal[0] in "<[" and literal[size - 1] in ">]" and literal[:size] in self._vocab:
                 return self._vocab[literal[:size]]
         return -1
 
     def _find(self, ids: Sequence[int]) -> list[tuple[int, int, bool]]:
-        """(begin, end, whether it opens) of each marker, in order, in ids."""
+        """Return (begin, end, True if it opens) of each marker, in order, as indices of ids."""
         single: dict[int, bool] = {}
         spelled: list[tuple[bytes, bool]] = []
         for literals, opens in ((self._opens, True), (self._closes, False)):

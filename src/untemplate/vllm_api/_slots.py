@@ -1,6 +1,6 @@
-"""What a ParserEngine knows of one call, and how calls get their ids.
+"""The state of one call in a ParserEngine, and ids of calls.
 
-Rule of this module: a slot belongs to a call from its opener on, whether or not it turns out to be one.
+A slot belongs to a possible call from its opener on, even if it turns out not to be a call.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ _PATTERNS = {"kimi_k2": "functions.{name}:{index}"}
 
 
 def make_tool_call_id(id_type: str = "random", func_name: str | None = None, idx: int | None = None) -> str:
-    """A new id for a call.
+    """Return a new id for a call.
 
     Args:
         id_type: ``random`` (``call_`` and 24 hex digits), ``alphanumeric9`` (Mistral), ``kimi_k2``
             (``functions.name:index``), or a pattern of your own that holds ``{name}`` or ``{index}``.
-        func_name, idx: the tool, and the call's number counted on from the history; for patterns.
+        func_name, idx: the tool, and the call's number, counted from the beginning of the history; for patterns.
 
     Raises:
-        ValueError: an id type that does not exist.
+        ValueError: an unknown id type.
     """
     index = 0 if idx is None else idx
     pattern = _PATTERNS.get(id_type, id_type)
@@ -39,13 +39,13 @@ class ToolCallSlot:
 
     Attributes:
         id, name: as far as they are known.
-        name_sent: whether the call stands: its first delta has been made.
-        index: its number among the calls that stand.
-        string_keys: arguments that are strings for certain (``None``: all that are written as strings).
-        streamed_json: what the converter's arguments have come to so far.
-        ended: whether nothing more can come; closed: whether its own end ended it.
-        rejected: whether its name is no offered tool's.
-        reader: reads arguments that no converter does, or finds the name in them.
+        name_sent: True once the call has committed: its first delta has been made.
+        index: its number among the calls that have committed.
+        string_keys: arguments that must be strings (``None``: all that are written as strings).
+        streamed_json: the converted arguments that were sent so far.
+        ended: True if nothing more can come. closed: True if its own end ended it.
+        rejected: True if its name is not that of an offered tool.
+        reader: reads arguments if there is no converter, or finds the name in them.
     """
 
     __slots__ = (
@@ -83,9 +83,9 @@ class ToolCallSlot:
         return self._parts[0] if self._parts else ""
 
     def append_args(self, value: str) -> None:
-        """The next piece of the raw arguments."""
+        """Add to the raw arguments."""
         self._parts.append(value)
 
     def clear_args(self) -> None:
-        """They are not needed any more."""
+        """Release the raw arguments."""
         self._parts = []

@@ -1,13 +1,10 @@
-"""Hand-written configs: terminals and transitions, as data (spec 3).
+"""Hand-written configs of vLLM's ``ParserEngine``: terminals and transitions, as data.
 
-Rules of this module:
-
-* A config is data and cannot be wrong in silence: what contradicts itself is an error at construction that names the
-  field.
-* A terminal is a literal. In a state only those terminals are looked for that have a transition there; everywhere else
-  their text is text.
-* Some names mean something to who uses a config: ``THINK_START`` and ``THINK_END`` delimit reasoning, ``TURN_START``
-  is where an assistant turn begins in a prompt. They need no transition.
+* A config that contradicts itself raises an error at construction that names the field.
+* A terminal is a literal. A state looks only for the terminals that have a transition there; all other text is plain
+  text.
+* Some names have a meaning for the users of a config: ``THINK_START`` and ``THINK_END`` delimit reasoning,
+  ``TURN_START`` begins an assistant turn in a prompt. They need no transition.
 """
 
 from __future__ import annotations
@@ -24,17 +21,17 @@ __all__ = ["TOOL_STATES", "ParserEngineConfig", "ParserState", "Transition"]
 
 
 class ParserState(Enum):
-    """Where in an output a hand-written parser is."""
+    """The place in an output that a hand-written parser has reached."""
 
     CONTENT = auto()
     REASONING = auto()
     MESSAGE_HEADER = auto()
     TOOL_PREAMBLE = auto()
-    """Behind a call's opener, before its name."""
+    """After a call's opener, before its name."""
     TOOL_NAME = auto()
     TOOL_ARGS = auto()
     TOOL_BETWEEN = auto()
-    """Behind a call, before the next one or the end of the section."""
+    """After a call, before the next one or the end of the section."""
 
 
 TOOL_STATES: Final = frozenset(
@@ -51,16 +48,16 @@ _RESERVED: Final = frozenset({"THINK_START", "THINK_END", "TURN_START"})
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What a terminal does: the events it gives rise to, in order, and the state that follows.
+    """The effect of a terminal: the events it emits, in order, and the next state.
 
-    An event that carries text (``TEXT_CHUNK``, ``ARG_VALUE_CHUNK``, …) carries the terminal's own: so a terminal that
-    belongs to the arguments reaches the ``arg_converter``.
+    An event that carries text (``TEXT_CHUNK``, ``ARG_VALUE_CHUNK``, …) carries the terminal's own text: so a terminal
+    that belongs to the arguments reaches the ``arg_converter``.
     """
 
     next_state: ParserState
     events: tuple[EventType, ...] = ()
     skip_in_token_id_mode: bool = False
-    """Once token ids are in use, the terminal's text does nothing here unless a token id stands behind it."""
+    """Once token ids have come, the terminal's text has no effect unless a token id confirms it."""
 
 
 def _default_content_events() -> dict[ParserState, EventType]:
@@ -74,7 +71,7 @@ def _default_content_events() -> dict[ParserState, EventType]:
 
 @dataclass(frozen=True)
 class ParserEngineConfig:
-    """One model's output, described by hand.
+    """Describes the output of one model by hand.
 
     Raises:
         FormatError: (a ValueError) the config contradicts itself; ``path`` names the field.
@@ -84,40 +81,44 @@ class ParserEngineConfig:
     terminals: Mapping[str, str] = field(default_factory=dict)
     """Name → literal."""
     token_id_terminals: Mapping[str, str] = field(default_factory=dict)
-    """Name → token. Where token ids come with the text such a terminal is one by its id only: spelled by ordinary
-    tokens it is text. A token that the vocabulary does not have is found in the text."""
+    """Name → token. Where token ids come with the text, only the id makes this terminal; spelled by ordinary tokens it
+    is text. A token that the vocabulary does not have is found in the text.
+    """
     transitions: Mapping[tuple[ParserState, str], Transition] = field(default_factory=dict)
-    """(state, name of a terminal) → what it does there."""
+    """(state, name of a terminal) → its effect in that state."""
     content_events: Mapping[ParserState, EventType] = field(default_factory=_default_content_events)
-    """What text in a state is. Text in a state that is not listed is reported as dropped."""
+    """State → the event for its text. Text in a state that is not listed is dropped and reported."""
     initial_state: ParserState = ParserState.CONTENT
     arg_converter: Callable[[str, bool], str] | None = None
     """(raw arguments so far, whether more may come) → JSON. It is called again and again with all of the arguments, so
-    a parser that has one does not run in linear time; and what it says of a prefix must be a prefix of what it says
-    later, but for the value that is still open."""
+    a parser that has one does not run in linear time. Its result for a prefix must be a prefix of its later results,
+    except for the value that is still open.
+    """
     stream_arg_deltas: bool = True
-    """False: converted arguments come in one piece, when their call closes."""
+    """False: converted arguments are sent in one delta, when their call closes."""
     tool_args_json: bool = True
-    """Arguments that begin with a brace or bracket are JSON: no terminal counts inside one of its strings."""
+    """Arguments that begin with a brace or bracket are JSON: inside their strings there are no terminals."""
     arg_structural_chars: frozenset[str] | None = None
-    """Only a delta that holds one of these can change what the converter says of what came before it; others do not
-    call it. ``None``: any delta can."""
+    """Only a delta with one of these characters can change the converted text of what came before it; for others the
+    converter is not called. ``None``: any delta can.
+    """
     preserve_tokens: frozenset[str] = frozenset()
-    """Special tokens that stay in the text although they are no terminal. All others that the tokenizer lists in
-    ``all_special_tokens`` are dropped where their id comes, and reported."""
+    """Special tokens that stay in the text although they are not terminals. All others that the tokenizer lists in
+    ``all_special_tokens`` are dropped where their id comes, and reported.
+    """
     strip_trailing_reasoning_whitespace: bool = True
     """White space between reasoning and the marker that ends it is dropped."""
     drop_whitespace_only_content_before_tools: bool = True
     """Content that is white space only is dropped if a call follows or precedes it."""
     strip_content_whitespace_with_tools: bool = True
-    """White space between content and a call is dropped, unless content goes on behind the call."""
+    """White space between content and a call is dropped, unless content continues after the call."""
     validate_tool_names: bool = False
-    """A call whose name is not an offered tool's is dropped, and reported."""
+    """A call whose name is not that of an offered tool is dropped and reported."""
     programs: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Filled by the compiler."""
 
     def __post_init__(self) -> None:
-        # Copies: a config must not change behind the compiler's back.
+        # Copies: the compiled program must not become out of date.
         for name in ("terminals", "token_id_terminals", "transitions", "content_events"):
             object.__setattr__(self, name, _mapping(name, getattr(self, name)))
         for name in ("preserve_tokens", "arg_structural_chars"):
@@ -127,7 +128,7 @@ class ParserEngineConfig:
         _check(self)
 
     def literals(self, terminal: str) -> tuple[str, ...]:
-        """How a terminal is written: as text, and as a token where that is another literal."""
+        """Return the spellings of a terminal: its text, and its token if that differs."""
         both = (self.terminals.get(terminal), self.token_id_terminals.get(terminal))
         return tuple(dict.fromkeys(text for text in both if text is not None))
 
@@ -176,7 +177,7 @@ def _check_literal(path: str, terminal: object, text: object, used: set[str]) ->
     if not isinstance(terminal, str) or not isinstance(text, str):
         raise FormatError(path, f"expected a string, got {type(text).__name__}")
     if not text:
-        # Every other transition consumes its literal, so this is also the only way to go round and round in one place.
+        # All other transitions consume their literal, so only these could loop forever in one place.
         harm = "; a transition on it consumes nothing and would never end" if terminal in used else ""
         raise FormatError(path, f"is empty{harm}")
 

@@ -1,10 +1,8 @@
-"""Arguments of hand-written configs that have no converter: read as they come.
+"""Arguments of hand-written configs that have no converter, read while they arrive.
 
-Rules of this module:
-
-* The engine's own writers read them, once: JSON passes as written, and an object that holds the call's name gives it
-  up.
-* JSON that breaks goes on as it is. White space around the arguments is nobody's.
+* The machine's own readers read them once: JSON passes as written; from an object that holds the call's name, only its
+  arguments.
+* JSON that breaks is passed on as written. White space around the arguments is dropped.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ _GRAMMAR: Final = CallSyntax(JSON_BODY, "")
 _GRAMMAR.name_keys = frozenset({"name"})
 _GRAMMAR.arguments_keys = frozenset({"arguments", "parameters"})
 
-# What a reader is in the middle of.
+# Phases of a reader.
 _START: Final = 0
 _OBJECT: Final = 1
 _VALUE: Final = 2
@@ -38,11 +36,11 @@ class ArgumentReader(CallHandler):
     """Reads the arguments of one call.
 
     Args:
-        named: whether the call's name stands elsewhere. If not, the arguments are an object that holds it.
-        as_json: whether arguments that look like JSON are.
+        named: True if the call's name comes from elsewhere. If not, the arguments are an object that holds it.
+        as_json: True if arguments that look like JSON are JSON.
 
     Attributes:
-        name: the name that was found in them.
+        name: the name that was found in the arguments.
     """
 
     def __init__(self, *, named: bool, as_json: bool) -> None:
@@ -59,7 +57,7 @@ class ArgumentReader(CallHandler):
         self._wrote: bool = False
 
     def feed(self, text: str) -> str:
-        """The next piece of them; the JSON that it completes."""
+        """Take more of the arguments; return the JSON that this completes."""
         cur = self._cur
         cur.text = cur.text[cur.pos :] + text
         cur.pos = 0
@@ -68,7 +66,7 @@ class ArgumentReader(CallHandler):
         return self._take()
 
     def finish(self, closed: bool) -> str:
-        """They are over: what is left. ``closed``: by the call's own end, so none at all are ``{}``."""
+        """End the arguments; return the rest. If the call is ``closed`` by its own end, no arguments at all are ``{}``."""
         self._cur.final = True
         out = self.feed("")
         if self._object is not None and not self._object.committed:
@@ -80,7 +78,7 @@ class ArgumentReader(CallHandler):
 
     @property
     def stray(self) -> str:
-        """Text behind their end, without the white space around it."""
+        """Text after the arguments, without the white space around it."""
         return "".join(self._stray).strip(WS)
 
     def _take(self) -> str:
@@ -89,7 +87,7 @@ class ArgumentReader(CallHandler):
         return out
 
     def _step(self, cur: Cursor) -> bool:
-        """False: more text is needed."""
+        """Read on; False if more text is needed."""
         phase = self._phase
         if phase == _START:
             cur.pos = cur.spaces()

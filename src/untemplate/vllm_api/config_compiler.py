@@ -1,11 +1,9 @@
-"""ParserEngineConfig → Program, and the config's side of a running machine.
+"""Compiles a ParserEngineConfig to a Program, and follows a running machine.
 
-Rules of this module:
-
-* A Program has one text state for each ParserState, in their order, whatever the config says; so a stream may go over
-  from one Program of a config to another at any time (``skip_tool_parsing``).
-* The machine finds literals and says where they stand. What they mean is told from here, as SemanticEvents.
-* Texts reach the events as the model wrote them; nothing is trimmed here.
+* A Program has one text state for each ParserState, in their order. So a stream can change from one Program of a config
+  to another at any time (``skip_tool_parsing``).
+* The machine finds literals and their places. This module emits their SemanticEvents.
+* Events carry text as the model wrote it; nothing is trimmed here.
 """
 
 from __future__ import annotations
@@ -45,17 +43,17 @@ _KINDS: Final = {
     EventType.ARG_VALUE_CHUNK: ARGUMENT_TEXT,
 }
 _DROP: Final = -1
-"""Stands in an edge's events for "its literal is dropped"."""
+"""In a rule's events: its literal is dropped."""
 
 _OUTSIDE_STRING: Final = re.compile(r'["{}\[\]]')
 _INSIDE_STRING: Final = re.compile(r'["\\]')
 
 
 def compile_config(config: ParserEngineConfig, *, tools: bool = True, drops: frozenset[str] = frozenset()) -> Program:
-    """The Program of a config, compiled once.
+    """Return the Program of a config, compiled once.
 
     Args:
-        tools: False: what opens a call is text.
+        tools: False: openers of calls are text.
         drops: special tokens that are dropped where their id comes.
     """
     key = (tools, drops)
@@ -72,7 +70,7 @@ def _compile(config: ParserEngineConfig, tools: bool, drops: Iterable[str]) -> P
         for (source, terminal), transition in config.transitions.items():
             if source is not state:
                 continue
-            taken = _edge(transition) if tools else _edge_without_calls(source, transition)
+            taken = _rule(transition) if tools else _rule_without_calls(source, transition)
             if taken is not None:
                 edges.update(dict.fromkeys(config.literals(terminal), taken))
         for literal in drops:
@@ -89,27 +87,27 @@ def _compile(config: ParserEngineConfig, tools: bool, drops: Iterable[str]) -> P
     return program
 
 
-def _edge(transition: Transition) -> MarkerRule:
+def _rule(transition: Transition) -> MarkerRule:
     edge = MarkerRule(ENTER_STATE, STATES.index(transition.next_state))
     edge.events = tuple(_EVENTS.index(event) for event in transition.events)
     edge.needs_id = 1 if transition.skip_in_token_id_mode else 0
     return edge
 
 
-def _edge_without_calls(source: ParserState, transition: Transition) -> MarkerRule | None:
-    """What a transition does where calls are not wanted: one into a call is text, but ends reasoning if it does so."""
+def _rule_without_calls(source: ParserState, transition: Transition) -> MarkerRule | None:
+    """Return the effect of a transition where calls are text: one into a call emits its text, and still ends reasoning."""
     opens = transition.next_state in TOOL_STATES or EventType.TOOL_CALL_START in transition.events
     if source in TOOL_STATES or not opens:
-        return _edge(transition)
+        return _rule(transition)
     if EventType.REASONING_END not in transition.events:
         return None
     text = (EventType.REASONING_END, EventType.TEXT_CHUNK)
-    return _edge(Transition(ParserState.CONTENT, text, transition.skip_in_token_id_mode))
+    return _rule(Transition(ParserState.CONTENT, text, transition.skip_in_token_id_mode))
 
 
 @final
-class Piece:
-    """A stretch of the output."""
+class KeptText:
+    """A part of the output that is kept."""
 
     def __init__(self, start: int) -> None:
         self.start: int = start
@@ -123,21 +121,21 @@ class Piece:
 
 @final
 class ConfigRun(ConfigEvents):
-    """One output of a config: numbers the calls, collects events, what was dropped, and the text of open calls."""
+    """Follows one output of a config: numbers the calls, collects events, dropped text and the text of open calls."""
 
     def __init__(self, config: ParserEngineConfig, initial: int, sink: EventCollector) -> None:
         self.tool_index: int = -1
-        self.dropped: list[Piece] = []
-        """In order; neighbours are one."""
+        self.dropped: list[KeptText] = []
+        """In order; neighbours are joined."""
         self.holds: bool = False
-        """Whether the text of calls is kept until it is taken."""
-        self.held: dict[int, Piece] = {}
-        """Calls that nobody has taken yet: all of their text, the opener included."""
+        """True if the text of calls is kept until ``take_call``."""
+        self.held: dict[int, KeptText] = {}
+        """Calls that have not been taken yet: all of their text, opener included."""
         self._sink: EventCollector = sink
         self._state: int = initial
         self._arguments: int = STATES.index(ParserState.TOOL_ARGS) if config.tool_args_json else -1
         self._open: bool = False
-        # JSON in the arguments: how far it has been read ahead of what has been told, and what stands there.
+        # JSON in the arguments: how far it has been read ahead of the events, and the state at that place.
         self._begun: bool = False
         self._json: bool = False
         self._string: bool = False
@@ -197,7 +195,7 @@ class ConfigRun(ConfigEvents):
 
     @property
     def in_call(self) -> bool:
-        """Whether a call has begun and not ended."""
+        """True while a call has begun and not ended."""
         return self._open
 
     def _index(self, event: EventType) -> int:
@@ -205,14 +203,14 @@ class ConfigRun(ConfigEvents):
 
     def _drop(self, text: str, start: int) -> None:
         if not self.dropped or self.dropped[-1].end != start:
-            self.dropped.append(Piece(start))
+            self.dropped.append(KeptText(start))
         self.dropped[-1].add(text)
 
     def _keep_unless_opening(self, edge: MarkerRule, literal: str, start: int) -> None:
         if not self.holds:
             return
         if _OPENS in edge.events:
-            held = self.held[self.tool_index + 1] = Piece(start)
+            held = self.held[self.tool_index + 1] = KeptText(start)
             held.add(literal)
         else:
             self._keep(literal)
@@ -224,7 +222,7 @@ class ConfigRun(ConfigEvents):
                 held.add(text)
 
     def _read(self, text: str, i: int, end: int) -> None:
-        """Follows strings and brackets of JSON arguments."""
+        """Follow strings and brackets of JSON arguments."""
         if not self._begun:
             while i < end and text[i] in " \t\r\n":
                 i += 1
