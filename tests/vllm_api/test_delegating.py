@@ -307,7 +307,7 @@ def test_a_parser_that_raises_does_not_take_the_answer_with_it(caplog):
     with caplog.at_level(logging.ERROR):
         Theirs(TOKENIZER, tools=Broken).parse(raw)
     assert [record.getMessage() for record in caplog.records] == [
-        "Broken.extract_tool_calls() raised; its text goes on as content"
+        "Broken.extract_tool_calls() raised; its text becomes content"
     ]
 
 

@@ -1,4 +1,6 @@
-"""Parsers as specs 1 to 3 have them: by name, by subclassing, by config. All run on the one machine.
+"""vLLM's parser interface over the same machine: parsers by name, by subclassing, by config.
+
+Importing this package lets ``OutputParser`` find the names that are registered with its managers.
 
 >>> from untemplate.vllm_api import ToolParserManager, make_parser_request
 >>> parser = ToolParserManager.get_tool_parser("hermes")(None)

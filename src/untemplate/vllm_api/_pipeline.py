@@ -1,11 +1,9 @@
-"""Reasoning first, then calls in the content that is left: two half parsers as one.
+"""Runs two half parsers as one: reasoning first, then calls in the remaining content.
 
-Rules of this module:
-
-* What the reasoning parser calls content is the tool parser's whole input: its texts and ids begin where content does.
-  So a piece that ends reasoning and begins a call is right in both halves.
-* The halves may be anybody's. All that came before is handed to them each time, as they expect; what they keep back at
-  the end is asked for, or read off a parse of the whole content.
+* The content of the reasoning parser is the whole input of the tool parser: its texts and ids begin where content
+  begins. So both halves are right about a part that ends reasoning and begins a call.
+* The halves may come from any library. As they expect, each call passes all that came before. What they still buffer at
+  the end is requested, or taken from a parse of the whole content.
 """
 
 from __future__ import annotations
@@ -31,28 +29,28 @@ __all__ = ["StreamState", "remainder", "run", "run_whole"]
 
 @dataclass
 class StreamState:
-    """Where a stream is, for ``Parser.parse_delta``."""
+    """The state of a stream, for ``Parser.parse_delta``."""
 
     reasoning_ended: bool = False
     prompt_reasoning_checked: bool = False
     skips_reasoning: bool = False
-    """The prompt has closed reasoning already: the reasoning parser is left out."""
+    """The prompt has closed reasoning already: the reasoning parser is not called."""
     finished: bool = False
     previous_text: str = ""
-    """What the reasoning parser has been given."""
+    """The text given to the reasoning parser so far."""
     previous_token_ids: list[int] = field(default_factory=list)
     content_text: str = ""
-    """What the tool parser has been given."""
+    """The text given to the tool parser so far."""
     content_token_ids: list[int] = field(default_factory=list)
     sent: list[DeltaMessage] = field(default_factory=list)
-    """What the tool parser has answered."""
+    """The results of the tool parser so far."""
     tool_call_id_type: str = "random"
     history_tool_call_cnt: int = 0
-    """Calls in the history, where ids count them."""
+    """Number of calls in the history, for ids that count them."""
 
 
 def run_whole(parser: Any, text: str, request: Any) -> tuple[str | None, str | None, list[FunctionCall] | None]:
-    """A whole output, by the parser's own whole methods."""
+    """Parse a whole output with the parser's methods for whole outputs."""
     reasoning, content = parser.extract_reasoning(text, request)
     if not content or not takes_calls(request):
         return reasoning or None, content or None, None
@@ -62,7 +60,7 @@ def run_whole(parser: Any, text: str, request: Any) -> tuple[str | None, str | N
 
 
 def with_id(call: ToolCall) -> FunctionCall:
-    """A call without its wrapping, for ``Parser.parse``."""
+    """Return a call without its ToolCall, for ``Parser.parse``."""
     return FunctionCall(name=call.function.name, arguments=call.function.arguments, id=call.id)
 
 
@@ -75,7 +73,7 @@ def run(
     prompt_ids: Sequence[int] | None,
     finished: bool,
 ) -> DeltaMessage | None:
-    """One piece of an output."""
+    """Parse one part of an output."""
     if state.finished:
         raise RuntimeError("parse_delta() after finished=True: a parser serves one output; make another")
     if prompt_ids is not None and not state.prompt_reasoning_checked:
@@ -156,8 +154,10 @@ def _finish(parser: Any, state: StreamState, request: Any) -> list[DeltaMessage]
 
 
 def remainder(sent: Iterable[DeltaMessage], whole: ExtractedToolCallInformation) -> DeltaMessage | None:
-    """What a parse of the whole content found and the stream has not said; ``None`` where nothing is missing, or where
-    the two do not agree on what has been said (what is said cannot be taken back)."""
+    """Return what a parse of the whole content found and the stream has not sent.
+
+    Return ``None`` if nothing is missing, or if the two differ in what was sent, which cannot be retracted.
+    """
     merged = merge_deltas(list(sent)) or DeltaMessage()
     content = merged.content or ""
     expected = whole.content or ""

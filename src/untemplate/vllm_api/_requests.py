@@ -1,10 +1,4 @@
-"""Requests and parser results of any make: dicts, pydantic models, structs, dataclasses, plain objects.
-
-Rules of this module:
-
-* What comes from outside is read by name, never by type.
-* A request is never changed: who adjusts one gets a copy of the same type.
-"""
+"""Deltas and results of other parsers, read by field name whatever their type, and the smallest request."""
 
 from __future__ import annotations
 
@@ -32,7 +26,7 @@ __all__ = [
 def make_parser_request(
     model: str, messages: Sequence[Any], tools: Sequence[Any] | None = None, tool_choice: Any = "auto"
 ) -> ChatCompletionRequest:
-    """The least that a parser wants to know of a request. Without tools its ``tool_choice`` is ``"none"``."""
+    """Return a request with the fields that a parser reads. Without tools its ``tool_choice`` is ``"none"``."""
     return ChatCompletionRequest(
         model=model,
         messages=list(messages),
@@ -45,7 +39,7 @@ def make_parser_request(
 
 
 def delta_of(found: Any) -> DeltaMessage | None:
-    """A delta of any make as ours; ``None`` if it says nothing."""
+    """Convert a delta of any type; ``None`` if it is empty."""
     if found is None:
         return None
     if isinstance(found, DeltaMessage):
@@ -79,7 +73,7 @@ def _delta_call(call: Any) -> DeltaToolCall:
 
 
 def extracted_of(found: Any) -> ExtractedToolCallInformation:
-    """What any tool parser has found, as ours."""
+    """Convert the result of any tool parser."""
     if isinstance(found, ExtractedToolCallInformation):
         return found
     calls = [_call(call) for call in get(found, "tool_calls") or ()]

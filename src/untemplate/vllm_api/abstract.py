@@ -1,12 +1,10 @@
-"""What every parser can do: reasoning, tool calls, and both at once (specs 1 and 2).
+"""The abstract classes of vLLM's interface: reasoning, tool calls, and both at once.
 
-Rules of this module:
-
-* :class:`ReasoningParser` and :class:`ToolParser` each know one half, :class:`Parser` both. Who writes a parser fills
-  in the abstract methods; everything else has a default.
-* A streaming method gets the next piece of the output, and whatever came before. It may keep state: a parser serves one
-  output at a time.
-* A request is never changed; ``adjust_request`` answers with a copy.
+* :class:`ReasoningParser` and :class:`ToolParser` each parse one half, :class:`Parser` both. To write a parser, fill in
+  the abstract methods; all other methods have a default.
+* A streaming method receives the next part of the output, and all that came before. It may keep state: a parser serves
+  one output at a time.
+* A request is never changed in place; ``adjust_request`` returns a copy.
 """
 
 from __future__ import annotations
@@ -33,20 +31,19 @@ class _WithTokenizer:
 
     @cached_property
     def vocab(self) -> dict[str, int]:
-        """Token → id."""
+        """The vocabulary: token → id."""
         return dict(vocabulary_of(self.model_tokenizer).ids)
 
     def adjust_request(self, request: _R) -> _R:
-        """The request as the engine must see it: a copy of the same type that keeps special tokens in the text, because
-        markers are special tokens.
+        """Return the request for the engine: a copy of the same type that keeps special tokens, because markers are
+        special tokens, in the text.
 
-        Raises:
-            TypeError: the request has no place for ``skip_special_tokens``.
+        Raises: TypeError: the request has no field ``skip_special_tokens`` that can be set.
         """
         return adjusted(request, skip_special_tokens=False)
 
     def finish_streaming(self) -> DeltaMessage | None:
-        """The output has ended: what was still held."""
+        """End the output; return what was still buffered."""
         return None
 
 
@@ -72,19 +69,19 @@ class ReasoningParser(_WithTokenizer, ABC):
 
     @abstractmethod
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
-        """Whether reasoning is over after these ids (of an output, or of a prompt and its output)."""
+        """True if reasoning is over after these ids (of an output, or of a prompt and its output)."""
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
-        """Whether reasoning ends in ``delta_ids``, the last of ``input_ids``."""
+        """True if reasoning ends in ``delta_ids``, the last of ``input_ids``."""
         return self.is_reasoning_end(delta_ids)
 
     @abstractmethod
     def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
-        """The ids that are not reasoning: those behind its end."""
+        """Return the ids after the end of reasoning."""
 
     @abstractmethod
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
-        """(reasoning, content) of a whole output."""
+        """Return (reasoning, content) of a whole output."""
 
     @abstractmethod
     def extract_reasoning_streaming(
@@ -96,30 +93,32 @@ class ReasoningParser(_WithTokenizer, ABC):
         current_token_ids: Sequence[int],
         delta_token_ids: Sequence[int],
     ) -> DeltaMessage | None:
-        """Reasoning and content of one piece of an output; ``None``: nothing can be said yet."""
+        """Return reasoning and content of one part of an output; ``None`` if nothing is decided yet."""
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
-        """Called once, before the first piece: whether the prompt leaves reasoning open."""
+        """Read from the prompt whether it leaves reasoning open. Called once, before the first part of an output."""
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
-        """How many tokens of an output are reasoning, markers aside."""
+        """Count the tokens of an output that are reasoning, without markers."""
         return 0
 
     def get_streaming_fallback_content(self, text: str, request: Any) -> str | None:
-        """Content to send at the end of an output whose reasoning never ended."""
+        """Return content to send at the end of an output whose reasoning never ended."""
         return None
 
     def both(self, tool_parser: Any) -> Parser | None:
-        """A parser that does this one's work and that of ``tool_parser`` (or ``None``) in one pass, if there is one."""
+        """Return a parser that does the work of this one and of ``tool_parser`` (or ``None``) in one pass, if there is
+        one.
+        """
         return None
 
 
 class ToolParser(_WithTokenizer, ABC):
-    """Finds the tool calls in an output whose reasoning has been taken out.
+    """Finds the tool calls in an output from which reasoning has been removed.
 
     Args:
         tokenizer: the model's.
-        tools: the tools on offer, where no request says so.
+        tools: the tools on offer, unless a request has its own.
     """
 
     def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None, *args: Any, **kwargs: Any) -> None:
@@ -128,7 +127,7 @@ class ToolParser(_WithTokenizer, ABC):
 
     @abstractmethod
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
-        """The calls of a whole output, and the content that is left."""
+        """Return the calls of a whole output, and the remaining content."""
 
     @abstractmethod
     def extract_tool_calls_streaming(
@@ -141,24 +140,22 @@ class ToolParser(_WithTokenizer, ABC):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> DeltaMessage | None:
-        """Calls and content of one piece of an output; ``None``: nothing can be said yet."""
+        """Return calls and content of one part of an output; ``None`` if nothing is decided yet."""
 
     def both(self) -> Parser | None:
-        """A parser that does the same in one pass, if there is one."""
+        """Return a parser that does the same in one pass, if there is one."""
         return None
 
 
 class Parser(_WithTokenizer, ABC):
-    """Reasoning and tool calls behind one interface.
+    """Reasoning and tool calls in one interface.
 
-    Fill in the abstract methods; ``parse`` and ``parse_delta`` are made of them: reasoning first, then calls in the
-    content that is left.
+    Fill in the abstract methods. ``parse`` and ``parse_delta`` use them: reasoning first, then calls in the remaining
+    content.
 
-    Attributes:
-        reasoning_parser_cls, tool_parser_cls: the classes of the two halves, for who needs those.
+    Attributes: reasoning_parser_cls, tool_parser_cls: the classes of the two halves, for callers that need them.
 
-    Args:
-        tokenizer: the model's.
+    Args: tokenizer: the model's.
     """
 
     reasoning_parser_cls: type[Any] | None = None
@@ -172,7 +169,7 @@ class Parser(_WithTokenizer, ABC):
 
     @property
     def reasoning_parser(self) -> Any:
-        """The reasoning parser underneath, if there is one."""
+        """The reasoning half, if there is one."""
         return self._reasoning_parser
 
     @reasoning_parser.setter
@@ -181,7 +178,7 @@ class Parser(_WithTokenizer, ABC):
 
     @property
     def tool_parser(self) -> Any:
-        """The tool parser underneath, if there is one."""
+        """The tool half, if there is one."""
         return self._tool_parser
 
     @tool_parser.setter
@@ -257,13 +254,13 @@ class Parser(_WithTokenizer, ABC):
         enable_auto_tools: bool = False,
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
-        """(reasoning, content, calls) of a whole output; ``None`` for what it does not have.
+        """Return (reasoning, content, calls) of a whole output; ``None`` for what it does not have.
 
         Args:
             model_output: raw text, special tokens included.
-            request: says which tools there are; with ``tool_choice="none"`` or no tools, calls are text.
-            enable_auto_tools: taken for spec 3's sake; calls are found either way.
-            model_output_token_ids: the output's ids, where they are known.
+            request: has the tools; with ``tool_choice="none"`` or no tools, calls are text.
+            enable_auto_tools: without effect: calls are found either way.
+            model_output_token_ids: the output's ids, if they are known.
         """
         return run_whole(self, model_output, request)
 
@@ -276,21 +273,21 @@ class Parser(_WithTokenizer, ABC):
         *,
         finished: bool,
     ) -> DeltaMessage | None:
-        """The next piece of an output: what it completes, or ``None``.
+        """Parse the next part of an output; return what it completes, or ``None``.
 
         Args:
-            delta_text, delta_token_ids: the piece; either may be empty.
+            delta_text, delta_token_ids: the part; either may be empty.
             request: as for :meth:`parse`.
-            prompt_token_ids: the prompt, with the first piece: whether it leaves reasoning open.
-            finished: whether this is the last piece.
+            prompt_token_ids: the prompt, with the first part: it decides whether reasoning is open.
+            finished: True with the last part.
 
         Raises:
-            RuntimeError: the last piece has come before.
+            RuntimeError: the last part has come before.
         """
         ids = list(delta_token_ids)
         return run(self, self._stream_state, delta_text, ids, request, prompt_token_ids, finished)
 
-    # What ``run`` asks besides.
+    # Used by ``run``, not part of the interface.
 
     @property
     def _has_reasoning(self) -> bool:
@@ -302,11 +299,11 @@ class Parser(_WithTokenizer, ABC):
 
     @property
     def _reconciles(self) -> bool:
-        """Whether what the stream has left out is read off a parse of the whole content."""
+        """True if what the stream left out is taken from a parse of the whole content."""
         return False
 
     def _closed_by_prompt(self, prompt_token_ids: Sequence[int]) -> bool:
-        """Tells the reasoning half about the prompt. Whether that half can be left out."""
+        """Give the prompt to the reasoning half; return True if that half can be left out."""
         self.adjust_initial_state_from_prompt(prompt_token_ids)
         return False
 

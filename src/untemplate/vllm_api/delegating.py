@@ -1,9 +1,7 @@
-"""One parser made of two: a reasoning parser and a tool parser, ours or anybody's (spec 2).
+"""One parser made of two: a reasoning parser and a tool parser, of this library or any other.
 
-Rules of this module:
-
-* The halves are asked by name, never by type; what a half does not have has a default.
-* A half that raises on model output must not take the answer with it.
+* Methods of the halves are found by name; their types do not matter. There is a default for each missing method.
+* A half that raises on model output does not lose the rest of the answer.
 """
 
 from __future__ import annotations
@@ -26,10 +24,10 @@ _R = TypeVar("_R")
 class DelegatingParser(Parser):
     """A parser made of a reasoning parser and a tool parser, either of which may be missing.
 
-    A subclass sets ``self._reasoning_parser`` and ``self._tool_parser`` in its ``__init__``. They may be of this
-    library or anybody's: all that is asked of them are spec 2's methods, also under their older names
-    (``extract_reasoning_content``). Two of the catalogue work in one pass together. A parser that raises on an output
-    is left out from there on, and that is logged: its text goes on as content.
+    A subclass sets ``self._reasoning_parser`` and ``self._tool_parser`` in its ``__init__``. They may come from any
+    library: they only need the methods of vLLM's interface, also under their older names
+    (``extract_reasoning_content``). Two parsers of the catalogue work in one pass together. If a parser raises on an
+    output, that is logged, it is not called again, and its text becomes content.
     """
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
@@ -38,7 +36,7 @@ class DelegatingParser(Parser):
         self._both: tuple[Any, Any, Parser | None] | None = None
 
     def _ask(self, half: str, name: str, *args: Any, default: Any = None, old: str | None = None) -> Any:
-        """Asks one half; its answer, or the default if there is none, it has no such method, or raises."""
+        """Call a method of one half. Return the default if there is no such half or method, or if it raises."""
         parser = self._reasoning_parser if half == "reasoning" else self._tool_parser
         method = None if parser is None or half in self._failed else getattr(parser, name, None)
         if method is None and old is not None and parser is not None and half not in self._failed:
@@ -48,7 +46,7 @@ class DelegatingParser(Parser):
         try:
             return method(*args)
         except Exception:
-            _LOG.exception("%s.%s() raised; its text goes on as content", type(parser).__name__, name)
+            _LOG.exception("%s.%s() raised; its text becomes content", type(parser).__name__, name)
             self._failed.add(half)
             return default
 
@@ -127,7 +125,7 @@ class DelegatingParser(Parser):
         if hasattr(self._reasoning_parser, "adjust_initial_state_from_prompt"):
             self.adjust_initial_state_from_prompt(prompt_token_ids)
             return False
-        # Parsers that take every output for reasoning until its end can only be left out.
+        # Parsers that treat all text as reasoning until its end can only be left out.
         return bool(self._ask("reasoning", "is_reasoning_end", prompt_token_ids, default=False))
 
     def _finish_reasoning(self) -> DeltaMessage | None:
@@ -185,7 +183,9 @@ class DelegatingParser(Parser):
     # -- both ----------------------------------------------------------------------------------------------------
 
     def adjust_request(self, request: _R) -> _R:
-        """As :meth:`Parser.adjust_request`; each half may adjust its copy further. With neither half: the request."""
+        """As :meth:`Parser.adjust_request`; each half may adjust its copy further. With neither half, return the
+        request.
+        """
         if self._reasoning_parser is None and self._tool_parser is None:
             return request
         request = super().adjust_request(request)
@@ -220,7 +220,7 @@ class DelegatingParser(Parser):
         return super().parse_delta(delta_text, delta_token_ids, request, prompt_token_ids, finished=finished)
 
     def _as_one(self) -> Parser | None:
-        """The parser that does both halves' work in one pass, where they can be one."""
+        """Return the parser that does both halves' work in one pass, if they can be combined."""
         reasoning, tools = self._reasoning_parser, self._tool_parser
         if self._both is None or self._both[0] is not reasoning or self._both[1] is not tools:
             half = tools if reasoning is None else reasoning
@@ -231,8 +231,10 @@ class DelegatingParser(Parser):
 
 
 class _WrappedParser(DelegatingParser):
-    """A DelegatingParser that makes its halves from the class attributes ``reasoning_parser_cls`` and
-    ``tool_parser_cls``; set those on a subclass."""
+    """A DelegatingParser that makes its halves from class attributes.
+
+    Set ``reasoning_parser_cls`` and ``tool_parser_cls`` on a subclass.
+    """
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, *args, **kwargs)

@@ -1,11 +1,9 @@
-"""The catalogue's Formats as the parsers of specs 1 and 2.
+"""Formats as parsers with vLLM's interface.
 
-Rules of this module:
-
-* A parser class is a Format and nothing else; the managers make them, and so may anybody: ``format = …`` in a subclass.
-* A streaming method that is given nothing that came before begins a new output.
-* The two halves work on their own. Side by side in a DelegatingParser they become one parser of the merged Format,
-  which sees reasoning and calls in one pass; unless a subclass has changed how one of them parses.
+* A parser class consists of its Format. The managers make such classes; so can a subclass with ``format = …``.
+* A streaming method that is given no earlier text begins a new output.
+* Each half works alone. Together in a DelegatingParser they become one parser of the merged Format, which parses
+  reasoning and calls in one pass, unless a subclass has changed how one of them parses.
 """
 
 from __future__ import annotations
@@ -47,10 +45,10 @@ _POLICY = Policy(strict=False)
 
 
 class FormatReasoningParser(ReasoningParser):
-    """The reasoning of a Format.
+    """Parses the reasoning of a Format.
 
-    Of a turn that is written as messages with channels the streaming method gives the calls as well, for they are
-    messages of their own; the whole method leaves them in the content as they are written.
+    If a turn consists of messages with channels, the streaming method returns calls too, because they are messages of
+    their own. The method for whole outputs leaves them in the content as written.
     """
 
     format: ClassVar[Format]
@@ -81,7 +79,7 @@ class FormatReasoningParser(ReasoningParser):
         )
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
-        """The prompt, for the outputs that follow; read from its last turn start on."""
+        """Set the prompt of the outputs that follow; it is read from its last turn start on."""
         self._prompt = self._backend.turn_tail(prompt_token_ids)
         opened = self._marks.opened_by(prompt_token_ids)
         if opened is not None:
@@ -143,7 +141,7 @@ class FormatReasoningParser(ReasoningParser):
 
 
 class FormatToolParser(ToolParser):
-    """The tool calls of a Format. Reasoning is text to it, except in messages with channels."""
+    """Parses the tool calls of a Format. Reasoning is text, except in messages with channels."""
 
     format: ClassVar[Format]
 
@@ -155,7 +153,7 @@ class FormatToolParser(ToolParser):
 
     @property
     def untouched(self) -> bool:
-        """Whether no subclass has changed how it parses."""
+        """True if no subclass has changed how it parses."""
         return _untouched(self, FormatToolParser, "extract_tool_calls", "extract_tool_calls_streaming")
 
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
@@ -189,12 +187,12 @@ class FormatToolParser(ToolParser):
 
 
 class FormatParser(DelegatingParser):
-    """Reasoning and tool calls of a Format in one pass.
+    """Parses reasoning and tool calls of a Format in one pass.
 
     Args:
         tokenizer: the model's.
-        tools: the tools on offer, where no request says so.
-        format: the Format, where the class has none.
+        tools: the tools on offer, unless a request has its own.
+        format: the Format, if the class has none.
 
     Raises:
         TypeError: there is no Format.
@@ -265,17 +263,17 @@ class FormatParser(DelegatingParser):
 
 
 def reasoning_class(fmt: Format) -> type[FormatReasoningParser]:
-    """The class of a Format's reasoning parser."""
+    """Return the class of a Format's reasoning parser."""
     return _class(FormatReasoningParser, fmt)
 
 
 def tool_class(fmt: Format) -> type[FormatToolParser]:
-    """The class of a Format's tool parser."""
+    """Return the class of a Format's tool parser."""
     return _class(FormatToolParser, fmt)
 
 
 def parser_class(fmt: Format) -> type[FormatParser]:
-    """The class of a Format's parser."""
+    """Return the class of a Format's parser."""
     return _class(FormatParser, fmt)
 
 
@@ -328,12 +326,12 @@ def _context(
 
 
 def _marks(fmt: Format, known: Vocabulary) -> tuple[Marks, Marks]:
-    """(the marks that say whether reasoning is over, the marks to count it by)."""
+    """Return (the markers that decide whether reasoning is over, the markers for counting its tokens)."""
     turn_starts = _spellings(fmt.turn.start)
     special = fmt.special_tokens
     channels = fmt.channels
     if channels is not None:
-        # A turn of messages is over with reasoning where a message that is none begins.
+        # In a turn of messages, reasoning is over where a message of another kind begins.
         words = () if channels.channel is None else channels.channel.spellings
         over = [mark + word for mark in words for word in channels.content]
         opens = [
@@ -368,27 +366,27 @@ def _spellings(*markers: Marker | None) -> list[str]:
 
 
 def _with_calls(channels: Channels, text: str, spans: Sequence[tuple[int, int, int]]) -> str:
-    """An output without its reasoning; content as text, calls as they are written, header and all."""
+    """Return an output without its reasoning: content as text, calls as written, with their headers."""
     closes = _spellings(channels.call_close, channels.close)
     parts: list[str] = []
-    told = 0
+    done = 0
     in_call = False
     for kind, start, end in spans:
         if kind in (CONTENT_TEXT, REASONING_TEXT):
             if kind == CONTENT_TEXT:
                 parts.append(text[start:end])
-            told, in_call = end, False
+            done, in_call = end, False
         elif kind in (NAME_TEXT, ARGUMENT_TEXT, ID_TEXT):
-            header = text[told:start]
+            header = text[done:start]
             if not in_call:
                 for close in closes:
                     header = header.removeprefix(close)
             parts += (header, text[start:end])
-            told, in_call = end, True
+            done, in_call = end, True
         elif in_call:
             for close in closes:
                 if text.startswith(close, start):
                     parts.append(close)
-                    told, in_call = start + len(close), False
+                    done, in_call = start + len(close), False
                     break
     return "".join(parts)

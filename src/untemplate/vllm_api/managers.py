@@ -1,10 +1,8 @@
-"""Parsers by name: the catalogue's, and whatever has been registered (specs 1 and 2).
+"""Parsers by name: registered ones, and those of the catalogue.
 
-Rules of this module:
-
-* A name is looked up among the registered ones first, then in the catalogue. Nothing is loaded before it is asked for.
-* An unknown name is an error that lists the valid ones. A name is taken only once, unless that is forced.
-* What may be registered is anything that has the methods; nothing has to be subclassed.
+* A name is looked up among the registered parsers first, then in the catalogue. Nothing is loaded before it is needed.
+* An unknown name is an error that lists the valid ones. A name that is taken is an error too, unless forced.
+* Any class with the methods can be registered; it need not subclass anything.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ _C = TypeVar("_C", bound=type[Any])
 
 
 class _Manager:
-    """What the managers share."""
+    """Code that the managers share."""
 
     _what: ClassVar[str]
     _kind: ClassVar[Kind | None]
@@ -34,15 +32,15 @@ class _Manager:
     def register_module(
         cls, name: str | Iterable[str] | None = None, force: bool = False, module: type[Any] | None = None
     ) -> Any:
-        """Registers a class, as a decorator or (with ``module``) at once.
+        """Register a class, as a decorator or (with ``module``) directly.
 
         Args:
-            name: one name or several; the class's own if not given.
-            force: whether a name that is taken, in the catalogue or here, is taken over.
+            name: one name or several; by default the name of the class.
+            force: True: replace a parser of this name, here or in the catalogue.
             module: the class.
 
         Raises:
-            TypeError: it is no class, or does not have the methods.
+            TypeError: it is not a class, or lacks a method.
             ValueError: the name is taken.
         """
 
@@ -58,7 +56,7 @@ class _Manager:
 
     @classmethod
     def list_registered(cls) -> list[str]:
-        """All valid names, sorted."""
+        """Return all valid names, sorted."""
         return sorted({*cls._registered, *names(cls._kind)})
 
     @classmethod
@@ -74,7 +72,7 @@ class _Manager:
 
     @classmethod
     def registered(cls, name: str | None) -> type[Any] | None:
-        """The class that has been registered under a name; ``None`` if the name is the catalogue's or nobody's."""
+        """Return the class registered under a name; ``None`` if the name is the catalogue's or unknown."""
         return None if name is None else cls._registered.get(name)
 
     @classmethod
@@ -95,7 +93,7 @@ class ReasoningParserManager(_Manager):
 
     @classmethod
     def get_reasoning_parser(cls, name: str) -> type[Any]:
-        """The class of this name; it is made with a tokenizer.
+        """Return the class of this name, to be called with a tokenizer.
 
         Raises:
             ValueError: an unknown name; suggests the nearest and lists the valid ones.
@@ -118,7 +116,7 @@ class ToolParserManager(_Manager):
 
     @classmethod
     def get_tool_parser(cls, name: str) -> type[Any]:
-        """The class of this name; it is made with a tokenizer.
+        """Return the class of this name, to be called with a tokenizer.
 
         Raises:
             ValueError: an unknown name; suggests the nearest and lists the valid ones.
@@ -143,16 +141,15 @@ class ParserManager(_Manager):
     def get_parser(
         cls, tool_parser_name: str | None = None, reasoning_parser_name: str | None = None
     ) -> type[Any] | None:
-        """The class of a parser, made with a tokenizer; ``None`` without any name.
+        """Return the class of a parser, to be called with a tokenizer; ``None`` without any name.
 
-        Args:
-            tool_parser_name: a tool parser. Alone it may also be any name that :meth:`list_registered` gives: a
-                registered parser, or a catalogue name that stands for reasoning, calls or both.
+        Args: tool_parser_name: a tool parser. Alone it may also be any name of :meth:`list_registered`: a registered
+            parser, or a
+                catalogue name for reasoning, calls or both.
             reasoning_parser_name: a reasoning parser.
 
-        Raises:
-            ValueError: an unknown name; suggests the nearest and lists the valid ones.
-            IncompatibleFormatsError: (a ValueError) two of the catalogue that cannot be one.
+        Raises: ValueError: an unknown name; suggests the nearest and lists the valid ones. IncompatibleFormatsError: (a
+            ValueError) two names of the catalogue that cannot be combined.
         """
         tools, reasoning = tool_parser_name, reasoning_parser_name
         if tools is None and reasoning is None:
@@ -181,10 +178,10 @@ class ParserManager(_Manager):
 
     @classmethod
     def get_reasoning_parser(cls, name: str | None) -> type[Any] | None:
-        """As the other manager's; ``None`` without a name."""
+        """As :meth:`ReasoningParserManager.get_reasoning_parser`; ``None`` without a name."""
         return None if name is None else ReasoningParserManager.get_reasoning_parser(name)
 
     @classmethod
     def get_tool_parser(cls, name: str | None) -> type[Any] | None:
-        """As the other manager's; ``None`` without a name."""
+        """As :meth:`ToolParserManager.get_tool_parser`; ``None`` without a name."""
         return None if name is None else ToolParserManager.get_tool_parser(name)

@@ -1,8 +1,6 @@
-"""ParserEngine: a parser for one model, written as a config (spec 3).
+"""ParserEngine: a parser for one model, described by a config.
 
-Rules of this module:
-
-* One engine finds reasoning and calls together, in one pass. A whole output is parsed as a stream of one piece, so both
+* One engine finds reasoning and calls together, in one pass. A whole output is parsed as a stream of one part, so both
   ways give the same message.
 * A parser serves one output at a time. Parsing a whole output leaves it fresh; a stream ends with ``finished=True`` or
   ``finish_streaming``.
@@ -32,17 +30,17 @@ __all__ = ["ParserEngine", "StreamState", "ToolCallSlot", "make_parser_request",
 
 
 class ParserEngine(EngineDeltas):
-    """A parser behind a config. Subclasses give their config to ``__init__``.
+    """A parser that runs a config. Subclasses pass their config to ``__init__``.
 
     Args:
         tokenizer: the model's; anything with ``get_vocab()``.
-        tools: the tools on offer, where no request says so.
-        parser_engine_config: what the model writes.
+        tools: the tools on offer, unless a request has its own.
+        parser_engine_config: describes the model's output.
         tool_call_id_type: as in :func:`make_tool_call_id`.
         make_id: (tool name, number of the call) → id, instead of that.
 
     Raises:
-        ValueError: a tool without a name, or with parameters that are no schema.
+        ValueError: a tool without a name, or with parameters that are not a schema.
     """
 
     def __init__(
@@ -90,7 +88,7 @@ class ParserEngine(EngineDeltas):
 
     @property
     def skip_tool_parsing(self) -> bool:
-        """Whether calls are text, by choice or because the request takes none."""
+        """True if calls are text, by choice or because the request takes none."""
         return self._skips_tools or self._refused
 
     @skip_tool_parsing.setter
@@ -100,19 +98,21 @@ class ParserEngine(EngineDeltas):
 
     @property
     def reasoning_ended(self) -> bool:
-        """Whether the output has ended its reasoning."""
+        """True once the output has ended its reasoning."""
         return self._reasoning_ended
 
     def initialize_streaming(self, initial_state: ParserState | None = None) -> None:
-        """Begins a stream, in this state or the config's; does nothing in the middle of one."""
+        """Begin a stream, in this state or the config's. Without effect in the middle of a stream."""
         if not self._streaming_initialized:
             self._streaming_initialized = True
             self._reset(initial_state)
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
-        """Called once, before the first piece of a stream: begins it where the prompt leaves off. By default the prompt
-        is read for the terminals ``THINK_START`` and ``THINK_END``: behind the last ``TURN_START``, or at its very end
-        where the config has none."""
+        """Begin a stream in the state that the prompt ends in. Called once, before the first part.
+
+        By default the prompt is searched for the terminals ``THINK_START`` and ``THINK_END``: after the last
+        ``TURN_START``, or, if the config has none, at the very end of the prompt.
+        """
         opened = self._marks.opened_by(prompt_token_ids)
         if opened is not None:
             self.initialize_streaming(ParserState.REASONING if opened else ParserState.CONTENT)
@@ -124,14 +124,14 @@ class ParserEngine(EngineDeltas):
         self._prompt_streaming_prepared = False
 
     def _preprocess_feed(self, delta_text: str, delta_token_ids: Sequence[int]) -> tuple[str, Sequence[int]]:
-        """Called with each piece before the engine gets it; may be overridden to change it."""
+        """Change a part of the output before the engine gets it. For subclasses."""
         return delta_text, delta_token_ids
 
     def _feed(self, delta_text: str, delta_token_ids: Sequence[int]) -> list[SemanticEvent]:
         return self._engine.feed(*self._preprocess_feed(delta_text, delta_token_ids))
 
     def _check_skip_tool_parsing(self, request: Any) -> None:
-        """Takes from a request what counts here: its tools, whether it takes calls, and how many its history has."""
+        """Read from a request its tools, whether it takes calls, and how many calls its history has."""
         if request is self._request:
             return
         self._request = request
@@ -154,7 +154,7 @@ class ParserEngine(EngineDeltas):
         finished: bool,
     ) -> DeltaMessage | None:
         if prompt_token_ids is not None and not self._prompt_streaming_prepared:
-            # The hook first: it may begin the stream anew, and that forgets about the prompt.
+            # The hook comes first: it may begin the stream again, which clears `_prompt_streaming_prepared`.
             self.adjust_initial_state_from_prompt(prompt_token_ids)
             self.initialize_streaming()
             self._prompt_streaming_prepared = True
@@ -177,8 +177,10 @@ class ParserEngine(EngineDeltas):
         current_token_ids: Sequence[int],
         delta_token_ids: Sequence[int],
     ) -> DeltaMessage | None:
-        """Reasoning and content of the next piece; calls stay in the content as they are written. What came before is
-        known and need not be given."""
+        """Return reasoning and content of the next part; calls stay in the content as written.
+
+        Earlier text is known and need not be given.
+        """
         self.initialize_streaming()
         with _Skipping(self._engine):
             return self._to_delta(self._feed(delta_text, delta_token_ids), False)
@@ -193,7 +195,7 @@ class ParserEngine(EngineDeltas):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> DeltaMessage | None:
-        """Everything in the next piece. What came before is known and need not be given."""
+        """Return everything in the next part. Earlier text is known and need not be given."""
         return self.parse_delta(delta_text, delta_token_ids, request, finished=False)
 
     def get_streaming_fallback_content(self, text: str, request: Any) -> str | None:
@@ -213,26 +215,25 @@ class ParserEngine(EngineDeltas):
         return reasoning, content, [with_id(call) for call in found.tool_calls] or None
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
-        """(reasoning, content) of a whole output; calls stay in the content as they are written."""
+        """Return (reasoning, content) of a whole output; calls stay in the content as written."""
         with _Skipping(self._engine):
             reasoning, content, _ = self._single_pass_parse(model_output, ())
         return reasoning, content
 
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
-        """The calls of a whole output, reasoning and all, and its content."""
+        """Return the calls and the content of a whole output, which may include reasoning."""
         self._check_skip_tool_parsing(request)
         return self._single_pass_parse(model_output, ())[2]
 
     def extract_tool_calls_from_content(self, content: str, request: Any) -> ExtractedToolCallInformation:
-        """The same for an output whose reasoning has been taken out already: it begins in content, whatever the config
-        says."""
+        """Return the same for an output without reasoning: it begins in content, whatever the config's initial state."""
         self._check_skip_tool_parsing(request)
         return self._single_pass_parse(content, (), ParserState.CONTENT)[2]
 
     def _single_pass_parse(
         self, text: str, token_ids: Sequence[int], initial_state: ParserState | None = None
     ) -> tuple[str | None, str | None, ExtractedToolCallInformation]:
-        """A whole output from beginning to end: (reasoning, content, calls and content)."""
+        """Parse a whole output; return (reasoning, content, calls and content)."""
         self._reset(initial_state)
         events = self._feed(text, token_ids)
         delta = self._to_delta(events + self._engine.finish(), True)
@@ -241,7 +242,7 @@ class ParserEngine(EngineDeltas):
         return None if delta is None else delta.reasoning, found.content, found
 
     def _build_extracted_result(self, *deltas: DeltaMessage | None) -> ExtractedToolCallInformation:
-        """The calls and the content that the deltas of an output amount to."""
+        """Return the calls and the content that the deltas of an output add up to."""
         content = "".join(delta.content or "" for delta in deltas if delta is not None)
         pieces = [piece for delta in deltas if delta is not None for piece in delta.tool_calls or ()]
         closed = {slot.index: slot.closed for slot in self._tool_slots}
@@ -263,8 +264,11 @@ class ParserEngine(EngineDeltas):
         return state is ParserState.REASONING
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
-        """Whether reasoning is over after these ids: from the last ``TURN_START`` on, or where the output began, the
-        first ``THINK_END`` decides. Without that terminal: whether the output parsed last has ended it."""
+        """True if reasoning is over after these ids.
+
+        From the last ``TURN_START`` on, or where the output began, the first ``THINK_END`` decides. Without that
+        terminal: True if the last parsed output has ended its reasoning.
+        """
         if self.reasoning_end_str is None:
             return self._reasoning_ended or not self._begins_in_reasoning()
         return self._marks.is_end(input_ids, self._begins_in_reasoning())
@@ -284,7 +288,7 @@ class ParserEngine(EngineDeltas):
 
 
 class _Skipping:
-    """For a while, calls are text."""
+    """Makes calls text inside a ``with`` block."""
 
     def __init__(self, engine: StreamingParserEngine) -> None:
         self._engine = engine

@@ -1,10 +1,8 @@
-"""StreamingParserEngine: text and token ids in, SemanticEvents out, as a hand-written config says.
+"""StreamingParserEngine: text and token ids in, SemanticEvents out, as a hand-written config describes.
 
-Rules of this module:
-
-* This is the one machine with a config's Program in it. Nothing is parsed here.
+* It runs the machine with a config's Program. Nothing is parsed here.
 * An engine serves one output; ``reset`` begins the next. It may be subclassed.
-* What no state has a use for is reported (``dropped``), never lost in silence.
+* Text for which no state has an event is reported (``dropped``).
 """
 
 from __future__ import annotations
@@ -29,14 +27,13 @@ _MAX_HELD = 1 << 20
 
 
 class StreamingParserEngine:
-    """Events of one output, as it comes.
+    """Emits the events of one output, while it arrives.
 
-    Args:
-        config: what the output looks like.
-        tokenizer: anything with ``get_vocab()``; with it ``token_id_terminals`` are told by their ids, and special
-            tokens (``all_special_tokens``, where it has that) that are no terminals are dropped.
+    Args: config: describes the output. tokenizer: anything with ``get_vocab()``; with it ``token_id_terminals`` are
+        found by their ids, and special tokens
+            (``all_special_tokens``, if it has that) that are not terminals are dropped.
         vocab: the vocabulary, instead of the tokenizer's.
-        initial_state: where the output begins, instead of the config's own.
+        initial_state: the state in which the output begins, instead of the config's.
     """
 
     def __init__(
@@ -58,7 +55,7 @@ class StreamingParserEngine:
         self.reset(initial_state)
 
     def reset(self, initial_state: ParserState | None = None) -> None:
-        """Begins another output. ``skip_tool_parsing`` stays as it is."""
+        """Begin another output. ``skip_tool_parsing`` does not change."""
         initial = STATES.index(self.config.initial_state if initial_state is None else initial_state)
         self._sink = EventCollector()
         self._run = ConfigRun(self.config, initial, self._sink)
@@ -72,12 +69,13 @@ class StreamingParserEngine:
             self._scanner = machine.scanner = TokenScanner(self._special, self._table.bytes_of, False)
 
     def feed(self, delta_text: str, delta_token_ids: Sequence[int] = ()) -> list[SemanticEvent]:
-        """The next piece of the output, and the token ids that have come with it or before it.
+        """Take the next part of the output, and the token ids that have come with it or before it.
 
-        Returns: the events that it completes, in order.
+        Returns:
+            The events that it completes, in order.
 
         Raises:
-            RuntimeError: after ``finish``, unless ``reset`` came in between.
+            RuntimeError: after ``finish``, without a ``reset``.
         """
         machine = self._machine
         if machine.finished:
@@ -91,38 +89,40 @@ class StreamingParserEngine:
         return self._sink.take()
 
     def finish(self) -> list[SemanticEvent]:
-        """The output has ended: the events of what was still held. A call that is still open gets no end: nothing has
-        closed it. Later calls return nothing."""
+        """End the output; return the events of what was still buffered.
+
+        A call that is still open gets no end event, because nothing has closed it. Later calls return nothing.
+        """
         self._machine.finish()
         return self._sink.take()
 
     def parse_complete(self, text: str, token_ids: Sequence[int] = ()) -> list[SemanticEvent]:
-        """All events of a whole output; the engine must be fresh."""
+        """Return all events of a whole output; the engine must be fresh."""
         return self.feed(text, token_ids) + self.finish()
 
     @property
     def state(self) -> ParserState:
-        """Where the output is now."""
+        """The current state."""
         return STATES[self._machine.state_index]
 
     @property
     def tool_index(self) -> int:
-        """Number of the last call that has begun, from 0; -1: none."""
+        """Number of the last call that has begun, from 0; -1 if there is none."""
         return self._run.tool_index
 
     @property
     def offset(self) -> int:
-        """Characters of the output that have been told."""
+        """Number of characters of the output for which events have been emitted."""
         return self._machine.offset
 
     @property
     def in_call(self) -> bool:
-        """Whether a call has begun and not ended."""
+        """True while a call has begun and not ended."""
         return self._run.in_call
 
     @property
     def skip_tool_parsing(self) -> bool:
-        """Whether what opens a call is text. May be set at any time; a call that is open goes on to its end."""
+        """True if openers of calls are text. May be set at any time; a call that is open continues to its end."""
         return self._skips
 
     @skip_tool_parsing.setter
@@ -133,7 +133,7 @@ class StreamingParserEngine:
 
     @property
     def dropped(self) -> list[Diagnostic]:
-        """What has been dropped so far: text of states that have no event for it, and stray special tokens."""
+        """Everything dropped so far: text of states that have no event for it, and unknown special tokens."""
         return [
             Diagnostic(
                 code="dropped_text", message=_DROPPED, start=piece.start, end=piece.end, text="".join(piece.parts)
@@ -143,7 +143,7 @@ class StreamingParserEngine:
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """``dropped``, and what else was odd."""
+        """``dropped``, and other problems."""
         notes = self.dropped
         if self._scanner is not None:
             for at in self._scanner.ambiguous:
@@ -151,16 +151,16 @@ class StreamingParserEngine:
         return sorted(notes, key=lambda note: note.start)
 
     def hold_calls(self) -> None:
-        """From here on the text of each call is kept until ``take_call``."""
+        """Keep the text of each call from here on, until ``take_call``."""
         self._holds = self._run.holds = True
 
     def take_call(self, tool_index: int) -> tuple[int, str]:
-        """(offset, text) of a call as far as it has come, its opener included; it is kept no longer."""
+        """Return (offset, text) of a call as far as it has come, opener included, and stop keeping it."""
         held = self._run.held.pop(tool_index, None)
         return (0, "") if held is None else (held.start, "".join(held.parts))
 
 
-_DROPPED = "no state has a use for this text"
+_DROPPED = "no state has an event for this text"
 _AMBIGUOUS = "more markers in the text than token ids for them in one stretch: all were taken as markers"
 
 

@@ -1,11 +1,9 @@
-"""vLLM's own reasoning and tool parsers in the place of ours (``--parser-backend vllm``, spec 1).
+"""vLLM's own reasoning and tool parsers as a backend of OutputParser (``--parser-backend vllm``).
 
-Rules of this module:
-
-* A request has parser instances of its own: they keep the state of one output.
-* First reasoning, then calls in what is left, as vLLM's server does it. A parser that raises costs the request its
-  parsing, not its text: what has not been said, and all that comes, is content.
-* vLLM is imported when a parser is made, by whichever path this version has.
+* Each request has its own parser instances, because they keep the state of one output.
+* As in vLLM's server, reasoning is parsed first, then calls in the remaining text. If a parser raises, the request
+  loses its parsing but not its text: all text that was not sent, and all later text, is content.
+* vLLM is imported when a parser is made, from the path that its version has.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ _log: Final = logging.getLogger("untemplate.vllm_api.vllm_parsers")
 _REASONING: Final = ("vllm.reasoning", "vllm.entrypoints.openai.reasoning_parsers")
 _TOOLS: Final = ("vllm.tool_parsers", "vllm.entrypoints.openai.tool_parsers")
 _REQUESTS: Final = ("vllm.entrypoints.openai.chat_completion.protocol", "vllm.entrypoints.openai.protocol")
-"""Where vLLM has had them, newest first."""
+"""Modules of vLLM, newest first."""
 
 
 class VllmOutputParser(OutputParser):
@@ -78,7 +76,7 @@ class VllmOutputParser(OutputParser):
 
 
 class VllmBackend(FormatBackend):
-    """Opens each output with vLLM's parsers. What they do not know (policies, seeds, spans) has no effect."""
+    """Parses each output with vLLM's parsers. Policies, seeds and spans have no effect."""
 
     on_failure: Callable[[str], None] | None = None
 
@@ -101,7 +99,7 @@ class VllmBackend(FormatBackend):
 
 
 class _Parsers:
-    """Both parsers at work on one output."""
+    """Runs both parsers on one output."""
 
     def __init__(
         self,
@@ -118,10 +116,10 @@ class _Parsers:
         self._tool = _tool_parser(tool, tokenizer, tools) if tool is not None and tools else None
         self._text = ""
         self._ids: list[int] = []
-        self._unsaid = ""
+        self._unsent = ""
         self._failed = False
         if self._reasoning is not None and prompt is not None and self._reasoning.is_reasoning_end(list(prompt)):
-            self._reasoning = None  # the prompt has closed it
+            self._reasoning = None  # the prompt has closed reasoning
 
     def parse_delta(
         self,
@@ -132,10 +130,10 @@ class _Parsers:
         *,
         finished: bool,
     ) -> DeltaMessage | None:
-        """What a piece says; ``None``: nothing yet."""
+        """Return the delta of one part; ``None`` if nothing is decided yet."""
         if self._failed:
             return DeltaMessage(content=delta_text) if delta_text else None
-        self._unsaid += delta_text
+        self._unsent += delta_text
         try:
             delta = self._rest() if finished else self._parsed(delta_text, delta_token_ids)
         except Exception as error:
@@ -144,10 +142,10 @@ class _Parsers:
             _log.warning("vLLM's %s raised %s: %s; the rest is content", name, type(error).__name__, error)
             if self._on_failure is not None:
                 self._on_failure(name)
-            return DeltaMessage(content=self._unsaid) if self._unsaid else None
+            return DeltaMessage(content=self._unsent) if self._unsent else None
         if delta is None and not finished:
             return None
-        self._unsaid = ""
+        self._unsent = ""
         return delta
 
     def _parsed(self, text: str, ids: list[int]) -> DeltaMessage | None:
@@ -160,20 +158,20 @@ class _Parsers:
         ended = getattr(self._reasoning, "is_reasoning_end_streaming", None)
         if not (ended(self._ids, ids) if ended is not None else self._reasoning.is_reasoning_end(ids)):
             return _ours(delta)
-        # What follows is the tool parser's, from its first character on.
+        # The tool parser gets the rest, from its first character on.
         rest_ids = list(self._reasoning.extract_content_ids(ids))
         rest = (delta.content or "") if delta is not None else ""
-        said = _ours(delta)
-        if said is not None:
-            said.content = None
+        sent = _ours(delta)
+        if sent is not None:
+            sent.content = None
         self._reasoning = None
         self._text, self._ids = "", []
         called = self._called(rest, rest_ids) if rest or rest_ids else None
-        if said is None or (said.reasoning is None and said.tool_calls is None):
+        if sent is None or (sent.reasoning is None and sent.tool_calls is None):
             return called
         if called is not None:
-            said.content, said.tool_calls = called.content, called.tool_calls
-        return said
+            sent.content, sent.tool_calls = called.content, called.tool_calls
+        return sent
 
     def _called(self, text: str, ids: list[int]) -> DeltaMessage | None:
         if self._tool is None:
@@ -187,19 +185,19 @@ class _Parsers:
         return _ours(delta)
 
     def _rest(self) -> DeltaMessage | None:
-        """Arguments that the tool parser knows and has not said: vLLM's server looks for them at the end as well."""
+        """Return arguments that the tool parser knows and has not sent, as vLLM's server does at the end."""
         known = getattr(self._tool, "prev_tool_call_arr", None)
-        said = getattr(self._tool, "streamed_args_for_tool", None)
-        if not known or not said:
+        sent = getattr(self._tool, "streamed_args_for_tool", None)
+        if not known or not sent:
             return None
-        index = len(said) - 1
+        index = len(sent) - 1
         arguments = known[index].get("arguments") if index < len(known) else None
         if arguments is None:
             return None
         whole = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        if not whole.startswith(said[index]) or whole == said[index]:
+        if not whole.startswith(sent[index]) or whole == sent[index]:
             return None
-        rest = DeltaFunctionCall(arguments=whole[len(said[index]) :])
+        rest = DeltaFunctionCall(arguments=whole[len(sent[index]) :])
         return DeltaMessage(tool_calls=[DeltaToolCall(index=index, function=rest)])
 
 
@@ -227,13 +225,13 @@ def _class(paths: Sequence[str], kind: str, name: str | None) -> type[Any] | Non
 
 
 def _tool_parser(cls: type[Any], tokenizer: Any, tools: Sequence[Any] | None) -> Any:
-    """An instance; newer versions of vLLM want to know the tools."""
+    """Make a tool parser; newer versions of vLLM take the tools."""
     wants = "tools" in inspect.signature(cls).parameters
     return cls(tokenizer, tools=_request(tools).tools) if wants else cls(tokenizer)
 
 
 def _request(tools: Sequence[Any] | None) -> Any:
-    """The request as vLLM's parsers know it: they look at the tools and at ``tool_choice``."""
+    """Return a request for vLLM's parsers, which read the tools and ``tool_choice``."""
     if not tools:
         return None
     request = _module(_REQUESTS).ChatCompletionRequest
@@ -242,7 +240,7 @@ def _request(tools: Sequence[Any] | None) -> Any:
 
 
 def _ours(delta: Any) -> DeltaMessage | None:
-    """vLLM's delta as ours; ``None`` if it says nothing."""
+    """Convert vLLM's delta; ``None`` if it is empty."""
     if delta is None:
         return None
     reasoning = getattr(delta, "reasoning", None) or getattr(delta, "reasoning_content", None)
