@@ -43,10 +43,10 @@ CallStatus = Literal["ok", "repaired", "incomplete", "invalid_json", "unknown_to
 """How a call ended; ``untemplate.machine.call_state.call_status`` decides."""
 
 SpanKind = Literal["reasoning", "content", "name", "id", "arguments", "markup", "dropped"]
-"""What a part of the output became."""
+"""The kinds of text in an output."""
 
 ItemType = Literal["reasoning", "content", "tool_call"]
-"""What a part of the message is."""
+"""The kinds of parts of a message."""
 
 _ALWAYS_SET = object()
 
@@ -294,7 +294,7 @@ class Diagnostic(WireModel, gc=False):
 
 
 class Span(WireModel, gc=False):
-    """What a part of the output became.
+    """A part of the output, and what it became.
 
     ``start`` and ``end`` (exclusive) are offsets in characters of the output. ``call`` is the index of the call that a
     name, an id or arguments belong to.

@@ -42,7 +42,7 @@ class OutputParser:
     :meth:`parse_streaming`.
 
     Args:
-        tokenizer: anything with ``get_vocab()``; with it token ids tell markers from text that only spells them.
+        tokenizer: anything with ``get_vocab()``; with it, token ids distinguish markers from text that only spells them.
         reasoning_parser_name, tool_parser_name: names of the catalogue, or registered with the managers of
             ``untemplate.vllm_api``; with neither, all text is content.
         format: a Format instead of names.
@@ -237,7 +237,7 @@ class OutputParser:
 
     @property
     def certificate(self) -> Certificate | None:
-        """What was rendered, what was parsed back and what failed; ``None`` if no template was analysed."""
+        """The certificate: what was parsed back from rendered messages; ``None`` if no template was analysed."""
         return self._certificate
 
     @property
@@ -328,7 +328,7 @@ class OutputParser:
         Args:
             tools: as in the request.
             tool_choice: ``"auto"``, ``"required"``, ``"none"``, a named function or ``allowed_tools``.
-            strict: arguments follow each tool's schema. Else they are any object, but for the tools that say
+            strict: arguments follow each tool's schema. Else they are any object, except for tools that set
                 ``strict`` themselves.
             dialect: ``"gbnf"`` (llama.cpp), ``"lark"`` (llguidance) or ``"structural_tag"`` (xgrammar).
             reasoning: ``"open"``: the prompt has opened reasoning; ``"closed"``: the model may; ``"off"``: there is

@@ -54,7 +54,7 @@ class Policy:
     outer_white_space: Literal["keep", "trim"] = "keep"
     """White space before and after the content as a whole is kept or removed."""
     strict: bool | None = None
-    """Drop calls that do not match their tool's schema. ``None``: as the environment says, else off."""
+    """Drop calls that do not match their tool's schema. ``None``: as set in the environment, else off."""
     parallel_calls: Literal["all", "first", "first_rest_as_content"] = "all"
     """All calls are passed on; or only the first, and the others are dropped and reported, or become content."""
     reasoning_field: Literal["reasoning", "reasoning_content", "both", "inline"] = "reasoning"
@@ -62,7 +62,7 @@ class Policy:
     markers.
     """
     spelled_markers: Literal["text", "marker"] = "text"
-    """Whether a marker that is one token in the vocabulary, but was written with several ordinary ones, is text or a
+    """A marker that is one token in the vocabulary, but was written with several ordinary ones, is text or a
     marker. This is known only with token ids.
     """
     max_held: int = 1 << 20

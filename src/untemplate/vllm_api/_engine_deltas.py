@@ -413,7 +413,7 @@ class EngineDeltas(Parser):
 
     @staticmethod
     def _coerce_dict(args: dict[str, Any], properties: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-        """Return the same for every member of ``args`` with a schema in ``properties``; ``args`` is changed in place."""
+        """Do the same for every member of ``args`` with a schema in ``properties``, in place, and return ``args``."""
         return coerce_members(args, properties)
 
     @staticmethod

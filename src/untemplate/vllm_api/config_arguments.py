@@ -66,7 +66,7 @@ class ArgumentReader(CallHandler):
         return self._take()
 
     def finish(self, closed: bool) -> str:
-        """End the arguments; return the rest. If the call is ``closed`` by its own end, no arguments at all are ``{}``."""
+        """End the arguments; return the rest. For a call that is ``closed`` by its own end, none at all are ``{}``."""
         self._cur.final = True
         out = self.feed("")
         if self._object is not None and not self._object.committed:

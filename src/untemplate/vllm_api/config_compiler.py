@@ -95,7 +95,7 @@ def _rule(transition: Transition) -> MarkerRule:
 
 
 def _rule_without_calls(source: ParserState, transition: Transition) -> MarkerRule | None:
-    """Return the effect of a transition where calls are text: one into a call emits its text, and still ends reasoning."""
+    """Return a transition where calls are text: one into a call emits its text, and still ends reasoning."""
     opens = transition.next_state in TOOL_STATES or EventType.TOOL_CALL_START in transition.events
     if source in TOOL_STATES or not opens:
         return _rule(transition)

@@ -226,7 +226,7 @@ class ParserEngine(EngineDeltas):
         return self._single_pass_parse(model_output, ())[2]
 
     def extract_tool_calls_from_content(self, content: str, request: Any) -> ExtractedToolCallInformation:
-        """Return the same for an output without reasoning: it begins in content, whatever the config's initial state."""
+        """Return the same for an output without reasoning: it begins in content, not in the config's state."""
         self._check_skip_tool_parsing(request)
         return self._single_pass_parse(content, (), ParserState.CONTENT)[2]
 
