@@ -42,7 +42,7 @@ class OutputParser:
     :meth:`parse_streaming`.
 
     Args:
-        tokenizer: anything with ``get_vocab()``; with it, token ids distinguish markers from text that only spells them.
+        tokenizer: anything with ``get_vocab()``; with it, ids distinguish markers from text that spells them.
         reasoning_parser_name, tool_parser_name: names of the catalogue, or registered with the managers of
             ``untemplate.vllm_api``; with neither, all text is content.
         format: a Format instead of names.
