@@ -585,6 +585,25 @@ MISSPELLED = [
     ("hermes", "SGLang Qwen25Detector", f"<tool_call>\n[{JSON_WEATHER}, {JSON_PING}]\n</tool_call>", [WEATHER, PING]),
     ("step3", "sglang#36691", '<steptml:invoke name="ping"></steptml:invoke>', [PING]),
     ("mistral", "Rapid-MLX#579", f"[TOOL_CALLS]get_weather{ARGUMENTS}", [WEATHER]),
+    (
+        "mistral_v3",
+        "ollama tools_test.go",
+        f"[TOOL_CALLS] [{JSON_WEATHER}, {JSON_PING}][/TOOL_CALLS]",
+        [WEATHER, PING],
+    ),
+    (
+        "lfm2",
+        "ollama lfm2_test.go",
+        "<|tool_call_start|>get_weather(city='Rome', days=2)<|tool_call_end|>",
+        [WEATHER],
+    ),
+    (
+        "cohere_command3",
+        "SMG cohere tests",
+        f'<|START_ACTION|>\n{{"tool_name": "get_weather", "parameters": {ARGUMENTS}}}\n<|END_ACTION|>',
+        [WEATHER],
+    ),
+    ("gemma4", "ollama gemma4_test.go", "<|tool_call>call:ping{}<tool_call|><|tool_response>", [PING]),
 ]
 
 
@@ -606,6 +625,12 @@ PROSE = [
     ("minicpm5", "A <function name= is not a call."),
     ("granite-20b-fc", "Say <function_call> and the object."),
     ("functionary_v3.2", ">>> print(1)\n1\n"),
+    ("mistral_v3", "A list of calls ends with [/TOOL_CALLS], which v1 tokenizers wrote as text."),
+    ("lfm2", "get_weather(city='Rome', days=2) without the tokens is text; so is `ping()`."),
+    ("lfm2", "<|tool_call_start|> comes before get_weather(city='Rome', days=2)."),
+    ("cohere_command3", '{"tool_name": "ping", "parameters": {}} is an action.'),
+    ("cohere_command3", 'Between <|START_ACTION|> and <|END_ACTION|> comes {"tool_name": "ping", "parameters": {}}.'),
+    ("gemma4", "After the call comes <|tool_response>, which ends the turn."),
     ("minimax_m3", ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="ping">'),
 ]
 

@@ -2,7 +2,8 @@
 
 * Command R7B and A write regions between ``<|START_…|>`` and ``<|END_…|>`` tokens: THINKING, RESPONSE and ACTION
   (template of command-r7b-12-2024, the assistant branch). Some models write TEXT for RESPONSE. Calls are numbered
-  through the conversation (``tool_idx``), and the number is the call's id.
+  through the conversation (``tool_idx``), and the number is the call's id. Models also write a single call without the
+  list (14 of 20 outputs in the tests of SGLang's model gateway).
 * Command 4 writes the same with TEXT.
 * Command R+ writes ``Action:`` and a JSON list in a fence (template of command-r-plus, ``tool_use``, the assistant
   branch).
@@ -38,6 +39,7 @@ COMMAND3 = Format(
             section_close=Marker("<|END_ACTION|>"),
             list_open=Marker("[\n    "),
             list_close=Marker("\n]"),
+            list_optional=True,
             separator=Marker(",\n    "),
             body=JsonBody(
                 name_key="tool_name",

@@ -43,7 +43,8 @@ GEMMA4 = Format(
                     quoted_keys=False,
                 ),
             ),
-            call_close=Marker("<tool_call|>"),
+            # The template writes <|tool_response> next, and models write it themselves as well (Ollama's Gemma4Parser).
+            call_close=Marker("<tool_call|>", ("<tool_call|><|tool_response>",)),
         ),
     ),
     special_tokens=("<turn|>", "<|tool_response>", "<|tool_call>", "<tool_call|>", '<|"|>'),

@@ -1,7 +1,8 @@
 """Liquid LFM2: a list of Python calls in ``<|tool_call_start|>`` … ``<|tool_call_end|>``, or the same list as JSON.
 
 llama.cpp#23838 shows ``<|tool_call_start|>[web_search_exa(query='…', numResults=5)]``. The template of LFM2-8B-A1B
-writes no calls, that of LFM2.5-8B-A1B does.
+writes no calls, that of LFM2.5-8B-A1B does. Models leave out the brackets around a single call (Ollama's
+``lfm2_test.go``).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ LFM2 = Format(
             section_close=SECTION_CLOSE,
             list_open=Marker("["),
             list_close=Marker("]"),
+            list_optional=True,
             separator=Marker(", "),
             body=NamedBody(arguments=LiteralArguments()),
         ),

@@ -21,7 +21,8 @@ NAMED = Tools(
 JSON_LIST = Tools(
     section_open=Marker("[TOOL_CALLS]"),
     list_open=Marker("["),
-    list_close=Marker("]"),
+    # Some models close what [TOOL_CALLS] opened (Ollama's tools_test.go).
+    list_close=Marker("]", ("][/TOOL_CALLS]",)),
     list_optional=True,
     separator=Marker(", "),
     body=JsonBody(id_key="id"),
