@@ -144,7 +144,7 @@ def _tags(*pairs: tuple[Marker | str | None, int]) -> dict[str, int]:
 
 
 _MARKED: Final = re.compile(r"[<>\[\]|]")
-"""What makes a literal more than a word."""
+"""Characters that make a literal more than a word."""
 
 
 def _accepted(tools: Tools) -> tuple[str, ...]:

@@ -39,9 +39,9 @@ So it waits in ``spaces`` until one of the two follows.
 **Accounting.** ``mark`` moves a frontier through the output, and every character is marked once. ``report`` records a
 diagnostic. Both are undone with the speculation that they were made in.
 
-**Why readers are objects with a phase, and not generators.** A half-fed stream can be copied, and copies of a stream
-are how a caller looks ahead, but Python cannot copy a running generator. A trial with JsonReader as a generator saved
-lines and no time.
+**Why readers are objects with a phase, and not generators.** A half-fed stream can be copied while the package is not
+compiled, and copies of a stream are how a caller looks ahead, but Python cannot copy a running generator. A trial
+with JsonReader as a generator saved lines and no time.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ IS_HEADER_BODY: Final = 19
 
 @final
 class MarkerRule:
-    """What to do at a marker in free text."""
+    """The action at a marker in free text."""
 
     def __init__(self, kind: int, target: int = 0) -> None:
         self.kind: int = kind
@@ -167,8 +167,8 @@ class CallSyntax:
         self.before_body: Literals = Literals({})
         """After the call's opener: the name's opener."""
         self.after_section: list[list[Literals]] = []
-        """What may follow the section's opener and white space: sequences of literal sets. An empty set means the first
-        character of a name."""
+        """Text that may follow the section's opener and white space: sequences of literal sets. An empty set means the
+        first character of a name."""
         self.after_call: list[list[Literals]] = []
         """The same after the call's opener."""
         self.bare_start: list[list[Literals]] = []
@@ -228,9 +228,9 @@ class HeaderSyntax:
         self.reasoning: frozenset[str] = frozenset()
         self.content: frozenset[str] = frozenset()
         self.marks: re.Pattern[str] = re.compile("<")
-        """What ends a word of the header, besides white space."""
+        """Matches the end of a word of the header, besides white space."""
         self.illegal: re.Pattern[str] = re.compile("(?!)")
-        """What a header cannot contain."""
+        """Matches text that a header cannot contain."""
 
     def parts(self, text: str) -> tuple[str, int, str]:
         """Return (recipient, its place, channel) of a header. What it does not have is empty."""
