@@ -1,9 +1,7 @@
-"""What the gateway wants of an engine.
+"""The interface between the gateway and its engines.
 
-Rules of this module:
-
-* Prompt in, an async stream of pieces out. An engine parses nothing and knows no API dialect.
-* Who stops reading has aborted: closing the iterator (or cancelling the task in it) frees the engine at once.
+* An engine takes a prompt and returns an async stream of chunks. It parses nothing and knows no API dialect.
+* Closing the iterator, or cancelling the task that reads it, aborts the output and frees the engine at once.
 """
 
 from __future__ import annotations
@@ -25,19 +23,19 @@ __all__ = ["Engine", "EngineChunk", "EngineError", "Health", "Job", "Takes"]
 
 
 class Takes(msgspec.Struct, frozen=True, kw_only=True):
-    """What an engine can be asked for."""
+    """The abilities of an engine."""
 
     grammar: str | None = None
     """The dialect of grammars that it decodes under: ``gbnf``, ``lark``, ``structural_tag``; ``None``: none."""
     logprobs: bool = False
     token_ids: bool = False
-    """Whether pieces carry the ids of their tokens."""
+    """True if pieces carry the ids of their tokens."""
     messages: bool = False
     """It renders the prompt itself: it wants the messages (``Job.request``), and passes on what it does not know."""
     tool_choice: bool = False
     """It sees to ``tool_choice`` by itself, from the request."""
     special_text: SpecialText = "kept"
-    """Whether its text holds special tokens (``kept``) or not (``stripped``)."""
+    """``kept`` if its text contains special tokens, else ``stripped``."""
 
 
 class Job(msgspec.Struct, kw_only=True):
@@ -52,15 +50,15 @@ class Job(msgspec.Struct, kw_only=True):
     logprobs: int | None = None
     grammar: Grammar | None = None
     in_reasoning: bool = False
-    """Whether the prompt has opened reasoning."""
+    """True if the prompt has opened reasoning."""
     raw: bool = False
-    """Whether the prompt is a text that no template has rendered: the tokenizer adds what it adds to texts (BOS)."""
+    """True if the prompt is a text that no template has rendered: the tokenizer adds what it adds to texts (BOS)."""
     request: Generation | None = None
     """The request, for an engine that takes messages, or sees to ``tool_choice`` by itself."""
 
 
 class EngineChunk(msgspec.Struct, gc=False):
-    """What has come of the output: text, and the ids of the tokens that came with it (or before it, never after).
+    """A part of the output: text, and the ids of the tokens that came with it (or before it, never after).
 
     The last piece has a ``finish_reason`` (``stop`` or ``length``; ``content_filter``) and, where the engine counts,
     ``usage``.
@@ -104,7 +102,7 @@ class Engine(ABC):
 
     @abstractmethod
     async def health(self) -> Health:
-        """Whether it can take a job now."""
+        """True if it can take a job now."""
 
     def expect(self, format: Format) -> None:  # noqa: B027 - most have no use for it
         """Told once, before the first job, what its model writes: some servers have to be asked for special tokens."""

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server streams: its chunks, and what of them the gateway wants.
+"""The chunks that an OpenAI-compatible server streams, as far as the gateway needs them.
 
 Rule of this module: whatever a server sends is read as far as it can be; what is missing, or of another type than
 OpenAI's, is as good as absent.
@@ -178,7 +178,7 @@ def logprobs_of(raw: msgspec.Raw, top: int) -> list[TokenLogprob] | None:
 
 
 def parsed_by_server(delta: ServerDelta, begun: set[int]) -> list[DeltaMessage]:
-    """What the server has parsed itself. ``begun``: the calls whose name has come."""
+    """Return the parts that the server has parsed itself. ``begun``: the calls whose name has come."""
     found = []
     reasoning = delta.reasoning or delta.reasoning_content
     if reasoning:

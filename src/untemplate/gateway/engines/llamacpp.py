@@ -1,10 +1,8 @@
 """GGUF models in process: llama.cpp's own server inside the wheel ``xllamacpp``, spoken to over loopback.
 
-Rules of this module:
-
 * Prompts are text with special tokens, or ids; templates are never llama.cpp's. Special tokens keep their text.
-* To leave an output is to close its connection: llama.cpp frees the slot before it decodes the next token.
-* llama.cpp says nothing on the terminal; what it has to say when a model does not load goes into the error.
+* An output is aborted by closing its connection: llama.cpp frees the slot before it decodes the next token.
+* llama.cpp prints nothing to the terminal. Its message about a model that does not load becomes the error.
 """
 
 from __future__ import annotations
@@ -317,7 +315,7 @@ def check_version(version: str) -> None:
         raise EngineError(problem, status=500, code="engine_missing")
 
 
-# -- What llama.cpp answers ------------------------------------------------------------------------------------------
+# -- Responses of llama.cpp ------------------------------------------------------------------------------------------
 
 
 class _Likely(msgspec.Struct, gc=False):
@@ -411,7 +409,7 @@ def _problem(body: bytes) -> str:
 
 
 def refused(status: int, body: bytes) -> ApiError:
-    """What llama.cpp says against a request."""
+    """Return the error for a request that llama.cpp refuses."""
     message = _problem(body)
     if 400 <= status < 500 and status != 404:
         too_long = "context" in message and "exceed" in message
@@ -421,7 +419,7 @@ def refused(status: int, body: bytes) -> ApiError:
     return EngineError(problem, status=503 if status == 503 else 502, detail=message)
 
 
-# -- What the file says ----------------------------------------------------------------------------------------------
+# -- The GGUF file ----------------------------------------------------------------------------------------------
 
 
 class _Vocabulary:
@@ -454,7 +452,7 @@ needs to see (``<|call|>``) are not among them."""
 
 
 def default_threads(path: Path) -> int:
-    """How many threads a model gets where nobody says; 0: llama.cpp's own choice."""
+    """Return the default number of threads for a model; 0: llama.cpp chooses."""
     return 1 if path.stat().st_size < _SMALL and not _PART.search(path.name) else 0
 
 

@@ -1,7 +1,5 @@
 """An OpenAI-compatible server as the engine: its ``/v1/completions``, or, as the fixing proxy, its chat completions.
 
-Rules of this module:
-
 * How the server is reached is ``upstream.py``'s; here is what it is asked, and how its answers are read.
 * A server that parses by itself loses nothing: what it has parsed is passed on as it is (`EngineChunk.delta`).
 """

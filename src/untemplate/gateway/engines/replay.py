@@ -1,7 +1,5 @@
 """Recorded outputs, token by token: an engine for demos, tests and benchmarks, with no model in it.
 
-Rules of this module:
-
 * The same request gets the same output. It is chosen by what the request holds: tools, a tool's result, a prompt.
 * Where nothing that was recorded fits, the output is made up: a message that fits the request, as the Format's models
   would write it.
@@ -57,7 +55,7 @@ _TEMPLATE: Final = """
 {%- endif %}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ start }}{{ open }}{% endif %}"""
-"""What prompts look like here: legible, and in the Format's terms where a parser looks."""
+"""The template of prompts: legible, with the Format's markers where the parser looks for them."""
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +64,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     output: str
     """Raw: special tokens included."""
     prompt: str | None = None
-    """What it was an answer to. A request with this very prompt gets it."""
+    """The prompt that it answers. A request with exactly this prompt gets it."""
     calls: tuple[tuple[str, str], ...] = ()
     """The calls in it: name, arguments as JSON text."""
     finish_reason: str = "stop"
@@ -417,7 +415,7 @@ def _limited(found: list[EngineChunk], most: int) -> list[EngineChunk]:
 
 
 def _turn(format: Format) -> tuple[str, str]:
-    """What opens and what ends the assistant's turn."""
+    """Return the texts that open and end the assistant's turn."""
     turn = format.turn
     start = turn.start.text if turn.start is not None else "assistant: "
     return start, turn.end.text if turn.end is not None else ""
@@ -435,7 +433,7 @@ def _opener(format: Format) -> str:
 
 
 def _fits(recording: Recording, offered: dict[str, dict[str, Any]], validator: Validator) -> bool:
-    """Whether it calls nothing but tools that are offered, with arguments that they take."""
+    """True if it calls nothing but tools that are offered, with arguments that they take."""
     whole = recording.finish_reason != "length"
     return all(name in offered and (not whole or not validator.check(name, text)) for name, text in recording.calls)
 

@@ -47,7 +47,7 @@ _OURS: Final = {
 
 
 class Upstream(Engine):
-    """What both modes share: see `OpenAIEngine` for the arguments."""
+    """The base of both modes; see `OpenAIEngine` for the arguments."""
 
     kind = "openai"
     _path: ClassVar[str]
@@ -73,7 +73,7 @@ class Upstream(Engine):
         """``vllm``, ``sglang``, ``llama.cpp``; empty: not known. Found out at the start, as is the next."""
         self.context_length: int | None = None
         self.format = format
-        """What its model writes; may be set later, but before the first job."""
+        """The Format of its model; may be set later, but before the first job."""
         sent = dict(headers or {})
         if api_key:
             sent["authorization"] = f"Bearer {api_key}"

@@ -1,7 +1,5 @@
 """vLLM in process: ``AsyncLLM``.
 
-Rules of this module:
-
 * vLLM generates, and does nothing else: text comes with its special tokens and with ids, as deltas. Names of parsers
   never reach its arguments.
 * Prompts are tokenized here, so that no BOS token is put before what a template has rendered.
@@ -264,7 +262,7 @@ def _reason(reason: str) -> str:
 
 
 def _failed(error: Exception) -> ApiError:
-    """What went wrong in vLLM: a request that it does not take is the request's own fault."""
+    """Return the error for a failure in vLLM. A request that it refuses is a 400."""
     name = type(error).__name__
     if isinstance(error, ValueError) or any(cls.__name__ == "VLLMClientError" for cls in type(error).__mro__):
         long = "max_model_len" in str(error) or "maximum context length" in str(error)

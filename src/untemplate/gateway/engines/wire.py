@@ -1,7 +1,5 @@
 """A small HTTP/1.1 client for streams of many small chunks.
 
-Rules of this module:
-
 * One connection carries one request at a time; one that was read to its end is used again. Whoever leaves a response
   before its end has closed the connection, and so told the server to stop.
 * What has been received and not been read is bounded: beyond that the socket is not read, and the server has to wait.
@@ -150,7 +148,7 @@ class _Connection(asyncio.Protocol):
             raise WireError("protocol", f"the response is encoded as {coding}, which was not asked for")
 
     async def read(self) -> bytes:
-        """What has come of the body; waits for something. Empty at its end."""
+        """Return the part of the body that has come; wait if there is none. Empty at its end."""
         while not self.parts:
             if self.complete:
                 return b""
@@ -416,7 +414,7 @@ class Events:
         return found
 
     def end(self) -> list[bytes]:
-        """What came of an event that was not ended: some servers forget the last empty line."""
+        """Return the last event if it was not ended: some servers forget the last empty line."""
         found = self.feed(b"\n\n") if self._held or self._data else []
         return [event for event in found if event]
 

@@ -1,6 +1,4 @@
-"""What a model can do, and how that is known.
-
-Rules of this module:
+"""The abilities of a model, and the evidence for them.
 
 * What the chat template does counts, then what certifies against it, then what the catalogue and ``config.json`` say.
 * Every answer has its evidence: one sentence for each thing that was looked at. Nothing here raises because of a model.
@@ -29,14 +27,14 @@ _ASKED: Final = [{"role": "user", "content": "Hi"}]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCapabilities:
-    """What a model can do (spec 1), and why that is believed."""
+    """The abilities of a model, and the evidence for them."""
 
     family: str = "unknown"
     """The type in ``config.json`` (``qwen3``), GGUF's architecture, or the format's name."""
     supports_thinking: bool = False
     supports_tools: bool = False
     default_enable_thinking: bool = True
-    """Whether it thinks when a request does not say."""
+    """True if it thinks when a request does not say."""
     reasoning_parser: str | None = None
     """The catalogue's name, or that of what was inferred; ``None``: it has no reasoning."""
     tool_call_parser: str | None = None
@@ -65,7 +63,7 @@ def detect_capabilities(
     *,
     selection: Selection | None = None,
 ) -> ModelCapabilities:
-    """What a model can do.
+    """Return the abilities of a model.
 
     Args:
         model: hub id, folder, GGUF file, or a `Checkpoint`.
@@ -198,7 +196,7 @@ def _calls(selection: Selection, evidence: list[str]) -> bool:
 
 
 def _thinks_by_default(template: ChatTemplate | None, parser: OutputParser, evidence: list[str]) -> bool:
-    """Whether a prompt with nothing said about thinking asks for it."""
+    """True if a prompt with nothing said about thinking asks for it."""
     if template is None:
         return True
     try:

@@ -1,7 +1,5 @@
 """A model as it lies on disk: which files it has, and what they say about it.
 
-Rules of this module:
-
 * Only disk is looked at: what is on the hub is `hub`'s. Metadata is read when it is asked for.
 * What cannot be used is a `CheckpointError` that says what would help.
 """
@@ -42,7 +40,7 @@ class Checkpoint:
     """One model on disk."""
 
     name: str
-    """What to call it: the hub id with its quantization, the folder's name, or the file's without ``.gguf``."""
+    """Its name: the hub id with its quantization, the folder's name, or the file's without ``.gguf``."""
     path: Path
     """The GGUF file (the first part of it), or the folder."""
     kind: str
@@ -70,7 +68,7 @@ class Checkpoint:
 
     @cached_property
     def gguf(self) -> Gguf | None:
-        """What a GGUF file says.
+        """Read the metadata of a GGUF file.
 
         Raises:
             CheckpointError: it is broken.
@@ -134,7 +132,7 @@ class Checkpoint:
             raise CheckpointError(str(error)) from None
 
     def details(self) -> dict[str, Any]:
-        """What ``show`` and Ollama's ``/api/show`` tell."""
+        """Return the details for ``show`` and Ollama's ``/api/show``."""
         return {
             "family": self.family,
             "format": self.kind,
@@ -246,7 +244,7 @@ def size_text(size: float) -> str:
 
 
 def is_count(value: Any) -> TypeGuard[int]:
-    """Whether this is a number of something: files may hold anything there, numbers of a thousand digits too."""
+    """True if this is a number of something: files may hold anything there, numbers of a thousand digits too."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 48
 
 

@@ -1,6 +1,4 @@
-"""What settings leave open: which engine runs a model, which template prompts it, which Format it writes.
-
-Rules of this module:
+"""Choices that settings leave open: the engine, the template and the Format of a model.
 
 * What the operator names goes before what anything suggests.
 * Every choice is logged with its evidence, and a choice that nothing certifies is a warning.
@@ -41,7 +39,7 @@ REPLAY: Final = re.compile(r"replay(?::(.+))?")
 
 
 def choose_engine(settings: Settings) -> str:
-    """What runs the model: as set, else what its name suggests.
+    """Return the engine of the model: as set, else as its name suggests.
 
     Raises:
         SettingsError: nothing says what is to be served, or two things do.
@@ -101,7 +99,7 @@ def choose_format(
     model_type: str = "",
     folder: Path | None = None,
 ) -> Selection:
-    """What the model writes: what the operator names, what our own template stands for, else `select`'s choice.
+    """Return the Format of the model: the operator's, that of a bundled template, else the choice of `select`.
 
     Args:
         template: that prompts are rendered with.

@@ -1,7 +1,5 @@
 """Models on the hub, and those of them that are on disk already: huggingface_hub's cache, nobody else's.
 
-Rules of this module:
-
 * A name is ``org/repo``, ``org/repo:Q4_K_M`` or ``org/repo:file.gguf``. Of a GGUF repository one quantization is
   fetched, of any other the safetensors with what belongs to them.
 * What is on disk, whole, is never asked of the hub again.
@@ -27,12 +25,12 @@ __all__ = ["Cached", "HubError", "Plan", "cached", "fetch_tokenizer", "find", "i
 
 _NAME: Final = re.compile(r"(\w[\w.-]*/\w[\w.-]*?)(?::([\w./-]+))?")
 _PREFERRED: Final = ("Q4_K_M", "UD-Q4_K_XL", "Q4_K_S", "Q4_0", "MXFP4", "Q5_K_M", "Q6_K", "Q8_0", "BF16", "F16")
-"""What is taken where no quantization is named, the first that there is."""
+"""Quantizations to choose from where none is named; the first that exists."""
 _BESIDE: Final = (
     *("*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt", "*.py", "README.md"),
     "additional_chat_templates/*.jinja",
 )
-"""What belongs to safetensors."""
+"""Files of a safetensors model."""
 _SMALL: Final = (
     *("tokenizer*.json", "added_tokens.json", "tekken.json", "*.tiktoken", "*.model", "vocab.json", "merges.txt"),
     *("config.json", "special_tokens_map.json", "chat_template.*", "additional_chat_templates/*.jinja"),
@@ -41,7 +39,7 @@ _SMALL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What `pull` will fetch."""
+    """The files that `pull` will fetch."""
 
     repo: str
     revision: str
@@ -53,7 +51,7 @@ class Plan:
     present: frozenset[str] = frozenset()
     """Files that are on disk already."""
     is_main: bool = True
-    """Whether the commit is what ``main`` names now."""
+    """True if the commit is what ``main`` names now."""
 
     @property
     def size(self) -> int:
@@ -79,7 +77,7 @@ class Cached:
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether this reads as a name on the hub, and is nothing on disk."""
+    """True if this reads as a name on the hub, and is nothing on disk."""
     return _NAME.fullmatch(name) is not None and not name.endswith(".gguf") and not os.path.exists(name)
 
 
@@ -217,7 +215,7 @@ def _matches(checkpoint: Checkpoint, folder: Path, selector: str) -> bool:
 
 
 def _selects(selector: str, file: str) -> bool:
-    """Whether a selector means this file: its quantization, its name, or its path in the repository."""
+    """True if a selector means this file: its quantization, its name, or its path in the repository."""
     low, path = selector.lower(), file.lower()
     return low in (quantization_of(file).lower(), path, path.rpartition("/")[2])
 
@@ -226,7 +224,7 @@ def _selects(selector: str, file: str) -> bool:
 
 
 def plan(name: str, *, revision: str | None = None) -> Plan:
-    """What there is to fetch for a name.
+    """Return the files to fetch for a name.
 
     Raises:
         HubError: it cannot be had; says what to do.

@@ -2,8 +2,6 @@
 
     settings ─▶ source (file, hub, upstream) ─▶ preflight ─▶ engine, started ─▶ template ─▶ format ─▶ Model
 
-Rules of this module:
-
 * What is wrong is found before an engine is started, as far as it can be.
 * An engine that has been started is closed when anything after it fails.
 """
@@ -46,7 +44,7 @@ async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] 
     """A manager with everything in it that the settings name, ready to answer.
 
     Raises:
-        SettingsError, CheckpointError, HubError: it cannot be what they say; the message says what to do.
+        SettingsError, CheckpointError, HubError: the settings cannot be followed; the message has the remedy.
         EngineError: the engine does not start.
     """
     aliases = settings.aliases
@@ -57,7 +55,7 @@ async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] 
 
 
 def loader(settings: Settings) -> Loader:
-    """What `Manager.load` and `Manager.swap` take, for settings that name one model."""
+    """Return the loader for `Manager.load` and `Manager.swap`, for settings that name one model."""
 
     async def load(report: Report) -> Model:
         models = await load_models(settings, report)
@@ -117,11 +115,11 @@ def _demo() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What is known of a model before its engine runs."""
+    """Facts about a model before its engine runs."""
 
     name: str
     identifier: str | None
-    """What the catalogue may know it by."""
+    """The id by which the catalogue may know it."""
     checkpoint: Checkpoint | None
     template: ChatTemplate | None
     """The operator's, else the model's own as far as files have it."""
@@ -138,14 +136,14 @@ async def _load(settings: Settings, kind: str, report: Report) -> Model:
 
 
 def _kind_on_hub(name: str) -> str:
-    """What runs a repository whose name does not say what is in it."""
+    """Return the engine for a repository whose name does not show the kind of its files."""
     found = hub.find(name)
     is_gguf = found.kind == "gguf" if found is not None else bool(hub.plan(name).main)
     return "llamacpp" if is_gguf else "vllm"
 
 
 def _installed(kind: str, model: str) -> None:
-    """Whether the engine's package is there: before anything is fetched for it.
+    """Check that the engine's package is installed, before anything is fetched for it.
 
     Raises:
         SettingsError: it is not.
@@ -249,7 +247,7 @@ def _without_weights(folder: Path, repo: str = "") -> Checkpoint:
 def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
     try:
         return ChatTemplate.load(checkpoint.path)
-    except TemplateError:  # preflight has said so, and the choice of the format will
+    except TemplateError:  # preflight has reported it, and the choice of the format will
         return None
 
 
@@ -341,7 +339,7 @@ def _longest_token(engine: Engine) -> int:
 
 
 def _details(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What is known of a model, also by the names that Ollama's ``/api/show`` has for it."""
+    """Return the details of a model, also by the names of Ollama's ``/api/show``."""
     details = {**checkpoint.details(), "digest": _digest(checkpoint), "quantization_level": checkpoint.quantization}
     count = checkpoint.parameters
     if count:
@@ -356,7 +354,7 @@ def _details(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _digest(checkpoint: Checkpoint) -> str:
-    """What tells two models apart without reading them: the hub's checksum, else one of name, size and time."""
+    """Return an identifier of a model's content: the hub's checksum, else a hash of name, size and time."""
     blob = checkpoint.files[0].resolve().name if checkpoint.files else ""
     if re.fullmatch(r"[0-9a-f]{64}", blob):
         return blob

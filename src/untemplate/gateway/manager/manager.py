@@ -1,7 +1,5 @@
 """The models of one gateway: leased to requests, loaded, swapped and let go.
 
-Rules of this module:
-
 * A request leases a `Model` and keeps it until it ends, whatever happens to its name meanwhile. An engine is closed
   when the last model that uses it has gone and its last lease has ended.
 * What is being loaded takes a name only when it is ready. A load that fails leaves everything as it was.
@@ -111,7 +109,7 @@ class Manager:
         models: models that are ready, their engines started.
         aliases: further names → the model that each stands for; ``""``: the only one.
         any_name: with exactly one model, a name that nobody has stands for it, too.
-        on_event: is told what happens to models; by default it is logged.
+        on_event: called for each event of a model; by default it is logged.
         clock: seconds since the epoch.
 
     Raises:
@@ -173,7 +171,7 @@ class Manager:
         return (*ready, *loading, *sorted(draining, key=lambda status: status.since))
 
     async def health(self) -> dict[str, Health]:
-        """The health of each model's engine, by the model's name. An engine that cannot even say is not well."""
+        """The health of each model's engine, by the model's name. An engine that fails to answer is not healthy."""
         slots = dict(self._slots)
         found = await asyncio.gather(*(slot.model.engine.health() for slot in slots.values()), return_exceptions=True)
         return {

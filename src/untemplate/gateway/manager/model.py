@@ -34,4 +34,4 @@ class Model:
     created: int = 0
     aliases: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
-    """What ``show`` and Ollama's ``/api/show`` tell: family, parameters, quantization, size, digest …"""
+    """Details for ``show`` and Ollama's ``/api/show``: family, parameters, quantization, size, digest …"""

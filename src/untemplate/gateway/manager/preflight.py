@@ -1,7 +1,5 @@
 """Looks at a model before it is loaded: is everything there, does the engine know it, does it fit.
 
-Rules of this module:
-
 * Nothing is loaded and nothing is changed. Every check says what it found, with numbers; one that fails says what to
   do.
 * Memory is an estimate, and says so: weights as they lie on disk, and the KV cache as metadata has it. That a model may
@@ -42,11 +40,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a model needs, in bytes, and what there is."""
+    """The memory that a model needs, and the memory that is free, in bytes."""
 
     weights: int
     cache: int | None
-    """The KV cache for ``context`` tokens; ``None``: metadata does not say."""
+    """The KV cache for ``context`` tokens; ``None``: unknown."""
     context: int
     available: int | None
     """``None``: not known on this system."""
@@ -80,7 +78,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What was found."""
+    """The results of all checks."""
 
     model: str
     checks: tuple[Check, ...]
@@ -93,7 +91,7 @@ class Preflight:
         return next((v for v in ("error", "warning") if v in found), "ok")
 
     def problems(self, *, strict: bool = False) -> tuple[str, ...]:
-        """What keeps it from being loaded; ``strict``: warnings, too."""
+        """Return the problems that prevent loading; ``strict``: warnings, too."""
         bad = ("error", "warning") if strict else ("error",)
         return tuple(f"{check.name}: {check.detail}" for check in self.checks if check.verdict in bad)
 
@@ -121,7 +119,7 @@ def preflight(
         engine: that is to run it: ``llamacpp``, ``vllm``; ``""``: the one that can.
         context: tokens of context that are wanted; 0: what it was trained for.
         template: the operator's; ``None``: its own is looked for.
-        available: bytes of memory; ``None``: as the system says.
+        available: bytes of memory; ``None``: ask the system.
     """
     engine = engine or ("llamacpp" if checkpoint.kind == "gguf" else "vllm")
     try:
@@ -236,7 +234,7 @@ def _memory(memory: Memory, engine: str) -> Check:
 
 
 def estimate(checkpoint: Checkpoint, *, context: int = 0, available: int | None = None) -> Memory:
-    """What a model will need.
+    """Return the memory that a model will need.
 
     Raises:
         CheckpointError: a GGUF file that is broken.
@@ -249,7 +247,7 @@ def estimate(checkpoint: Checkpoint, *, context: int = 0, available: int | None 
 
 
 def cache_bytes_per_token(checkpoint: Checkpoint) -> int | None:
-    """Bytes of the KV cache for one token, at 16 bits a number; ``None``: metadata does not say. Layers with a window
+    """Bytes of the KV cache for one token, at 16 bits a number; ``None``: unknown. Layers with a window
     of their own are counted whole, so it is an upper bound."""
     if checkpoint.gguf is not None:
         get: Callable[..., Any] = checkpoint.gguf.of_architecture
@@ -286,7 +284,7 @@ def available_memory() -> int | None:
     found = [value for value in (_from_meminfo(), _from_cgroup()) if value is not None]
     if found:
         return min(found)
-    try:  # all that macOS tells without help: how much there is
+    try:  # macOS only reports the total
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None

@@ -1,7 +1,5 @@
 """Tokenizers: the vocabulary of a model, wherever it keeps it.
 
-Rules of this module:
-
 * In order: a ``tokenizer.json`` of its own; other files of its own (tekken, tiktoken, SentencePiece, BPE's two files);
   the vocabulary in its GGUF file; the tokenizer of the model that it was made from, if that is on disk or on the hub.
 * What is found has ``get_vocab()``, which is all that parsing needs; where the package ``tokenizers`` can read it, it
@@ -185,7 +183,7 @@ def _huggingface(path: Path) -> ModelTokenizer:
 
 
 def _vocabulary(content: dict[str, Any]) -> dict[str, int]:
-    """What ``tokenizer.json`` holds, read without the package."""
+    """The content of ``tokenizer.json``, read without the package."""
     found = content["model"]["vocab"]
     vocab = found if isinstance(found, dict) else {str(one[0]): i for i, one in enumerate(found)}
     return {**vocab, **{str(t["content"]): int(t["id"]) for t in content.get("added_tokens", [])}}
