@@ -1,6 +1,6 @@
 """Free text as an automaton: which literals it may not hold, and where it ends.
 
-Rule of this module: one Aho-Corasick automaton over all literals of a :class:`~.rules.Scan`. A state says only what may
+There is one Aho-Corasick automaton over all literals of a :class:`~.rules.Scan`. A state lists only what may
 come next, so writers that know nothing but rules and character classes (GBNF, xgrammar's EBNF) can write it down.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["State", "automaton"]
 
 @dataclass(slots=True)
 class State:
-    """What may follow. Characters in no list lead to ``other``."""
+    """A state: the characters that may follow. Characters in no list lead to ``other``."""
 
     moves: dict[int, list[str]] = field(default_factory=dict)
     """Next state → the characters that lead there."""

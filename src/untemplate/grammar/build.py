@@ -47,12 +47,12 @@ Start = Literal["open", "closed", "off", "either"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a request asks for."""
+    """Options of one grammar, from the request."""
 
     selection: ToolSelection
     parallel: bool = True
     start: Start = "closed"
-    """``open``: the output begins inside reasoning. ``closed``: the model may open it. ``off``: there is none.
+    """``open``: the output begins inside reasoning. ``closed``: the model may open it. ``off``: no reasoning.
     ``either``: no prompt is known, and outputs of this Format begin inside."""
     response: JsonSchema | None = None
     lazy: bool = False
@@ -60,7 +60,7 @@ class Options:
 
 
 def build(fmt: Format, options: Options, tokens: Mapping[str, int]) -> Rules:
-    """The grammar of one request. ``tokens``: the special tokens of the vocabulary, where it is known.
+    """Return the rules of one request. ``tokens``: the special tokens of the vocabulary, where it is known.
 
     Raises:
         GrammarError: a name or keyword that cannot be written; a choice that this Format cannot follow.
@@ -73,8 +73,10 @@ def build(fmt: Format, options: Options, tokens: Mapping[str, int]) -> Rules:
 
 
 def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[str, ...]:
-    """The literals that would mean something in the text of a state. What ends a turn does so anywhere as a token, as
-    text only where the output ends."""
+    """Return the literals that the parser would take for markers in the text of a state.
+
+    A token that ends a turn does so anywhere; spelled as text it does so only where the output ends.
+    """
     text = program.states[state]
     harmless = (END_TURN, CLOSE_SECTION, CLOSE_CALL, OPEN_BARE_CALLS)
     kinds = {t: text.rules[i].kind for t, i in text.literals.tags.items()}
@@ -82,7 +84,7 @@ def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[s
 
 
 def bare_heads(program: Program) -> str:
-    """First characters of calls that have no marker."""
+    """Return the first characters of calls that have no marker."""
     text = program.states[program.content]
     return "".join(
         sorted({t.strip(WS)[0] for t, i in text.literals.tags.items() if text.rules[i].kind == OPEN_BARE_CALLS})
@@ -153,7 +155,7 @@ class _Build:
     # -- content and calls --------------------------------------------------------------------------------------
 
     def _answer(self) -> Node:
-        """What follows reasoning."""
+        """Return the rules for everything after the reasoning."""
         mode = self.options.selection.mode
         if mode == "none":
             return self._content(None)
@@ -171,7 +173,7 @@ class _Build:
         return self._content(self.spelling.stop(opener.text.strip(WS), calls))
 
     def _content(self, calls: tuple[str | Token, Node] | None) -> Node:
-        """Content, and behind it the calls if there are any."""
+        """Return the rules for content, and for the calls after it."""
         response = self.options.response
         excludes = excluded(self.program, self.program.content, self.spelling.tokens)
         heads = bare_heads(self.program)
@@ -211,7 +213,7 @@ class _Build:
 
 
 def first_marker(fmt: Format) -> str | None:
-    """What calls begin with, for triggers; ``None``: bare."""
+    """Return the marker that calls begin with; ``None`` if they have no marker."""
     way = fmt.tools[0]
     body = way.body
     opener = way.section_open or way.call_open or (body.name_open if isinstance(body, NamedBody) else None)

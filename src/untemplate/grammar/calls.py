@@ -50,11 +50,11 @@ ANY_OBJECT: Final = frozen({"type": "object"}, "")
 _KEY: Final = re.compile(r"[^\s=:,()\[\]{}\"'<]+")
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")
 _TYPES: Final = ("number", "boolean", "object", "array", "null")
-"""What tags say of a value that is no string."""
+"""Types that a tag can give to a value that is not a string."""
 
 
 def spaces(text: str) -> Node:
-    """White space that belongs to a marker: as written, or not at all."""
+    """Return the rules for white space of a marker: as written, or left out."""
     return maybe(text)
 
 
@@ -125,13 +125,13 @@ class Calls:
         self._texts: dict[str, Scan] = {}
 
     def opener(self) -> Marker | None:
-        """The marker that calls begin with; ``None``: none at all, they are bare."""
+        """Return the marker that calls begin with; ``None`` if they have none."""
         body = self.way.body
         name_open = body.name_open if isinstance(body, NamedBody) else None
         return self.way.section_open or self.way.call_open or name_open
 
     def after_opener(self) -> Node:
-        """All calls, from behind the opener on; bare calls: from their first character on."""
+        """Return the rules for all calls after the opener; for calls without a marker, from their first character."""
         way = self.way
         body = way.body
         name_open = _text(body.name_open) if isinstance(body, NamedBody) else ""
@@ -276,7 +276,7 @@ class Calls:
         return Lit(written)
 
     def _argument(self, arguments: TaggedArguments, key: Node, schema: Any, tool: Tool, name: str | None) -> Node:
-        """One argument in its tags. With an attribute that says the type, one way per type."""
+        """Return the rules for one argument in its tags; one alternative per type where a tag has the type."""
         ways: list[Node] = []
         plain, others, begins_not = self._value_ways(schema, tool, name)
         attributes = [v for v in _VARIABLE.findall(arguments.key) if v != "key"]
@@ -327,7 +327,7 @@ class Calls:
             if part is True:
                 free = True
                 if name is None:
-                    # Nothing is known: text, and where the tag says its type, any JSON of that type.
+                    # Nothing is known: text, and where the tag has the type, any JSON of that type.
                     others += [(kind, Json(frozen({"type": kind}, where), where, closes)) for kind in _TYPES]
                 continue
             if part is False or not isinstance(part, Mapping):
@@ -393,7 +393,7 @@ class Calls:
         if self._literals is None:
             quote = arguments.quotes[0]
             escapes = "'\"\\nrtbf" if arguments.escapes and len(quote) == 1 else ""
-            # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may stand.
+            # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may be.
             markers = [t[:-1] for t in self.grammar.resync.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
             syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, tuple(markers), True)
             self._literals = Values(syntax, self.rules, self.spelling.node)

@@ -21,10 +21,10 @@ __all__ = ["build_channels"]
 
 
 def build_channels(fmt: Format, channels: Channels, options: Options, spelling: Spelling) -> Rules:
-    """The grammar of one request for a Format with channels.
+    """Return the rules of one request for a Format with channels.
 
     Raises:
-        GrammarError: a tool name that no header can hold; reasoning where there is none.
+        GrammarError: a tool name that no header can hold; reasoning in a Format without it.
     """
     return _Build(fmt, channels, options, spelling).rules
 
@@ -53,7 +53,7 @@ class _Build:
         return choice(seq(self._header(channels.reasoning[0]), inside), answer)
 
     def _message(self, then: Node) -> Node:
-        """The text of a message that another follows, and that one."""
+        """Return the rules for the text of a message and the message after it."""
         channels = self.channels
         joint = self.spelling.node(channels.open.text + channels.role)
         if channels.close is None:

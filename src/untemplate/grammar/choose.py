@@ -1,6 +1,6 @@
-"""Which tools may be called, and whether one must be: ``tools`` and ``tool_choice`` of a request, read once.
+"""``tools`` and ``tool_choice`` of a request: which tools may be called, and if one must be.
 
-Rule of this module: a choice that names a tool which is not there is an error that lists those that are.
+A choice that names an unknown tool is an error that lists the known ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolSelection:
-    """What ``tool_choice`` comes to."""
+    """The tools that may be called, and if one must be."""
 
     mode: Literal["none", "auto", "required"]
     tools: tuple[Tool, ...]

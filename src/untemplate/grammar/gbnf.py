@@ -4,7 +4,7 @@ Rules of this module:
 
 * Free text is written as the states of its automaton; JSON by :mod:`~.values`, because the converter in the
   ``xllamacpp`` wheel writes Lark, not GBNF.
-* Rule names hold letters, digits and dashes; each rule stands on a line of its own.
+* Rule names hold letters, digits and dashes; each rule is on a line of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLASS_ESCAPES = {"\\": "\\\\", "]": "\\]", "[": "\\[", "^": "\\^", "-": "\\-", 
 
 
 def write(rules: Rules) -> str:
-    """The grammar as GBNF text. Adds to ``rules.notes`` what had to be weakened."""
+    """The grammar as GBNF text. Keywords that are not enforced are added to ``rules.notes``."""
     return _Writer(rules).text(rules.root)
 
 
@@ -52,7 +52,7 @@ class _Writer:
         return "".join(f"{name} ::= {body}\n" for name, body in self.lines.items())
 
     def node(self, node: Node, inner: bool = False) -> str:
-        """``inner``: what stands there must hold together."""
+        """``inner``: the text is part of a sequence, and gets parentheses if it needs them."""
         if isinstance(node, Lit):
             return literal(node.text)
         if isinstance(node, Seq):

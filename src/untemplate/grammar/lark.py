@@ -24,7 +24,7 @@ _ANY = "/(?s:.*)/"
 
 
 def write(rules: Rules) -> str:
-    """The grammar as Lark text. Adds to ``rules.notes`` what had to be weakened."""
+    """The grammar as Lark text. Keywords that are not enforced are added to ``rules.notes``."""
     return _Writer(rules).text()
 
 
@@ -83,7 +83,7 @@ class _Writer:
         name = self.shared.get(node)
         spelled = any(closing in node.schema.key for closing in node.excludes)
         if name is None and node.excludes and (spelled or holds_text(node.schema.value)):
-            # %json cannot say what strings may not hold.
+            # %json has no way to exclude text from strings.
             values = self.values.within(node.excludes)
             name = self.shared[node] = f"tagged_{len(self.shared)}"
             self.lines[name] = self.node(values.value(node.schema.value, self.rules.document(node.schema, node.tool)))
@@ -107,7 +107,7 @@ class _Writer:
             if scan.escape is not None:
                 ways.append(self.escaped(scan, stop) + follows)
                 continue
-            # Before the first stop there is none of the other stops either.
+            # The other stops cannot occur before the first stop either.
             others = [s for s, _ in scan.stops if isinstance(s, str) and s != stop]
             head = f"{name}_to_{i}"
             body = _without((*scan.excludes, *others), scan.begins_not, stop)
@@ -120,7 +120,7 @@ class _Writer:
         return name
 
     def plain(self, scan: Scan, lead: str = "") -> str:
-        """Text with no stop in it, and ``lead`` behind it."""
+        """Return the terminal for text without a stop, followed by ``lead``."""
         stops = [s for s, _ in scan.stops if isinstance(s, str)]
         body = _without(tuple(dict.fromkeys((*scan.excludes, *stops))), scan.begins_not, "")
         body += f" {literal(lead)}" if lead else ""
@@ -161,7 +161,7 @@ def _without(excludes: tuple[str, ...], begins_not: str, stop: str) -> str:
 
 
 def _joined(node: Seq) -> list[Node]:
-    """The parts of a sequence, regular neighbours as one: white space that may be there and the marker behind it must
+    """The parts of a sequence, regular neighbours as one: optional white space and the marker after it must
     be one lexeme, or free text that could begin there as well would swallow the white space alone."""
     parts: list[Node] = []
     run: list[Node] = []

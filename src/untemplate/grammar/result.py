@@ -1,7 +1,4 @@
-"""A grammar for one request, and how servers are asked to decode under it.
-
-Rule of this module: a dialect that a server does not take is an error that names those that it takes.
-"""
+"""A grammar for one request, and how servers are asked to decode under it."""
 
 from __future__ import annotations
 
@@ -33,15 +30,16 @@ class Grammar:
     text: str
     """The grammar; a structural tag as JSON text."""
     lazy: bool = False
-    """Whether it constrains only from the first trigger on. Otherwise it describes the whole output."""
+    """True if it constrains only from the first trigger. Otherwise it describes the whole output."""
     triggers: tuple[Trigger, ...] = ()
     preserved_tokens: tuple[str, ...] = ()
     """Special tokens that must have text in the output."""
     by_id: bool = False
-    """Whether special tokens are named by id. Else they are text, which ordinary tokens may spell as well: a parser
-    that is given token ids should then take spelled markers for markers (``Policy(spelled_markers="marker")``)."""
+    """True if special tokens are named by id. Otherwise they are text, which ordinary tokens may spell as well: a
+    parser that is given token ids should then take spelled markers for markers
+    (``Policy(spelled_markers="marker")``)."""
     notes: tuple[str, ...] = ()
-    """What is weaker here than the request asked for, and what else is worth knowing."""
+    """Keywords of the request that are not enforced, and other remarks."""
     json: Any = field(default=None, compare=False)
     """The structural tag as a value; ``None`` for the other dialects."""
 

@@ -51,7 +51,7 @@ class Lit:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One special token. ``text`` is how it is spelled, ``lead`` is text that stands before it."""
+    """One special token. ``text`` is how it is spelled, ``lead`` is text before it."""
 
     text: str
     id: int
@@ -60,7 +60,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character of ``ranges`` (inclusive), or, ``negated``, one of none of them."""
+    """One character inside ``ranges`` (inclusive), or outside them if ``negated``."""
 
     ranges: tuple[tuple[str, str], ...]
     negated: bool = False
@@ -98,13 +98,13 @@ class Json:
     tool: str = ""
     """The name of its tool; empty for the request's ``response_format``."""
     excludes: tuple[str, ...] = ()
-    """What its strings may not hold, where the dialect can say so: what closes the value from outside."""
+    """Literals that its strings may not hold, where the dialect can exclude text: those that close the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
     """Text that holds none of ``excludes``, up to the first of the ``stops``, which is consumed; what follows is the
-    node beside it. Each stop is a literal or a special token. With ``ends`` the text may also simply end."""
+    node next to it. Each stop is a literal or a special token. With ``ends`` the text may also simply end."""
 
     excludes: tuple[str, ...] = ()
     stops: tuple[tuple[str | Token, Node], ...] = ()
@@ -112,7 +112,7 @@ class Scan:
     begins_not: str = ""
     """Characters that the text may not begin with, white space aside."""
     escape: Node | None = None
-    """What may stand behind a backslash; ``None``: a backslash is like any other character."""
+    """Text that may follow a backslash; ``None``: a backslash is like any other character."""
 
     @property
     def forbidden(self) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
-"""Schemas on their way to the engines: what each dialect enforces, what it does not, and what must be said about it.
+"""Schemas as the JSON-schema engines of the dialects get them.
 
 Rules of this module:
 
 * An engine never sees a keyword that it would ignore in silence or refuse: the keyword is taken out, which allows more
-  and nothing else, and a note says so. Under ``not`` and ``if`` that would allow less, so these go as a whole.
+  and nothing else, and a note names it. Under ``not`` and ``if`` that would allow less, so these go as a whole.
 * An object that lists its properties and says nothing of others has no others, in every dialect alike.
 """
 
@@ -177,7 +177,7 @@ class _Rewriter:
 
 
 def holds_text(schema: Any) -> bool:
-    """Whether a value that this schema allows may hold a string, names of its properties aside."""
+    """True if a value that this schema allows may hold a string, names of its properties aside."""
     if not isinstance(schema, Mapping):
         return schema is not False
     if any(word in schema for word in ("enum", "const", "$ref", "allOf")):

@@ -1,6 +1,6 @@
-"""Whether a JSON schema is one: that each keyword has the kind of value that it may have.
+"""Check that each keyword of a JSON schema has a value of the right kind.
 
-The rule: it is looked at once, as a whole, before anything is written from it; whoever writes may then rely on it. What
+A schema is checked once, as a whole, before a grammar is written from it, so that the writers can rely on it. What
 a keyword means, and whether a dialect can say it, is not decided here.
 """
 
@@ -53,7 +53,7 @@ def check_shape(schema: JsonSchema, tool: str) -> None:
 
 
 def _problem(word: str, value: Any) -> str:
-    """What is wrong with a keyword's value; empty: nothing."""
+    """Return the problem of a keyword's value; empty if there is none."""
     if word == "type":
         kinds = [value] if isinstance(value, str) else value
         if not _is_list(kinds) or not all(isinstance(kind, str) for kind in kinds):
@@ -72,14 +72,14 @@ def _problem(word: str, value: Any) -> str:
     elif word in _COUNTS:
         return "" if _is_number(value) and value >= 0 and value == int(value) else "is not a count"
     elif word in _NUMBERS:
-        # In old drafts these two are flags beside minimum and maximum.
+        # In old drafts these two are flags next to minimum and maximum.
         old = word.startswith("exclusive") and isinstance(value, bool)
         return "" if old or _is_number(value) else "is not a number"
     return ""
 
 
 def _inner(part: Mapping[str, Any], path: str) -> Iterator[tuple[Any, str]]:
-    """The schemas in a schema, and where they are."""
+    """Yield the schemas inside a schema, and their places."""
     for word, value in part.items():
         if word in _MAPS:
             named = "" if word == "properties" else f"/{word}"

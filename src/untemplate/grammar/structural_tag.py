@@ -22,11 +22,11 @@ __all__ = ["NeedsText", "write"]
 
 
 class NeedsText(Exception):
-    """Something here can be said in EBNF only, which knows no tokens."""
+    """A part can only be written as EBNF, which has no tokens by id."""
 
 
 def write(rules: Rules) -> dict[str, Any]:
-    """The grammar as a structural tag. Adds to ``rules.notes`` what had to be weakened.
+    """The grammar as a structural tag. Keywords that are not enforced are added to ``rules.notes``.
 
     Raises:
         NeedsText: it cannot be written with special tokens by id.
@@ -111,7 +111,7 @@ class _Writer:
         return {"type": "repeat", "min": node.least, "max": most, "content": inner}
 
     def ebnf(self, node: Node) -> dict[str, Any]:
-        """What structural tags have no word for."""
+        """Return a node as a grammar of its own, for which structural tags have no element."""
         text, tokens = write_sub(node, self.rules)
         if tokens:
             raise NeedsText

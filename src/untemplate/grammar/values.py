@@ -6,7 +6,7 @@ Rules of this module:
   Gemma's literals, which no engine knows.
 * What is written always validates, except for the keywords named in a note: those are weaker here, never different.
   What cannot even be weakened is a :class:`~.rules.GrammarError` that names tool and keyword.
-* Properties stand in the order of the schema; optional ones may be left out; others may follow where the schema has
+* Properties are in the order of the schema; optional ones may be left out; others may follow where the schema has
   ``additionalProperties``.
 """
 
@@ -66,12 +66,12 @@ WEAK: Final = frozenset((*_WEAK_STRING, *_WEAK_NUMBER, *_WEAK_ARRAY, *_WEAK_OBJE
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """How values are written."""
+    """The spelling of values in one language."""
 
     name: str
     quote: str = '"'
     escapes: str = '"\\/bfnrt'
-    """What may stand behind a backslash; empty: strings have no escapes, and end only at their quote."""
+    """Characters that may follow a backslash; empty: strings have no escapes, and end only at their quote."""
     words: tuple[str, str, str] = ("true", "false", "null")
     quoted_keys: bool = True
     not_keys: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Syntax:
     hexadecimal: bool = False
     r"""Whether ``\x0b`` is an escape."""
     excludes: tuple[str, ...] = ()
-    """What strings may not hold as it stands."""
+    """Literals that strings may not hold unescaped."""
 
 
 JSON: Final = Syntax("json")
@@ -112,7 +112,7 @@ class Values:
         """Rules still to be written: name, schema, its document, the reference. A long chain of them needs no stack."""
 
     def any(self) -> Node:
-        """Any value."""
+        """Return the rules for any value."""
         name = f"{self.syntax.name}-value"
         if name not in self.rules.rules:
             self.rules.rules[name] = EMPTY
@@ -122,7 +122,7 @@ class Values:
         return Ref(name)
 
     def any_object(self) -> Node:
-        """Any object."""
+        """Return the rules for any object."""
         name = f"{self.syntax.name}-object"
         if name not in self.rules.rules:
             self.rules.rules[name] = EMPTY
@@ -180,7 +180,7 @@ class Values:
         return self.share(node) if sum(1 for _ in islice(walk(node), _LARGE)) == _LARGE else node
 
     def separated(self, fields: Sequence[tuple[Node, bool]], separator: Node, extra: Node | None) -> Node:
-        """Members in their order, the optional ones (False) left out at will, ``extra`` any number of times behind."""
+        """Return the rules for members in their order, then any number of ``extra``. Optional members have False."""
         # tail: what may follow once something has been written. first: nothing has been written yet.
         tail: Node = star(separator, extra) if extra is not None else EMPTY
         first: list[Node] = [] if extra is None else [seq(extra, tail)]
@@ -378,7 +378,7 @@ class Values:
         return Ref(name)
 
     def constant(self, value: Any) -> Node:
-        """Exactly this value."""
+        """Return the rules for exactly this value."""
         return self.write(self.spell(value))
 
     def spell(self, value: Any) -> str:
@@ -437,7 +437,7 @@ def _unicode() -> Node:
 
 
 def word_except(words: Sequence[str]) -> Node:
-    """An identifier that is none of ``words``."""
+    """Return the rules for an identifier other than ``words``."""
     letters = (("A", "Z"), ("a", "z"), ("_", "_"))
     first, other = Chars(letters), Chars((*letters, ("0", "9")))
     if not words:
@@ -451,7 +451,7 @@ def word_except(words: Sequence[str]) -> Node:
 
 
 def _rest_except(words: list[str], letters: tuple[tuple[str, str], ...]) -> Node:
-    """Identifier characters, or none, that are none of ``words``."""
+    """Return the rules for identifier characters other than ``words``; there may be none at all."""
     heads = sorted({word[0] for word in words if word})
     ways: list[Node] = [] if "" in words else [EMPTY]
     ways.append(seq(_minus(letters, heads), Repeat(Chars(letters), 0, 63)))
