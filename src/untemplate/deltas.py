@@ -53,17 +53,10 @@ def assemble(deltas: Iterable[DeltaMessage], finish_reason: str | None = "stop")
             if call is None:
                 _end_text(items, item)
                 item, kind = [], None
-                call = calls[piece.index] = ToolCall(id=piece.id or "", function=FunctionCall(name="", arguments=""))
+                call = calls[piece.index] = ToolCall(id="", function=FunctionCall(name="", arguments=""))
                 arguments[piece.index] = []
                 items.append(Item(type="tool_call", call=call))
-            elif piece.id and not call.id:
-                call.id = piece.id
-            function = piece.function
-            if function is not None:
-                if function.name and not call.function.name:
-                    call.function.name = function.name
-                if function.arguments:
-                    arguments[piece.index].append(function.arguments)
+            _add_to_call(call, piece, arguments[piece.index])
     _end_text(items, item)
     for index, pieces in arguments.items():
         calls[index].function.arguments = "".join(pieces)
@@ -75,6 +68,15 @@ def assemble(deltas: Iterable[DeltaMessage], finish_reason: str | None = "stop")
         finish_reason=finish_reason_of(finish_reason, bool(calls)),
         items=items,
     )
+
+
+def _add_to_call(call: ToolCall, piece: DeltaToolCall, arguments: list[str]) -> None:
+    call.id = call.id or piece.id or ""
+    function = piece.function
+    if function is not None:
+        call.function.name = call.function.name or function.name or ""
+        if function.arguments:
+            arguments.append(function.arguments)
 
 
 def _end_text(items: list[Item], pieces: list[str]) -> None:
