@@ -790,7 +790,7 @@ def test_every_source_of_templates_is_on_the_page():
 def test_both_modes_are_told_of():
     """What the page says of calls that are judged whole: one delta, at the close."""
     page = " ".join((DOCS / "policies.md").read_text("utf-8").split())
-    listed = re.findall(r"`(\w+)`", page.partition("has to see a whole call (")[2].partition(")")[0])
+    listed = re.findall(r"`(\w+)`", page.partition("needs a whole call (")[2].partition(")")[0])
     settings = {"strict": True, "unknown_tools": "drop", "malformed_arguments": "content"}
     settings |= {"repair": "syntax", "parallel_calls": "first"}
     assert set(listed) == set(settings)
