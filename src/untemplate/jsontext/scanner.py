@@ -57,7 +57,7 @@ _ANY_SPACES: Final = re.compile(r"\s+")  # other white space is not JSON, but do
 class JsonScanner:
     """Scans one JSON value that arrives in parts."""
 
-    def __init__(self, strict: bool, word_heads: str = "") -> None:
+    def __init__(self, strict: bool = False, word_heads: str = "") -> None:
         """``word_heads``: a lenient scan stops in front of words that begin with one of these characters."""
         self.state: int = VALUE
         self.before: int = VALUE

@@ -19,7 +19,7 @@ _LONG: Final = 64
 class JsonReader(JsonScanner):
     """Passes one JSON value through, whatever it holds. ``stops`` are literals that end it where a word could begin."""
 
-    def __init__(self, stops: Literals | None) -> None:
+    def __init__(self, stops: Literals | None = None) -> None:
         super().__init__(strict=False, word_heads="" if stops is None else stops.first)
         self.stops: Literals | None = stops
         self.valid: bool = False
