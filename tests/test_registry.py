@@ -154,7 +154,7 @@ def test_verified_entries_have_public_evidence(entry: Entry):
 
 def test_evidence_as_text():
     issue = report("vllm-project/vllm#46863", "Llama 4 writes JSON calls")
-    assert str(issue) == "report: vllm-project/vllm#46863 (2026-11-21): Llama 4 writes JSON calls"
+    assert str(issue) == "report: vllm-project/vllm#46863 (2026-11-22): Llama 4 writes JSON calls"
     assert str(template("GLM-4.6.jinja", "2026-11-22")) == (
         "template: ggml-org/llama.cpp models/templates/GLM-4.6.jinja (2026-11-22)"
     )

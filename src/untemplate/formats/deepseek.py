@@ -177,7 +177,7 @@ ENTRIES = (
         aliases=("deepseek-v4",),
         models=("deepseek-ai/DeepSeek-V4*",),
         engines=("vllm", "sglang"),
-        evidence=(vllm("vllm/parser/deepseek_v4.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/parser/deepseek_v4.py"),),
     ),
     Entry(
         name="deepseek_v41",
@@ -225,7 +225,7 @@ ENTRIES = (
         aliases=("deepseekv4", "deepseek-v4"),
         models=("deepseek-ai/DeepSeek-V4*",),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=(vllm("vllm/parser/deepseek_v4.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/parser/deepseek_v4.py"),),
     ),
     Entry(
         name="deepseek_v41",

@@ -41,7 +41,7 @@ ENTRIES = (
         format=REASONING,
         models=("baidu/ERNIE-4.5-*-Thinking",),
         engines=("vllm",),
-        evidence=(vllm("vllm/reasoning/ernie45_reasoning_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/reasoning/ernie45_reasoning_parser.py"),),
     ),
     Entry(
         name="ernie45",
@@ -49,6 +49,6 @@ ENTRIES = (
         format=ERNIE45,
         models=("baidu/ERNIE-4.5-*-Thinking",),
         engines=("vllm",),
-        evidence=(vllm("vllm/tool_parsers/ernie45_tool_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/tool_parsers/ernie45_tool_parser.py"),),
     ),
 )

@@ -45,13 +45,13 @@ class Evidence:
     """A public source that an entry rests on.
 
     >>> print(vllm("vllm/parser/mimo.py", "values are verbatim"))
-    engine: vllm-project/vllm vllm/parser/mimo.py (2026-11-21): values are verbatim
+    engine: vllm-project/vllm vllm/parser/mimo.py (2026-11-22): values are verbatim
     """
 
     kind: EvidenceKind
     source: str
     """Repository and file, or issue, on GitHub or Hugging Face: ``owner/name path`` or ``owner/name#number``."""
-    date: str = "2026-11-21"
+    date: str = "2026-11-22"
     """Day on which the source was looked up."""
     note: str = ""
     """The fact in the source that matters here. Default: none is singled out."""
@@ -99,17 +99,17 @@ def template(name: str, date: str = "2026-11-22") -> Evidence:
     return Evidence("template", f"ggml-org/llama.cpp models/templates/{name}", date)
 
 
-def vllm(path: str, note: str = "", date: str = "2026-11-21") -> Evidence:
+def vllm(path: str, note: str = "", date: str = "2026-11-22") -> Evidence:
     """A file of vLLM: ``vllm("vllm/parser/mimo.py")``."""
     return Evidence("engine", f"vllm-project/vllm {path}", date, note)
 
 
-def sglang(path: str, note: str = "", date: str = "2026-11-21") -> Evidence:
+def sglang(path: str, note: str = "", date: str = "2026-11-22") -> Evidence:
     """A file of SGLang's runtime: ``sglang("function_call/mimo_detector.py")``."""
     return Evidence("engine", f"sgl-project/sglang python/sglang/srt/{path}", date, note)
 
 
-def report(issue: str, note: str = "", date: str = "2026-11-21") -> Evidence:
+def report(issue: str, note: str = "", date: str = "2026-11-22") -> Evidence:
     """An issue or pull request on GitHub: ``report("vllm-project/vllm#46863", "Llama 4 writes JSON calls")``."""
     return Evidence("report", issue, date, note)
 

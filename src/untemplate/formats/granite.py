@@ -83,7 +83,7 @@ ENTRIES = (
         format=REASONING,
         models=("ibm-granite/granite-3.2-*",),
         engines=("vllm", "dynamo"),
-        evidence=(vllm("vllm/reasoning/granite_reasoning_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/reasoning/granite_reasoning_parser.py"),),
     ),
     Entry(
         name="granite33",

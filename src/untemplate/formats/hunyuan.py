@@ -136,7 +136,7 @@ ENTRIES = (
         aliases=("hunyuan",),
         models=("tencent/Hunyuan-A13B-Instruct",),
         engines=("vllm", "sglang"),
-        evidence=(vllm("vllm/reasoning/hunyuan_a13b_reasoning_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/reasoning/hunyuan_a13b_reasoning_parser.py"),),
     ),
     Entry(
         name="hunyuan_a13b",
@@ -146,7 +146,7 @@ ENTRIES = (
         models=("tencent/Hunyuan-A13B-Instruct",),
         headers=("<|extra_0|>",),
         engines=("vllm", "sglang"),
-        evidence=(vllm("vllm/tool_parsers/hunyuan_a13b_tool_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/tool_parsers/hunyuan_a13b_tool_parser.py"),),
     ),
     Entry(
         name="hy_v3",

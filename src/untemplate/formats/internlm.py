@@ -27,7 +27,7 @@ ENTRIES = (
         models=("internlm/internlm2_5-*-chat", "internlm/internlm3-*-instruct"),
         engines=("vllm", "sglang"),
         evidence=(
-            vllm("vllm/tool_parsers/internlm2_tool_parser.py", date="2026-11-22"),
+            vllm("vllm/tool_parsers/internlm2_tool_parser.py"),
             sglang("function_call/function_call_parser.py", "interns1 is InternlmDetector"),
         ),
     ),

@@ -28,6 +28,6 @@ ENTRIES = (
         format=JAMBA,
         models=("ai21labs/AI21-Jamba-*",),
         engines=("vllm", "dynamo"),
-        evidence=(vllm("vllm/tool_parsers/jamba_tool_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/tool_parsers/jamba_tool_parser.py"),),
     ),
 )

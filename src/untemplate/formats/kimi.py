@@ -101,7 +101,7 @@ ENTRIES = (
         engines=("vllm", "sglang", "dynamo"),
         evidence=(
             template("moonshotai-Kimi-K2-Thinking.jinja"),
-            vllm("vllm/reasoning/kimi_k2_reasoning_parser.py", date="2026-11-22"),
+            vllm("vllm/reasoning/kimi_k2_reasoning_parser.py"),
         ),
     ),
     Entry(
@@ -115,7 +115,7 @@ ENTRIES = (
         ),
         models=("moonshotai/Kimi-VL-A3B-Thinking*", "moonshotai/Kimi-Dev-72B"),
         engines=("sglang", "dynamo"),
-        evidence=(sglang("parser/reasoning_parser.py", "KimiDetector reads ◁think▷", date="2026-11-22"),),
+        evidence=(sglang("parser/reasoning_parser.py", "KimiDetector reads ◁think▷"),),
     ),
     Entry(
         name="kimi_k3",

@@ -84,7 +84,7 @@ ENTRIES = (
         model_types=("llama4",),
         headers=("<|header_start|>assistant<|header_end|>",),
         engines=("vllm",),
-        evidence=(vllm("vllm/tool_parsers/llama4_pythonic_tool_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/tool_parsers/llama4_pythonic_tool_parser.py"),),
     ),
     Entry(
         name="llama4_json",

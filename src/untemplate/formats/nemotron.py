@@ -60,7 +60,7 @@ ENTRIES = (
         aliases=("nemotron_3",),
         models=("nvidia/NVIDIA-Nemotron-3-*",),
         engines=("vllm", "sglang"),
-        evidence=(vllm("vllm/parser/nemotron_v3.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/parser/nemotron_v3.py"),),
     ),
     Entry(
         name="nemotron_nano_v2",
@@ -78,6 +78,6 @@ ENTRIES = (
         format=qwen3_coder.QWEN3_CODER.extend(name="nemotron_v3"),
         aliases=("nemotron_3",),
         models=("nvidia/NVIDIA-Nemotron-3-*",),
-        evidence=(vllm("vllm/parser/nemotron_v3.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/parser/nemotron_v3.py"),),
     ),
 )

@@ -38,7 +38,7 @@ ENTRIES = (
         format=REASONING,
         models=("allenai/Olmo-3-*-Think",),
         engines=("vllm",),
-        evidence=(vllm("vllm/reasoning/olmo3_reasoning_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/reasoning/olmo3_reasoning_parser.py"),),
     ),
     Entry(
         name="olmo3",
@@ -46,6 +46,6 @@ ENTRIES = (
         format=OLMO3,
         models=("allenai/Olmo-3-*-Instruct",),
         engines=("vllm",),
-        evidence=(vllm("vllm/tool_parsers/olmo3_tool_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/tool_parsers/olmo3_tool_parser.py"),),
     ),
 )

@@ -44,7 +44,7 @@ ENTRIES = (
         engines=("vllm", "dynamo"),
         evidence=(
             template("llama-cpp-microsoft-Phi-4-mini-instruct.jinja"),
-            vllm("vllm/tool_parsers/phi4mini_tool_parser.py", date="2026-11-22"),
+            vllm("vllm/tool_parsers/phi4mini_tool_parser.py"),
             Evidence("engine", DYNAMO, "2026-11-22", "phi4 reads Phi-4"),
         ),
     ),

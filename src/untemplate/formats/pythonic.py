@@ -37,6 +37,6 @@ ENTRIES = (
         model_types=("gemma3_text",),
         architectures=(("gemma3", "gemma3_text"),),
         engines=("vllm", "sglang", "vllm.rs", "dynamo"),
-        evidence=(vllm("vllm/tool_parsers/pythonic_tool_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/tool_parsers/pythonic_tool_parser.py"),),
     ),
 )

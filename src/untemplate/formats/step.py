@@ -69,7 +69,7 @@ ENTRIES = (
         models=("stepfun-ai/step3",),
         model_types=("step3_vl",),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=(vllm("vllm/reasoning/step3_reasoning_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/reasoning/step3_reasoning_parser.py"),),
     ),
     Entry(
         name="step3p5",
@@ -79,7 +79,7 @@ ENTRIES = (
         engines=("vllm",),
         evidence=(
             template("StepFun3.7-Flash.jinja"),
-            vllm("vllm/reasoning/step3p5_reasoning_parser.py", date="2026-11-22"),
+            vllm("vllm/reasoning/step3p5_reasoning_parser.py"),
         ),
     ),
     Entry(
@@ -90,7 +90,7 @@ ENTRIES = (
         model_types=("step3_vl",),
         headers=("<|BOT|>assistant",),
         engines=("vllm", "sglang", "vllm.rs"),
-        evidence=(vllm("vllm/tool_parsers/step3_tool_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/tool_parsers/step3_tool_parser.py"),),
     ),
     Entry(
         name="step3p5",
@@ -100,7 +100,7 @@ ENTRIES = (
         engines=("vllm", "sglang"),
         evidence=(
             template("StepFun3.7-Flash.jinja"),
-            vllm("vllm/tool_parsers/step3p5_tool_parser.py", date="2026-11-22"),
+            vllm("vllm/tool_parsers/step3p5_tool_parser.py"),
         ),
     ),
     Entry(

@@ -45,6 +45,6 @@ ENTRIES = (
         format=XLAM,
         models=("Salesforce/Llama-xLAM-2-*", "Salesforce/xLAM-*"),
         engines=("vllm",),
-        evidence=(vllm("vllm/tool_parsers/xlam_tool_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/tool_parsers/xlam_tool_parser.py"),),
     ),
 )
