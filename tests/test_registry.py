@@ -14,7 +14,7 @@ from typing import get_args
 
 import pytest
 
-from untemplate import formats
+from untemplate import formats, testing
 from untemplate.format import Content, Format, JsonBody, Marker, Reasoning, Tools, Turn
 from untemplate.formats import (
     Entry,
@@ -343,7 +343,7 @@ def check(
     reasoning: str | None = None,
     prompt: str | None = None,
 ) -> None:
-    """Compare the message, parsed whole and character by character. The laws are tested elsewhere."""
+    """Compare the message, parsed whole and character by character. `test_laws` checks the laws."""
     parser = OutputParser.named(name, reasoning=reasoning)
     stream = parser.stream(tools=TOOLS, prompt=prompt, collect=True)
     for character in raw:
@@ -451,6 +451,50 @@ SAMPLES = [
         '{"ping": {}}]<|tools_suffix|>',
         "<|assistant_start|>",
     ),
+    (
+        "solar_open2",
+        "hm<|think:end|>Ok.<|tool_call:start|>get_weather\n<|tool_arg:start|>city<|tool_arg:value|>Rome<|tool_arg:end|>\n"
+        "<|tool_arg:start|>days<|tool_arg:value|>2<|tool_arg:end|>\n<|tool_call:end|>\n"
+        "<|tool_call:start|>ping\n<|tool_call:end|><|im:end|>",
+        "<|im:start|>assistant<|im:content|><|think:start|>",
+    ),
+    (
+        "telechat4",
+        "hm</think>Ok.<tool_call>get_weather<param_key>city</param_key><param_value>Rome</param_value>"
+        "<param_key>days</param_key><param_value>2</param_value></tool_call><tool_call>ping</tool_call><_end>",
+        "<_bot><think>",
+    ),
+    (
+        "iquest_q1",
+        "hm</think>Ok.<iquest_tool_call>get_weather\n<arg_key>city</arg_key> <arg_value>Rome</arg_value>\n"
+        "<arg_key>days</arg_key><arg_value>2</arg_value></iquest_tool_call>"
+        "<iquest_tool_call>ping</iquest_tool_call><|iquest_end|>",
+        "<|iquest_assistant|><think>",
+    ),
+    (
+        "gigachat35",
+        'hm</think>\n\nOk.\n\n<｜GCML｜tool_calls>\n<｜GCML｜invoke name="get_weather">\n'
+        '<｜GCML｜parameter name="city" string="true">Rome</｜GCML｜parameter>\n'
+        '<｜GCML｜parameter name="days" string="false">2</｜GCML｜parameter>\n</｜GCML｜invoke>\n'
+        '<｜GCML｜invoke name="ping">\n</｜GCML｜invoke>\n</｜GCML｜tool_calls><|message_sep|>',
+        "assistant<|role_sep|>\n<think>",
+    ),
+    (
+        "longcat",
+        "hm</longcat_think>Ok.\n"
+        f"<longcat_tool_call>\n{JSON_WEATHER}\n</longcat_tool_call>"
+        f"<longcat_tool_call>\n{JSON_PING}\n</longcat_tool_call></longcat_s>",
+        " ASSISTANT:<longcat_think>",
+    ),
+    (
+        "hy_v3",
+        "hm</think:opensource>Ok.<tool_calls:opensource>\n<tool_call:opensource>get_weather<tool_sep:opensource>\n"
+        "<arg_key:opensource>city</arg_key:opensource>\n<arg_value:opensource>Rome</arg_value:opensource>\n"
+        "<arg_key:opensource>days</arg_key:opensource>\n<arg_value:opensource>2</arg_value:opensource>\n"
+        "</tool_call:opensource>\n<tool_call:opensource>ping<tool_sep:opensource>\n</tool_call:opensource>\n"
+        "</tool_calls:opensource><｜hy_eos:opensource｜>",
+        "<｜hy_Assistant:opensource｜><think:opensource>",
+    ),
 ]
 
 
@@ -461,6 +505,18 @@ def test_samples(name: str, raw: str, prompt: str | None):
 
 # The same for families that do not reason.
 TOOL_SAMPLES = [
+    (
+        "spark25",
+        "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Rome</arg_value>"
+        "<arg_key>days</arg_key><arg_value>2</arg_value></tool_call><tool_call>ping</tool_call>",
+    ),
+    (
+        "longcat_2601",
+        "<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n"
+        "<longcat_arg_value>Rome</longcat_arg_value>\n<longcat_arg_key>days</longcat_arg_key>\n"
+        "<longcat_arg_value>2</longcat_arg_value>\n</longcat_tool_call>"
+        "<longcat_tool_call>ping\n</longcat_tool_call>",
+    ),
     ("granite-20b-fc", f"<function_call> {JSON_WEATHER}<function_call> {JSON_PING}"),
     (
         "longcat",
@@ -603,6 +659,23 @@ MISSPELLED = [
         f'<|START_ACTION|>\n{{"tool_name": "get_weather", "parameters": {ARGUMENTS}}}\n<|END_ACTION|>',
         [WEATHER],
     ),
+    (
+        "spark25",
+        "tabbyAPI#480",
+        "<|tool_call|>\nget_weather<arg_key>city</arg_key><arg_value>Rome</arg_value>"
+        "<arg_key>days</arg_key><arg_value>2</arg_value>\n<|/tool_call|>",
+        [WEATHER],
+    ),
+    ("telechat4", "TensorRT-LLM", f"<tool_call>{JSON_WEATHER}</tool_call>", [WEATHER]),
+    (
+        "longcat",
+        "mlx-lm tool parser tests",
+        "<longcat_tool_call>get_weather<longcat_arg_key>city</longcat_arg_key>\n"
+        "<longcat_arg_value>Rome</longcat_arg_value>\n<longcat_arg_key>days</longcat_arg_key>\n"
+        "<longcat_arg_value>2</longcat_arg_value></longcat_tool_call>",
+        [WEATHER],
+    ),
+    ("longcat_2601", "mlx-lm#810", f"<longcat_tool_call>\n{JSON_WEATHER}\n</longcat_tool_call>", [WEATHER]),
     ("gemma4", "ollama gemma4_test.go", "<|tool_call>call:ping{}<tool_call|><|tool_response>", [PING]),
 ]
 
@@ -631,6 +704,14 @@ PROSE = [
     ("cohere_command3", '{"tool_name": "ping", "parameters": {}} is an action.'),
     ("cohere_command3", 'Between <|START_ACTION|> and <|END_ACTION|> comes {"tool_name": "ping", "parameters": {}}.'),
     ("gemma4", "After the call comes <|tool_response>, which ends the turn."),
+    ("solar_open2", "Say <|tool_call:start|> and the name; then <|tool_arg:start|> lines."),
+    ("telechat4", "A <tool_call> is a name, <param_key> and <param_value>."),
+    ("iquest_q1", "The <iquest_tool_call> tag begins a call."),
+    ("gigachat35", 'Write <｜GCML｜tool_calls> around each <｜GCML｜invoke name="ping">.'),
+    ("spark25", "Quantized models write <|tool_call|> for <tool_call>, it says."),
+    ("longcat", "Between <longcat_arg_key> tags is a key, as in <longcat_tool_call> blocks."),
+    ("longcat_2601", "Between <longcat_arg_key> tags is a key, as in <longcat_tool_call> blocks."),
+    ("hy_v3", "The checkpoint ends <tool_calls:opensource> and <tool_call:opensource> differently."),
     ("minimax_m3", ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="ping">'),
 ]
 
@@ -638,6 +719,15 @@ PROSE = [
 @pytest.mark.parametrize(("name", "raw"), PROSE, ids=[name for name, _ in PROSE])
 def test_prose_is_not_a_call(name: str, raw: str):
     check(name, raw, [], content=raw, reasoning="identity")
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "prompt"),
+    [*SAMPLES, *((name, raw, None) for name, raw in (*TOOL_SAMPLES, *PROSE))],
+    ids=[name for name, *_ in (*SAMPLES, *TOOL_SAMPLES, *PROSE)],
+)
+def test_laws(name: str, raw: str, prompt: str | None):
+    testing.check(name, raw, tools=TOOLS, prompt=prompt)
 
 
 # -- public names -------------------------------------------------------------------------------------------------

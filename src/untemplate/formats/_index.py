@@ -63,6 +63,8 @@ ROWS: Final[
     ),
     'gigachat': (
         ('tool', 'gigachat3', (), ('ai-sage/GigaChat3-*',), (), True),
+        ('reasoning', 'gigachat35', (), ('ai-sage/GigaChat3.5-*-Reasoning',), (), True),
+        ('tool', 'gigachat35', (), ('ai-sage/GigaChat3.5-*',), (), True),
     ),
     'glm': (
         ('reasoning', 'glm45', (), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
@@ -97,10 +99,10 @@ ROWS: Final[
     'hunyuan': (
         ('reasoning', 'hunyuan_a13b', ('hunyuan',), ('tencent/Hunyuan-A13B-Instruct',), (), True),
         ('tool', 'hunyuan_a13b', ('hunyuan',), ('tencent/Hunyuan-A13B-Instruct',), (), True),
-        ('reasoning', 'hy_v3', (), ('tencent/Hy3-preview',), (), True),
-        ('reasoning', 'hy_v4', (), ('tencent/Hy4-preview',), (), True),
-        ('tool', 'hy_v3', (), ('tencent/Hy3-preview',), (), True),
-        ('tool', 'hy_v4', (), ('tencent/Hy4-preview',), (), True),
+        ('reasoning', 'hy_v3', (), ('tencent/Hy3*',), (), True),
+        ('reasoning', 'hy_v4', (), ('tencent/Hy4*',), (), True),
+        ('tool', 'hy_v3', (), ('tencent/Hy3*',), (), True),
+        ('tool', 'hy_v4', (), ('tencent/Hy4*',), (), True),
     ),
     'inkling': (
         ('reasoning', 'inkling', (), ('thinkingmachines/Inkling*',), (), True),
@@ -108,6 +110,10 @@ ROWS: Final[
     ),
     'internlm': (
         ('tool', 'internlm', ('internlm2', 'interns1'), ('internlm/internlm2_5-*-chat', 'internlm/internlm3-*-instruct'), (), True),
+    ),
+    'iquest': (
+        ('reasoning', 'iquest_q1', (), ('IQuestLab/IQuest-Q1*',), (), True),
+        ('tool', 'iquest_q1', (), ('IQuestLab/IQuest-Q1*',), (), True),
     ),
     'jamba': (
         ('tool', 'jamba', (), ('ai21labs/AI21-Jamba-*',), (), True),
@@ -128,7 +134,9 @@ ROWS: Final[
         ('tool', 'llama4_json', (), ('meta-llama/Llama-4-*',), ('llama4',), True),
     ),
     'longcat': (
+        ('reasoning', 'longcat', ('longcat_2601',), ('meituan-longcat/LongCat-Flash-Thinking*', 'meituan-longcat/LongCat-2*'), (), True),
         ('tool', 'longcat', (), ('meituan-longcat/LongCat-Flash-*',), (), True),
+        ('tool', 'longcat_2601', (), ('meituan-longcat/LongCat-Flash-Thinking-2601', 'meituan-longcat/LongCat-Flash-Thinking-ZigZag', 'meituan-longcat/LongCat-Flash-Lite', 'meituan-longcat/LongCat-2*'), (), True),
     ),
     'mimo': (
         ('reasoning', 'mimo', (), ('XiaomiMiMo/MiMo-V2*',), (), True),
@@ -191,6 +199,13 @@ ROWS: Final[
         ('reasoning', 'seed_oss', (), ('ByteDance-Seed/Seed-OSS-36B-Instruct',), (), True),
         ('tool', 'seed_oss', (), ('ByteDance-Seed/Seed-OSS-36B-Instruct',), (), True),
     ),
+    'solar': (
+        ('reasoning', 'solar_open2', (), ('upstage/Solar-Open2-*', 'upstage/Solar-Pro-4*'), (), True),
+        ('tool', 'solar_open2', (), ('upstage/Solar-Open2-*', 'upstage/Solar-Pro-4*'), ('solar_open2',), True),
+    ),
+    'spark': (
+        ('tool', 'spark25', (), ('XHToken/Spark-X2.5-*',), ('spark2_5',), True),
+    ),
     'step': (
         ('reasoning', 'step3', (), ('stepfun-ai/step3',), ('step3_vl',), True),
         ('reasoning', 'step3p5', (), ('stepfun-ai/Step-3.5-Flash', 'stepfun-ai/Step-3.7-Flash'), (), True),
@@ -198,6 +213,10 @@ ROWS: Final[
         ('tool', 'step3p5', (), ('stepfun-ai/Step-3.5-Flash', 'stepfun-ai/Step-3.7-Flash'), (), True),
         ('reasoning', 'step5', (), ('stepfun-ai/Step-5*',), (), False),
         ('tool', 'step5', (), ('stepfun-ai/Step-5*',), (), False),
+    ),
+    'telechat': (
+        ('reasoning', 'telechat4', ('xing4_0',), ('XingChen-AGI/Xing4.0-*', 'Tele-AI/TeleChat4*'), (), True),
+        ('tool', 'telechat4', ('xing4_0',), ('XingChen-AGI/Xing4.0-*', 'Tele-AI/TeleChat4*'), (), True),
     ),
     'xlam': (
         ('tool', 'xlam', (), ('Salesforce/Llama-xLAM-2-*', 'Salesforce/xLAM-*'), (), True),
@@ -221,7 +240,9 @@ HEADERS: Final[tuple[str, ...]] = (
     '<|im_start|>assistant',
     '<|extra_0|>',
     '<｜hy_Assistant｜>',
+    '<｜hy_Assistant:opensource｜>',
     '<|message_model|>',
+    '<|iquest_assistant|>',
     '<|im_assistant|>assistant<|im_middle|>',
     '<|open|>message role="assistant"<|sep|>',
     '<|start_header_id|>assistant<|end_header_id|>',
@@ -232,7 +253,10 @@ HEADERS: Final[tuple[str, ...]] = (
     '[/TOOL_RESULTS]',
     '<SPECIAL_11>Assistant',
     '<seed:bos>assistant',
+    '<|im:start|>assistant<|im:content|>',
+    '<|Bot|>',
     '<|BOT|>assistant',
+    '<_bot>',
 )
 """Texts after which an assistant's output begins, of all families."""
 

@@ -30,7 +30,7 @@ __all__ = [
 Kind = Literal["reasoning", "tool"]
 """The part of an output that an entry describes."""
 
-Engine = Literal["vllm", "sglang", "llama.cpp", "vllm.rs", "dynamo"]
+Engine = Literal["vllm", "sglang", "llama.cpp", "vllm.rs", "dynamo", "ollama", "tensorrt-llm"]
 """An inference engine that documents a name of the catalogue."""
 
 EvidenceKind = Literal["template", "engine", "report"]

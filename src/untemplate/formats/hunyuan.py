@@ -3,14 +3,14 @@
 * A13B writes a JSON list in ``<tool_calls>``, inside the ``<answer>`` that follows ``<think>``.
 * Hy3 writes a name, ``<tool_sep>``, and ``<arg_key>`` and ``<arg_value>`` pairs with a newline between them. Hy4 writes
   the same without newline and separator.
-* The checkpoint of Hy4 ends every tag in ``:opensource>``. Each checkpoint chooses this ending, so plain tags are
-  accepted.
+* The checkpoints of Hy3 and Hy4 end every tag in ``:opensource>``, that of Hy3-preview does not. Each checkpoint
+  chooses this ending, so both spellings are accepted.
 """
 
 from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from .family import Entry, turn, vllm
+from .family import Entry, Evidence, turn, vllm
 
 TURN = turn("<|extra_0|>", "<|eos|>")
 CONTENT = Content(open=Marker("<answer>\n"), close=Marker("\n</answer>"), written="with_reasoning")
@@ -40,13 +40,26 @@ HUNYUAN_A13B = Format(
     special_tokens=("<|eos|>",),
 )
 
-HY_TURN = turn("<｜hy_Assistant｜>", "<|eos|>")
+SUFFIX = ":opensource"
+
+
+def _plain(tag: str, after: str = "") -> Marker:
+    """Return a marker as Hy3-preview spells it; the ending of Hy3's checkpoint is accepted."""
+    return Marker(tag + after, (f"{tag[:-1]}{SUFFIX}>",))
+
+
+def _suffixed(tag: str, after: str = "") -> Marker:
+    """Return a marker as Hy4's checkpoint spells it; the plain tag is accepted."""
+    return Marker(f"{tag[:-1]}{SUFFIX}>{after}", (tag,))
+
+
+HY_TURN = turn("<｜hy_Assistant｜>", "<｜hy_eos｜>", f"<｜hy_eos{SUFFIX}｜>", "<|eos|>")
 
 HY3_REASONING = Format(
     name="hy_v3",
     turn=HY_TURN,
-    reasoning=Reasoning(open=Marker("<think>"), close=Marker("</think>")),
-    special_tokens=("<|eos|>", "<think>", "</think>"),
+    reasoning=Reasoning(open=_plain("<think>"), close=_plain("</think>")),
+    special_tokens=("<｜hy_eos｜>", "<think>", "</think>"),
 )
 
 HY3 = Format(
@@ -54,23 +67,23 @@ HY3 = Format(
     turn=HY_TURN,
     tools=(
         Tools(
-            section_open=Marker("<tool_calls>\n"),
-            section_close=Marker("</tool_calls>"),
-            call_open=Marker("<tool_call>"),
+            section_open=_plain("<tool_calls>", "\n"),
+            section_close=_plain("</tool_calls>"),
+            call_open=_plain("<tool_call>"),
             body=NamedBody(
-                name_close=Marker("<tool_sep>\n"),
+                name_close=_plain("<tool_sep>", "\n"),
                 arguments=TaggedArguments(
-                    key_open=Marker("<arg_key>"),
-                    key_close=Marker("</arg_key>\n"),
-                    value_open=Marker("<arg_value>"),
-                    value_close=Marker("</arg_value>\n"),
+                    key_open=_plain("<arg_key>"),
+                    key_close=_plain("</arg_key>", "\n"),
+                    value_open=_plain("<arg_value>"),
+                    value_close=_plain("</arg_value>", "\n"),
                 ),
             ),
-            call_close=Marker("</tool_call>\n"),
+            call_close=_plain("</tool_call>", "\n"),
         ),
     ),
     special_tokens=(
-        "<|eos|>",
+        "<｜hy_eos｜>",
         "<tool_calls>",
         "</tool_calls>",
         "<tool_call>",
@@ -83,17 +96,11 @@ HY3 = Format(
     ),
 )
 
-
-def _hy4(tag: str, after: str = "") -> Marker:
-    """Return a marker as Hy4's checkpoint spells it; the plain tag is accepted."""
-    return Marker(f"{tag[:-1]}:opensource>{after}", (tag,))
-
-
 HY4_REASONING = HY3_REASONING.extend(
     name="hy_v4",
-    reasoning__open=_hy4("<think>"),
-    reasoning__close=_hy4("</think>"),
-    special_tokens=("<|eos|>", "<think:opensource>", "</think:opensource>"),
+    reasoning__open=_suffixed("<think>"),
+    reasoning__close=_suffixed("</think>"),
+    special_tokens=("<｜hy_eos:opensource｜>", "<think:opensource>", "</think:opensource>"),
 )
 
 HY4 = Format(
@@ -101,22 +108,22 @@ HY4 = Format(
     turn=HY_TURN,
     tools=(
         Tools(
-            section_open=_hy4("<tool_calls>", "\n"),
-            section_close=_hy4("</tool_calls>"),
-            call_open=_hy4("<tool_call>"),
+            section_open=_suffixed("<tool_calls>", "\n"),
+            section_close=_suffixed("</tool_calls>"),
+            call_open=_suffixed("<tool_call>"),
             body=NamedBody(
                 arguments=TaggedArguments(
-                    key_open=_hy4("<arg_key>"),
-                    key_close=_hy4("</arg_key>"),
-                    value_open=_hy4("<arg_value>"),
-                    value_close=_hy4("</arg_value>"),
+                    key_open=_suffixed("<arg_key>"),
+                    key_close=_suffixed("</arg_key>"),
+                    value_open=_suffixed("<arg_value>"),
+                    value_close=_suffixed("</arg_value>"),
                 ),
             ),
-            call_close=_hy4("</tool_call>", "\n"),
+            call_close=_suffixed("</tool_call>", "\n"),
         ),
     ),
     special_tokens=(
-        "<|eos|>",
+        "<｜hy_eos:opensource｜>",
         "<tool_calls:opensource>",
         "</tool_calls:opensource>",
         "<tool_call:opensource>",
@@ -152,7 +159,7 @@ ENTRIES = (
         name="hy_v3",
         kind="reasoning",
         format=HY3_REASONING,
-        models=("tencent/Hy3-preview",),
+        models=("tencent/Hy3*",),
         engines=("vllm",),
         evidence=(vllm("vllm/reasoning/hy_v3_reasoning_parser.py"),),
     ),
@@ -160,7 +167,7 @@ ENTRIES = (
         name="hy_v4",
         kind="reasoning",
         format=HY4_REASONING,
-        models=("tencent/Hy4-preview",),
+        models=("tencent/Hy4*",),
         engines=("vllm",),
         evidence=(vllm("vllm/tool_parsers/hy_v4_tool_parser.py", "the tags' ending, think included"),),
     ),
@@ -168,16 +175,19 @@ ENTRIES = (
         name="hy_v3",
         kind="tool",
         format=HY3,
-        models=("tencent/Hy3-preview",),
-        headers=("<｜hy_Assistant｜>",),
+        models=("tencent/Hy3*",),
+        headers=("<｜hy_Assistant｜>", f"<｜hy_Assistant{SUFFIX}｜>"),
         engines=("vllm",),
-        evidence=(vllm("vllm/tool_parsers/hy_v3_tool_parser.py", "and its tests"),),
+        evidence=(
+            Evidence("template", "Fisher-Ju/Hy3-preview chat_template.jinja", "2026-11-22"),
+            vllm("vllm/tool_parsers/hy_v3_tool_parser.py", "and its tests"),
+        ),
     ),
     Entry(
         name="hy_v4",
         kind="tool",
         format=HY4,
-        models=("tencent/Hy4-preview",),
+        models=("tencent/Hy4*",),
         engines=("vllm",),
         evidence=(vllm("vllm/tool_parsers/hy_v4_tool_parser.py", "and its tests"),),
     ),
