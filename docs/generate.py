@@ -58,7 +58,7 @@ or an issue in it, with the day on which they were looked up.
 | --- | --- |
 | template | the chat template of a model that writes the format: what the model was trained to write |
 | engine | the source or the manual of an inference engine that parses it |
-| report | an issue that shows an output |
+| report | an issue or a file that shows an output |
 | none | the name is known, but no firm source shows what its models write: the Format is a guess or incomplete |
 
 *Engines* lists the engines that document this name or one of its aliases. The samples are rendered from the Format, so

@@ -1,7 +1,7 @@
 """ServiceNow Apriel 1.5 and 1.6: a JSON list in ``<tool_calls>``; reasoning up to ``[BEGIN FINAL RESPONSE]``.
 
-* 1.5 begins its reasoning with a fixed sentence and ends the answer with ``[END FINAL RESPONSE]`` (template of Apriel
-  1.5, ``reasoning_prompt``).
+* 1.5 ends the answer with ``[END FINAL RESPONSE]`` (template of Apriel 1.5, ``reasoning_prompt``). Its reasoning begins
+  with a fixed sentence, which the outputs show and the template lacks.
 * 1.6 has that sentence in the generation prompt (template of Apriel 1.6, ``reasoning_asst_turn_start``): reasoning
   begins with the output and only its close is marked. The sentence in the prompt counts as the open marker. A prompt
   without it, as the template writes for earlier turns, does not begin in reasoning.
@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Reasoning, Tools
-from .family import Entry, template, turn
+from .family import Entry, report, template, turn
 
 TOOLS = Tools(
     section_open=Marker("\n<tool_calls>"),
@@ -46,7 +46,10 @@ ENTRIES = (
             special_tokens=("<|end|>",),
         ),
         models=("ServiceNow-AI/Apriel-1.5-15b-Thinker",),
-        evidence=(template("unsloth-Apriel-1.5.jinja"),),
+        evidence=(
+            template("unsloth-Apriel-1.5.jinja"),
+            report("jrp2014/check_models src/output/results.md", "an output begins with the sentence"),
+        ),
     ),
     Entry(
         name="apriel_1.6",

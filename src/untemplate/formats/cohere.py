@@ -3,7 +3,7 @@
 * Command R7B and A write regions between ``<|START_…|>`` and ``<|END_…|>`` tokens: THINKING, RESPONSE and ACTION
   (template of command-r7b-12-2024, the assistant branch). Some models write TEXT for RESPONSE. Calls are numbered
   through the conversation (``tool_idx``), and the number is the call's id. Models also write a single call without the
-  list (14 of 20 outputs in the tests of SGLang's model gateway).
+  list (lightseekorg/smg, ``crates/tool_parser/tests/tool_parser_cohere.rs``).
 * Command 4 writes the same with TEXT.
 * Command R+ writes ``Action:`` and a JSON list in a fence (template of command-r-plus, ``tool_use``, the assistant
   branch).
@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
-from .family import Entry, report, sglang, template, turn, vllm
+from .family import Entry, sglang, template, turn, vllm
 
 TURN = turn("<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>")
 CONTENT = Content(
@@ -102,7 +102,10 @@ ENTRIES = (
         format=COMMAND4_REASONING,
         models=("CohereLabs/command-4-*",),
         engines=("vllm", "sglang"),
-        evidence=(vllm("vllm/parser/cohere_command.py"),),
+        evidence=(
+            vllm("vllm/parser/cohere_command.py"),
+            sglang("parser/reasoning_parser.py", "CohereCommand4Detector reads START_THINKING and START_TEXT"),
+        ),
     ),
     Entry(
         name="cohere_command4",
@@ -110,10 +113,7 @@ ENTRIES = (
         format=COMMAND4,
         models=("CohereLabs/command-4-*",),
         engines=("vllm", "sglang"),
-        evidence=(
-            sglang("function_call/cohere_command4_detector.py"),
-            report("sgl-project/sglang#35564"),
-        ),
+        evidence=(sglang("function_call/cohere_command4_detector.py"),),
     ),
     Entry(
         name="command_r_plus",

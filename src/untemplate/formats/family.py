@@ -34,7 +34,8 @@ Engine = Literal["vllm", "sglang", "llama.cpp", "vllm.rs", "dynamo", "ollama", "
 """An inference engine that documents a name of the catalogue."""
 
 EvidenceKind = Literal["template", "engine", "report"]
-"""``template``: a chat template. ``engine``: an inference engine's source or manual. ``report``: an issue."""
+"""``template``: a chat template. ``engine``: an inference engine's source or manual.
+``report``: an issue or a file that shows an output."""
 
 EVIDENCE_KINDS: Final[tuple[EvidenceKind, ...]] = ("template", "engine", "report")
 """Kinds of evidence, the firmest first."""

@@ -2,7 +2,8 @@
 
 The template of gemma-4-31B-it shows both (macro ``format_argument``, the tool_calls branch). A string is written
 between two ``<|"|>`` tokens without escapes. The channel of reasoning may open again. Models also write
-``name(key="v")`` (omlx#1854) and ``key=value`` (ollama#17882), which every parser of literals accepts.
+``name(key="v")`` (omlx#1886, hermes-agent#7449) and ``key=value`` (ollama#17882), which every parser of literals
+accepts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ REASONING = Format(
 
 CALL_OPEN = Marker(
     "<|tool_call>call:",
-    # Models write the opener without "call", and "call:" without the opener (omlx#1854, omlx#1886, hermes-agent#7449).
+    # Models write the opener without "call" (vllm#54778), and "call:" without the opener
+    # (vLLM's test_gemma4_regex_and_bare_calls.py).
     ("<|tool_call>:", "call:"),
 )
 

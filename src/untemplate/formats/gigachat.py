@@ -2,7 +2,7 @@
 
 * GigaChat 3 writes a message of the role ``function call`` that holds one JSON object. The template of
   GigaChat3-10B-A1.8B shows it (macro ``render_function_call``, namespace ``add_tokens``). The model ends its own
-  message and opens the next one.
+  message and opens the next one. GigaChat 3.1 writes ``<|function_call|>`` instead (its template).
 * GigaChat 3.5 writes the DSML of DeepSeek V4 with ``GCML`` in its tags. The prompt of the reasoning models ends with
   ``<think>`` (template of GigaChat3.5, the assistant branch and the generation prompt).
 """
@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from .family import Entry, sglang, template, turn
+from .family import Entry, sglang, template, turn, vllm
 
 GIGACHAT3 = Format(
     name="gigachat3",
@@ -19,7 +19,7 @@ GIGACHAT3 = Format(
         Tools(
             call_open=Marker(
                 "<|message_sep|>\n\nfunction call<|role_sep|>\n",
-                # The second is GigaChat 3.1's (vllm#47907).
+                # The second is GigaChat 3.1's.
                 ("function call<|role_sep|>", "<|function_call|>"),
             ),
             body=JsonBody(),
@@ -68,7 +68,11 @@ ENTRIES = (
         models=("ai-sage/GigaChat3-*",),
         headers=("assistant<|role_sep|>",),
         engines=("vllm", "sglang", "llama.cpp"),
-        evidence=(template("GigaChat3-10B-A1.8B.jinja"),),
+        evidence=(
+            template("GigaChat3-10B-A1.8B.jinja"),
+            template("GigaChat3.1-10B-A1.8B.jinja"),
+            vllm("vllm/tool_parsers/gigachat3_tool_parser.py", "reads both openers"),
+        ),
     ),
     Entry(
         name="gigachat35",

@@ -24,7 +24,7 @@ TOKENS = (
     "</arg_value>",
 )
 ENDS = ("<|user|>", "<|observation|>", "<|endoftext|>")
-# GLM-4.7 closes a key twice: <arg_key>path</arg_key></arg_key> (vllm#47190, vllm#54971).
+# GLM-4.7 closes a key twice: <arg_key>path</arg_key></arg_key> (vllm#54971).
 KEY_DRIFT = ("</arg_key></arg_key>",)
 
 GLM45_REASONING = Format(
@@ -133,7 +133,7 @@ ENTRIES = (
         format=GLM47_REASONING.extend(name="poolside_v1", reasoning__start="open"),
         models=("poolside/Laguna-*",),
         engines=("vllm", "sglang"),
-        evidence=(vllm("vllm/parser/poolside.py"),),
+        evidence=(vllm("vllm/reasoning/poolside_v1_reasoning_parser.py"),),
     ),
     Entry(
         name="poolside_v1",
@@ -141,6 +141,6 @@ ENTRIES = (
         format=GLM47.extend(name="poolside_v1"),
         models=("poolside/Laguna-*",),
         engines=("vllm", "sglang"),
-        evidence=(vllm("vllm/parser/poolside.py"),),
+        evidence=(vllm("vllm/tool_parsers/poolside_v1_tool_parser.py"),),
     ),
 )

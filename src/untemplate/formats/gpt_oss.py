@@ -1,13 +1,15 @@
 """gpt-oss (Harmony): a turn is messages with headers. The channel marks reasoning or content, the recipient a call.
 
 The parts of a header come in any order: the template writes `` to=functions.x<|channel|>commentary json``, the model
-``<|channel|>commentary to=functions.x <|constrain|>json``.
+``<|channel|>commentary to=functions.x <|constrain|>json`` (OpenAI's description of the format).
 """
 
 from __future__ import annotations
 
 from ..format import Channels, Format, Marker, Turn
-from .family import Entry, template
+from .family import Entry, Evidence, template
+
+HARMONY = "openai/harmony docs/format.md"
 
 GPT_OSS = Format(
     name="gpt-oss",
@@ -47,7 +49,10 @@ ENTRIES = (
         aliases=("openai_gptoss", "gptoss", "gpt_oss"),
         models=("openai/gpt-oss-20b", "openai/gpt-oss-120b"),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=(template("openai-gpt-oss-120b.jinja"),),
+        evidence=(
+            template("openai-gpt-oss-120b.jinja"),
+            Evidence("engine", HARMONY, "2026-11-22", "headers as the model writes them"),
+        ),
     ),
     Entry(
         name="gpt-oss",
@@ -58,6 +63,9 @@ ENTRIES = (
         architectures=(("gpt-oss", "gpt_oss"),),
         headers=("<|start|>assistant",),
         engines=("vllm", "sglang", "llama.cpp", "dynamo"),
-        evidence=(template("openai-gpt-oss-120b.jinja"),),
+        evidence=(
+            template("openai-gpt-oss-120b.jinja"),
+            Evidence("engine", HARMONY, "2026-11-22", "headers as the model writes them"),
+        ),
     ),
 )

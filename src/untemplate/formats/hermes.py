@@ -2,13 +2,15 @@
 
 The templates of Qwen2.5-7B-Instruct, Qwen3-0.6B, QwQ-32B, Hermes-2-Pro-Llama-3-8B and MiMo-VL all write
 ``<tool_call>\\n{"name": …, "arguments": …}\\n</tool_call>``, with a newline between calls. Models leave the newlines
-out. No source was found for SmolLM3 (2026-11-21), so its entry is a guess.
+out. For SmolLM3 only an example in the manual of Transformers was found, so its entry is not verified.
 """
 
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from .family import TURN_ENDS, Entry, sglang, template, turn
+from .family import TURN_ENDS, Entry, Evidence, sglang, template, turn
+
+TRANSFORMERS = "huggingface/transformers docs/source/en/chat_response_parsing.md"
 
 TOOLS = Tools(
     body=JsonBody(),
@@ -17,7 +19,7 @@ TOOLS = Tools(
     separator=Marker("\n"),
 )
 
-# Several calls as a list in one pair of tags, which SGLang's Qwen25Detector accepts as well (2026-11-21).
+# Several calls as a list in one pair of tags, which SGLang's Qwen25Detector accepts as well (2026-11-22).
 LIST = Tools(
     body=JsonBody(),
     section_open=Marker("<tool_call>\n"),
@@ -67,7 +69,7 @@ ENTRIES = (
         kind="tool",
         format=HERMES.extend(name="smollm3"),
         models=("HuggingFaceTB/SmolLM3-3B",),
-        evidence=(),
+        evidence=(Evidence("engine", TRANSFORMERS, "2026-11-22", "an output of SmolLM"),),
         verified=False,
     ),
 )
