@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from .family import Entry, Evidence, turn, vllm
+from .family import Entry, Evidence, report, turn, vllm
 
 TURN = turn("<|extra_0|>", "<|eos|>")
 CONTENT = Content(open=Marker("<answer>\n"), close=Marker("\n</answer>"), written="with_reasoning")
@@ -169,7 +169,7 @@ ENTRIES = (
         format=HY4_REASONING,
         models=("tencent/Hy4*",),
         engines=("vllm",),
-        evidence=(vllm("vllm/tool_parsers/hy_v4_tool_parser.py", "the tags' ending, think included"),),
+        evidence=(vllm("vllm/reasoning/hy_v4_reasoning_parser.py", "takes the tags' ending from the vocabulary"),),
     ),
     Entry(
         name="hy_v3",
@@ -180,7 +180,9 @@ ENTRIES = (
         engines=("vllm",),
         evidence=(
             Evidence("template", "Fisher-Ju/Hy3-preview chat_template.jinja", "2026-11-22"),
-            vllm("vllm/tool_parsers/hy_v3_tool_parser.py", "and its tests"),
+            vllm("vllm/tool_parsers/hy_v3_tool_parser.py"),
+            vllm("tests/tool_parsers/test_hy_v3_tool_parser.py", "newlines"),
+            report("jundot/omlx#2108", "Hy3's tags end in :opensource"),
         ),
     ),
     Entry(
@@ -189,6 +191,9 @@ ENTRIES = (
         format=HY4,
         models=("tencent/Hy4*",),
         engines=("vllm",),
-        evidence=(vllm("vllm/tool_parsers/hy_v4_tool_parser.py", "and its tests"),),
+        evidence=(
+            vllm("vllm/tool_parsers/hy_v4_tool_parser.py", "takes the tags' ending from the vocabulary"),
+            vllm("tests/tool_parsers/test_hy_v4_tool_parser.py", "tags that end in :opensource"),
+        ),
     ),
 )

@@ -28,6 +28,9 @@ ENTRIES = (
         format=JAMBA,
         models=("ai21labs/AI21-Jamba-*",),
         engines=("vllm", "dynamo"),
-        evidence=(vllm("vllm/tool_parsers/jamba_tool_parser.py"),),
+        evidence=(
+            vllm("vllm/tool_parsers/jamba_tool_parser.py"),
+            vllm("tests/tool_parsers/test_jamba_tool_parser.py", "one call per line"),
+        ),
     ),
 )

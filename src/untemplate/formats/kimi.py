@@ -4,7 +4,7 @@
   (template of Kimi-K2-Instruct, ``tool_call_counter``).
 * K3 writes everything as ``<|open|>tag attr="…"<|sep|>`` … ``<|close|>tag<|sep|>``. Attributes are escaped; values have
   a type and no escapes (template of Kimi-K3, macros ``open_tag``, ``xtml_type``, ``render_assistant``). Indices begin
-  at 1 in every turn, so they are not ids (sglang#33343 lists more than sixty requests with equal ones).
+  at 1 in every turn, so they are not ids (vllm#50295).
 * Kimi-VL and Kimi-Dev reason in ``◁think▷``, which SGLang and Dynamo call ``kimi``.
 """
 
@@ -100,7 +100,7 @@ ENTRIES = (
         models=("moonshotai/Kimi-K2-Thinking", "moonshotai/Kimi-K2.5"),
         engines=("vllm", "sglang", "dynamo"),
         evidence=(
-            template("moonshotai-Kimi-K2-Thinking.jinja"),
+            template("Kimi-K2-Thinking.jinja"),
             vllm("vllm/reasoning/kimi_k2_reasoning_parser.py"),
         ),
     ),

@@ -1,9 +1,9 @@
 """Llama 3.1, 3.2, 3.3 and 4.
 
 * Llama 3 writes a bare JSON object, ``{"name": …, "parameters": …}`` (template of Llama-3.1-8B-Instruct, the tool_calls
-  branch), also after ``<|python_tag|>``. ``; `` separates several calls (llama.cpp#20260).
+  branch), also after ``<|python_tag|>``. ``; `` separates several calls (lemonade#1562).
 * Llama 4 writes Python calls in ``<|python_start|>[…]<|python_end|>``, the same list without markers, and JSON like
-  Llama 3 in either place (vllm#46863, vllm#46890).
+  Llama 3 in either place (vllm#46863, vllm#16214).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Meituan LongCat: calls in ``<longcat_tool_call>``, reasoning in ``<longcat_think>``.
 
-* LongCat-Flash-Chat writes JSON objects. The docstring of SGLang's detector shows them with their newlines.
+* LongCat-Flash-Chat writes JSON objects, with a newline on each side (dynamo#5424).
 * LongCat-Flash-Thinking-2601 and all later models write a name, then ``<longcat_arg_key>`` and ``<longcat_arg_value>``
   pairs (mlx-lm#810), as LongCat-Flash-Lite and LongCat 2.0 do.
 
@@ -10,7 +10,7 @@ A parser of either reads both.
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from .family import Entry, Evidence, report, sglang, turn, vllm
+from .family import Entry, Evidence, report, turn, vllm
 
 TURN = turn(" ASSISTANT:", "</longcat_s>")
 TOKENS = ("</longcat_s>", "<longcat_tool_call>", "</longcat_tool_call>")
@@ -62,8 +62,8 @@ ENTRIES = (
         models=("meituan-longcat/LongCat-Flash-*",),
         engines=("vllm", "sglang"),
         evidence=(
-            sglang("function_call/longcat_detector.py"),
             vllm("vllm/tool_parsers/longcat_tool_parser.py"),
+            report("ai-dynamo/dynamo#5424", "newlines inside the tags"),
         ),
     ),
     Entry(

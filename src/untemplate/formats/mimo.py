@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..format import Format, Marker
 from . import qwen3, qwen3_coder
-from .family import Entry, sglang, turn, vllm
+from .family import Entry, report, sglang, turn, vllm
 
 MIMO = Format(
     name="mimo",
@@ -37,7 +37,7 @@ ENTRIES = (
         engines=("vllm", "sglang"),
         evidence=(
             sglang("function_call/mimo_detector.py"),
-            vllm("vllm/parser/mimo.py"),
+            report("vllm-project/vllm#57933", "values keep their newlines"),
         ),
     ),
 )

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from .family import Entry, template, turn, vllm
+from .family import Entry, Evidence, template, turn, vllm
 
 TURN = turn("]~b]ai\n", "[e~[")
 
@@ -93,7 +93,7 @@ ENTRIES = (
         aliases=("minimax-append-think",),
         models=("MiniMaxAI/MiniMax-M2*",),
         engines=("vllm", "sglang"),
-        evidence=(vllm("vllm/reasoning/__init__.py", "reasoning stays in the content, tags and all"),),
+        evidence=(vllm("vllm/reasoning/minimax_m2_reasoning_parser.py", "reasoning stays in the content, with tags"),),
     ),
     Entry(
         name="minimax_m3",
@@ -111,7 +111,10 @@ ENTRIES = (
         models=("MiniMaxAI/MiniMax-M1-*",),
         headers=("<beginning_of_sentence>ai name=assistant",),
         engines=("vllm",),
-        evidence=(vllm("examples/tool_chat_template_minimax_m1.jinja"),),
+        evidence=(
+            vllm("examples/tool_chat_template_minimax_m1.jinja"),
+            Evidence("engine", "MiniMax-AI/MiniMax-M1 docs/function_call_guide.md", "2026-11-22", "one object a line"),
+        ),
     ),
     Entry(
         name="minimax_m3",

@@ -1,12 +1,12 @@
 """Phi-4-mini: a JSON list after the word ``functools``, or between ``<|tool_call|>`` and ``<|/tool_call|>``.
 
-The second is in llama.cpp's template for the model.
+The second is in the template of a pull request to llama.cpp (#12288) that is not merged.
 """
 
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Tools
-from .family import Entry, Evidence, template, turn, vllm
+from .family import Entry, Evidence, report, turn, vllm
 
 DYNAMO = "ai-dynamo/dynamo docs/agents/tool-calling.md"
 
@@ -43,9 +43,10 @@ ENTRIES = (
         models=("microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-mini-reasoning"),
         engines=("vllm", "dynamo"),
         evidence=(
-            template("llama-cpp-microsoft-Phi-4-mini-instruct.jinja"),
             vllm("vllm/tool_parsers/phi4mini_tool_parser.py"),
+            vllm("examples/tool_chat_template_phi4_mini.jinja", "asks for functools"),
             Evidence("engine", DYNAMO, "2026-11-22", "phi4 reads Phi-4"),
+            report("ggml-org/llama.cpp#12288", "its template writes <|tool_call|>"),
         ),
     ),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..format import Format, JsonBody, Marker, Tools
 from .family import TURN_ENDS, Entry, Evidence, template, turn, vllm
 
-VLLM_RS = "guoqingbao/vllm.rs src/tools/parser.rs"
+VLLM_RS = "guoqingbao/vllm.rs src"
 
 # A fence instead of the list's brackets, or around them. It is bare: a call needs an offered name at a line's start.
 FENCED = Tools(
@@ -54,7 +54,7 @@ ENTRIES = (
         evidence=(
             template("google-gemma-2-2b-it.jinja"),
             template("microsoft-Phi-3.5-mini-instruct.jinja"),
-            Evidence("engine", VLLM_RS, "2026-11-22"),
+            Evidence("engine", f"{VLLM_RS}/server/parser.rs", "2026-11-22"),
         ),
     ),
     Entry(
@@ -63,6 +63,6 @@ ENTRIES = (
         format=JSON,
         models=("any",),
         engines=("vllm.rs", "sglang"),
-        evidence=(Evidence("engine", VLLM_RS, "2026-11-22"),),
+        evidence=(Evidence("engine", f"{VLLM_RS}/tools/parser.rs", "2026-11-22"),),
     ),
 )

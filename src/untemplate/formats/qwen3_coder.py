@@ -4,7 +4,7 @@ The templates of Qwen3-Coder and Qwen3.5-4B put each value on lines of its own: 
 Objects and lists are JSON. Everything else is plain text, whose type the tool's schema decides.
 
 The models leave out ``<tool_call>`` and begin with ``<function=`` (ollama#16686, ollama#17353, ollama#18530,
-vllm#22975, llama.cpp#16932), hence ``optional``.
+Qwen3-Coder#475, llama.cpp#16932), hence ``optional``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 * Step 3 writes StepTML, ``<steptml:invoke name="…">``, between tokens with full-width bars.
 * Step 3.5 and 3.7 write the format of Qwen3-Coder.
-* No source was found for Step 5 (2026-11-21), so its entries are a guess.
+* No source was found for Step 5 (2026-11-22), so its entries are a guess.
 
 The prompts of Step 3 and 3.5 end with ``<think>\\n``.
 """
@@ -78,6 +78,7 @@ ENTRIES = (
         models=("stepfun-ai/Step-3.5-Flash", "stepfun-ai/Step-3.7-Flash"),
         engines=("vllm",),
         evidence=(
+            template("StepFun3.5-Flash.jinja"),
             template("StepFun3.7-Flash.jinja"),
             vllm("vllm/reasoning/step3p5_reasoning_parser.py"),
         ),
@@ -99,6 +100,7 @@ ENTRIES = (
         models=("stepfun-ai/Step-3.5-Flash", "stepfun-ai/Step-3.7-Flash"),
         engines=("vllm", "sglang"),
         evidence=(
+            template("StepFun3.5-Flash.jinja"),
             template("StepFun3.7-Flash.jinja"),
             vllm("vllm/tool_parsers/step3p5_tool_parser.py"),
         ),

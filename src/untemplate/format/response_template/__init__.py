@@ -11,7 +11,7 @@ transformers (5.13 and later, version 1) reads this part of ``tokenizer_config.j
   the models that it is made for write some. A tag that is opened around the name (``<function=``) and never closed by
   the template is written with its close (``</function>``).
 
-Source: huggingface/transformers docs/source/en/chat_response_parsing.md (2026-11-21).
+Source: huggingface/transformers docs/source/en/chat_response_parsing.md (2026-11-22).
 """
 
 from __future__ import annotations
