@@ -82,7 +82,7 @@ ENTRIES = (
         engines=("sglang",),
         evidence=(
             template("GigaChat3.5.jinja"),
-            sglang("parser/reasoning_parser.py", "gigachat35 is DeepSeekR1Detector", date="2026-11-22"),
+            sglang("parser/reasoning_parser.py", "gigachat35 is DeepSeekR1Detector"),
         ),
     ),
     Entry(
@@ -93,7 +93,7 @@ ENTRIES = (
         engines=("sglang",),
         evidence=(
             template("GigaChat3.5.jinja"),
-            sglang("function_call/gigachat35_detector.py", date="2026-11-22"),
+            sglang("function_call/gigachat35_detector.py"),
         ),
     ),
 )

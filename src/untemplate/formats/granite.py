@@ -129,7 +129,7 @@ ENTRIES = (
         format=THINKING,
         models=("ibm-granite/granite-4.2-*",),
         engines=("vllm",),
-        evidence=(report("vllm-project/vllm#55957", "vLLM's parser, not merged yet"),),
+        evidence=(report("vllm-project/vllm#55957", "4.2 writes what Nemotron 3 writes"),),
     ),
     Entry(
         name="granite_thinking_parser",
@@ -137,6 +137,6 @@ ENTRIES = (
         format=THINKING_TOOLS,
         models=("ibm-granite/granite-4.2-*",),
         engines=("vllm",),
-        evidence=(report("vllm-project/vllm#55957", "vLLM's parser, not merged yet"),),
+        evidence=(report("vllm-project/vllm#55957", "4.2 writes what Nemotron 3 writes"),),
     ),
 )

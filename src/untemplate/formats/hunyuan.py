@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from .family import Entry, Evidence, report, turn, vllm
+from .family import Entry, Evidence, report, sglang, turn, vllm
 
 TURN = turn("<|extra_0|>", "<|eos|>")
 CONTENT = Content(open=Marker("<answer>\n"), close=Marker("\n</answer>"), written="with_reasoning")
@@ -182,6 +182,7 @@ ENTRIES = (
             Evidence("template", "Fisher-Ju/Hy3-preview chat_template.jinja", "2026-11-22"),
             vllm("vllm/tool_parsers/hy_v3_tool_parser.py"),
             vllm("tests/tool_parsers/test_hy_v3_tool_parser.py", "newlines"),
+            sglang("function_call/hunyuan_detector.py", "Hy3's tokens have an ending, those of the preview none"),
             report("jundot/omlx#2108", "Hy3's tags end in :opensource"),
         ),
     ),

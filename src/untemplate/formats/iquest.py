@@ -34,7 +34,7 @@ ENTRIES = (
         format=REASONING,
         models=MODELS,
         engines=("sglang",),
-        evidence=(sglang("parser/reasoning_parser.py", "IQuestQ1ReasoningDetector", date="2026-11-22"),),
+        evidence=(sglang("parser/reasoning_parser.py", "IQuestQ1ReasoningDetector"),),
     ),
     Entry(
         name="iquest_q1",
@@ -43,6 +43,6 @@ ENTRIES = (
         models=MODELS,
         headers=("<|iquest_assistant|>",),
         engines=("sglang",),
-        evidence=(sglang("function_call/iquest_q1_detector.py", date="2026-11-22"),),
+        evidence=(sglang("function_call/iquest_q1_detector.py"),),
     ),
 )

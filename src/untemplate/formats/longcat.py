@@ -53,14 +53,14 @@ ENTRIES = (
         format=REASONING,
         aliases=("longcat_2601",),
         models=("meituan-longcat/LongCat-Flash-Thinking*", "meituan-longcat/LongCat-2*"),
-        evidence=(vllm("vllm/reasoning/longcat_reasoning_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/reasoning/longcat_reasoning_parser.py", "not merged"),),
     ),
     Entry(
         name="longcat",
         kind="tool",
         format=LONGCAT,
         models=("meituan-longcat/LongCat-Flash-*",),
-        engines=("vllm", "sglang"),
+        engines=("vllm",),
         evidence=(
             vllm("vllm/tool_parsers/longcat_tool_parser.py"),
             report("ai-dynamo/dynamo#5424", "newlines inside the tags"),
@@ -78,7 +78,7 @@ ENTRIES = (
         ),
         evidence=(
             Evidence("engine", "ml-explore/mlx-lm mlx_lm/tool_parsers/longcat.py", "2026-11-22"),
-            report("ml-explore/mlx-lm#810", "which models write pairs", date="2026-11-22"),
+            report("ml-explore/mlx-lm#810", "which models write pairs"),
         ),
     ),
 )

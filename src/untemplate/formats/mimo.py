@@ -27,7 +27,7 @@ ENTRIES = (
         format=qwen3.QWEN3.extend(name="mimo"),
         models=("XiaomiMiMo/MiMo-V2*",),
         engines=("vllm", "sglang"),
-        evidence=(vllm("vllm/reasoning/__init__.py", "mimo is the qwen3 parser"),),
+        evidence=(vllm("vllm/parser/mimo.py", "reasons as Qwen3 does"),),
     ),
     Entry(
         name="mimo",
@@ -37,6 +37,7 @@ ENTRIES = (
         engines=("vllm", "sglang"),
         evidence=(
             sglang("function_call/mimo_detector.py"),
+            vllm("vllm/parser/mimo.py", "values are verbatim"),
             report("vllm-project/vllm#57933", "values keep their newlines"),
         ),
     ),

@@ -6,7 +6,7 @@ A marker is several tokens. Reasoning is on unless the request turns it off.
 from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, Reasoning, Tools
-from .family import Entry, report, turn
+from .family import Entry, report, turn, vllm
 
 TURN = turn("<|im_start|>assistant", "<|plamo:tag|>")
 
@@ -50,7 +50,7 @@ ENTRIES = (
         format=REASONING,
         models=("pfnet/plamo-3-*",),
         engines=("vllm",),
-        evidence=(report("vllm-project/vllm#56575", "vLLM's parser, not merged yet"),),
+        evidence=(vllm("vllm/parser/plamo3.py"), report("vllm-project/vllm#56575", "shows an output")),
     ),
     Entry(
         name="plamo3",
@@ -58,6 +58,6 @@ ENTRIES = (
         format=PLAMO3,
         models=("pfnet/plamo-3-*",),
         engines=("vllm",),
-        evidence=(report("vllm-project/vllm#56575", "vLLM's parser, not merged yet"),),
+        evidence=(vllm("vllm/parser/plamo3.py"), report("vllm-project/vllm#56575", "shows an output")),
     ),
 )

@@ -51,7 +51,7 @@ ENTRIES = (
         kind="reasoning",
         format=REASONING,
         models=("upstage/Solar-Open2-*", "upstage/Solar-Pro-4*"),
-        evidence=(vllm("vllm/reasoning/solar_open2_reasoning_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/reasoning/solar_open2_reasoning_parser.py", "not merged (#51129)"),),
     ),
     Entry(
         name="solar_open2",
@@ -60,6 +60,6 @@ ENTRIES = (
         models=("upstage/Solar-Open2-*", "upstage/Solar-Pro-4*"),
         model_types=("solar_open2",),
         headers=("<|im:start|>assistant<|im:content|>",),
-        evidence=(vllm("vllm/tool_parsers/solar_open2_tool_parser.py", "and its tests", date="2026-11-22"),),
+        evidence=(vllm("vllm/tool_parsers/solar_open2_tool_parser.py", "not merged (#51129)"),),
     ),
 )

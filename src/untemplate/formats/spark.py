@@ -28,9 +28,9 @@ ENTRIES = (
         headers=("<|Bot|>",),
         engines=("sglang",),
         evidence=(
-            sglang("function_call/spark25_detector.py", date="2026-11-22"),
-            report("sgl-project/sglang#37608", "the template's layout", date="2026-11-22"),
-            report("theroyallab/tabbyAPI#480", "tokens in place of the tags", date="2026-11-22"),
+            sglang("function_call/spark25_detector.py"),
+            report("sgl-project/sglang#37608", "the template's layout"),
+            report("theroyallab/tabbyAPI#480", "tokens in place of the tags"),
         ),
     ),
 )

@@ -7,7 +7,7 @@ in place of name and pairs as well. The prompt ends with ``<think>``, or with ``
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from .family import Entry, Evidence, turn, vllm
+from .family import Entry, Evidence, report, turn, vllm
 
 TURN = turn("<_bot>", "<_end>")
 MODELS = ("XingChen-AGI/Xing4.0-*", "Tele-AI/TeleChat4*")
@@ -47,7 +47,7 @@ ENTRIES = (
         format=REASONING,
         aliases=("xing4_0",),
         models=MODELS,
-        evidence=(vllm("vllm/reasoning/telechat4_reasoning_parser.py", date="2026-11-22"),),
+        evidence=(vllm("vllm/reasoning/telechat4_reasoning_parser.py", "not merged"),),
     ),
     Entry(
         name="telechat4",
@@ -58,8 +58,9 @@ ENTRIES = (
         headers=("<_bot>",),
         engines=("tensorrt-llm",),
         evidence=(
-            Evidence("engine", f"{TENSORRT}/xing4_0_parser.py", "2026-11-22"),
-            Evidence("engine", f"{TENSORRT}/telechat4_parser.py", "2026-11-22"),
+            Evidence("engine", f"{TENSORRT}/xing4_0_parser.py", "2026-11-22", "of pull request #19283"),
+            Evidence("engine", f"{TENSORRT}/telechat4_parser.py", "2026-11-22", "of pull request #17997, not merged"),
+            report("sgl-project/sglang#39793", "a call without white space"),
         ),
     ),
 )
