@@ -230,7 +230,7 @@ class RequestCallPolicy(CallPolicy):
             return AS_CONTENT if policy.unknown_tools == "content" else DROP
         if malformed and policy.malformed_arguments == "content":
             return AS_CONTENT
-        if policy.strict and call.status not in ("ok", "repaired"):
+        if policy.strict and call.status not in ("ok", "recovered", "repaired"):
             return DROP
         return KEEP
 

@@ -39,7 +39,7 @@ __all__ = [
     "WireModel",
 ]
 
-CallStatus = Literal["ok", "repaired", "incomplete", "invalid_json", "unknown_tool", "invalid_arguments"]
+CallStatus = Literal["ok", "recovered", "repaired", "incomplete", "invalid_json", "unknown_tool", "invalid_arguments"]
 """How a call ended; ``untemplate.machine.call_state.call_status`` decides."""
 
 SpanKind = Literal["reasoning", "content", "name", "id", "arguments", "markup", "dropped"]
@@ -255,7 +255,8 @@ class FunctionCall(WireModel, gc=False):
 class ToolCall(WireModel, gc=False):
     """One call of the message.
 
-    ``status`` is how the call ended: "ok", "incomplete" (the output was cut inside it), "invalid_json", …
+    ``status`` is how the call ended: "ok", "recovered" (a part of it was ended, dropped or read again),
+    "incomplete" (the output was cut inside it), "invalid_json", …
     ``model_id`` is the id that the model wrote, if it came too late to become ``id``. ``repairs`` are the steps by
     which a policy repaired the arguments. OpenAI does not define these three: they are dumped only with
     ``extensions=True``.

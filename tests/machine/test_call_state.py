@@ -11,10 +11,14 @@ from untemplate.tools import ToolSet
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 
 
-def call(name: str = "f", whole: bool = True, repairs: tuple[str, ...] = ()) -> CallState:
+def call(
+    name: str = "f", whole: bool = True, repairs: tuple[str, ...] = (), recovered: bool = False, valid: bool = False
+) -> CallState:
     state = CallState(0, "call_0", name)
     state.whole = whole
     state.repairs = repairs
+    state.recovered = recovered
+    state.valid = valid
     return state
 
 
@@ -32,6 +36,15 @@ def call(name: str = "f", whole: bool = True, repairs: tuple[str, ...] = ()) -> 
         (call(), "{}", ["missing"], "invalid_arguments"),
         (call(repairs=("quotes",)), "{}", [], "repaired"),
         (call(repairs=("quotes",)), "{}", ["missing"], "invalid_arguments"),
+        (call(recovered=True), "{}", [], "recovered"),
+        (call(recovered=True), "{}", ["missing"], "invalid_arguments"),
+        (call("g", recovered=True), "{}", [], "unknown_tool"),
+        (call(whole=False, recovered=True), "{", [], "incomplete"),
+        (call(recovered=True, repairs=("quotes",)), "{}", [], "repaired"),
+        (call(), "NaN", [], "invalid_json"),
+        (call(valid=True), "4", [], "invalid_json"),
+        (call(valid=True), " [1]", [], "invalid_json"),
+        (call(valid=True), '\n{"a": 1}', [], "ok"),
     ],
 )
 def test_the_first_that_applies(state: CallState, arguments: str, problems: list[str], status: str):
@@ -61,3 +74,32 @@ def test_a_call_policy_that_keeps_everything_changes_no_status(output: str):
         ]
 
     assert statuses(Policy(parallel_calls="first")) == statuses(Policy()) != []
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy(parallel_calls="first"), Policy(unknown_tools="content")])
+@pytest.mark.parametrize("tools", [None, TOOLS])
+@pytest.mark.parametrize("arguments", ["NaN", "Infinity", "-Infinity", "4", "[1]", '"x"', '{"a": NaN}'])
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("hermes", '<tool_call>{"name": "f", "arguments": ARGUMENTS}</tool_call>'),
+        ("gpt-oss", "<|channel|>commentary to=functions.f<|message|>ARGUMENTS<|call|>"),
+        ("mistral", "[TOOL_CALLS]f[ARGS]ARGUMENTS"),
+    ],
+)
+def test_only_an_object_is_ok(
+    name: str, written: str, arguments: str, tools: list[dict[str, object]] | None, policy: Policy
+):
+    parsed = OutputParser.named(name, policy=policy).parse(written.replace("ARGUMENTS", arguments), tools=tools)
+    assert [call.status for call in parsed.tool_calls] in ([], ["invalid_json"])
+
+
+def test_strict_keeps_a_recovered_call_if_its_arguments_validate():
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    parser = OutputParser.named("hermes", policy=Policy(strict=True))
+    kept = parser.parse('<tool_call>{"name": "f", "arguments": {"a": 1}}}</tool_call>', tools=tools)
+    assert [(call.function.arguments, call.status) for call in kept.tool_calls] == [('{"a": 1}', "recovered")]
+    dropped = parser.parse('<tool_call>{"name": "f", "arguments": {"a": "x"}}}</tool_call>', tools=tools)
+    assert dropped.tool_calls == []
+    assert [d.code for d in dropped.diagnostics] == ["dropped_call", "stray_text"]

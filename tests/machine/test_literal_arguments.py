@@ -46,7 +46,10 @@ def test_python(written: str, arguments: str, diagnostics: list[str]) -> None:
     check(
         "lfm2",
         f"<|tool_call_start|>[f({written})]<|tool_call_end|>",
-        {"tool_calls": [("f", arguments)], "diagnostics": diagnostics},
+        {
+            "tool_calls": [("f", arguments, "recovered" if diagnostics else "ok")],
+            "diagnostics": diagnostics,
+        },
         exhaustive=True,
         roundtrip=False,
     )
@@ -86,7 +89,7 @@ def test_numbers_have_ascii_digits(number: str, name: str, opening: str, closing
 )
 def test_a_closed_call_closes_its_arguments(written: str, arguments: str, diagnostics: list[str]) -> None:
     parsed = check("lfm2", f"<|tool_call_start|>[{written}<|tool_call_end|>", exhaustive=True, roundtrip=False)
-    assert [(c.function.arguments, c.status) for c in parsed.tool_calls] == [(arguments, "ok")]
+    assert [(c.function.arguments, c.status) for c in parsed.tool_calls] == [(arguments, "recovered")]
     assert {d.code for d in parsed.diagnostics} >= set(diagnostics)
 
 
@@ -107,7 +110,10 @@ def test_braces_hold_keys(written: str, arguments: str, diagnostics: list[str]) 
     check(
         "gemma4",
         f"<|tool_call>call:f{{{written}}}<tool_call|>",
-        {"tool_calls": [("f", arguments)], "diagnostics": diagnostics},
+        {
+            "tool_calls": [("f", arguments, "recovered" if diagnostics else "ok")],
+            "diagnostics": diagnostics,
+        },
         exhaustive=True,
         roundtrip=False,
     )

@@ -26,7 +26,7 @@ __all__ = ["JsonFormatter", "Metrics", "RawLog", "Record", "outcome"]
 
 _log: Final = logging.getLogger("untemplate.gateway")
 _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
-_WORST: Final = ("incomplete", "invalid_json", "invalid_arguments", "unknown_tool")
+_WORST: Final = ("incomplete", "invalid_json", "invalid_arguments", "unknown_tool", "recovered")
 """Statuses of calls, the worst first."""
 
 
@@ -125,7 +125,7 @@ class Metrics:
         )  # fmt: skip
         self.outputs = Counter(
             "untemplate_outputs",
-            "Outputs: ok, incomplete, invalid_json, invalid_arguments, unknown_tool, fell_back_to_content",
+            "Outputs: ok, recovered, incomplete, invalid_json, invalid_arguments, unknown_tool, fell_back_to_content",
             ["model", "format", "outcome"],
             registry=registry,
         )

@@ -17,6 +17,7 @@ from .arguments.json_reader import EncodedJsonReader, JsonReader
 from .arguments.literal import LiteralReader
 from .arguments.tagged import TaggedReader
 from .call_emitter import CallEmitter
+from .call_state import RECOVERING
 from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .ledger import ARGUMENT_TEXT, MARKUP
@@ -66,6 +67,8 @@ class ArgumentsReader(CallHandler):
         self._wrote: bool = False
         self._whole: bool = False
         self._valid: bool = False
+        self._recovered: bool = False
+        """True if a part of the call was ended, dropped or read again."""
         self._raw_space: list[str] = []
         self._call_object: CallObjectReader | None = None
         self._json: JsonReader | None = None
@@ -82,6 +85,7 @@ class ArgumentsReader(CallHandler):
         self._syntax = syntax
         self._ambiguous = ambiguous
         self._in_list = in_list
+        self._recovered = False
         self._name = ""
         self._id = ""
 
@@ -186,7 +190,7 @@ class ArgumentsReader(CallHandler):
         if self._whole and not self._wrote:
             self._emitter.arguments("{}")
             self._valid = True
-        self._emitter.end_call(self._whole, self._valid)
+        self._emitter.end_call(self._whole, self._valid, self._recovered)
 
     def _read_before(self) -> int:
         """Decide by the text after a complete name if this is a call."""
@@ -265,11 +269,11 @@ class ArgumentsReader(CallHandler):
         pos = context.cur.pos
         context.mark(MARKUP, pos)
         if answer == NO_MATCH and not call_object.whole:
-            context.report("broken_json", pos, pos)
+            self.report("broken_json", pos, pos)
             self._phase = _RAW
             return AGAIN
         if answer == NO_MATCH:
-            context.report("unclosed_object", pos, pos)
+            self.report("unclosed_object", pos, pos)
         self._whole = True
         self._valid = call_object.valid
         return DONE
@@ -296,7 +300,7 @@ class ArgumentsReader(CallHandler):
             self._valid = json.valid if json is not None else self._text is None
             return DONE
         if answer == NO_MATCH:
-            context.report("broken_json" if json is not None else "broken_arguments", cur.pos, cur.pos)
+            self.report("broken_json" if json is not None else "broken_arguments", cur.pos, cur.pos)
             if literal is None:
                 self._phase = _RAW
                 return AGAIN
@@ -356,12 +360,14 @@ class ArgumentsReader(CallHandler):
         self.context.mark(kind, pos)
 
     def report(self, code: DiagnosticCode, start: int, end: int) -> None:
+        self._recovered = self._recovered or code in RECOVERING
         self.context.report(code, start, end)
 
     def accounted(self) -> int:
         return self.context.accounted()
 
     def drop_arguments(self, start: int) -> None:
+        self._recovered = True
         self.context.drop_arguments(start)
 
     def authorised(self, start: int, end: int) -> bool:

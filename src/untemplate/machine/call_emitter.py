@@ -59,12 +59,14 @@ class CallEmitter:
         """Note an id that came after the call had committed."""
         self._context.calls[-1].model_id = call_id
 
-    def end_call(self, whole: bool, valid: bool) -> None:
-        """End the arguments. ``whole``: they are complete; ``valid``: they are known to be JSON."""
+    def end_call(self, whole: bool, valid: bool, recovered: bool) -> None:
+        """End the arguments. ``whole``: they are complete; ``valid``: they are known to be JSON; ``recovered``: a part
+        of the call was ended, dropped or read again."""
         context = self._context
         call = context.calls[-1]
         call.whole = whole
         call.valid = valid
+        call.recovered = recovered
         call.end = context.base + context.cur.pos
         if whole and context.held_call is None:
             context.receiver.call_end(call.index)

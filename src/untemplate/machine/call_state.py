@@ -9,12 +9,27 @@ from ..jsontext.well_formed import is_json
 from ..messages import CallStatus
 from ..tools import ToolSet
 from .diagnostics import DiagnosticCode
+from .lexer import WS
 
 STATUS_DIAGNOSTICS: Final[dict[CallStatus, DiagnosticCode]] = {
     "incomplete": "incomplete_call",
     "invalid_json": "invalid_json",
 }
 """Statuses that are reported as a diagnostic too. The others describe the call and not its text."""
+
+RECOVERING: Final[frozenset[DiagnosticCode]] = frozenset(
+    {
+        "argument_without_value",
+        "broken_arguments",
+        "broken_json",
+        "broken_key",
+        "stray_text",
+        "text_between_arguments",
+        "unclosed_object",
+        "unused_member",
+    }
+)
+"""Codes of problems inside a call after which it is ``recovered``: a part of it was ended, dropped or read again."""
 
 NOT_AN_OBJECT: Final = frozenset({"not_json", "not_an_object"})
 """Slugs of a validator's problems that mean: the arguments are not a JSON object."""
@@ -38,6 +53,8 @@ class CallState:
         """True if its arguments have ended."""
         self.valid: bool = False
         """True if its arguments are known to be JSON; False if nobody has looked."""
+        self.recovered: bool = False
+        """True if a part of it was ended, dropped or read again."""
         self.status: CallStatus | None = None
         """The status that the call policy found; None if there is no call policy."""
         self.repairs: tuple[str, ...] = ()
@@ -50,11 +67,12 @@ def call_status(
     """Return the status of a call. The first of these that applies:
 
     * ``incomplete``: the output ended inside it, and no repair has closed it,
-    * ``invalid_json``: its arguments are not valid JSON,
+    * ``invalid_json``: its arguments are not a valid JSON object,
     * ``unknown_tool``: tools were offered, and it calls none of them,
     * ``invalid_json`` or ``invalid_arguments``: a validator found that the arguments are not an object, or that they do
       not fit the tool's schema,
     * ``repaired``: a policy repaired the call, and now it is valid,
+    * ``recovered``: a part of it was ended, dropped or read again,
     * ``ok``.
 
     ``problems`` returns the slugs of what a validator found. It is only called when it can matter; without it the
@@ -62,11 +80,18 @@ def call_status(
     """
     if not call.whole and not any(step.startswith("closed") for step in call.repairs):
         return "incomplete"
-    if not (call.valid or is_json(arguments)):
+    if not _is_object(arguments) or not (call.valid or is_json(arguments)):
         return "invalid_json"
     if tools.known and call.name not in tools.names:
         return "unknown_tool"
     found = frozenset() if problems is None else frozenset(problems())
     if found:
         return "invalid_json" if found & NOT_AN_OBJECT else "invalid_arguments"
-    return "repaired" if call.repairs else "ok"
+    if call.repairs:
+        return "repaired"
+    return "recovered" if call.recovered else "ok"
+
+
+def _is_object(arguments: str) -> bool:
+    """True if JSON text is an object."""
+    return arguments[:1] == "{" or arguments.lstrip(WS)[:1] == "{"

@@ -457,6 +457,7 @@ class CallReader:
                 return MORE
             if end >= 0:
                 context.report("stray_text", cur.pos, stray.end())
+                context.calls[-1].recovered = True
                 if not context.speculation.active:
                     context.drop_space()
                 context.mark(MARKUP, cur.pos)
