@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import untemplate
 from untemplate import DeltaMessage, Format, OutputParser, Policy, Span, assemble
+from untemplate.errors import CheckpointError
 from untemplate.machine.events import EventType, SemanticEvent
 from untemplate.messages import ChatCompletionRequest, DeltaFunctionCall, DeltaToolCall, ParsedOutput
 
@@ -393,3 +397,31 @@ def test_contexts_of_the_wrong_type(parser: OutputParser) -> None:
         parser.parse("", policy={})  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^prefill: expected str, got bytes: b'x'$"):
         parser.parse("", prefill=b"x")  # type: ignore[arg-type]
+
+
+# -- misuse is an error that names what is wrong ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("message", ["hello", None, 3])
+def test_render_refuses_what_is_not_a_message(message: Any):
+    with pytest.raises(TypeError) as error:
+        OutputParser.named("hermes").render(message)
+    assert str(error.value) == (
+        "message: expected an assistant message (a dict, or an object with role, content, reasoning, "
+        f"reasoning_content, tool_calls), got {type(message).__name__}: {message!r}"
+    )
+
+
+@pytest.mark.parametrize("tokenizer", [None, SimpleNamespace(get_vocab=lambda: {"<tool_call>": 1})])
+def test_feed_refuses_texts_as_token_ids(tokenizer: Any):
+    stream = OutputParser.named("hermes", tokenizer=tokenizer).stream()
+    with pytest.raises(TypeError) as error:
+        stream.feed("a", ["<tool_call>"])  # type: ignore[list-item]
+    assert str(error.value) == "feed() token_ids[0]: expected a token id (int), got str: '<tool_call>'"
+
+
+@pytest.mark.parametrize("model", ["/models/missing.gguf", "./nowhere", "missing.gguf", "a/b/c", Path("nowhere")])
+def test_a_path_that_does_not_exist_is_an_error(model: str | Path):
+    with pytest.raises(CheckpointError) as error:
+        OutputParser.for_model(model)
+    assert str(error.value) == f"{model}: no such file or folder"

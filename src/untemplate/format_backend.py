@@ -18,7 +18,7 @@ from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKU
 from .machine.machine import Machine
 from .machine.program import Program
 from .machine.reasoning_call import IMMEDIATELY, NEVER, RECOVER
-from .machine.scanner import TokenScanner
+from .machine.scanner import TokenScanner, check_ids
 from .machine.start import start
 from .messages import CallStatus, DeltaMessage, Diagnostic, ParsedOutput, Span, SpanKind
 from .policy import Policy
@@ -189,6 +189,8 @@ class FormatStream(StreamBackend):
         if scanner is not None:
             text = scanner.feed(text, token_ids)
             machine.checks_ids = scanner.active and self._checks_ids
+        elif token_ids:
+            check_ids(token_ids)
         if text:
             machine.feed(text)
             if self._raw is not None:

@@ -21,6 +21,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from .errors import CheckpointError
 from .format import Format, FormatError
 from .formats import IncompatibleFormatsError, Kind, lookup, named
 from .formats.registry import IndexRow, rows
@@ -139,9 +140,11 @@ def select(
     Raises:
         ValueError: ``enforce`` or ``reasoning`` is not a name of the catalogue (the message lists the valid ones), or
             no argument was given.
+        CheckpointError: ``model`` is a path that does not exist.
     """
     if model is None and template is None and enforce is None:
         raise ValueError("select() needs a model, a template or a name")
+    _check_path(model)
     if enforce is not None or reasoning is not None:
         return _enforced(enforce, reasoning)
     notes: list[str] = []
@@ -245,6 +248,23 @@ def _prepared(source: ChatTemplate | str | os.PathLike[str] | None, notes: list[
 
 
 # -- The model's own files ----------------------------------------------------------------------------------------
+
+
+def _check_path(model: str | os.PathLike[str] | None) -> None:
+    """Refuse a path that does not exist: it cannot be a hub id."""
+    if model is None or (isinstance(model, str) and not _looks_like_path(model)):
+        return
+    try:
+        found = Path(model).expanduser().exists()
+    except (OSError, ValueError, RuntimeError):
+        found = False
+    if not found:
+        raise CheckpointError(f"{os.fspath(model)}: no such file or folder")
+
+
+def _looks_like_path(model: str) -> bool:
+    """True if this cannot be a hub id, which is ``name`` or ``owner/name``."""
+    return model.startswith((".", "/", "~")) or model.endswith(".gguf") or model.count("/") > 1 or "\\" in model
 
 
 def _folder(model: str | os.PathLike[str] | None) -> Path | None:

@@ -20,6 +20,19 @@ TokenBytes = Callable[[int], bytes | None]
 _REPLACEMENT: Final = "�"
 
 
+def check_ids(ids: Sequence[int]) -> None:
+    """Refuse texts in place of token ids.
+
+    Raises:
+        TypeError: an id is not an integer.
+    """
+    for place, token in enumerate(ids):
+        if not hasattr(token, "__index__"):
+            raise TypeError(
+                f"feed() token_ids[{place}]: expected a token id (int), got {type(token).__name__}: {token!r:.80}"
+            )
+
+
 @final
 class TokenScanner:
     """Follows text and ids of one output. Offsets are in characters of the output."""
@@ -49,7 +62,9 @@ class TokenScanner:
         if not self._special:
             return text
         if ids:
-            self.active = True
+            if not self.active:
+                check_ids(ids)
+                self.active = True
             if self._stripped:
                 text = self._restore(text, ids)
             self._expect(text, ids)

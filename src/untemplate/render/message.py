@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 __all__ = ["AssistantMessage", "MessageCall", "read_message"]
+
+
+_FIELDS: Final = ("role", "content", "reasoning", "reasoning_content", "tool_calls")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,15 @@ def read_message(message: Any) -> AssistantMessage:
     """Return ``message`` in one shape.
 
     Raises:
-        TypeError: a text, a name or arguments have an unexpected type.
+        TypeError: this is not a message, or a text, a name or arguments have an unexpected type.
     """
     if isinstance(message, AssistantMessage):
         return message
+    if not isinstance(message, Mapping) and not any(hasattr(message, name) for name in _FIELDS):
+        raise TypeError(
+            f"message: expected an assistant message (a dict, or an object with {', '.join(_FIELDS)}), "
+            f"got {type(message).__name__}: {message!r:.80}"
+        )
     reasoning = _get(message, "reasoning")
     if reasoning is None:
         reasoning = _get(message, "reasoning_content")
