@@ -360,7 +360,7 @@ def test_a_bad_name(run: Run):
     )
     assert run.fails("parse", "--format", "") == f"untemplate: error: unknown format ''; valid names: {ALL}"
     assert run.fails("parse", "--format", "hermes", "--reasoning", "qwen33") == (
-        "untemplate: error: unknown reasoning format 'qwen33'; did you mean 'qwen3'? valid names: "
+        "untemplate: error: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen3.5'? valid names: "
         + ", ".join(names("reasoning"))
     )
 

@@ -178,6 +178,61 @@ def test_an_alias():
     assert named("openai") == named("gpt-oss") == named("openai_gptoss")
 
 
+# The names of parsers in vLLM 0.33, SGLang 0.5.23, Ollama and Dynamo. Those that no entry has are listed below.
+ENGINE_NAMES: dict[str, dict[Kind, str]] = {
+    "vllm": {
+        "tool": "dots deepseek_v3 deepseek_v31 deepseek_v32 deepseek_v4 deepseek_v41 cohere_command3 "
+        "cohere_command4 ernie45 glm45 glm47 ling3 granite-20b-fc granite granite4 hermes poolside_v1 "
+        "hunyuan_a13b hy_v3 hy_v4 internlm jamba lfm2 kimi_k2 kimi_k3 llama3_json llama4_json "
+        "llama4_pythonic longcat mimo minimax_m2 minimax_m3 minicpm5 mistral olmo3 plamo3 muse "
+        "muse_glimmer musespark1x openai phi4_mini_json pythonic qwen3_coder qwen3_json qwen3_xml "
+        "seed_oss step3 step3p5 step5 inkling xlam gigachat3 functiongemma gemma4 apertus k2_horizon",
+        "reasoning": "deepseek_r1 deepseek_v3 deepseek_v4 deepseek_v41 poolside_v1 cohere_command3 cohere_command4 "
+        "ernie45 gemma4 glm45 glm47 ling3 openai_gptoss granite granite_thinking_parser holo2 "
+        "hunyuan_a13b hy_v3 hy_v4 kimi_k2 kimi_k3 mimo minicpmv minimax_m2 minimax_m2_append_think "
+        "minimax_m3 mistral nemotron_v3 olmo3 plamo3 muse muse_glimmer musespark1x qwen3 seed_oss step3 "
+        "step3p5 step5 inkling k2_horizon",
+    },
+    "sglang": {
+        "tool": "apertus2509 cohere_command4 deepseekv3 deepseekv31 deepseekv32 deepseekv4 deepseekv41 dots glm "
+        "glm45 glm47 gpt-oss kimi_k2 kimi_k3 lfm2 ling3 llama3 mimo minicpm5 mistral muse poolside_v1 "
+        "pythonic qwen qwen25 qwen3_coder spark25 step3 step3p5 minimax-m2 minimax-m3 nanbeige trinity "
+        "interns1 hermes hunyuan gigachat3 gigachat35 gemma4 inkling iquest_q1 k2_horizon",
+        "reasoning": "apertus2509 deepseek-r1 deepseek-v3 deepseek-v4 deepseek-v41 dots glm45 ling3 hunyuan gpt-oss "
+        "kimi kimi_k2 kimi_k3 mimo muse poolside_v1 qwen3 qwen3-thinking minimax minimax-append-think "
+        "minimax-m3 nanbeige step3 step3p5 mistral nemotron_3 granite_thinking_parser interns1 gemma4 "
+        "gigachat35 inkling iquest_q1 cohere_command4 k2_horizon",
+    },
+    "ollama": {
+        "tool": "qwen3.5 ornith qwen3-coder qwen3-vl-instruct qwen3-vl-thinking ministral passthrough harmony "
+        "cogito deepseek3 olmo3 nemotron-3-nano nemotron-3.5-nano functiongemma glm-4.7 gemma4 "
+        "gemma4-no-thinking glm-ocr lfm2 lfm2-thinking laguna poolside-v1 cohere glimmer",
+        "reasoning": "qwen3 qwen3-thinking qwen3.5 ornith qwen3-vl-thinking ministral cogito deepseek3 olmo3-think "
+        "nemotron-3-nano nemotron-3.5-nano glm-4.7 gemma4 lfm2-thinking laguna poolside-v1 cohere "
+        "glimmer",
+    },
+    "dynamo": {
+        "tool": "hermes nemotron_deci llama3_json mistral phi4 pythonic harmony deepseek_v3 deepseek_v3_1 "
+        "deepseek_v3_2 deepseek_v4 deepseek-v4 deepseekv4 qwen3_coder jamba minimax_m2 glm47 kimi_k2 "
+        "gemma4 gemma-4 nemotron_nano qwen25",
+        "reasoning": "deepseek_r1 basic gpt_oss qwen3 nemotron_deci kimi kimi_k25 step3 mistral granite "
+        "nemotron_nano nemotron3 glm45 minimax_append_think",
+    },
+}
+
+# Names of no format: ``hf``, ``beam`` and ``response_template`` read the layout from the checkpoint's response_template
+# (`Format.from_response_template`), and Dynamo's ``default`` tries the markers of several families.
+NO_FORMAT = ("hf", "beam", "response_template", "default")
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_names_of_engines(engine: Engine, kind: Kind):
+    for name in ENGINE_NAMES[engine][kind].split():
+        assert engine in lookup(kind, name).engines, name
+    assert not {*NO_FORMAT} & {*names()}
+
+
 def test_a_name_of_both_kinds():
     fmt = named("granite")
     assert fmt.name == "granite"
@@ -480,6 +535,13 @@ SAMPLES = [
         "assistant<|role_sep|>\n<think>",
     ),
     (
+        "k2_horizon",
+        "hm</ifm|think_fast>Ok.<ifm|tool_calls>\n<ifm|tool_call>get_weather\n<ifm|arg_key>city</ifm|arg_key>\n"
+        "<ifm|arg_value>Rome</ifm|arg_value>\n<ifm|arg_key>days</ifm|arg_key>\n<ifm|arg_value>2</ifm|arg_value>\n"
+        "</ifm|tool_call>\n<ifm|tool_call>ping\n</ifm|tool_call>\n</ifm|tool_calls><|ifm|im_end|>",
+        "<|ifm|im_start|>assistant\n<ifm|think_fast>\n",
+    ),
+    (
         "longcat",
         "hm</longcat_think>Ok.\n"
         f"<longcat_tool_call>\n{JSON_WEATHER}\n</longcat_tool_call>"
@@ -505,6 +567,13 @@ def test_samples(name: str, raw: str, prompt: str | None):
 
 # The same for families that do not reason.
 TOOL_SAMPLES = [
+    (
+        "k2_horizon",
+        "<ifm|tool_calls>\n<ifm|tool_call>get_weather\n<ifm|arg_key>city</ifm|arg_key>\n"
+        "<ifm|arg_type>string</ifm|arg_type>\n<ifm|arg_value>Rome</ifm|arg_value>\n<ifm|arg_key>days</ifm|arg_key>\n"
+        "<ifm|arg_type>integer</ifm|arg_type>\n<ifm|arg_value>2</ifm|arg_value>\n</ifm|tool_call>\n"
+        "<ifm|tool_call>ping\n</ifm|tool_call>\n</ifm|tool_calls>",
+    ),
     (
         "spark25",
         "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Rome</arg_value>"
@@ -709,6 +778,7 @@ PROSE = [
     ("iquest_q1", "The <iquest_tool_call> tag begins a call."),
     ("gigachat35", 'Write <｜GCML｜tool_calls> around each <｜GCML｜invoke name="ping">.'),
     ("spark25", "Quantized models write <|tool_call|> for <tool_call>, it says."),
+    ("k2_horizon", "The <ifm|tool_calls> block and the <ifm|tool_call> in it."),
     ("longcat", "Between <longcat_arg_key> tags is a key, as in <longcat_tool_call> blocks."),
     ("longcat_2601", "Between <longcat_arg_key> tags is a key, as in <longcat_tool_call> blocks."),
     ("hy_v3", "The checkpoint ends <tool_calls:opensource> and <tool_call:opensource> differently."),

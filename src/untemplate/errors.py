@@ -80,7 +80,7 @@ class UnknownFormatError(UntemplateError, ValueError):
         self.name = name
         self.kind = kind
         self.valid = tuple(valid)
-        self.suggestions = tuple(difflib.get_close_matches(name, self.valid, n=3, cutoff=0.6))
+        self.suggestions = tuple(difflib.get_close_matches(name, self.valid, n=3, cutoff=0.7))
         what = f"{kind} format" if kind else "format"
         nearest = " or ".join(repr(s) for s in self.suggestions)
         hint = f" did you mean {nearest}?" if nearest else ""

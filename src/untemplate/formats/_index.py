@@ -24,18 +24,18 @@ ROWS: Final[
     'cohere': (
         ('reasoning', 'cohere_command3', ('command_r7b',), ('CohereLabs/c4ai-command-r7b-12-2024', 'CohereLabs/c4ai-command-a-03-2025'), (), True),
         ('tool', 'cohere_command3', ('command_r7b',), ('CohereLabs/c4ai-command-r7b-12-2024', 'CohereLabs/c4ai-command-a-03-2025'), (), True),
-        ('reasoning', 'cohere_command4', (), ('CohereLabs/command-4-*',), (), True),
-        ('tool', 'cohere_command4', (), ('CohereLabs/command-4-*',), (), True),
+        ('reasoning', 'cohere_command4', ('cohere',), ('CohereLabs/command-4-*',), (), True),
+        ('tool', 'cohere_command4', ('cohere',), ('CohereLabs/command-4-*',), (), True),
         ('tool', 'command_r_plus', (), ('CohereLabs/c4ai-command-r-plus', 'CohereLabs/c4ai-command-r-v01'), (), True),
     ),
     'deepseek': (
         ('reasoning', 'deepseek_r1', ('deepseek-r1',), ('deepseek-ai/DeepSeek-R1*', 'Qwen/QwQ-32B'), (), True),
-        ('reasoning', 'deepseek_v3', ('deepseek-v3', 'deepseek_v31', 'deepseek-v31'), ('deepseek-ai/DeepSeek-V3.1*',), (), True),
+        ('reasoning', 'deepseek_v3', ('deepseek-v3', 'deepseek_v31', 'deepseek-v31', 'deepseek3', 'cogito', 'basic', 'nemotron_deci'), ('deepseek-ai/DeepSeek-V3.1*',), (), True),
         ('reasoning', 'deepseek_v32', (), ('deepseek-ai/DeepSeek-V3.2*',), (), True),
         ('reasoning', 'deepseek_v4', ('deepseek-v4',), ('deepseek-ai/DeepSeek-V4*',), (), True),
-        ('reasoning', 'deepseek_v41', (), ('deepseek-ai/DeepSeek-V4.1*',), (), True),
-        ('tool', 'deepseek_v3', ('deepseekv3', 'deepseek'), ('deepseek-ai/DeepSeek-V3-*', 'deepseek-ai/DeepSeek-R1*'), (), True),
-        ('tool', 'deepseek_v31', ('deepseekv31', 'deepseek_v3_1'), ('deepseek-ai/DeepSeek-V3.1*',), (), True),
+        ('reasoning', 'deepseek_v41', ('deepseek-v41',), ('deepseek-ai/DeepSeek-V4.1*',), (), True),
+        ('tool', 'deepseek_v3', ('deepseekv3', 'deepseek', 'cogito'), ('deepseek-ai/DeepSeek-V3-*', 'deepseek-ai/DeepSeek-R1*'), (), True),
+        ('tool', 'deepseek_v31', ('deepseekv31', 'deepseek_v3_1', 'deepseek3'), ('deepseek-ai/DeepSeek-V3.1*',), (), True),
         ('tool', 'deepseek_v32', ('deepseekv32', 'deepseek_v3_2'), ('deepseek-ai/DeepSeek-V3.2*',), (), True),
         ('tool', 'deepseek_v4', ('deepseekv4', 'deepseek-v4'), ('deepseek-ai/DeepSeek-V4*',), (), True),
         ('tool', 'deepseek_v41', ('deepseekv41',), ('deepseek-ai/DeepSeek-V4.1*',), (), True),
@@ -58,8 +58,8 @@ ROWS: Final[
         ('tool', 'functiongemma', (), ('google/functiongemma-270m-it',), (), True),
     ),
     'gemma4': (
-        ('reasoning', 'gemma4', (), ('google/gemma-4-*',), (), True),
-        ('tool', 'gemma4', (), ('google/gemma-4-*',), (), True),
+        ('reasoning', 'gemma4', ('gemma-4',), ('google/gemma-4-*',), (), True),
+        ('tool', 'gemma4', ('gemma-4', 'gemma4-no-thinking'), ('google/gemma-4-*',), (), True),
     ),
     'gigachat': (
         ('tool', 'gigachat3', (), ('ai-sage/GigaChat3-*',), (), True),
@@ -68,13 +68,13 @@ ROWS: Final[
     ),
     'glm': (
         ('reasoning', 'glm45', (), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
-        ('reasoning', 'glm47', (), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
-        ('tool', 'glm45', ('glm', 'glm45_moe'), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
-        ('tool', 'glm47', ('glm47_moe',), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
+        ('reasoning', 'glm47', ('glm-4.7',), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
+        ('tool', 'glm45', ('glm', 'glm45_moe', 'glm-ocr'), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
+        ('tool', 'glm47', ('glm47_moe', 'glm-4.7'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
         ('reasoning', 'ling3', (), ('inclusionAI/Ling-3*',), (), True),
         ('tool', 'ling3', (), ('inclusionAI/Ling-3*',), (), True),
-        ('reasoning', 'poolside_v1', (), ('poolside/Laguna-*',), (), True),
-        ('tool', 'poolside_v1', (), ('poolside/Laguna-*',), (), True),
+        ('reasoning', 'poolside_v1', ('poolside-v1', 'laguna'), ('poolside/Laguna-*',), (), True),
+        ('tool', 'poolside_v1', ('poolside-v1', 'laguna'), ('poolside/Laguna-*',), (), True),
     ),
     'gpt_oss': (
         ('reasoning', 'gpt-oss', ('openai_gptoss', 'gptoss', 'gpt_oss'), ('openai/gpt-oss-20b', 'openai/gpt-oss-120b'), (), True),
@@ -90,7 +90,7 @@ ROWS: Final[
         ('tool', 'granite_thinking_parser', (), ('ibm-granite/granite-4.2-*',), (), True),
     ),
     'hermes': (
-        ('tool', 'hermes', ('qwen', 'qwen25', 'qwen3_json', 'trinity'), ('Qwen/Qwen2.5-*', 'Qwen/Qwen3-*', 'Qwen/QwQ-32B', 'NousResearch/Hermes-2-Pro-*', 'NousResearch/Hermes-3-*', 'XiaomiMiMo/MiMo-VL-*', 'arcee-ai/Trinity-*'), ('qwen2', 'qwen2_moe', 'qwen3', 'qwen3_moe', 'qwen3_next'), True),
+        ('tool', 'hermes', ('qwen', 'qwen25', 'qwen3_json', 'trinity', 'qwen3-vl-instruct', 'qwen3-vl-thinking'), ('Qwen/Qwen2.5-*', 'Qwen/Qwen3-*', 'Qwen/QwQ-32B', 'NousResearch/Hermes-2-Pro-*', 'NousResearch/Hermes-3-*', 'XiaomiMiMo/MiMo-VL-*', 'arcee-ai/Trinity-*'), ('qwen2', 'qwen2_moe', 'qwen3', 'qwen3_moe', 'qwen3_next'), True),
         ('tool', 'smollm3', (), ('HuggingFaceTB/SmolLM3-3B',), (), False),
     ),
     'holo': (
@@ -118,6 +118,10 @@ ROWS: Final[
     'jamba': (
         ('tool', 'jamba', (), ('ai21labs/AI21-Jamba-*',), (), True),
     ),
+    'k2_horizon': (
+        ('reasoning', 'k2_horizon', (), ('IFM/K2-Horizon-*',), (), True),
+        ('tool', 'k2_horizon', (), ('IFM/K2-Horizon-*',), (), True),
+    ),
     'kimi': (
         ('reasoning', 'kimi_k2', ('kimi_k25',), ('moonshotai/Kimi-K2-Thinking', 'moonshotai/Kimi-K2.5'), (), True),
         ('reasoning', 'kimi', (), ('moonshotai/Kimi-VL-A3B-Thinking*', 'moonshotai/Kimi-Dev-72B'), (), True),
@@ -126,7 +130,8 @@ ROWS: Final[
         ('tool', 'kimi_k3', (), ('moonshotai/Kimi-K3',), (), True),
     ),
     'lfm2': (
-        ('tool', 'lfm2', (), ('LiquidAI/LFM2-*', 'LiquidAI/LFM2.5-*'), (), True),
+        ('reasoning', 'lfm2-thinking', (), ('LiquidAI/LFM2.5-*-Thinking',), (), True),
+        ('tool', 'lfm2', ('lfm2-thinking',), ('LiquidAI/LFM2-*', 'LiquidAI/LFM2.5-*'), (), True),
     ),
     'llama': (
         ('tool', 'llama3_json', ('llama3', 'llama'), ('meta-llama/Llama-3.1-*', 'meta-llama/Llama-3.2-*', 'meta-llama/Llama-3.3-*'), ('mllama',), True),
@@ -149,28 +154,28 @@ ROWS: Final[
     'minimax': (
         ('reasoning', 'minimax_m2', ('minimax',), ('MiniMaxAI/MiniMax-M2*',), (), True),
         ('tool', 'minimax_m2', ('minimax-m2',), ('MiniMaxAI/MiniMax-M2*',), (), True),
-        ('reasoning', 'minimax_m2_append_think', ('minimax-append-think',), ('MiniMaxAI/MiniMax-M2*',), (), True),
+        ('reasoning', 'minimax_m2_append_think', ('minimax-append-think', 'minimax_append_think'), ('MiniMaxAI/MiniMax-M2*',), (), True),
         ('reasoning', 'minimax_m3', ('minimax-m3',), ('MiniMaxAI/MiniMax-M3*',), (), True),
         ('tool', 'minimax', (), ('MiniMaxAI/MiniMax-M1-*',), (), True),
         ('tool', 'minimax_m3', ('minimax-m3',), ('MiniMaxAI/MiniMax-M3*',), (), False),
     ),
     'mistral': (
-        ('reasoning', 'mistral', (), ('mistralai/Magistral-*', 'mistralai/Ministral-3-*-Reasoning-*'), (), True),
-        ('tool', 'mistral', (), ('mistralai/*',), ('mistral3', 'mixtral'), True),
+        ('reasoning', 'mistral', ('ministral',), ('mistralai/Magistral-*', 'mistralai/Ministral-3-*-Reasoning-*'), (), True),
+        ('tool', 'mistral', ('ministral',), ('mistralai/*',), ('mistral3', 'mixtral'), True),
         ('tool', 'mistral_v3', (), ('mistralai/Mistral-Nemo-Instruct-2407', 'mistralai/Mistral-7B-Instruct-v0.3'), (), True),
     ),
     'muse': (
-        ('reasoning', 'muse', ('muse_glimmer',), ('muse-glimmer',), (), True),
-        ('tool', 'muse', ('muse_glimmer',), ('muse-glimmer',), (), False),
+        ('reasoning', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer',), (), True),
+        ('tool', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer',), (), False),
     ),
     'nemotron': (
         ('reasoning', 'nemotron_nano_v2', (), ('nvidia/NVIDIA-Nemotron-Nano-*-v2',), (), True),
-        ('reasoning', 'nemotron_v3', ('nemotron_3',), ('nvidia/NVIDIA-Nemotron-3-*',), (), True),
+        ('reasoning', 'nemotron_v3', ('nemotron_3', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3', 'nemotron_nano'), ('nvidia/NVIDIA-Nemotron-3-*',), (), True),
         ('tool', 'nemotron_nano_v2', ('nemotron_deci',), ('nvidia/NVIDIA-Nemotron-Nano-*-v2', 'nvidia/Llama-3_*-Nemotron-*'), (), True),
-        ('tool', 'nemotron_v3', ('nemotron_3',), ('nvidia/NVIDIA-Nemotron-3-*',), (), True),
+        ('tool', 'nemotron_v3', ('nemotron_3', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3'), ('nvidia/NVIDIA-Nemotron-3-*',), (), True),
     ),
     'olmo': (
-        ('reasoning', 'olmo3', (), ('allenai/Olmo-3-*-Think',), (), True),
+        ('reasoning', 'olmo3', ('olmo3-think',), ('allenai/Olmo-3-*-Think',), (), True),
         ('tool', 'olmo3', (), ('allenai/Olmo-3-*-Instruct',), (), True),
     ),
     'phi': (
@@ -189,11 +194,11 @@ ROWS: Final[
         ('tool', 'pythonic', ('gemma3',), ('meta-llama/Llama-3.2-*', 'Team-ACE/ToolACE-8B', 'fixie-ai/ultravox-v0_4-ToolACE-8B', 'google/gemma-3-*'), ('gemma3_text',), True),
     ),
     'qwen3': (
-        ('reasoning', 'qwen3', ('interns1',), ('Qwen/Qwen3-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*'), ('qwen3_moe', 'qwen3_5', 'qwen3_5_moe'), True),
-        ('reasoning', 'qwen3-thinking', (), ('Qwen/Qwen3-*-Thinking-2507', 'Qwen/QwQ-32B'), (), True),
+        ('reasoning', 'qwen3', ('interns1', 'dots', 'nanbeige'), ('Qwen/Qwen3-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*'), ('qwen3_moe', 'qwen3_5', 'qwen3_5_moe'), True),
+        ('reasoning', 'qwen3-thinking', ('qwen3.5', 'ornith', 'qwen3-vl-thinking'), ('Qwen/Qwen3-*-Thinking-2507', 'Qwen/QwQ-32B'), (), True),
     ),
     'qwen3_coder': (
-        ('tool', 'qwen3_coder', ('qwen3_xml', 'qwen_coder', 'nemotron_nano'), ('Qwen/Qwen3-Coder-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'nvidia/NVIDIA-Nemotron-3-*'), ('qwen3_5', 'qwen3_5_moe'), True),
+        ('tool', 'qwen3_coder', ('qwen3_xml', 'qwen_coder', 'nemotron_nano', 'qwen3-coder', 'qwen3.5', 'ornith', 'nanbeige'), ('Qwen/Qwen3-Coder-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'nvidia/NVIDIA-Nemotron-3-*'), ('qwen3_5', 'qwen3_5_moe'), True),
     ),
     'seed_oss': (
         ('reasoning', 'seed_oss', (), ('ByteDance-Seed/Seed-OSS-36B-Instruct',), (), True),
@@ -211,8 +216,8 @@ ROWS: Final[
         ('reasoning', 'step3p5', (), ('stepfun-ai/Step-3.5-Flash', 'stepfun-ai/Step-3.7-Flash'), (), True),
         ('tool', 'step3', (), ('stepfun-ai/step3',), ('step3_vl',), True),
         ('tool', 'step3p5', (), ('stepfun-ai/Step-3.5-Flash', 'stepfun-ai/Step-3.7-Flash'), (), True),
-        ('reasoning', 'step5', (), ('stepfun-ai/Step-5*',), (), False),
-        ('tool', 'step5', (), ('stepfun-ai/Step-5*',), (), False),
+        ('reasoning', 'step5', (), ('stepfun-ai/Step-5*',), (), True),
+        ('tool', 'step5', (), ('stepfun-ai/Step-5*',), (), True),
     ),
     'telechat': (
         ('reasoning', 'telechat4', ('xing4_0',), ('XingChen-AGI/Xing4.0-*', 'Tele-AI/TeleChat4*'), (), True),
@@ -243,6 +248,7 @@ HEADERS: Final[tuple[str, ...]] = (
     '<｜hy_Assistant:opensource｜>',
     '<|message_model|>',
     '<|iquest_assistant|>',
+    '<|ifm|im_start|>assistant',
     '<|im_assistant|>assistant<|im_middle|>',
     '<|open|>message role="assistant"<|sep|>',
     '<|start_header_id|>assistant<|end_header_id|>',

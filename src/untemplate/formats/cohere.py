@@ -100,8 +100,9 @@ ENTRIES = (
         name="cohere_command4",
         kind="reasoning",
         format=COMMAND4_REASONING,
+        aliases=("cohere",),
         models=("CohereLabs/command-4-*",),
-        engines=("vllm", "sglang"),
+        engines=("vllm", "sglang", "ollama"),
         evidence=(
             vllm("vllm/parser/cohere_command.py"),
             sglang("parser/reasoning_parser.py", "CohereCommand4Detector reads START_THINKING and START_TEXT"),
@@ -111,8 +112,9 @@ ENTRIES = (
         name="cohere_command4",
         kind="tool",
         format=COMMAND4,
+        aliases=("cohere",),
         models=("CohereLabs/command-4-*",),
-        engines=("vllm", "sglang"),
+        engines=("vllm", "sglang", "ollama"),
         evidence=(sglang("function_call/cohere_command4_detector.py"),),
     ),
     Entry(

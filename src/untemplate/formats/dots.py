@@ -39,7 +39,7 @@ ENTRIES = (
         kind="tool",
         format=DOTS,
         models=("rednote-hilab/dots.*",),
-        engines=("sglang",),
+        engines=("sglang", "vllm"),
         evidence=(sglang("function_call/dots_detector.py"),),
     ),
 )

@@ -42,7 +42,7 @@ ENTRIES = (
         format=FUNCTIONGEMMA,
         models=("google/functiongemma-270m-it",),
         headers=("<start_of_turn>model",),
-        engines=("vllm",),
+        engines=("vllm", "ollama"),
         evidence=(vllm("vllm/tool_parsers/functiongemma_tool_parser.py"),),
     ),
 )

@@ -62,7 +62,7 @@ ENTRIES = (
         models=("openai/gpt-oss-20b", "openai/gpt-oss-120b"),
         architectures=(("gpt-oss", "gpt_oss"),),
         headers=("<|start|>assistant",),
-        engines=("vllm", "sglang", "llama.cpp", "dynamo"),
+        engines=("vllm", "sglang", "llama.cpp", "dynamo", "ollama"),
         evidence=(
             template("openai-gpt-oss-120b.jinja"),
             Evidence("engine", HARMONY, "2026-11-22", "headers as the model writes them"),

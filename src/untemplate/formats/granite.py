@@ -128,7 +128,7 @@ ENTRIES = (
         kind="reasoning",
         format=THINKING,
         models=("ibm-granite/granite-4.2-*",),
-        engines=("vllm",),
+        engines=("vllm", "sglang"),
         evidence=(report("vllm-project/vllm#55957", "4.2 writes what Nemotron 3 writes"),),
     ),
     Entry(

@@ -41,7 +41,7 @@ ENTRIES = (
         name="hermes",
         kind="tool",
         format=HERMES,
-        aliases=("qwen", "qwen25", "qwen3_json", "trinity"),
+        aliases=("qwen", "qwen25", "qwen3_json", "trinity", "qwen3-vl-instruct", "qwen3-vl-thinking"),
         models=(
             "Qwen/Qwen2.5-*",
             "Qwen/Qwen3-*",
@@ -54,7 +54,7 @@ ENTRIES = (
         model_types=("qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next"),
         architectures=(("qwen2moe", "qwen2_moe"), ("qwen3moe", "qwen3_moe"), ("qwen3next", "qwen3_next")),
         headers=("<|im_start|>assistant",),
-        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
+        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo", "ollama"),
         evidence=(
             template("Qwen-Qwen2.5-7B-Instruct.jinja"),
             template("Qwen-Qwen3-0.6B.jinja"),

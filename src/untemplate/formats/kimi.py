@@ -122,7 +122,7 @@ ENTRIES = (
         kind="reasoning",
         format=K3_REASONING,
         models=("moonshotai/Kimi-K3",),
-        engines=("vllm",),
+        engines=("vllm", "sglang"),
         evidence=(template("Kimi-K3.jinja"),),
     ),
     Entry(

@@ -90,9 +90,9 @@ ENTRIES = (
         name="minimax_m2_append_think",
         kind="reasoning",
         format=Format(name="minimax_m2_append_think", turn=TURN, special_tokens=("[e~[",)),
-        aliases=("minimax-append-think",),
+        aliases=("minimax-append-think", "minimax_append_think"),
         models=("MiniMaxAI/MiniMax-M2*",),
-        engines=("vllm", "sglang"),
+        engines=("vllm", "sglang", "dynamo"),
         evidence=(vllm("vllm/reasoning/minimax_m2_reasoning_parser.py", "reasoning stays in the content, with tags"),),
     ),
     Entry(

@@ -57,9 +57,9 @@ ENTRIES = (
         name="nemotron_v3",
         kind="reasoning",
         format=V3_REASONING,
-        aliases=("nemotron_3",),
+        aliases=("nemotron_3", "nemotron-3-nano", "nemotron-3.5-nano", "nemotron3", "nemotron_nano"),
         models=("nvidia/NVIDIA-Nemotron-3-*",),
-        engines=("vllm", "sglang"),
+        engines=("vllm", "sglang", "ollama", "dynamo"),
         evidence=(vllm("vllm/parser/nemotron_v3.py"),),
     ),
     Entry(
@@ -76,8 +76,9 @@ ENTRIES = (
         name="nemotron_v3",
         kind="tool",
         format=qwen3_coder.QWEN3_CODER.extend(name="nemotron_v3"),
-        aliases=("nemotron_3",),
+        aliases=("nemotron_3", "nemotron-3-nano", "nemotron-3.5-nano", "nemotron3"),
         models=("nvidia/NVIDIA-Nemotron-3-*",),
+        engines=("ollama", "dynamo"),
         evidence=(vllm("vllm/parser/nemotron_v3.py"),),
     ),
 )

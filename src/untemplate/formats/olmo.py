@@ -36,8 +36,9 @@ ENTRIES = (
         name="olmo3",
         kind="reasoning",
         format=REASONING,
+        aliases=("olmo3-think",),
         models=("allenai/Olmo-3-*-Think",),
-        engines=("vllm",),
+        engines=("vllm", "ollama"),
         evidence=(vllm("vllm/reasoning/olmo3_reasoning_parser.py"),),
     ),
     Entry(
@@ -45,7 +46,7 @@ ENTRIES = (
         kind="tool",
         format=OLMO3,
         models=("allenai/Olmo-3-*-Instruct",),
-        engines=("vllm",),
+        engines=("vllm", "ollama"),
         evidence=(vllm("vllm/tool_parsers/olmo3_tool_parser.py"),),
     ),
 )

@@ -50,7 +50,7 @@ ENTRIES = (
         kind="tool",
         format=Format(name="passthrough"),
         models=("any",),
-        engines=("vllm.rs",),
+        engines=("vllm.rs", "ollama"),
         evidence=(
             template("google-gemma-2-2b-it.jinja"),
             template("microsoft-Phi-3.5-mini-instruct.jinja"),

@@ -21,10 +21,10 @@ ENTRIES = (
         name="qwen3",
         kind="reasoning",
         format=QWEN3,
-        aliases=("interns1",),
+        aliases=("interns1", "dots", "nanbeige"),
         models=("Qwen/Qwen3-*", "Qwen/Qwen3.5-*", "Qwen/Qwen3.6-*"),
         model_types=("qwen3_moe", "qwen3_5", "qwen3_5_moe"),
-        engines=("vllm", "sglang", "dynamo"),
+        engines=("vllm", "sglang", "dynamo", "ollama"),
         evidence=(
             template("Qwen-Qwen3-0.6B.jinja"),
             template("Qwen3.5-4B.jinja"),
@@ -35,8 +35,9 @@ ENTRIES = (
         name="qwen3-thinking",
         kind="reasoning",
         format=QWEN3.extend(name="qwen3-thinking", reasoning__start="open"),
+        aliases=("qwen3.5", "ornith", "qwen3-vl-thinking"),
         models=("Qwen/Qwen3-*-Thinking-2507", "Qwen/QwQ-32B"),
-        engines=("sglang",),
+        engines=("sglang", "ollama"),
         evidence=(template("Qwen-QwQ-32B.jinja"),),
     ),
 )

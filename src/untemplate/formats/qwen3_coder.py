@@ -42,10 +42,10 @@ ENTRIES = (
         name="qwen3_coder",
         kind="tool",
         format=QWEN3_CODER,
-        aliases=("qwen3_xml", "qwen_coder", "nemotron_nano"),
+        aliases=("qwen3_xml", "qwen_coder", "nemotron_nano", "qwen3-coder", "qwen3.5", "ornith", "nanbeige"),
         models=("Qwen/Qwen3-Coder-*", "Qwen/Qwen3.5-*", "Qwen/Qwen3.6-*", "nvidia/NVIDIA-Nemotron-3-*"),
         model_types=("qwen3_5", "qwen3_5_moe"),
-        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo"),
+        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo", "ollama"),
         evidence=(
             template("Qwen3-Coder.jinja"),
             template("Qwen3.5-4B.jinja"),

@@ -2,9 +2,9 @@
 
 * Step 3 writes StepTML, ``<steptml:invoke name="…">``, between tokens with full-width bars.
 * Step 3.5 and 3.7 write the format of Qwen3-Coder.
-* No source was found for Step 5 (2026-11-22), so its entries are a guess.
+* Step 5 writes the same, and reasons as DeepSeek R1 does.
 
-The prompts of Step 3 and 3.5 end with ``<think>\\n``.
+The prompts end with ``<think>\\n``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ ENTRIES = (
         kind="reasoning",
         format=STEP3P5_REASONING,
         models=("stepfun-ai/Step-3.5-Flash", "stepfun-ai/Step-3.7-Flash"),
-        engines=("vllm",),
+        engines=("vllm", "sglang"),
         evidence=(
             template("StepFun3.5-Flash.jinja"),
             template("StepFun3.7-Flash.jinja"),
@@ -110,15 +110,15 @@ ENTRIES = (
         kind="reasoning",
         format=STEP3P5_REASONING.extend(name="step5"),
         models=("stepfun-ai/Step-5*",),
-        evidence=(),
-        verified=False,
+        engines=("vllm",),
+        evidence=(vllm("vllm/reasoning/__init__.py", "step5 is DeepSeekR1ReasoningParser"),),
     ),
     Entry(
         name="step5",
         kind="tool",
         format=qwen3_coder.QWEN3_CODER.extend(name="step5"),
         models=("stepfun-ai/Step-5*",),
-        evidence=(),
-        verified=False,
+        engines=("vllm",),
+        evidence=(vllm("vllm/tool_parsers/step5_tool_parser.py"),),
     ),
 )

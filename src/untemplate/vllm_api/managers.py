@@ -78,7 +78,7 @@ class _Manager:
     @classmethod
     def _unknown(cls, name: str) -> ValueError:
         valid = cls.list_registered()
-        nearest = difflib.get_close_matches(name, valid, n=3, cutoff=0.6)
+        nearest = difflib.get_close_matches(name, valid, n=3, cutoff=0.7)
         hint = f" did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
         return ValueError(f"unknown {cls._what} {name!r};{hint} valid names: {', '.join(valid)}")
 
