@@ -104,10 +104,10 @@ def test_what_would_be_pulled(run: Run, home: Path):
 
 def test_what_cannot_be_pulled(run: Run, home: Path):
     assert run.fails("pull", "tiny") == (
-        "'tiny' is no name on the hub; expected org/repo, org/repo:Q4_K_M or org/repo:FILE.gguf"
+        "'tiny' is not a name on the hub; expected org/repo, org/repo:Q4_K_M or org/repo:FILE.gguf"
     )
     assert run.fails("pull", "org/tiny-GGUF:Q2_K") == (
-        "org/tiny-GGUF has no 'Q2_K'; there are: Q4_K_M (1.6 kB), Q8_0 (1.7 kB)"
+        "org/tiny-GGUF has no 'Q2_K'; available: Q4_K_M (1.6 kB), Q8_0 (1.7 kB)"
     )
     assert run.fails("pull", "org/st", "--revision", "x") == "org/st: there is no such revision"
 
@@ -165,7 +165,7 @@ tiny-Q8_0
   path        {path}
 
 How that is known:
-  - the GGUF file says that it is of type qwen2
+  - the GGUF file gives its type as qwen2
   - format hermes: model type qwen2; certified
   - its template writes tool calls, and they are read back
 

@@ -118,7 +118,7 @@ def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]):
         taken.listen()
         port = taken.getsockname()[1]
         assert fails(capsys, "replay", "--port", str(port)) == (
-            f"cannot listen on 127.0.0.1:{port}: Address already in use; --port 0 takes one that is free"
+            f"cannot listen on 127.0.0.1:{port}: Address already in use; --port 0 chooses a free one"
         )
 
 
@@ -218,8 +218,8 @@ def test_sighup_puts_another_model_in_place(tmp_path: Path):
         with urllib.request.urlopen(ask(url, model="hermes", stream=True)) as response:
             first = response.readline()
             for model, said in (
-                ("broken", "reload: broken: no such file or folder; the models are as they were"),
-                ("replay:mistral", "reload: serving mistral; other settings hold from the next start"),
+                ("broken", "reload: broken: no such file or folder; the models are unchanged"),
+                ("replay:mistral", "reload: serving mistral; other settings take effect at the next start"),
             ):
                 file.write_text(f"model = '{model}'")
                 process.send_signal(signal.SIGHUP)

@@ -113,7 +113,7 @@ class TestErrors:
         with running([scripted(broken)]) as gateway:
             for stream in (False, True):
                 failed = post(gateway, body={**ASK, "stream": stream}, headers={"x-request-id": "abcdefgh"})
-                problem = "something went wrong inside the server; its log has it under request abcdefgh"
+                problem = "internal server error; the server's log has details under request abcdefgh"
                 assert error(failed) == (500, problem)
                 assert failed.headers["x-request-id"] == "abcdefgh"
         assert "secret" in caplog.text

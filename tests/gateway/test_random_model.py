@@ -131,5 +131,8 @@ def test_the_other_dialects(gateway: Running) -> None:
 
 def test_ids_that_are_none(gateway: Running) -> None:
     answer = httpx.post(f"{gateway.url}/detokenize", json={"tokens": [65, 264]}, timeout=LONG)
-    assert (answer.status_code, answer.json()["error"]["message"]) == (400, "tokens: 264 is no token id: there are 264")
+    assert (answer.status_code, answer.json()["error"]["message"]) == (
+        400,
+        "tokens: 264 is not a token id: the vocabulary has 264 tokens",
+    )
     assert httpx.post(f"{gateway.url}/detokenize", json={"tokens": [65, 66]}, timeout=LONG).json() == {"prompt": "AB"}

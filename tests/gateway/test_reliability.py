@@ -97,7 +97,7 @@ class TestNonsense:
     def test_messages_to_parse_by(self, shared: Running) -> None:
         body = {"text": CALL, "messages": [{"role": "assistant", "tool_calls": 3}]}
         refused = post(shared, "/parse", body)
-        problem = "tools, tool_choice or messages are not as Chat Completions has them"
+        problem = "tools, tool_choice or messages do not have the shape of Chat Completions"
         assert (refused.status_code, refused.json()["error"]["message"]) == (400, problem)
 
     def test_requests_behind_each_other(self, shared: Running) -> None:

@@ -1,4 +1,4 @@
-"""``untemplate serve``: the gateway, from settings to requests.
+"""``untemplate serve``: run the gateway.
 
 Every problem with settings, files and models is reported on one line, before the server answers its first request.
 """
@@ -38,17 +38,15 @@ _NEEDS: Final = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
 
 def add_arguments(serve: argparse.ArgumentParser) -> None:
-    """The options, each made from the declaration of its setting."""
+    """Add the options, each made from the declaration of its setting."""
     from ..gateway.settings import GROUPS, fields
 
     serve.set_defaults(run=run)
     serve.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help="what to serve (see above)")
     serve.add_argument("--config", metavar="FILE", help="settings as TOML (also UNTEMPLATE_CONFIG)")
-    serve.add_argument(
-        "--show-settings", action="store_true", help="print the settings and where each came from, and exit"
-    )
+    serve.add_argument("--show-settings", action="store_true", help="print all settings with their sources, and exit")
     serve.add_argument("--json", action="store_true", help="with --show-settings: as JSON")
-    serve.add_argument("--tour", action="store_true", help="ask the first model a few things, and show what comes")
+    serve.add_argument("--tour", action="store_true", help="ask the first model a few questions and print its answers")
     by_group = {title: serve.add_argument_group(title) for title in GROUPS}
     titles = {name: title for title, names in GROUPS.items() for name in names}
     for one in fields():
@@ -61,7 +59,8 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
             text += f" (default: {str(shown).lower() if isinstance(shown, bool) else shown})"
         options: dict[str, Any] = {"dest": f"setting {one.path}", "default": argparse.SUPPRESS, "help": text}
         if one.type is bool:
-            # Text, like every other value: `settings` reads it. What is on can be switched off: only that is shown.
+            # The values stay text, like all others: `settings` parses them. Settings that are on by default are shown
+            # as --no-….
             no = f"--no-{one.flag[2:]}"
             hidden = {**options, "help": argparse.SUPPRESS}
             shown_no = {**options, "help": f"no {one.description}"} if one.default else hidden
@@ -103,9 +102,9 @@ def run(arguments: argparse.Namespace) -> None:
     settings = resolved.settings
     _check_public(settings)
     _log_to_stderr(settings)
-    # Threads that compute give way to the event loop after a millisecond, not five.
+    # Threads that compute yield to the event loop after one millisecond instead of five.
     sys.setswitchinterval(0.001)
-    # The port before the model: a port that is taken is reported before minutes of loading.
+    # Bind the port before the model is loaded: an occupied port is then reported before minutes of loading.
     with _bound(settings) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(settings, bound, arguments.tour, lambda: _resolved(arguments).settings))
 
@@ -150,7 +149,7 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
 
 
 def _reload_at_sighup(manager: Manager, again: Callable[[], Settings]) -> None:
-    """At SIGHUP: reads the settings again, and puts the models that they name in the place of those there are."""
+    """At SIGHUP, read the settings again and replace the loaded models by the ones that they name."""
     tasks: set[asyncio.Task[None]] = set()
 
     def reload() -> None:
@@ -168,14 +167,14 @@ async def _reload(manager: Manager, again: Callable[[], Settings]) -> None:
     try:
         models = await load_models(again(), lambda what: _log.info("reload: %s", what))
         await manager.change(*models)
-    except Exception as error:  # whatever it is, the server goes on
-        _log.error("reload: %s; the models are as they were", error)
+    except Exception as error:  # the server continues after any error
+        _log.error("reload: %s; the models are unchanged", error)
     else:
-        _log.info("reload: serving %s; other settings hold from the next start", ", ".join(m.name for m in models))
+        _log.info("reload: serving %s; other settings take effect at the next start", ", ".join(m.name for m in models))
 
 
 async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.socket | None, show: bool) -> None:
-    """Runs the server until a signal ends it; running requests may end within the grace."""
+    """Run the server until a signal ends it. Running requests may finish within the grace period."""
     import uvicorn
 
     from ..gateway.connections import server_config
@@ -192,10 +191,10 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
                     tours.append(asyncio.create_task(_tour(url, manager.list()[0].name, settings)))
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            # uvicorn's own raises the signal once more when all is done: the exit code should be 0 then.
+            # uvicorn's server raises the signal again at the end; without this, the exit code would not be 0.
             if self.should_exit:
                 self.force_exit = True
-                # What is cut off says so with a traceback, to nobody's use.
+                # Requests that are cut off would log tracebacks, which help nobody.
                 logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
                 return
             self.should_exit = True
@@ -222,12 +221,12 @@ async def _tour(url: str, model: str, settings: Settings) -> None:
 
     log = logging.getLogger("untemplate")
     level = log.level
-    # The conversation and a line of log for each of its requests would stand between each other.
+    # Log lines for each request would interrupt the printed conversation.
     log.setLevel(logging.WARNING)
     try:
-        with contextlib.suppress(WireError):  # the server is going down
+        with contextlib.suppress(WireError):  # the server is shutting down
             await tour(url, model, key=settings.api_keys[0] if settings.api_keys else "")
-            print_text(f"It goes on serving at {url}; Ctrl-C ends it.")
+            print_text(f"The gateway keeps serving at {url}; Ctrl-C ends it.")
             sys.stdout.flush()
     finally:
         log.setLevel(level)
@@ -235,7 +234,7 @@ async def _tour(url: str, model: str, settings: Settings) -> None:
 
 @contextlib.contextmanager
 def _bound(settings: Settings) -> Iterator[socket.socket | None]:
-    """The socket to listen on; ``None``: a Unix socket, which is uvicorn's to make."""
+    """Yield the socket to listen on; ``None`` for a Unix socket, which uvicorn makes."""
     if settings.uds:
         yield None
         return
@@ -252,7 +251,7 @@ def _bound(settings: Settings) -> Iterator[socket.socket | None]:
             bound.close()
             raise
     except OSError as error:
-        hint = "; --port 0 takes one that is free" if error.errno == errno.EADDRINUSE else ""
+        hint = "; --port 0 chooses a free one" if error.errno == errno.EADDRINUSE else ""
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}{hint}") from None
     with bound:
         yield bound
@@ -273,7 +272,7 @@ def _allow_open_files(connections: int) -> None:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop, where it is installed (there is none for Windows)."""
+    """Return uvloop's event loop, if uvloop is installed (it does not exist for Windows)."""
     try:
         import uvloop
     except ImportError:
@@ -295,7 +294,7 @@ def _url(settings: Settings, bound: socket.socket | None) -> str:
 
 
 def _log_to_stderr(settings: Settings) -> None:
-    """One handler for everything that the gateway and its server log."""
+    """Send everything that the gateway and its server log to one handler on stderr."""
     from ..gateway.observe import JsonFormatter, TextFormatter
 
     text = TextFormatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
@@ -309,7 +308,7 @@ def _log_to_stderr(settings: Settings) -> None:
 
 
 def _greet(url: str, models: Sequence[Model], settings: Settings) -> None:
-    """Where it listens, what it serves, and a request to try: on stdout for people, in the log for programs."""
+    """Show the address, the models and a sample request: on stdout for people, in the log for programs."""
     if settings.log_format == "json":
         fields = {"url": url, "models": [model.name for model in models]}
         _log.info("listening", extra={"fields": fields})
@@ -340,7 +339,7 @@ def _row(model: Model) -> tuple[str, ...]:
 
 
 def _chats(model: Model) -> bool:
-    """True if the model can answer messages; False if only raw prompts."""
+    """True if the model can answer messages; False if it takes raw prompts only."""
     return model.template is not None or model.engine.takes.messages
 
 

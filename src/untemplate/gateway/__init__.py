@@ -1,11 +1,12 @@
-"""The gateway: any engine in front, four API dialects behind.
+"""The gateway: an HTTP server that speaks four APIs and generates with any engine.
 
     request ─protocols─▶ Generation ─prompt─▶ Job ─engine─▶ EngineChunks ─session─▶ deltas ─protocols─▶ response
 
 Rules of this package:
 
-* Parsing state belongs to a request. What is shared between requests (a model's parser, its template, its engine) is
-  immutable, or its own guard.
-* ``protocols`` is pure: dicts in, bytes and dicts out. ``engines`` knows no API dialect, ``protocols`` no engine.
-* Nothing here is imported by the library; what it needs comes with the extra ``serve``.
+* Parsing state belongs to one request. Objects that requests share (a model's parser, template and engine) are
+  immutable, or safe for concurrent use.
+* ``protocols`` is pure: it turns dicts into bytes and dicts. ``engines`` knows no API dialect, and ``protocols``
+  knows no engine.
+* The library never imports this package. Its dependencies are installed by the extra ``serve``.
 """

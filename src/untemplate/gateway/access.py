@@ -99,12 +99,12 @@ class Access:
 
 
 class Key:
-    """An API key and its use."""
+    """An API key, and how much it has used."""
 
     def __init__(self, key: str, settings: Settings, clock: Callable[[], float]) -> None:
         self.digest = hashlib.sha256(key.encode()).digest()
         self.name = self.digest.hex()[:8]
-        """Its name in logs and metrics."""
+        """The key's name in logs and metrics."""
         self._most = settings.key_concurrent_requests
         self._running = 0
         self._requests = _Allowance(settings.key_requests_per_minute, clock)
@@ -132,7 +132,7 @@ class Key:
 
 
 class _Allowance:
-    """An amount per minute that refills evenly. What has been used may exceed it; the debt is then waited for."""
+    """An amount per minute that refills evenly. Use may exceed it; `wait` then includes the debt."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
         self.per_minute = per_minute
@@ -146,7 +146,7 @@ class _Allowance:
         self._at = now
 
     def wait(self) -> int:
-        """Return the seconds until something can be used; 0: now."""
+        """Return the seconds until some of the amount is free again; 0 if some is free now."""
         if not self.per_minute:
             return 0
         self._refill()

@@ -86,7 +86,7 @@ class Gateway:
         if scope["type"] != "http":
             await self._router(scope, receive, send)
             return
-        scope["app"] = self  # so that Starlette raises errors instead of answering by itself
+        scope["app"] = self  # makes Starlette raise errors instead of answering them itself
         sent = _Sent(send, self._access.cors_headers(scope))
         try:
             self._access.check_page(scope)
@@ -169,7 +169,7 @@ class Gateway:
         async with self.manager.use(request.model) as model:
             record.model = model
             self._count_parser_errors(model)
-            # An id of its own: clients repeat theirs, and ids of calls are made from this one.
+            # A new id, because clients repeat theirs, and the ids of calls are derived from it.
             meta = Meta(id=secrets.token_hex(16), created=int(time.time()), model=request.model or model.name)
             session = await self._session(model, request, meta, record, large=large)
             record.ended = session.ended
@@ -179,7 +179,7 @@ class Gateway:
                 work = self._whole(send, record, dialect, session)
             try:
                 timeout = self.settings.request_timeout
-                # The session ends by itself in time, unless it waits for a client that does not read.
+                # The session ends in time by itself, unless it waits for a client that does not read.
                 done = await while_connected(exchange.receive, work, timeout + 1 if timeout else None)
             finally:
                 record.usage, record.notes = session.usage, session.notes
@@ -195,7 +195,7 @@ class Gateway:
             model.parser.on_failure = lambda parser: self.metrics.parser_errors.labels(parser).inc()  # type: ignore[attr-defined]
 
     async def _session(self, model: Model, request: Generation, meta: Meta, record: Record, *, large: bool) -> Session:
-        """Return the session of a request. A long prompt is rendered in a thread, so that other streams go on."""
+        """Return the session of a request. A long prompt is rendered in a thread, so that other streams continue."""
         timeout = self.settings.request_timeout
 
         def make() -> Session:
@@ -271,7 +271,7 @@ class _Sent:
 def _inside(record: Record) -> ApiError:
     return ApiError(
         500,
-        f"something went wrong inside the server; its log has it under request {record.id}",
+        f"internal server error; the server's log has details under request {record.id}",
         type="server_error",
         code="internal_error",
     )
@@ -289,7 +289,7 @@ def _no_route(scope: Scope, error: HTTPException) -> ApiError:
 
 
 def _request_id(scope: Scope) -> str:
-    """Return the client's request id if it is a valid one, so that logs can be joined; else 32 new hex digits."""
+    """Return the client's request id if it is valid, so that logs can be joined; otherwise 32 random hex digits."""
     given = header(scope, b"x-request-id")
     if 8 <= len(given) <= 64 and given.isascii() and given.replace("-", "").replace("_", "").isalnum():
         return given

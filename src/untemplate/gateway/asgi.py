@@ -1,8 +1,8 @@
-"""The parts of ASGI that the gateway needs: bodies are read, JSON and streams are sent, departed clients are noticed.
+"""The parts of ASGI that the gateway needs: read bodies, send JSON and streams, and notice when a client has left.
 
-* A body is read up to a limit in bytes and within a deadline. Bodies that are still arriving hold a bounded number of
-  bytes in all.
-* A frame is one ASGI message, sent at once. The server's flow control holds the writer back, so that a slow reader
+* A body is read up to a limit in bytes and within a deadline. All bodies that are still arriving together hold a
+  bounded number of bytes.
+* A frame is one ASGI message, sent at once. The server's flow control makes the sender wait for a slow reader, which
   costs the memory of one frame.
 """
 
@@ -45,12 +45,12 @@ _BODIES: Final = 8
 """Largest bodies that may be arriving at the same time, in bytes. Any number of small ones may."""
 _PER_SECOND: Final = 64 * 1024
 _LARGE: Final = 256 * 1024
-"""Bytes from which a body is decoded in a thread."""
+"""Bodies of this many bytes or more are decoded in a thread."""
 _decoder: Final = msgspec.json.Decoder()
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """Return the first header of this lower-case name; ``""`` if there is none."""
+    """Return the first header of this lower-case name; ``""`` if the request does not have it."""
     for key, value in scope["headers"]:
         if key == name:
             text: str = value.decode("latin-1")
@@ -154,7 +154,7 @@ def _json_object(data: bytes) -> dict[str, Any]:
 
 
 def _deep(body: Any) -> bool:
-    """True if brackets are nested deeper than allowed. Goes level by level, without recursion."""
+    """True if brackets are nested more deeply than allowed. Walks level by level, without recursion."""
     level = [body]
     for _ in range(_MAX_DEPTH):
         level = [
@@ -187,7 +187,7 @@ async def send_stream(
     fixed = [
         (b"content-type", media_type.encode()),
         (b"cache-control", b"no-cache"),
-        (b"x-accel-buffering", b"no"),  # nginx would collect frames otherwise
+        (b"x-accel-buffering", b"no"),  # otherwise nginx would collect frames
     ]
     await send({"type": "http.response.start", "status": 200, "headers": fixed + headers})
     await send({"type": "http.response.body", "body": first, "more_body": True})
@@ -198,7 +198,7 @@ async def send_stream(
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, None], timeout: float | None = None) -> bool:
-    """Do the work, but stop it as soon as the client has left or the time is up. Return True if it was done.
+    """Do the work, but stop as soon as the client has left or the time is up. Return True if the work was finished.
 
     The body must have been read before: ``receive`` then only reports that the client has left.
     """

@@ -143,7 +143,7 @@ class ChoiceStream:
         return steps, ended
 
     def _through(self, deltas: list[DeltaMessage]) -> list[Step]:
-        """Return the deltas cut at a stop string, without parts that the request leaves out, with their logprobs."""
+        """Return the deltas up to a stop string, without the parts that the request leaves out, with their logprobs."""
         deltas = [part for delta in deltas for part in _parts(delta)]
         if self._stops is not None:
             deltas = self._stops.feed(deltas)
@@ -233,7 +233,10 @@ class _Stops:
 
 
 def _first_whole(found: tuple[int, str]) -> tuple[int, int]:
-    """Sort key: the stop string that ends first, and of those the longest. The result does not depend on chunks."""
+    """Return the sort key for stop strings: the one that ends first comes first; of those, the longest.
+
+    The result does not depend on how the output was split into chunks.
+    """
     return found[0] + len(found[1]), found[0]
 
 

@@ -1,15 +1,15 @@
-"""HTTP connections with bounds: uvicorn's httptools protocol, and limits on what a client may make it hold.
+"""HTTP connections with limits: uvicorn's httptools protocol, bounded in memory and time for each client.
 
-A connection is in one of four phases, each with a bound in bytes and a deadline:
+A connection is in one of four phases, each with a limit in bytes and a deadline:
 
-* head: at most ``head_bytes``, all of it within ``head_timeout`` seconds, else 431 or 408;
-* body: uvicorn stops reading while the application has not taken what came, and `asgi.BodyReader` has the deadline.
-  Framing (chunk sizes, extensions, trailers) is bounded in proportion to the body;
-* answered before the whole body came: the rest is dropped for a short while, then the connection is closed;
-* response: a client that does not read it is disconnected after ``write_timeout`` seconds.
+* Head: at most ``head_bytes``, received within ``head_timeout`` seconds; otherwise 431 or 408.
+* Body: uvicorn stops reading until the application has taken the received bytes; `asgi.BodyReader` has the deadline.
+  Framing (chunk sizes, extensions, trailers) is limited in proportion to the body.
+* Answered before the whole body has arrived: the rest is dropped for a short time, then the connection is closed.
+* Response: a client that does not read is disconnected after ``write_timeout`` seconds.
 
-Connections are counted apart from requests. When there are ``max_connections``, the one that has waited longest for a
-request is closed in favour of the new one.
+Connections are counted apart from requests. At ``max_connections``, the connection that has waited longest for a
+request is closed to make room for a new one.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["http_protocol", "server_config"]
 
 HEAD_BYTES: Final = 64 * 1024
 HEADERS: Final = 256
-"""Most header fields of a request: they are searched one after the other."""
+"""Most header fields of a request. They are searched linearly."""
 _LINGER: Final = 2.0
-"""Seconds in which a client can finish what it sends after it was answered, so that it gets to see the response."""
+"""Seconds in which a client can finish sending after it was answered. Only then does it read the response."""
 _DROPPED: Final = 1024 * 1024
-"""Bytes that are dropped after a refusal, at most."""
+"""Most bytes that are dropped after a refusal."""
 _FRAMING: Final = 16
-"""Bytes of framing for each byte of body, at most. A chunk of one byte needs five."""
+"""Most bytes of framing for each byte of body. A chunk of one byte needs five."""
 
 
 def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
@@ -77,20 +77,20 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     """Connections without a request, the one that has waited longest first."""
 
     _timer: asyncio.TimerHandle | None = None
-    """The deadline of the head, or the end of the wait for bytes that nobody reads."""
+    """The deadline of the head, or the end of the time in which bytes are dropped."""
     _stalled: asyncio.TimerHandle | None = None
-    """The deadline of a client that does not read."""
+    """The deadline for a client that does not read its response."""
     _refused = False
-    """True after an error of our own was sent. What still comes is dropped."""
+    """True after the gateway has sent an error of its own. Further bytes are dropped."""
     _in_head = True
     _head = 0
-    """Bytes of the current head, or bytes that were dropped after a refusal."""
+    """Bytes of the current head, or bytes dropped after a refusal."""
     _fields = 0
     _field_bytes = 0
     _body = 0
     """Bytes of the current body."""
     _framing = 0
-    """Bytes that came with the current body and are not part of it."""
+    """Bytes of framing received with the current body."""
 
     # -- The connection ----------------------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._set_timer(self.head_timeout)
 
     def _make_room(self) -> bool:
-        """Close the connection that has waited longest for a request. True if there was one."""
+        """Close the connection that has waited longest for a request. Return True if there was one."""
         oldest = next(iter(self.waiting), None)
         if oldest is not None:
             oldest._drop()
@@ -158,7 +158,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def _count(self, fields: int, size: int) -> None:
-        """Count a part of the head or of the trailers. ``_head`` alone would not bound those of one large read."""
+        """Count a part of the head or of the trailers. ``_head`` alone would not limit the parts of one large read."""
         self._fields += fields
         self._field_bytes += size
         if self._field_bytes > HEAD_BYTES:
@@ -186,7 +186,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._in_head = True
         self._head = 0
         super().on_message_complete()
-        if self.cycle.response_complete:  # the body that nobody read has ended: the connection can be used again
+        if self.cycle.response_complete:  # the unread body has ended: the connection can be used again
             self._clear_timer()
             self._wait_for_request()
 
@@ -245,7 +245,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             self._drop()
 
     def _refuse(self, status: int, problem: str) -> None:
-        """Send an error in place of the application, and close. A request that is being answered is cut off."""
+        """Send an error instead of the application's response, and close. A response in progress is cut off."""
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
@@ -259,7 +259,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         body = json.dumps({"error": error}).encode()
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
         self.transport.write(STATUS_LINE[status] + head + body)
-        # To close at once would reset the connection while the client still sends: it would not see the error.
+        # Closing at once would reset the connection while the client still sends, and it would not see the error.
         self._set_timer(_LINGER)
         if self.transport.can_write_eof():
             self.transport.write_eof()

@@ -1,4 +1,4 @@
-"""All endpoints that generate no output: models, tokens, parsing alone, health, metrics, Ollama's lists."""
+"""All endpoints that generate no output: models, tokens, parsing, health, metrics, and Ollama's lists."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ class Endpoint:
     """A path and method of the API."""
 
     name: str
-    """Its name in logs and metrics."""
+    """Name in logs and metrics."""
     handle: Handler
     reads_body: bool = False
-    """True if it takes a JSON object, which is read before it is called."""
+    """True if the endpoint takes a JSON object, which is read before the call."""
     limited: bool = True
-    """False if it answers at once: it then never gets a 429."""
+    """False if the endpoint answers at once: it then never returns 429."""
     open: bool = False
     """True if it needs no API key."""
     counted: bool = True
-    """False if it is asked by monitoring, again and again: it is neither counted nor logged."""
+    """False for endpoints that monitoring polls: they are neither counted nor logged."""
 
 
 def dialect_of(path: str) -> str:
@@ -119,7 +119,7 @@ async def _root(exchange: Exchange) -> None:
 
 
 async def _health(exchange: Exchange) -> None:
-    """200 while every engine can take a job, else 503."""
+    """Answer 200 while every engine can take a job, otherwise 503."""
     found = await exchange.gateway.manager.health()
     models = {
         name: {"status": "ok" if health.ok else "error", **({"detail": health.detail} if health.detail else {})}
@@ -173,8 +173,8 @@ async def _model(exchange: Exchange) -> None:
 
 
 async def _count(model: Model, request: Generation) -> list[int]:
-    """The tokens of a request's prompt."""
-    prompt = await in_thread(make_prompt, model, request)  # other streams go on meanwhile
+    """Return the tokens of a request's prompt."""
+    prompt = await in_thread(make_prompt, model, request)  # in a thread, so that other streams continue
     if isinstance(prompt.text, list):
         return prompt.text
     if model.engine.takes.messages:
@@ -188,7 +188,7 @@ async def _tokens(model: Model, text: str) -> list[int]:
         return await model.engine.tokenize(text)
     except NotImplementedError:
         raise ApiError(
-            501, f"the engine {model.engine.kind!r} has no tokenizer that could be asked", code="no_tokenizer"
+            501, f"the engine {model.engine.kind!r} does not offer its tokenizer", code="no_tokenizer"
         ) from None
 
 
@@ -200,7 +200,7 @@ async def _count_tokens(exchange: Exchange) -> None:
 
 
 async def _tokenize(exchange: Exchange) -> None:
-    """Count the tokens of a ``prompt``, or of ``messages`` through the chat template, as vLLM does."""
+    """Return the tokens of a ``prompt``, or of ``messages`` rendered by the chat template, as vLLM does."""
     asked = read_as(TokenizeRequest, exchange.body)
     if asked.messages is not None:
         own = ("prompt", "add_special_tokens", "return_token_strs")
@@ -222,7 +222,7 @@ async def _detokenize(exchange: Exchange) -> None:
             text = await model.engine.detokenize(asked.tokens)
         except NotImplementedError:
             raise ApiError(
-                501, f"the engine {model.engine.kind!r} has no tokenizer that could be asked", code="no_tokenizer"
+                501, f"the engine {model.engine.kind!r} does not offer its tokenizer", code="no_tokenizer"
             ) from None
     await exchange.reply({"prompt": text})
 
@@ -233,14 +233,14 @@ _CONTEXT: Final = ("tools", "tool_choice", "messages", "prompt", "token_ids", "f
 
 
 async def _parse(exchange: Exchange) -> None:
-    """Parse raw text to a message, in the format of a ``model``, a ``template`` or a ``format`` (a name, or a Format as
+    """Parse raw text to a message. The body names a ``model``, a ``template``, or a ``format`` (a name, or a Format as
     JSON)."""
     asked = read_as(ParseRequest, exchange.body)
     context = {name: value for name in _CONTEXT if (value := getattr(asked, name)) is not None}
     try:
         if asked.policy is not None:
             context["policy"] = Policy.from_mapping(asked.policy)
-        # In a thread: other streams go on, however long a text or a template is.
+        # In a thread, so that other streams continue while a long text or template is processed.
         parser = await in_thread(_parser, exchange.gateway, asked)
         parsed = await in_thread(parser.parse, asked.text, **context)
     except FormatError as error:
@@ -248,7 +248,7 @@ async def _parse(exchange: Exchange) -> None:
     except ValueError as error:
         raise bad_request(None, str(error)) from None
     except (TypeError, AttributeError, LookupError, RecursionError):
-        raise bad_request(None, "tools, tool_choice or messages are not as Chat Completions has them") from None
+        raise bad_request(None, "tools, tool_choice or messages do not have the shape of Chat Completions") from None
     shown = {
         "message": parsed.message(reasoning_field=parser.policy.reasoning_field),
         "finish_reason": parsed.finish_reason,
@@ -266,7 +266,7 @@ def _parser(gateway: Gateway, asked: ParseRequest) -> OutputParser:
     if asked.template is not None:
         if asked.format is not None:
             raise bad_request("template", "excludes format")
-        # Only the text of a template: a path or the name of a model could read the server's files.
+        # Only a template's text is accepted: a path or a model name could read files of the server.
         return OutputParser.from_template(ChatTemplate(asked.template))
     if asked.format is None:
         return gateway.manager.get(asked.model or "").parser

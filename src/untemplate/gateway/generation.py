@@ -41,7 +41,7 @@ class Thinking(msgspec.Struct, kw_only=True):
 
     @property
     def off(self) -> bool:
-        """True if there shall be no reasoning."""
+        """True if the request asks for no reasoning."""
         return self.enabled is False or self.budget == 0 or self.effort == "none"
 
 

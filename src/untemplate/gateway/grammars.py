@@ -38,7 +38,7 @@ _LENGTH: Final = struct.Struct("!I")
 
 
 class GrammarOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What a grammar is made from; the fields are the arguments of `OutputParser.grammar`."""
+    """The input of a grammar; the fields are the arguments of `OutputParser.grammar`."""
 
     tools: list[dict[str, Any]] | None
     tool_choice: Any
@@ -61,11 +61,11 @@ class _Answer(msgspec.Struct):
 
 
 class GrammarCompiler:
-    """The grammars of one gateway.
+    """Compiles the grammars of one gateway.
 
     Args:
-        timeout: seconds that a grammar may take.
-        workers: most worker processes. They are started when they are first needed.
+        timeout: seconds that one grammar may take.
+        workers: most worker processes. Each is started when it is first needed.
     """
 
     def __init__(self, timeout: float = 10.0, workers: int = 2) -> None:
@@ -82,13 +82,13 @@ class GrammarCompiler:
         """Return a grammar.
 
         Raises:
-            GrammarError: it cannot be written, or takes too long.
+            GrammarError: the grammar cannot be written in this dialect, or takes too long.
         """
         try:
             schemas = msgspec.json.encode((order.tools, order.response_format))
             job = b"" if _is_cheap(schemas) else msgspec.msgpack.encode(_Job(*_format_of(parser), order))
         except OverflowError:
-            raise GrammarError("a number in it has more than 64 bits") from None
+            raise GrammarError("a number has more than 64 bits") from None
         if not job:
             return parser.grammar(
                 order.tools,
@@ -174,7 +174,7 @@ class _Worker:
     asking: bool = False
 
     def ask(self, job: bytes) -> bytes:
-        """Send a job and return the answer. Blocks.
+        """Send a job to the process and return the answer. Blocks.
 
         Raises:
             RuntimeError: the process has ended.
@@ -212,11 +212,11 @@ class _Worker:
         if self.process is not None:
             for pipe in (self.process.stdin, self.process.stdout):
                 if pipe is not None:
-                    with contextlib.suppress(OSError):  # what was not sent yet is lost
+                    with contextlib.suppress(OSError):  # unsent bytes are lost
                         pipe.close()
 
     def kill(self) -> None:
-        """End the process. `ask` then fails, if it is waiting."""
+        """End the process. If `ask` is waiting, it fails."""
         self.killed = True
         if self.process is not None:
             self.process.kill()
@@ -254,7 +254,7 @@ def _answer(job: _Job) -> _Answer:
     except GrammarError as error:
         return _Answer("refused", str(error))
     except (RecursionError, MemoryError):
-        return _Answer("refused", "a schema in it is too complex")
+        return _Answer("refused", "a schema is too complex")
     except Exception as error:
         return _Answer("failed", f"{type(error).__name__}: {error}")
     return _Answer("grammar", grammar=grammar)

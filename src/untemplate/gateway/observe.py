@@ -31,8 +31,11 @@ _WORST: Final = ("incomplete", "invalid_json", "invalid_arguments", "unknown_too
 
 
 def outcome(ended: Ended, fmt: Format, *, offered: bool) -> str:
-    """Return the outcome of an output: ``ok``, the worst status of its calls, or ``fell_back_to_content``: tools were
-    offered, and its content contains a marker with which calls begin."""
+    """Return the outcome of an output.
+
+    ``ok``, the worst status of its calls, or ``fell_back_to_content`` if tools were offered and the content contains a
+    marker that begins calls.
+    """
     statuses = {call.status for call in ended.parsed.tool_calls}
     for status in _WORST:
         if status in statuses:
@@ -52,7 +55,7 @@ def _call_markers(fmt: Format) -> tuple[str, ...]:
         markers += [tools.section_open, tools.call_open]
         if isinstance(tools.body, NamedBody):
             markers.append(tools.body.name_open)
-    # A marker of one character (``[``) proves nothing.
+    # One character (``[``) is too common in text to count as a marker.
     return tuple({text for m in markers if m is not None for text in m.spellings if len(text) > 1})
 
 
@@ -80,7 +83,7 @@ class Record:
         self.error: str | None = None
         self.param: str | None = None
         self.detail = ""
-        """More about the error, for the log only."""
+        """More about the error; only for the log."""
         self.key: str | None = None
         """The name of the API key."""
         self.notes: tuple[str, ...] = ()
@@ -94,7 +97,7 @@ class Record:
 
 
 class Metrics:
-    """Metrics for Prometheus. Each gateway has its own registry, so that there can be several in a process."""
+    """Metrics for Prometheus. Each gateway has its own registry, so that one process can run several gateways."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

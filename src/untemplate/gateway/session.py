@@ -1,8 +1,8 @@
 """One request from prompt to response, for every dialect and engine.
 
-* A session shares nothing with other requests but the model, which does not change.
-* To stop iterating aborts the request: every engine stream is closed on the way out.
-* If an engine fails in the middle of an output, the parsed part is sent, then the error.
+* A session shares nothing with other requests except the model, which does not change.
+* To abort a request, stop iterating: every engine stream is closed on the way out.
+* If an engine fails in the middle of an output, the parsed part is sent first, then the error.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Session:
         self.meta = meta
         self.ended: list[Ended] = []
         self.notes: tuple[str, ...] = ()
-        """Parts of the grammar that are weaker than the request asks for."""
+        """Parts of the request that the grammar does not enforce."""
         self.failed: ApiError | None = None
         """The error that ended an output in the middle."""
         self._on_first = on_first
@@ -101,7 +101,7 @@ class Session:
         grammar = await self._grammar("open" if in_reasoning else self._reasoning_ahead())
         self._jobs = [self._job(choice, grammar) for choice in self._choices]
         if grammar is not None and not grammar.by_id:
-            # Under such a grammar the model may spell markers with ordinary tokens; they are markers nevertheless.
+            # Under such a grammar the model may write markers with ordinary tokens; they count as markers.
             self._policy = replace(self._policy or self.model.parser.policy, spelled_markers="marker")
             self._choices = [self._choice(i) for i in range(request.n)]
 
@@ -173,12 +173,12 @@ class Session:
             field = "tools" if request.tools else "response_format"
             message = str(error)
             if message.startswith("response_format"):
-                # The message already names the field, which the error puts in front.
+                # The message already names the field, and the error adds it in front.
                 field, message = "response_format", message.removeprefix("response_format").lstrip(": ")
             raise bad_request(field, message) from None
         except RecursionError:
             field = "response_format" if request.response_format is not None else "tools"
-            raise bad_request(field, "a schema in it refers to itself without end") from None
+            raise bad_request(field, "a schema refers to itself without end") from None
         self.notes = grammar.notes
         return grammar
 
@@ -256,7 +256,7 @@ class Session:
         return usage
 
     def _came(self) -> None:
-        """Record that the first chunk of a choice has come."""
+        """Record the time of the first chunk."""
         if self._first:
             return
         self._first = time.monotonic_ns()
@@ -301,7 +301,7 @@ class Session:
             raise failed
 
     async def _count(self, choice: ChoiceStream) -> None:
-        """Count the tokens of the prompt, which an aborted engine does not report any more."""
+        """Count the tokens of the prompt: an aborted engine no longer reports them."""
         prompt, usage = self.prompt.text, choice.usage
         if usage.prompt_tokens or self.model.engine.takes.messages:
             return

@@ -245,11 +245,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return f"Settings({self.masked()!r})"
 
     def output_policy(self) -> Policy:
-        """``policy`` as a `Policy`."""
+        """Return the ``policy`` setting as a `Policy`."""
         return _policy(self.policy)
 
     def masked(self) -> dict[str, Any]:
-        """Everything as JSON values, nested as in the file; secrets as ``"***"``."""
+        """Return all settings as JSON values, nested as in the file; secrets are ``"***"``."""
         tree: dict[str, Any] = {}
         for one in fields():
             shown = _masked(one, one.value(self))
@@ -282,7 +282,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Engine llamacpp": ("llamacpp",),
     "Engine vllm": ("vllm",),
 }
-"""Title → fields, as ``--help`` and the documentation show them."""
+"""Title → fields, in the order of ``--help`` and the documentation."""
 
 
 # -- The fields ---------------------------------------------------------------------------------------------------
@@ -290,13 +290,13 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One setting, as everything that is made from its declaration sees it."""
+    """One setting: its declaration, and all names derived from it."""
 
     name: str
     group: str
-    """The table of the file that it stands in (``llamacpp``); ``""``: none."""
+    """The table of the settings file that contains it (``llamacpp``); ``""`` for the top level."""
     type: Any
-    """Without its annotations."""
+    """Its type, without annotations."""
     annotated: Any
     default: Any
     description: str
@@ -304,11 +304,11 @@ class Field:
     flag: str
     metavar: str
     env: tuple[str, ...]
-    """The variables that set it, the one that is documented first."""
+    """The environment variables that set it; the first one is documented."""
 
     @property
     def path(self) -> str:
-        """Its key in the file: ``port``, ``llamacpp.n_ctx``."""
+        """The field's key in the file: ``port``, ``llamacpp.n_ctx``."""
         return f"{self.group}.{self.name}" if self.group else self.name
 
     @property
@@ -329,7 +329,7 @@ class Field:
 
 @cache
 def fields() -> tuple[Field, ...]:
-    """The settings, in the order of their declaration, those of tables last."""
+    """Return all settings in the order of their declaration, those of tables last."""
     return tuple(_fields(Settings, ""))
 
 
@@ -374,23 +374,24 @@ _HIDDEN: Final = "***"
 _KUBERNETES: Final = re.compile(r"UNTEMPLATE_(SERVICE_(HOST|PORT.*)|PORT_\d+_.*)")
 _OTHERS: Final = frozenset(
     f"{ENVIRONMENT}{name}" for name in ("CACHE", "LOG", "STRICT_TOOL_CALL", "CONFIG")
-)  # the library's own, and the file's name
+)  # variables that the library reads itself, and the name of the settings file
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Settings, and where each came from."""
+    """Settings, and the source of each value."""
 
     settings: Settings
     origin: Mapping[str, str]
     """Path (``port``, ``llamacpp.n_ctx``) → ``default``, the file, the variable or the flag."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, secrets masked."""
+        """Return the settings as JSON values, with secrets masked."""
         return {"settings": self.settings.masked(), "from": dict(self.origin)}
 
     def to_toml(self) -> str:
-        """As a file that could be read again, each line with where it came from; secrets as comments."""
+        """Return the settings as a valid settings file. Each line has its source in a comment; secrets are comments
+        only."""
         lines: list[str] = []
         group = ""
         for one in fields():
@@ -410,15 +411,15 @@ def resolve(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Resolved:
-    """The settings that hold.
+    """Return the settings from all sources.
 
     Args:
-        file: a TOML file; ``None``: the one that ``UNTEMPLATE_CONFIG`` names, if any.
-        environ: the environment (``None``: this process's).
-        flags: path → value, those that were given: text as it was typed, lists of text for lists and dicts.
+        file: a TOML file; ``None`` for the one in ``UNTEMPLATE_CONFIG``, if that is set.
+        environ: the environment; ``None`` for this process's.
+        flags: path → value, for the flags that were given: the text of each, or a list of texts for lists and dicts.
 
     Raises:
-        SettingsError: a file that cannot be read, an unknown name, or a value that cannot be.
+        SettingsError: the file cannot be read, a name is unknown, or a value is invalid.
     """
     variables = os.environ if environ is None else environ
     file = file or variables.get(f"{ENVIRONMENT}CONFIG")
@@ -457,12 +458,12 @@ def _keys(path: str) -> Iterator[str]:
         raise SettingsError(f"api_keys_file {path}: {_reason(error)}") from None
     keys = [line for line in lines if line]
     if not keys:
-        raise SettingsError(f"api_keys_file {path}: there is no key in it")
+        raise SettingsError(f"api_keys_file {path}: contains no key")
     yield from keys
 
 
 _Found = Iterator[tuple[str, Any, str]]
-"""Path, value, and where it stood."""
+"""Path, value, and source."""
 
 
 def _from_file(path: str) -> _Found:
@@ -496,7 +497,7 @@ def _from_environment(environ: Mapping[str, str]) -> _Found:
         if not name.startswith(ENVIRONMENT) or name in _OTHERS:
             continue
         value = environ[name]
-        # Kubernetes tells every pod of a Service named "untemplate" about it in just these variables.
+        # Kubernetes sets such variables in every pod for a Service named "untemplate".
         if _KUBERNETES.fullmatch(name) or (name == f"{ENVIRONMENT}PORT" and value.startswith("tcp://")):
             continue
         if name not in known:
@@ -511,11 +512,11 @@ def _from_flags(flags: Mapping[str, Any]) -> _Found:
 
 def _nearest(name: str, valid: Mapping[str, Any]) -> str:
     near = difflib.get_close_matches(name, valid, n=1)
-    return f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(sorted(valid))}"
+    return f"; did you mean {near[0]}?" if near else f"; valid names: {', '.join(sorted(valid))}"
 
 
 def _converted(field: Field, value: Any, where: str) -> Any:
-    """A value as what its field is; text is read as it stands in variables and flags."""
+    """Return a value as the type of its field. Text is parsed as variables and flags write it."""
     try:
         if isinstance(value, str) and field.is_list:
             value = [part.strip() for part in value.split(",") if part.strip()]
@@ -537,7 +538,9 @@ _WORDS: Final = {"int": "a whole number", "float": "a number", "bool": "true or 
 
 
 def _pairs(field: Field, value: str | list[str]) -> dict[str, Any]:
-    """``NAME=VALUE`` each; of a variable: several, with commas between, or a JSON object."""
+    """Return the pairs of texts like ``NAME=VALUE``. One text from a variable holds several, separated by commas, or a
+    JSON object.
+    """
     if isinstance(value, str):
         if value.lstrip().startswith("{"):
             try:
@@ -555,7 +558,7 @@ def _pairs(field: Field, value: str | list[str]) -> dict[str, Any]:
 
 
 def _guessed(text: str) -> Any:
-    """JSON where it is JSON, else text."""
+    """Return the value of a JSON text; other text is returned unchanged."""
     try:
         return json.loads(text)
     except ValueError:
@@ -592,7 +595,11 @@ _NOT_FOR_VLLM: Final = {
 
 
 def _check(settings: Settings) -> None:
-    """Check what must hold between fields. Raises `SettingsError`."""
+    """Check rules that concern several fields.
+
+    Raises:
+        SettingsError: a rule is broken.
+    """
     _check_upstream(settings)
     _check_server(settings)
     _check_parsers(settings)
@@ -635,7 +642,7 @@ def _check_server(settings: Settings) -> None:
 
 def _check_parsers(settings: Settings) -> None:
     if settings.enforce_parser and (settings.reasoning_parser or settings.tool_parser):
-        raise SettingsError("enforce_parser excludes reasoning_parser and tool_parser")
+        raise SettingsError("enforce_parser cannot be combined with reasoning_parser or tool_parser")
     if settings.enforce_parser and settings.parser_backend == "vllm":
         raise SettingsError(
             "enforce_parser names a format of untemplate; vLLM's parsers are named by reasoning_parser and tool_parser"

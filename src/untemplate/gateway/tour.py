@@ -82,7 +82,7 @@ async def tour(
 async def _converse(client: Client, model: str, story: Story, shown: _Shown) -> None:
     messages: list[dict[str, Any]] = [{"role": "user", "content": story.question}]
     shown.line("user", story.question, "title")
-    for _ in range(2):  # the question, and the tool's results
+    for _ in range(2):  # twice: the answer to the question, then the answer to the tool's result
         message = await _ask(client, model, messages, story.tools, shown)
         calls = message.get("tool_calls") or ()
         if not calls:

@@ -93,7 +93,7 @@ def test_what_is_known_of_the_model(model: Path):
         assert await engine.tokenize("<tool_call>é") == [259, 0xC3, 0xA9]
         assert await engine.tokenize("<tool_call>", special=False) == list(b"<tool_call>")
         assert await engine.detokenize([259, 0xC3, 0xA9]) == "<tool_call>é"
-        with pytest.raises(ApiError, match=r"^tokens: 99999 is no token id: there are [0-9]+$"):
+        with pytest.raises(ApiError, match=r"^tokens: 99999 is not a token id: the vocabulary has [0-9]+ tokens$"):
             await engine.detokenize([65, 99999])
 
     run(model, act, n_ctx=512)
@@ -281,7 +281,7 @@ def test_a_bos_token_comes_once(tmp_path: Path):
         ({"nothing.like": 1}, "llamacpp.extra: xllamacpp has no parameter 'nothing.like'"),
         (
             {"n_batch": "many"},
-            "llamacpp.extra: n_batch='many' cannot be: Argument 'value' has incorrect type (expected int, got str)",
+            "llamacpp.extra: n_batch='many' is not valid: Argument 'value' has incorrect type (expected int, got str)",
         ),
     ],
 )

@@ -379,7 +379,7 @@ def test_a_server_that_is_silent():
             await pieces(engine, job())
         assert (caught.value.status, caught.value.message) == (
             504,
-            "the upstream is silent: nothing came for 0.5 s",
+            "the upstream is silent: no data for 0.5 s",
         )
 
     run({"/v1/completions": Answer([begun, WAIT])}, act, read_timeout=0.5)
@@ -526,7 +526,7 @@ def test_nobody_is_there():
     assert start("ftp://x").message == "upstream: 'ftp://x' is not an http:// or https:// URL"
     # Typed into a word processor, or copied from one.
     error = start("http://127.0.0.1:1", api_key="\u201ckey\u201d")
-    assert error.message == "upstream: '\u201c' cannot stand in a URL, a key or a header"
+    assert error.message == "upstream: '\u201c' is not allowed in a URL, a key or a header"
     error = start("http://two..dots")
     assert error.detail.startswith("http://two..dots: ")
     assert start("user:secret@h:8000").message == "upstream: 'h:8000' is not an http:// or https:// URL"
@@ -539,9 +539,9 @@ def test_nobody_is_there():
     ("answer", "message"),
     [
         (Answer.json({"data": [{"id": "a"}, {"id": "b"}]}), "lists the models a, b: set upstream_model"),
-        (Answer.json({}), "does not say which model it has: set upstream_model"),
-        (Answer.json({"data": [{"object": "model"}]}), "does not say which model it has: set upstream_model"),
-        (Answer.json({}, 404), "does not say which model it has (HTTP 404): set upstream_model"),
+        (Answer.json({}), "does not name its model: set upstream_model"),
+        (Answer.json({"data": [{"object": "model"}]}), "does not name its model: set upstream_model"),
+        (Answer.json({}, 404), "does not name its model (HTTP 404): set upstream_model"),
         (Answer([], 308, {"location": "https://h/v1/models"}), "redirects: give the URL https://h"),
         (
             Answer([b"?"], 401, headers={"content_encoding": "gzip"}),
@@ -578,7 +578,7 @@ def test_a_llama_cpp_that_says_little(properties: Any):
         upstream.answers["/tokenize"] = Answer.json({"tokens": "none"})
         with pytest.raises(EngineError) as caught:
             await engine.tokenize("a")
-        said = "the upstream's answer to /tokenize is not understood: there is no 'tokens' in it"
+        said = "the upstream's answer to /tokenize is not understood: it has no 'tokens'"
         assert (caught.value.status, caught.value.message) == (502, said)
 
     run({"/props": Answer.json(properties)}, act, models={"owned_by": "llamacpp"})

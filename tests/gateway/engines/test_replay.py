@@ -119,7 +119,7 @@ def test_every_format_answers(name: str):
     if engine.format.reasoning is not None:
         assert plain.reasoning == "No tool has to be called, so a few words will do."
     answer = parsed(engine, Generation(messages=RESULT, tools=tools(WEATHER)))
-    assert (answer.content, answer.tool_calls) == ("The tool says: sunny, 24 degrees", [])
+    assert (answer.content, answer.tool_calls) == ("The tool returned: sunny, 24 degrees", [])
 
 
 def test_tool_choice_is_obeyed():
@@ -266,7 +266,7 @@ def test_no_recordings_at_all(tmp_path: Path):
     with pytest.raises(EngineError) as caught:
         load_recordings(file, named("hermes"))
     assert caught.value.message == f"{file}: no recorded outputs in it"
-    with pytest.raises(ValueError, match="recordings: there are none"):
+    with pytest.raises(ValueError, match="recordings: must not be empty"):
         ReplayEngine("hermes", [])
 
 

@@ -76,7 +76,7 @@ def test_options_reach_vllm(vllm: Any):
         (
             "reasoning_parser",
             "qwen3",
-            "parsing is not the engine's: use --reasoning-parser, --tool-parser or --parser-backend vllm",
+            "the gateway parses, not the engine: use --reasoning-parser, --tool-parser or --parser-backend vllm",
         ),
     ],
 )
@@ -158,7 +158,7 @@ def test_who_leaves_aborts(vllm: Any):
     [
         ("ValueError", 400, "context_length_exceeded", "vLLM: longer than max_model_len"),
         ("VLLMClientError", 400, "context_length_exceeded", "vLLM: longer than max_model_len"),
-        ("EngineDeadError", 503, "engine_dead", "vLLM has died; its log says why. Start the gateway again"),
+        ("EngineDeadError", 503, "engine_dead", "vLLM has crashed; its log has the reason. Restart the gateway"),
         ("EngineGenerateError", 502, "engine_error", "vLLM failed: EngineGenerateError: longer than max_model_len"),
     ],
 )
@@ -185,7 +185,7 @@ def test_outputs_that_end_in_other_ways(vllm: Any):
         engine._engine.script = []
         with pytest.raises(EngineError) as caught:
             await pieces(engine)
-        assert caught.value.message == "vLLM ended the output without saying why"
+        assert caught.value.message == "vLLM ended the output without a finish reason"
 
     run(act)
 

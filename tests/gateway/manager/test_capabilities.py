@@ -31,7 +31,7 @@ def test_a_gguf_file(tmp_path: Path):
         tool_call_parser="hermes",
         chat_template=TEMPLATE,
         evidence=(
-            "the GGUF file says that it is of type qwen2",
+            "the GGUF file gives its type as qwen2",
             "format hermes: model type qwen2; certified",
             "its template writes tool calls, and they are read back",
         ),
@@ -44,7 +44,7 @@ def test_a_gguf_file(tmp_path: Path):
 def test_a_folder(tmp_path: Path):
     found = detect_capabilities(str(safetensors_model(tmp_path)))
     assert (found.family, found.tool_call_parser) == ("qwen2", "hermes")
-    assert found.evidence[0] == "config.json says that it is of type qwen2"
+    assert found.evidence[0] == "config.json gives its type as qwen2"
     (tmp_path / "model.safetensors").unlink()
     assert detect_capabilities(str(tmp_path)) == found
 
@@ -76,7 +76,7 @@ def test_thinking_that_can_be_switched():
 def test_a_model_of_a_thinking_family_that_does_not_think():
     found = detect_capabilities("org/x", {"model_type": "qwen3"}, TEMPLATE)
     assert (found.supports_thinking, found.default_enable_thinking, found.supports_tools) == (False, False, True)
-    said = "its template knows no reasoning: the markers of its format stand in none of its texts"
+    said = "its template knows no reasoning: it does not contain the markers of its format"
     assert said in found.evidence
 
 

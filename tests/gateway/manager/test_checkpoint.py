@@ -177,25 +177,25 @@ def test_what_is_missing_in_a_gguf_file(tmp_path: Path):
     write_gguf(path, {"general.architecture": "new"})
     assert checks(path) == {
         "weights": ("ok", "1 file, 96 bytes"),
-        "tokenizer": ("error", "the GGUF file has no vocabulary; it is no language model"),
+        "tokenizer": ("error", "the GGUF file has no vocabulary; it is not a language model"),
         "architecture": (
             "warning",
-            "new is none that this version of the package gguf lists; a newer llama.cpp may know it",
+            "new is not in the list of this version of the package gguf; a newer llama.cpp may know it",
         ),
         "chat template": (
             "warning",
-            "PATH: has no chat template; --chat-template gives it one; without, only raw prompts can be answered",
+            "PATH: has no chat template; --chat-template sets one; without it, only raw prompts can be answered",
         ),
         "memory": ("ok", "about 300 MB (weights 96 bytes, KV cache unknown), 1000 GB free"),
     }
     found = preflight(open_checkpoint(path), available=PLENTY)
     assert found.verdict == "error"
-    assert found.problems() == ("tokenizer: the GGUF file has no vocabulary; it is no language model",)
+    assert found.problems() == ("tokenizer: the GGUF file has no vocabulary; it is not a language model",)
     assert [p.partition(":")[0] for p in found.problems(strict=True)] == ["tokenizer", "architecture", "chat template"]
     write_gguf(path, {"tokenizer.ggml.tokens": ["a"]})
     assert checks(path)["architecture"] == (
         "error",
-        "the model does not say what it is (general.architecture is missing)",
+        "the type of the model is unknown (general.architecture is missing)",
     )
 
 
@@ -203,10 +203,10 @@ def test_what_is_missing_in_a_gguf_file(tmp_path: Path):
 def test_what_is_missing_in_a_folder(tmp_path: Path):
     (tmp_path / "model.safetensors").write_bytes(b"")
     found = checks(tmp_path, engine="llamacpp")
-    assert found["weights"] == ("error", "empty: model.safetensors; `untemplate pull` fetches them anew")
+    assert found["weights"] == ("error", "empty: model.safetensors; `untemplate pull` downloads them again")
     assert found["config"] == ("error", "PATH has no config.json that can be read")
-    assert found["tokenizer"] == ("warning", "none in the folder; that of its base model is looked for")
-    assert found["architecture"] == ("error", "llama.cpp needs a GGUF file, and this is none; --engine vllm runs it")
+    assert found["tokenizer"] == ("warning", "none in the folder; its base model's will be searched")
+    assert found["architecture"] == ("error", "llama.cpp needs a GGUF file, and this is not one; --engine vllm runs it")
     assert found["memory"] == ("ok", "about 300 MB (weights 0 bytes, KV cache unknown), 1000 GB free")
 
 
@@ -215,9 +215,9 @@ def test_what_cannot_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = gguf_model(tmp_path / "m.gguf")
     found = preflight(open_checkpoint(path), available=PLENTY)
     assert found.checks[2].verdict == "skipped"
-    assert found.checks[2].detail == "qwen2; whether llama.cpp knows it needs the package gguf"
+    assert found.checks[2].detail == "qwen2; to check that llama.cpp knows it, install the package gguf"
     monkeypatch.setattr(preflight_module, "available_memory", lambda: None)
-    assert preflight(open_checkpoint(path)).checks[-1].detail.endswith("; how much is free is not known here")
+    assert preflight(open_checkpoint(path)).checks[-1].detail.endswith("; free memory is unknown on this system")
 
 
 @pytest.mark.usefixtures("known")
@@ -237,8 +237,8 @@ def test_a_model_that_does_not_fit(tmp_path: Path):
     folder = safetensors_model(tmp_path / "st")
     assert checks(folder, available=100)["memory"] == (
         "skipped",
-        "about 301 MB (weights 1.0 kB, KV cache 1.0 MB for 4096 tokens), 100 bytes free: this is the GPU's to say, and "
-        "vLLM will",
+        "about 301 MB (weights 1.0 kB, KV cache 1.0 MB for 4096 tokens), 100 bytes free; vLLM checks "
+        "the memory of the GPU itself",
     )
 
 

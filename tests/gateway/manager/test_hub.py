@@ -94,20 +94,20 @@ def test_what_is_fetched(there: Hub, name: str, files: list[str]):
 
 def test_what_cannot_be_chosen(there: Hub):
     listed = "F16 (3.3 kB), Q4_K_M (1.6 kB), Q8_0 (1.7 kB)"
-    assert failure("org/tiny-GGUF:Q2_K") == f"org/tiny-GGUF has no 'Q2_K'; there are: {listed}"
-    assert failure("org/several") == "org/several holds several models; there are: one.gguf (1.6 kB), two.gguf (1.6 kB)"
+    assert failure("org/tiny-GGUF:Q2_K") == f"org/tiny-GGUF has no 'Q2_K'; available: {listed}"
+    assert failure("org/several") == "org/several holds several models; available: one.gguf (1.6 kB), two.gguf (1.6 kB)"
     assert failure("org/st:Q4_0") == "org/st has no GGUF files, so there is no 'Q4_0' to choose; leave it out"
     assert failure("org/data") == (
         "org/data has neither GGUF files nor safetensors: it holds no model that can be served"
     )
     assert failure("model") == (
-        "'model' is no name on the hub; expected org/repo, org/repo:Q4_K_M or org/repo:FILE.gguf"
+        "'model' is not a name on the hub; expected org/repo, org/repo:Q4_K_M or org/repo:FILE.gguf"
     )
 
 
 def test_what_cannot_be_had(there: Hub, monkeypatch: pytest.MonkeyPatch):
     log_in = "log in with `hf auth login`, or set HF_TOKEN"
-    assert failure("org/none") == f"org/none: no such repository, or a private one: then {log_in}"
+    assert failure("org/none") == f"org/none: no such repository; if it is private, {log_in}"
     assert failure("org/gated") == (f"org/gated is gated: agree to its terms at {there.url}/org/gated, and {log_in}")
     assert failure("org/st", "nope") == "org/st: there is no such revision"
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")

@@ -125,7 +125,7 @@ def test_which_engine_for_a_folder(tmp_path: Path):
         ),
         (
             {"model": "replay", "replay": Replay(file="x")},
-            "replay.file: what are the outputs written in? Name it: replay:FORMAT (`untemplate formats`)",
+            "replay.file: needs the format of the outputs: replay:FORMAT (`untemplate formats` lists them)",
         ),
     ],
 )
@@ -234,7 +234,7 @@ def test_a_model_of_the_hub(tmp_path: Path, llama: list[FakeLlama], monkeypatch:
         served(Settings(model="org/tiny-GGUF"))
         assert asked == []
         said = problem(Settings(model="org/tiny-GGUF:Q2_K"), hub.HubError)
-    assert said == "org/tiny-GGUF has no 'Q2_K'; there are: Q4_K_M (1.6 kB)"
+    assert said == "org/tiny-GGUF has no 'Q2_K'; available: Q4_K_M (1.6 kB)"
 
 
 def test_the_demonstration_model(tmp_path: Path, llama: list[FakeLlama], monkeypatch: pytest.MonkeyPatch):
@@ -255,7 +255,7 @@ def test_what_cannot_be_loaded(tmp_path: Path, llama: list[FakeLlama]):
     path = gguf_model(tmp_path / "m.gguf", {"tokenizer.ggml.tokens": None})
     settings = Settings(model=str(path))
     assert problem(settings, CheckpointError) == (
-        "m: tokenizer: the GGUF file has no vocabulary; it is no language model (--preflight off tries all the same)"
+        "m: tokenizer: the GGUF file has no vocabulary; it is not a language model (--preflight off loads it anyway)"
     )
     assert llama == []
     served(Settings(model=str(path), preflight="off"))
@@ -305,7 +305,7 @@ def test_a_context_that_does_not_fit(tmp_path: Path, llama: list[FakeLlama], mon
 
     asyncio.run(run())
     assert [engine.options["n_ctx"] for engine in llama] == [65536, 999]
-    assert "a context of 1048576 tokens would not fit: 65536 (--llamacpp-n-ctx sets it)" in said
+    assert "a context of 1048576 tokens would not fit: using 65536 (--llamacpp-n-ctx sets it)" in said
 
 
 def test_swapping_by_settings(tmp_path: Path, llama: list[FakeLlama]):
@@ -315,7 +315,7 @@ def test_swapping_by_settings(tmp_path: Path, llama: list[FakeLlama]):
         manager = await open_manager(Settings(model=str(path), name="a"), on_event=lambda event: None)
         await manager.swap("a", loading.loader(Settings(model=str(path))))
         await manager.close()
-        with pytest.raises(SettingsError, match=r"^model: replay is several models: hermes, "):
+        with pytest.raises(SettingsError, match=r"^model: replay names several models: hermes, "):
             await Manager(on_event=lambda event: None).load("b", loading.loader(Settings(model="replay")))
 
     asyncio.run(run())
@@ -335,8 +335,8 @@ def test_the_operators_template(tmp_path: Path, llama: list[FakeLlama]):
     with pytest.raises(SettingsError) as caught:
         load_template(Settings(chat_template=str(missing)))
     assert str(caught.value) == (
-        f"chat_template: {missing}: not a template, and no such file, folder or hub id; give a file, or one of ours: "
-        "llama3_json, mistral_parallel, gemma3_pythonic"
+        f"chat_template: {missing}: not a template, and no such file, folder or hub id; give a file, or the name of "
+        "a bundled one: llama3_json, mistral_parallel, gemma3_pythonic"
     )
 
 
@@ -347,7 +347,9 @@ def test_a_template_of_ours(tmp_path: Path, llama: list[FakeLlama]):
     assert (model.template.name, model.template.bos_token) == ("llama3_json", "<|im_start|>")
     assert model.parser.format.name == "llama3_json"
     assert model.capabilities is not None
-    assert "format llama3_json: what our template llama3_json asks for; certified" in model.capabilities.evidence
+    assert (
+        "format llama3_json: the format of the bundled template llama3_json; certified" in model.capabilities.evidence
+    )
 
 
 def choose(**settings: Any) -> tuple[str, str, str]:

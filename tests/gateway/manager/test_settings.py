@@ -106,7 +106,7 @@ def test_keys_from_a_file(tmp_path: Path):
     file.write_text("one  # Anna's\n\n# nobody's\ntwo\n")
     assert settings(flags={"api_keys": ["zero"], "api_keys_file": str(file)}).api_keys == ("zero", "one", "two")
     file.write_text("# nobody\n")
-    assert problem(flags={"api_keys_file": str(file)}) == f"api_keys_file {file}: there is no key in it"
+    assert problem(flags={"api_keys_file": str(file)}) == f"api_keys_file {file}: contains no key"
     missing = tmp_path / "missing"
     assert problem(flags={"api_keys_file": str(missing)}) == f"api_keys_file {missing}: No such file or directory"
 
@@ -137,7 +137,7 @@ def test_names_that_do_not_exist(tmp_path: Path):
     assert problem(file=file) == f"{file}: llamacpp is a table: [llamacpp]"
     file.write_text("xyzzy = 1")
     assert problem(file=file).startswith(
-        f"{file}: unknown setting 'xyzzy'; there are: aliases, allowed_hosts, any_model_name, api_keys,"
+        f"{file}: unknown setting 'xyzzy'; valid names: aliases, allowed_hosts, any_model_name, api_keys,"
     )
     assert (
         problem(environ={"UNTEMPLATE_PROT": "1"}) == "UNTEMPLATE_PROT: unknown setting; did you mean UNTEMPLATE_PORT?"
@@ -207,7 +207,7 @@ def test_values_that_exclude_each_other():
         "enforce_parser names a format of untemplate; vLLM's parsers are named by reasoning_parser and tool_parser"
     )
     assert problem(flags={"enforce_parser": "hermes", "tool_parser": "hermes"}) == (
-        "enforce_parser excludes reasoning_parser and tool_parser"
+        "enforce_parser cannot be combined with reasoning_parser or tool_parser"
     )
 
 

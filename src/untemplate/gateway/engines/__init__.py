@@ -1,6 +1,7 @@
-"""Engines: what turns a prompt into tokens.
+"""Engines: they generate tokens from a prompt.
 
-The rule: one small interface (`base`), one module per engine; what an engine needs is imported when it is started.
+All implement one small interface (`base`), each in a module of its own. A module imports its engine's package only
+when the engine starts.
 """
 
 from .base import Engine, EngineChunk, EngineError, Health, Job, Takes

@@ -22,11 +22,11 @@ class SharedCache:
 
     @property
     def free(self) -> int:
-        """Tokens that could be reserved now; 0 while others wait."""
+        """Tokens that could be reserved now; 0 while other requests wait."""
         return 0 if self._waiting else self.size - self.held
 
     async def reserve(self, tokens: int) -> Reservation:
-        """Return a reservation of so many tokens, as soon as they are free. Requests are admitted in order."""
+        """Reserve this many tokens, once they are free. Requests are admitted in order."""
         tokens = min(tokens, self.size)
         if self._waiting or self.held + tokens > self.size:
             turn = asyncio.get_running_loop().create_future()
@@ -35,7 +35,7 @@ class SharedCache:
                 await turn
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled():
-                    self.give_back(tokens)  # it was admitted in the same moment
+                    self.give_back(tokens)  # the request was admitted at the same moment
                 else:
                     self._waiting = deque(waiting for waiting in self._waiting if waiting[1] is not turn)
                     self._admit()
@@ -45,7 +45,7 @@ class SharedCache:
         return Reservation(self, tokens)
 
     def give_back(self, tokens: int) -> None:
-        """Free tokens, and admit those who wait for them."""
+        """Free tokens, and admit requests that wait for them."""
         self.held -= tokens
         self._admit()
 

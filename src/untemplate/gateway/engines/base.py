@@ -26,25 +26,26 @@ class Takes(msgspec.Struct, frozen=True, kw_only=True):
     """The abilities of an engine."""
 
     grammar: str | None = None
-    """The dialect of grammars that it decodes under: ``gbnf``, ``lark``, ``structural_tag``; ``None``: none."""
+    """Dialect of the grammars that it accepts: ``gbnf``, ``lark``, ``structural_tag``; ``None`` if it accepts none."""
     logprobs: bool = False
     token_ids: bool = False
-    """True if pieces carry the ids of their tokens."""
+    """True if chunks carry the ids of their tokens."""
     messages: bool = False
-    """It renders the prompt itself: it wants the messages (``Job.request``), and passes on what it does not know."""
+    """True if the engine renders the prompt itself: it needs the messages (``Job.request``), and passes unknown fields
+    on."""
     tool_choice: bool = False
-    """It sees to ``tool_choice`` by itself, from the request."""
+    """True if the engine applies ``tool_choice`` itself, from the request."""
     special_text: SpecialText = "kept"
-    """``kept`` if its text contains special tokens, else ``stripped``."""
+    """``kept`` if its text contains special tokens, otherwise ``stripped``."""
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """One output that an engine is to write."""
+    """One output to generate."""
 
     id: str
     model: str
     prompt: str | list[int]
-    """Text, special tokens in it meant as such, or token ids. Empty where the engine takes messages."""
+    """Text, in which special tokens count as such, or token ids. Empty if the engine takes messages."""
     max_tokens: int | None = None
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     logprobs: int | None = None
@@ -52,15 +53,16 @@ class Job(msgspec.Struct, kw_only=True):
     in_reasoning: bool = False
     """True if the prompt has opened reasoning."""
     raw: bool = False
-    """True if the prompt is a text that no template has rendered: the tokenizer adds what it adds to texts (BOS)."""
+    """True if the prompt is text that no template rendered: the tokenizer adds its usual tokens (BOS)."""
     request: Generation | None = None
-    """The request, for an engine that takes messages, or sees to ``tool_choice`` by itself."""
+    """The request, for an engine that takes messages or applies ``tool_choice`` itself."""
 
 
 class EngineChunk(msgspec.Struct, gc=False):
-    """A part of the output: text, and the ids of the tokens that came with it (or before it, never after).
+    """A part of the output: text, and the ids of its tokens. Ids may come before their text, never after it.
 
-    The last piece has a ``finish_reason`` (``stop`` or ``length``; ``content_filter``) and, where the engine counts,
+    The last chunk has a ``finish_reason`` (``stop``, ``length`` or ``content_filter``) and, if the engine counts
+    tokens,
     ``usage``.
     """
 
@@ -70,7 +72,7 @@ class EngineChunk(msgspec.Struct, gc=False):
     logprobs: list[TokenLogprob] | None = None
     usage: Usage | None = None
     delta: DeltaMessage | None = None
-    """Instead of text: a part of the message that the upstream has parsed itself. It is passed on as it is."""
+    """A part of the message that the upstream has already parsed, instead of text. It is passed on unchanged."""
 
 
 class Health(msgspec.Struct):
@@ -79,50 +81,55 @@ class Health(msgspec.Struct):
 
 
 class Engine(ABC):
-    """One engine with one model in it."""
+    """One engine with one model."""
 
     kind: ClassVar[str]
     takes: Takes
 
     @abstractmethod
     async def start(self) -> None:
-        """Loads the model, or reaches the upstream. Raises `EngineError` with what to do about it."""
+        """Load the model, or connect to the upstream.
+
+        Raises:
+            EngineError: the engine cannot start; the message has the remedy.
+        """
 
     @abstractmethod
     async def close(self) -> None:
-        """Frees everything. May be called twice."""
+        """Free all resources. May be called twice."""
 
     @abstractmethod
     def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
-        """Writes one output. Ends after the piece that has a finish reason.
+        """Generate one output. The stream ends after the chunk that has a finish reason.
 
         Raises:
-            EngineError: it failed, before or in the middle of the output.
+            EngineError: the engine failed, before the output or in the middle of it.
         """
 
     @abstractmethod
     async def health(self) -> Health:
-        """True if it can take a job now."""
+        """Return the health of the engine: healthy if it can take a job now."""
 
     def expect(self, format: Format) -> None:  # noqa: B027 - most have no use for it
-        """Told once, before the first job, what its model writes: some servers have to be asked for special tokens."""
+        """Receive the model's Format, once, before the first job: some servers must be asked for special tokens."""
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
-        """Token ids of a text; ``special``: special tokens in it are meant as such.
+        """Return the token ids of a text. With ``special``, special tokens in the text count as such.
 
         Raises:
-            NotImplementedError: this engine has no tokenizer that it could ask.
+            NotImplementedError: this engine does not offer its tokenizer.
         """
         raise NotImplementedError
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
-        """The text of tokens. Raises as `tokenize`."""
+        """Return the text of tokens. Raises as `tokenize`."""
         raise NotImplementedError
 
     def vocabulary(self) -> Any:
-        """Anything with ``get_vocab()``, or ``None`` where it is not known: then markers are found by text alone."""
+        """Return an object with ``get_vocab()``; ``None`` if the vocabulary is unknown: markers are then found by text
+        alone."""
         return None
 
     def template(self) -> Any:
-        """The model's own ``ChatTemplate``, where the engine knows it (a GGUF file has one)."""
+        """Return the model's own ``ChatTemplate``, if the engine knows it (a GGUF file contains one)."""
         return None

@@ -1,7 +1,6 @@
 """The chunks that an OpenAI-compatible server streams, as far as the gateway needs them.
 
-Rule of this module: whatever a server sends is read as far as it can be; what is missing, or of another type than
-OpenAI's, is as good as absent.
+Chunks are read as far as possible: a field that is missing or has another type than OpenAI's counts as absent.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class _Token(msgspec.Struct, gc=False):
 
 
 class _Logprobs(msgspec.Struct, gc=False):
-    """Of chat (``content``), or of completions."""
+    """Log probabilities, in the shape of chat (``content``) or of completions."""
 
     content: list[_Token] | None = None
     tokens: list[str] | None = None
@@ -101,10 +100,10 @@ _LOGPROBS: Final = msgspec.json.Decoder(_Logprobs | None)
 
 
 def read_chunk(event: bytes) -> Chunk:
-    """An event.
+    """Return the chunk of an event.
 
     Raises:
-        EngineError: it is an error, or nothing that is understood.
+        EngineError: the event is an error, or not valid.
     """
     try:
         try:
@@ -125,7 +124,7 @@ def read_chunk(event: bytes) -> Chunk:
 def usage_of(usage: _Usage) -> Usage:
     details = usage.prompt_tokens_details
     return Usage(
-        # Counters refuse what is negative.
+        # Prometheus counters refuse negative numbers.
         prompt_tokens=max(usage.prompt_tokens or 0, 0),
         completion_tokens=max(usage.completion_tokens or 0, 0),
         cached_tokens=max(details.cached_tokens or 0, 0) if details is not None else 0,
@@ -151,7 +150,7 @@ def ended_early() -> EngineError:
 
 
 def logprobs_of(raw: msgspec.Raw, top: int) -> list[TokenLogprob] | None:
-    """Log probabilities as chat or as completions have them, the ``top`` likeliest of each token."""
+    """Return the log probabilities in the shape of chat or completions, with the ``top`` likeliest of each token."""
     try:
         found: _Logprobs | None = _LOGPROBS.decode(raw)
     except msgspec.DecodeError:
@@ -178,7 +177,7 @@ def logprobs_of(raw: msgspec.Raw, top: int) -> list[TokenLogprob] | None:
 
 
 def parsed_by_server(delta: ServerDelta, begun: set[int]) -> list[DeltaMessage]:
-    """Return the parts that the server has parsed itself. ``begun``: the calls whose name has come."""
+    """Return the parts that the server has parsed itself. ``begun`` holds the calls whose name was already sent."""
     found = []
     reasoning = delta.reasoning or delta.reasoning_content
     if reasoning:

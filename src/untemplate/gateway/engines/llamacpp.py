@@ -1,8 +1,8 @@
-"""GGUF models in process: llama.cpp's own server inside the wheel ``xllamacpp``, spoken to over loopback.
+"""GGUF models in this process: llama.cpp's server, from the package ``xllamacpp``, reached over loopback.
 
-* Prompts are text with special tokens, or ids; templates are never llama.cpp's. Special tokens keep their text.
-* An output is aborted by closing its connection: llama.cpp frees the slot before it decodes the next token.
-* llama.cpp prints nothing to the terminal. Its message about a model that does not load becomes the error.
+* Prompts are text with special tokens, or ids; llama.cpp's own templates are not used. Special tokens keep their text.
+* Closing the connection aborts an output: llama.cpp frees the slot before it decodes the next token.
+* llama.cpp prints nothing to the terminal. If a model does not load, its message becomes the error.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class LlamaCppEngine(Engine):
 
     Args:
         model: the file; of a split model its first part.
-        n_ctx: tokens of context, which the requests that run share; 0: as the model was trained.
+        n_ctx: tokens of context, which all running requests share; 0 for the context that the model was trained with.
         n_parallel: requests that are decoded together; further ones wait.
-        threads: 0: as many as there are cores; one for a model under 64 MB.
-        gpu_layers: layers that go to the GPU; -1: all.
-        extra: any other parameter of llama.cpp, by the name that xllamacpp has for it (``flash_attn_type``,
-            ``cache_type_k``, ``sampling.temp`` …).
+        threads: processor threads; 0 for as many as there are cores, or one for a model under 64 MB.
+        gpu_layers: layers to put on the GPU; -1 for all.
+        extra: any other parameter of llama.cpp, by its name in xllamacpp (``flash_attn_type``, ``cache_type_k``,
+            ``sampling.temp`` …).
     """
 
     kind = "llamacpp"
@@ -58,7 +58,7 @@ class LlamaCppEngine(Engine):
     ) -> None:
         self.path = Path(model)
         self.context_length = 0
-        """Tokens of context of each request; known once it has started."""
+        """Tokens of context of each request; known once the engine has started."""
         self._n_ctx = n_ctx
         self._n_parallel = n_parallel
         self._threads = threads
@@ -68,7 +68,7 @@ class LlamaCppEngine(Engine):
         self._client: Client | None = None
         self._bos = ""
         self._ends: dict[int, str] = {}
-        """Tokens that end an output: their text is not part of it, whatever the Format knows."""
+        """Tokens that end an output. Their text is not part of the output, even if the Format does not know them."""
         self._vocabulary: _Vocabulary | None = None
         self._cache: SharedCache | None = None
         self._template: ChatTemplate | None = None
@@ -77,12 +77,12 @@ class LlamaCppEngine(Engine):
         if self._server is not None:
             return
         self._server = await asyncio.to_thread(self._load)
-        # A server that is silent works on the prompt: that takes what it takes.
+        # No read timeout: while the server processes a long prompt, it sends nothing.
         self._client = Client(self._server.listening_address, read_timeout=0)
         properties = await self._json("GET", "/props")
         self.context_length = properties["default_generation_settings"]["n_ctx"]
         self._cache = SharedCache(self.context_length)
-        # It puts a BOS token before prompts that are text; templates write their own.
+        # llama.cpp adds a BOS token to prompts that are text; templates write their own.
         if await self._tokens("", add_special=True):
             self._bos = properties.get("bos_token") or ""
 
@@ -91,7 +91,7 @@ class LlamaCppEngine(Engine):
             await self._client.close()
         held = [self._server]
         self._server = self._client = None
-        # Its destructor waits for what it is decoding.
+        # Its destructor waits for running decodes.
         await asyncio.to_thread(held.clear)
 
     def _load(self) -> Any:
@@ -116,7 +116,7 @@ class LlamaCppEngine(Engine):
             params.cpuparams.n_threads = threads
             params.cpuparams_batch.n_threads = threads
         self._vocabulary, self._ends, self._template = _look_into(self.path)
-        # One cache for all slots: a request may fill it as long as the others leave it room.
+        # One cache for all slots: a request may use all the context that the others leave.
         params.n_ctx = self._n_ctx
         params.kv_unified = True
         for name, value in self._extra.items():
@@ -156,10 +156,11 @@ class LlamaCppEngine(Engine):
         return self._template
 
     async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
-        """Write one output. See `Engine.generate`.
+        """Generate one output. See `Engine.generate`.
 
         Running requests share the context. A request waits until the tokens that it may need are free: its prompt and
-        ``max_tokens``, or its share of the rest where it does not limit them.
+        its
+        ``max_tokens``. A request without ``max_tokens`` reserves its share of the rest.
         """
         prompt_tokens = await self._prompt_tokens(job.prompt)
         rest = job.max_tokens
@@ -171,14 +172,16 @@ class LlamaCppEngine(Engine):
                     yield chunk
 
     async def _completed(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
-        """Write the output of a job that has been admitted."""
+        """Generate the output of a job that has been admitted."""
         body = msgspec.json.encode(completion(job, self._bos))
         try:
             async with self._reached().request("POST", "/completion", body) as response:
                 if response.status != 200:
                     raise refused(response.status, await response.body())
                 events = Events()
-                held: EngineChunk | None = None  # the end of the output, or text: the next event decides
+                held: EngineChunk | None = (
+                    None  # a chunk with an end token; sent when the next event shows if it was the end
+                )
                 while chunk := await response.read():
                     for event in events.feed(chunk):
                         piece = piece_of(event, job.logprobs)
@@ -200,16 +203,16 @@ class LlamaCppEngine(Engine):
         raise EngineError("llama.cpp broke off in the middle of the output")
 
     async def _prompt_tokens(self, prompt: str | list[int]) -> int:
-        """Return the number of a prompt's tokens, or an upper bound where that is small enough.
+        """Return the number of tokens of a prompt, or an upper bound if that is small enough.
 
         Raises:
-            ApiError: it does not fit into the context. A long prompt is not tokenized to its end.
+            ApiError: the prompt does not fit into the context. A long prompt is not tokenized to its end.
         """
         context = self.context_length
         if isinstance(prompt, list):
             count = len(prompt)
         elif 4 * len(prompt) <= self._shared().free // self._n_parallel:
-            return len(prompt.encode())  # no more tokens than bytes: it need not be counted
+            return len(prompt.encode())  # at most one token for each byte: counting is not needed
         else:
             count = 0
             for part in parts_of(prompt, _PART_CHARACTERS):
@@ -251,7 +254,7 @@ class LlamaCppEngine(Engine):
 _PART_CHARACTERS: Final = 32 * 1024
 """Characters of a prompt that are tokenized at a time."""
 _CUTS: Final = 8
-"""Tokens that a cut between two parts may add, at most."""
+"""Most tokens that a cut between two parts may add."""
 
 
 def parts_of(text: str, size: int) -> Iterator[str]:
@@ -267,7 +270,7 @@ def parts_of(text: str, size: int) -> Iterator[str]:
 
 
 def completion(job: Job, bos: str = "") -> dict[str, Any]:
-    """A job as the body of ``/completion``. ``bos``: what llama.cpp puts before a prompt by itself."""
+    """Return a job as the body of ``/completion``. ``bos`` is the text that llama.cpp adds before a prompt."""
     prompt = job.prompt
     if isinstance(prompt, str) and bos:
         prompt = prompt.removeprefix(bos)
@@ -284,7 +287,7 @@ def completion(job: Job, bos: str = "") -> dict[str, Any]:
 
 
 def sampling_fields(sampling: Sampling) -> dict[str, Any]:
-    """The sampling of a request in llama.cpp's words."""
+    """Return the sampling parameters of a request by llama.cpp's names."""
     fields = {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
@@ -301,7 +304,7 @@ def sampling_fields(sampling: Sampling) -> dict[str, Any]:
 
 
 _OLDEST: Final = (2026, 7)
-"""Older versions lack parameters of the server, or do not heed the triggers of lazy grammars."""
+"""Oldest supported version. Older ones lack parameters of the server, or ignore the triggers of lazy grammars."""
 
 
 def check_version(version: str) -> None:
@@ -356,7 +359,7 @@ _REFUSAL: Final = msgspec.json.Decoder(_Refusal)
 
 
 def _utf8(data: bytes) -> bytes:
-    """Models write bytes that are no text, and llama.cpp passes on some of them."""
+    """Return the bytes as valid UTF-8: models write invalid bytes, and llama.cpp passes some of them on."""
     return data.decode("utf-8", "replace").encode()
 
 
@@ -367,14 +370,14 @@ def _decoded(event: bytes) -> _Answer:
         except msgspec.DecodeError:
             return _ANSWER.decode(_utf8(event))
     except (msgspec.DecodeError, msgspec.ValidationError):
-        raise EngineError("llama.cpp sent something that is not understood") from None
+        raise EngineError("llama.cpp sent an invalid event") from None
 
 
 def piece_of(event: bytes, logprobs: int | None) -> EngineChunk:
-    """An event of ``/completion``.
+    """Return the chunk of an event of ``/completion``.
 
     Raises:
-        ApiError: it says that something is wrong.
+        ApiError: the event is an error.
     """
     answer = _decoded(event)
     if answer.error is not None:
@@ -430,25 +433,30 @@ class _Vocabulary:
         self._size = len(tokens)
 
     def check(self, token_ids: Sequence[int]) -> None:
-        """Raises `ApiError` for an id that is none."""
+        """Check that all ids are token ids.
+
+        Raises:
+            ApiError: an id is not in the vocabulary.
+        """
         for i in token_ids:
             if not 0 <= i < self._size:
-                raise bad_request("tokens", f"{i} is no token id: there are {self._size}")
+                raise bad_request("tokens", f"{i} is not a token id: the vocabulary has {self._size} tokens")
 
     def get_vocab(self) -> dict[str, int]:
         return self._vocab
 
 
 _PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
-"""The first part of a large model may have no weights."""
+"""Matches a part of a split model. Its size does not show the model's: the first part may have no weights."""
 _SMALL: Final = 64 << 20
-"""Bytes. The threads of a smaller model wait for each other longer than they compute: seconds, on a busy machine."""
+"""Bytes. A smaller model runs on one thread: on a busy machine, more threads would wait for each other for seconds."""
 _ENDS: Final = (
     "<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<end_of_turn>", "<end_of_utterance>",
     "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "</s>", "<eos>",
 )  # fmt: skip
-"""Tokens at which llama.cpp ends any output, by their text, also where the file does not name them. Those that a format
-needs to see (``<|call|>``) are not among them."""
+"""Texts of tokens at which llama.cpp ends any output, even if the file does not list them as ends. Tokens that a format
+must see (``<|call|>``) are left out.
+"""
 
 
 def default_threads(path: Path) -> int:
@@ -457,8 +465,9 @@ def default_threads(path: Path) -> int:
 
 
 def _look_into(path: Path) -> tuple[_Vocabulary | None, dict[int, str], ChatTemplate | None]:
-    """Vocabulary, the tokens that end an output, and template. Whatever is wrong with the file, llama.cpp has the last
-    word on it."""
+    """Return the vocabulary, the tokens that end an output, and the template. Errors in the file are ignored here:
+    llama.cpp reports them.
+    """
     try:
         fields = read_gguf(path)
         tokens = fields.get("tokenizer.ggml.tokens")
@@ -477,10 +486,10 @@ def _look_into(path: Path) -> tuple[_Vocabulary | None, dict[int, str], ChatTemp
 
 
 def _set(params: Any, name: str, value: Any) -> None:
-    """Sets a parameter; ``name`` may have dots.
+    """Set a parameter; ``name`` may have dots.
 
     Raises:
-        EngineError: there is none of that name, or the value has another type.
+        EngineError: the name is unknown, or the value has the wrong type.
     """
     *outer, last = name.split(".")
     at = params
@@ -493,5 +502,5 @@ def _set(params: Any, name: str, value: Any) -> None:
     try:
         setattr(at, last, value)
     except (TypeError, ValueError) as error:
-        problem = f"llamacpp.extra: {name}={value!r} cannot be: {error}"
+        problem = f"llamacpp.extra: {name}={value!r} is not valid: {error}"
         raise EngineError(problem, status=500, code="bad_setting") from None

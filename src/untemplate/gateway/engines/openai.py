@@ -1,7 +1,7 @@
-"""An OpenAI-compatible server as the engine: its ``/v1/completions``, or, as the fixing proxy, its chat completions.
+"""An OpenAI-compatible server as the engine: its ``/v1/completions``, or its chat completions in the fixing proxy.
 
-* How the server is reached is ``upstream.py``'s; here is what it is asked, and how its answers are read.
-* A server that parses by itself loses nothing: what it has parsed is passed on as it is (`EngineChunk.delta`).
+* `upstream` connects to the server; this module writes its requests and reads its answers.
+* Nothing that a server parses itself is lost: the parsed parts are passed on unchanged (`EngineChunk.delta`).
 """
 
 from __future__ import annotations
@@ -22,29 +22,31 @@ from .wire import WireError
 __all__ = ["OpenAIChatEngine", "OpenAIEngine"]
 
 _SOME: Final = 4096
-"""Tokens of an output, at most, where nothing is known about the room for it."""
+"""Most tokens of an output if the room for it is unknown."""
 
 _DIALECTS: Final = {"vllm": "structural_tag", "sglang": "structural_tag", "llama.cpp": "gbnf"}
 
 
 class OpenAIEngine(Upstream):
-    """A server's ``/v1/completions``; llama.cpp's own ``/completion``, which has token ids and grammars.
+    """A server's ``/v1/completions``, or llama.cpp's own ``/completion``, which has token ids and grammars.
 
-    llama.cpp shows the text of special tokens only where it is told their names: from ``format``, or all of them with
-    its option ``--special``. Of a server that is none of the three, special tokens come only if it heeds
-    ``skip_special_tokens``: where it does not, markers that are special tokens are lost on the way.
+    llama.cpp returns the text of special tokens only if it gets their names (from ``format``), or runs with
+    ``--special``.
+    Servers other than vLLM, SGLang and llama.cpp must honour ``skip_special_tokens``; otherwise markers that are
+    special
+    tokens are lost.
 
     Args:
-        url: of the server, with or without ``/v1``.
-        model: its name there; may be empty if the server has only one.
+        url: URL of the server, with or without ``/v1``.
+        model: name of the model at the server; may be empty if the server has only one.
         api_key: sent as ``Authorization: Bearer``.
         headers: sent with every request.
-        connect_timeout: seconds until it must have answered the connection.
-        read_timeout: seconds that it may be silent; 0: any time.
-        total_timeout: seconds of a whole response; 0: any time.
-        retries: further attempts after a connection that failed, 429, 502 or 503.
+        connect_timeout: connection timeout in seconds.
+        read_timeout: seconds that the server may be silent; 0 for no limit.
+        total_timeout: seconds that a whole response may take; 0 for no limit.
+        retries: further attempts after a failed connection, 429, 502 or 503.
         max_connections: requests at a time; further ones wait.
-        format: what the model writes, where it is known.
+        format: the Format of the model's output, if it is known.
     """
 
     takes = Takes(logprobs=True)
@@ -91,7 +93,7 @@ class OpenAIEngine(Upstream):
         yield ended(last)
 
     async def _native(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
-        """By llama.cpp's own API."""
+        """Generate through llama.cpp's own API."""
         fields = llamacpp.completion(job, self._bos)
         if self.format is not None and "preserved_tokens" not in fields:
             fields["preserved_tokens"] = list(self.format.special_tokens)
@@ -110,9 +112,10 @@ class OpenAIEngine(Upstream):
         raise ended_early()
 
     async def _room(self, job: Job) -> int | None:
-        """Tokens that fit behind the prompt: completions that do not say end after 16."""
+        """Return the number of tokens that fit after the prompt: without ``max_tokens``, completions end after 16
+        tokens."""
         if self.server == "vllm":
-            return None  # it reckons by itself
+            return None  # vLLM computes the room itself
         if self.context_length is None:
             return _SOME
         if isinstance(job.prompt, list):
@@ -126,14 +129,16 @@ class OpenAIEngine(Upstream):
 
 
 class OpenAIChatEngine(Upstream):
-    """The fixing proxy: a server's ``/v1/chat/completions``, whose content is parsed again. It renders the messages;
-    images and fields that are not known here pass through.
+    """The fixing proxy: a server's ``/v1/chat/completions``, whose content is parsed again. The server renders the
+    messages;
+    images and fields that the gateway does not know pass through.
 
-    Its own parsers should be off: vLLM without ``--tool-call-parser`` and ``--reasoning-parser`` (with them it drops
-    text that looks like a call, vllm-project/vllm#55080) and without ``--exclude-tools-when-tool-choice-none``, SGLang
-    without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing --special``. What a request can do about it is
-    done: vLLM gets ``tool_choice: none``, by which it still shows the tools to the model. What a server parses all the
-    same is passed on as it is.
+    The server's own parsers should be off: vLLM without ``--tool-call-parser`` and ``--reasoning-parser`` (with them it
+    drops text that looks like a call, vllm-project/vllm#55080) and without ``--exclude-tools-when-tool-choice-none``,
+    SGLang without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing --special``. Requests switch off what
+    they
+    can: vLLM gets ``tool_choice: none``, with which it still shows the tools to the model. Parts that a server parses
+    anyway are passed on unchanged.
 
     Args: as `OpenAIEngine`.
     """
@@ -167,7 +172,7 @@ class OpenAIChatEngine(Upstream):
                         for choice in chunk.choices or ():
                             delta = choice.delta or choice.message or ServerDelta()
                             likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
-                            # Ids say which markers are tokens; in what the server has parsed, there are none.
+                            # Ids prove which markers are tokens; parsed parts contain no markers.
                             ids = () if parsed else choice.token_ids or ()
                             for part in parsed_by_server(delta, begun):
                                 parsed = True
@@ -187,7 +192,7 @@ class OpenAIChatEngine(Upstream):
         yield ended(last)
 
     def _close(self) -> str:
-        """The server has closed reasoning that the prompt opened, and taken its marker away."""
+        """Return the marker that closes reasoning: the server removed it after reasoning that the prompt had opened."""
         reasoning = None if self.format is None else self.format.reasoning
         return "" if reasoning is None else reasoning.close.text
 
@@ -203,7 +208,7 @@ class OpenAIChatEngine(Upstream):
             fields["tools"] = request.tools
             choice = request.tool_choice
             if self.server == "vllm" and choice in (None, "auto"):
-                # "auto" is refused without a parser. The tools are shown to the model by "none", too.
+                # Without a parser vLLM refuses "auto". With "none" it still shows the tools to the model.
                 fields["tool_choice"] = "none"
             elif self.server == "vllm" and choice == "none":
                 del fields["tools"]

@@ -1,9 +1,8 @@
-"""Recorded outputs, token by token: an engine for demos, tests and benchmarks, with no model in it.
+"""Recorded outputs, token by token: an engine without a model, for demos, tests and benchmarks.
 
-* The same request gets the same output. It is chosen by what the request holds: tools, a tool's result, a prompt.
-* Where nothing that was recorded fits, the output is made up: a message that fits the request, as the Format's models
-  would write it.
-* An output is cut into tokens when it is first asked for; to stream it again costs a loop over a list.
+* The same request always gets the same output, chosen by the tools, tool results and prompt of the request.
+* If no recording fits, the output is made up: a message that fits the request, written as the Format's models write.
+* An output is cut into tokens on first use; streaming it again costs a loop over a list.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 __all__ = ["Recording", "ReplayEngine", "ToyTokenizer", "bundled", "load_recordings"]
 
 _BURST: Final = 4
-"""Tokens at full speed between two turns of the event loop."""
+"""Tokens sent at full speed between two turns of the event loop."""
 _CACHED: Final = 64
-"""Outputs that are kept, cut into tokens."""
+"""Number of outputs that are kept cut into tokens."""
 _LARGE: Final = 16 * 1024
-"""Characters of a prompt from which it is handled in a thread."""
+"""Prompts of this many characters or more are handled in a thread."""
 _CHARACTERS: Final = 4
-"""Characters of a token, where tokens are estimated."""
+"""Characters per token, for estimates."""
 
 _TEMPLATE: Final = """
 {%- if tools %}{{ 'Tools: ' ~ tools | tojson ~ '\\n' }}{% endif %}
@@ -55,24 +54,24 @@ _TEMPLATE: Final = """
 {%- endif %}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ start }}{{ open }}{% endif %}"""
-"""The template of prompts: legible, with the Format's markers where the parser looks for them."""
+"""The template of prompts: readable, with the Format's markers where the parser looks for them."""
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """One output, as a model wrote it."""
 
     output: str
-    """Raw: special tokens included."""
+    """Raw output, special tokens included."""
     prompt: str | None = None
-    """The prompt that it answers. A request with exactly this prompt gets it."""
+    """The prompt that the output answers. A request with exactly this prompt gets this output."""
     calls: tuple[tuple[str, str], ...] = ()
-    """The calls in it: name, arguments as JSON text."""
+    """The calls in the output: name, and arguments as JSON text."""
     finish_reason: str = "stop"
     """``stop`` or ``length``."""
 
 
 def bundled() -> dict[str, tuple[Format, list[Recording]]]:
-    """By name of their format: the Format, and the recordings that come with untemplate."""
+    """Return the bundled recordings: name of a format → the Format and its recordings."""
     found: dict[str, tuple[Format, list[Recording]]] = {}
     for example in examples():
         calls = tuple((call[0], json.dumps(call[1])) for call in example.expect.get("tool_calls", ()))
@@ -86,15 +85,15 @@ def bundled() -> dict[str, tuple[Format, list[Recording]]]:
 
 
 def load_recordings(path: str | os.PathLike[str], format: Format) -> list[Recording]:
-    """Recorded outputs from a file of JSON lines.
+    """Return recorded outputs from a file of JSON lines.
 
     Args:
-        path: each line an object with ``output`` (or ``raw``, as ``--log-raw`` writes it), and perhaps ``prompt`` and
-            ``finish_reason``.
-        format: what the outputs are written in; says which tools they call.
+        path: a file whose lines are objects with ``output`` (or ``raw``, as ``--log-raw`` writes it), and optionally
+            ``prompt`` and ``finish_reason``.
+        format: the Format of the outputs; it is used to find the calls in them.
 
     Raises:
-        EngineError: the file cannot be read, or a line is none; names it.
+        EngineError: the file cannot be read, or a line is invalid; the message names it.
     """
     parser = OutputParser.from_format(format)
     found: list[Recording] = []
@@ -128,11 +127,11 @@ def _recording(line: str, parser: OutputParser, where: str) -> Recording:
 
 
 class ToyTokenizer:
-    """A vocabulary of our own: special tokens, bytes, and the pieces of the texts that it is made from.
+    """A vocabulary made from given texts: special tokens, bytes, and pieces of the texts.
 
     Args:
-        special: the special tokens; one id each, the first ones.
-        texts: what is cut into pieces. A piece that is not among theirs is spelled in bytes.
+        special: the special tokens; they have the first ids, one each.
+        texts: texts to cut into pieces. Other pieces are written in bytes.
     """
 
     def __init__(self, special: Iterable[str], texts: Iterable[str] = ()) -> None:
@@ -145,29 +144,30 @@ class ToyTokenizer:
         for text in texts:
             for piece in pieces(text, self._special):
                 token = piece.replace(" ", "▁")
-                # What SentencePiece could not spell as one token stays bytes.
+                # A piece that SentencePiece could not write as one token stays bytes.
                 if piece not in ids and token not in vocab and "▁" not in piece:
                     ids[piece] = vocab[token] = len(vocab)
         self._vocab = vocab
         self._ids = ids
 
     def get_vocab(self) -> dict[str, int]:
-        """Token → id, in SentencePiece's letters."""
+        """Return token → id, written as SentencePiece writes tokens."""
         return dict(self._vocab)
 
     def cut(self, text: str, *, special: bool = True) -> list[tuple[str, tuple[int, ...]]]:
-        """The text in pieces with their ids: most are one token, all are whole characters. ``special``: special tokens
-        in it are meant as such."""
+        """Return the text in pieces, with the ids of each. Most pieces are one token; all are whole characters. With
+        ``special``, special tokens in the text count as such.
+        """
         ids = self._ids
         cut = pieces(text, self._special if special else ())
         return [(piece, (ids[piece],) if piece in ids else self._spelled(piece)) for piece in cut]
 
     def encode(self, text: str, *, special: bool = True) -> list[int]:
-        """The ids of a text."""
+        """Return the ids of a text."""
         return [i for _, ids in self.cut(text, special=special) for i in ids]
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of ids; one that is unknown is U+FFFD."""
+        """Return the text of ids; unknown ids become U+FFFD."""
         return b"".join(self._text_of.get(i, b"\xef\xbf\xbd") for i in token_ids).decode("utf-8", "replace")
 
     def _spelled(self, piece: str) -> tuple[int, ...]:
@@ -183,13 +183,14 @@ class ReplayEngine(Engine):
     """Replays outputs of one Format.
 
     Args:
-        format: what outputs are written in, or its name in the catalogue (with the bundled recordings of that name come
-            their reasoning markers: ``engine.format`` is what to parse with).
-        recordings: outputs; ``None``: the bundled ones of this format, and where none fits, made-up ones.
-        speed: tokens per second and request; 0: as fast as they are read.
+        format: the Format of the outputs, or its name in the catalogue. With a name, the reasoning markers of the
+        bundled
+            recordings are added: parse with ``engine.format``.
+        recordings: outputs; ``None`` for the bundled ones of this format, and made-up ones if none of them fits.
+        speed: tokens per second and request; 0 for as fast as they are read.
 
     Raises:
-        ValueError: an unknown name (lists the valid ones), or no recordings.
+        ValueError: the name is unknown (the message lists the valid ones), or there are no recordings.
     """
 
     kind = "replay"
@@ -200,7 +201,7 @@ class ReplayEngine(Engine):
         self, format: Format | str, recordings: Sequence[Recording] | None = None, *, speed: float = 0.0
     ) -> None:
         if recordings is not None and not recordings:
-            raise ValueError("recordings: there are none")
+            raise ValueError("recordings: must not be empty")
         self.speed = speed
         self._makes_up = recordings is None
         if isinstance(format, str):
@@ -220,10 +221,10 @@ class ReplayEngine(Engine):
         """Held while ``_known`` is used: long prompts are handled in threads."""
 
     async def start(self) -> None:
-        """Nothing has to be loaded."""
+        """Do nothing: there is nothing to load."""
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to free."""
 
     async def health(self) -> Health:
         return Health(ok=True, detail=f"{len(self._recordings)} recordings of {self.format.name}")
@@ -240,7 +241,7 @@ class ReplayEngine(Engine):
         return self.tokenizer
 
     def template(self) -> ChatTemplate:
-        """A template that shows the conversation, and opens the turn as the Format's models know it."""
+        """Return a template that writes the conversation and opens the turn as the Format's models expect."""
         start, end = _turn(self.format)
         opens = self._open if self.format.reasoning is not None and self.format.reasoning.start == "open" else ""
         constants = {"start": start, "end": end, "open": opens}
@@ -288,7 +289,7 @@ class ReplayEngine(Engine):
         messages = (request.messages or []) if request is not None else []
         forced = request is not None and request.tool_choice not in (None, "auto", "none")
         if not forced and messages and messages[-1].get("role") == "tool":
-            offered = {}  # the tool has answered; now the model does
+            offered = {}  # the tool's result is there; now the model answers
         if offered:
             validator = Validator([{"type": "function", "function": function} for function in offered.values()])
             fitting = [r for r in self._recordings if r.calls and _fits(r, offered, validator)]
@@ -322,7 +323,7 @@ class ReplayEngine(Engine):
         return Recording(output=self._written(message, tools))
 
     def _written(self, message: dict[str, Any], tools: Sequence[Any]) -> str:
-        """The message as this Format's models write it; what it cannot say is left out."""
+        """Return the message as this Format's models write it, without the parts that the Format cannot express."""
         end = _turn(self.format)[1]
         ways = [message]
         if "tool_calls" in message:
@@ -334,7 +335,7 @@ class ReplayEngine(Engine):
         return str(message["content"]) + end
 
     def _opened(self, recording: Recording) -> Recording:
-        """The recording with its reasoning opened in the output, where the prompt had opened it."""
+        """Return the recording with the opener of reasoning in its output, if its prompt had opened reasoning."""
         opener = self._open.strip()
         reasoning = self.format.reasoning
         if not opener or reasoning is None or recording.output.lstrip().startswith(opener):
@@ -346,7 +347,7 @@ class ReplayEngine(Engine):
         return msgspec.structs.replace(recording, output=self._open + recording.output) if opened else recording
 
     def _continued(self, output: str, prompt: str) -> str:
-        """The output without what the prompt has already said: reasoning opened, or opened and closed."""
+        """Return the output without the markers at the end of the prompt: reasoning opened, or opened and closed."""
         reasoning = self.format.reasoning
         if reasoning is None:
             return output
@@ -385,13 +386,13 @@ class ReplayEngine(Engine):
         return known
 
     def _count(self, prompt: str) -> int:
-        """Return the number of a prompt's tokens; an estimate for a long one, whose tokens nobody gets to see."""
+        """Return the number of tokens in a prompt; an estimate for a long one, whose tokens are not needed."""
         if len(prompt) > _LARGE:
             return len(prompt) // _CHARACTERS
         return len(self.tokenizer.encode(prompt))
 
     def _likely(self, piece: EngineChunk, top: int) -> EngineChunk:
-        """The piece with log probabilities, made up from its ids."""
+        """Return the chunk with log probabilities, made up from its ids."""
         ids = piece.token_ids
         if not ids:
             return piece
@@ -405,7 +406,7 @@ class ReplayEngine(Engine):
 
 
 def _limited(found: list[EngineChunk], most: int) -> list[EngineChunk]:
-    """The first ``most`` tokens. A piece of which only a part has room is left out."""
+    """Return the first ``most`` tokens. A chunk that fits only in part is left out."""
     count = 0
     for number, piece in enumerate(found):
         count += len(piece.token_ids)
@@ -422,7 +423,7 @@ def _turn(format: Format) -> tuple[str, str]:
 
 
 def _ends(format: Format) -> tuple[str, ...]:
-    """The token that ends a turn, where it is one."""
+    """Return the token that ends a turn, unless it contains a declared special token."""
     end = _turn(format)[1].strip()
     return () if not end or any(token in end for token in format.special_tokens) else (end,)
 
@@ -433,7 +434,7 @@ def _opener(format: Format) -> str:
 
 
 def _fits(recording: Recording, offered: dict[str, dict[str, Any]], validator: Validator) -> bool:
-    """True if it calls nothing but tools that are offered, with arguments that they take."""
+    """True if the recording calls only offered tools, with arguments that they accept."""
     whole = recording.finish_reason != "length"
     return all(name in offered and (not whole or not validator.check(name, text)) for name, text in recording.calls)
 
@@ -448,11 +449,11 @@ _PLAIN: Final = (
     "This is the replay engine: no model is at work, and the words are always the same. They are written token by "
     "token as models of the format {format} write, and parsed on their way to you. Offer tools, and one is called."
 )
-_RESULT: Final = "The tool says: {result}"
+_RESULT: Final = "The tool returned: {result}"
 _THOUGHTS: Final = {
     "plain": "No tool has to be called, so a few words will do.",
     "call": "The tool {name} can answer this. One call will do.",
-    "result": "The result is here; now it only has to be said.",
+    "result": "The tool has returned; now I can answer.",
 }
 _VALUES: Final = {
     "city": "Lisbon",
@@ -461,11 +462,11 @@ _VALUES: Final = {
     "date": "2026-01-31",
     "unit": "celsius",
 }
-"""Values of arguments by their names, where a schema names none."""
+"""Example values by the name of the argument, for schemas that do not give one."""
 
 
 def _offered(request: Generation | None) -> dict[str, dict[str, Any]]:
-    """The functions that may be called, by name."""
+    """Return the functions that may be called, by name."""
     if request is None or not request.tools or request.tool_choice == "none":
         return {}
     functions = [tool.get("function", tool) for tool in request.tools]
@@ -485,7 +486,7 @@ def _text(message: dict[str, Any]) -> str:
 
 
 def _fitting_tool(offered: dict[str, dict[str, Any]], said: str) -> str:
-    """The tool whose name and description share most words with what was said; the first of equals."""
+    """Return the first tool whose name and description share the most words with the user's text."""
     words = set(re.findall(r"\w{3,}", said.lower()))
 
     def shared(name: str) -> int:
@@ -496,7 +497,7 @@ def _fitting_tool(offered: dict[str, dict[str, Any]], said: str) -> str:
 
 
 def _example(schema: Any, said: str, name: str = "", depth: int = 0) -> Any:
-    """A value that the schema allows, as far as this is easily found."""
+    """Return a value that the schema allows, as far as one is easy to find."""
     if not isinstance(schema, dict) or depth > 8:
         return _VALUES.get(name, "example") if name else {}
     for key in ("const", "default"):

@@ -1,8 +1,8 @@
 """The connection to an OpenAI-compatible server: its kind, its tokens, its events, its errors.
 
-* The kind of server (vLLM, SGLang, llama.cpp or unknown) is detected once, at the start. Further fields that it refuses
-  are left out from then on.
-* A request is repeated only while nothing of its response has come.
+* The kind of server (vLLM, SGLang, llama.cpp or unknown) is detected once, at the start. If the server refuses the
+  gateway's additional fields, they are left out from then on.
+* A request is repeated only before any part of its response has arrived.
 * Errors for clients contain no key, no URL and no internal text of the upstream; the log has them.
 """
 
@@ -31,7 +31,7 @@ _AGAIN: Final = frozenset((429, 502, 503))
 """Statuses after which a request is repeated."""
 _KEY_REFUSED: Final = frozenset((401, 403, 407))
 _LONGEST_WAIT: Final = 10.0
-"""Seconds. A server that asks for a longer wait gets no second attempt."""
+"""Seconds. If a server asks for a longer wait, the request is not repeated."""
 
 _OURS: Final = {
     "vllm": {
@@ -43,11 +43,11 @@ _OURS: Final = {
     "llama.cpp": {},
     "": {"skip_special_tokens": False, "return_token_ids": True},
 }
-"""Fields beyond OpenAI's API for each kind of server: they ask for text with special tokens, and for token ids."""
+"""Fields beyond OpenAI's API for each kind of server: they request text with special tokens, and token ids."""
 
 
 class Upstream(Engine):
-    """The base of both modes; see `OpenAIEngine` for the arguments."""
+    """Base class of both modes; see `OpenAIEngine` for the arguments."""
 
     kind = "openai"
     _path: ClassVar[str]
@@ -66,14 +66,14 @@ class Upstream(Engine):
         max_connections: int = 1024,
         format: Format | None = None,
     ) -> None:
-        # Without a password: logs contain it.
+        # Without the password, because logs contain the URL.
         self.url = re.sub(r"(?<=://)[^/?#]*@", "", url).rstrip("/").removesuffix("/v1")
         self.model = model
         self.server = ""
-        """``vllm``, ``sglang``, ``llama.cpp``; empty: not known. Found out at the start, as is the next."""
+        """``vllm``, ``sglang``, ``llama.cpp``, or empty if unknown. Detected at the start, like ``context_length``."""
         self.context_length: int | None = None
         self.format = format
-        """The Format of its model; may be set later, but before the first job."""
+        """The Format of the server's model; may be set later, but before the first job."""
         sent = dict(headers or {})
         if api_key:
             sent["authorization"] = f"Bearer {api_key}"
@@ -111,7 +111,7 @@ class Upstream(Engine):
         self.format = format
 
     def template(self) -> ChatTemplate | None:
-        """Return the model's chat template, if the server shows it: llama.cpp does."""
+        """Return the model's chat template, if the server shows it, as llama.cpp does."""
         return self._template
 
     async def close(self) -> None:
@@ -134,7 +134,7 @@ class Upstream(Engine):
         if not self.model and len(models) != 1:
             names = ", ".join(model["id"] for model in models)
             answered = "" if status == 200 else f" (HTTP {status})"
-            has = f"lists the models {names}" if names else f"does not say which model it has{answered}"
+            has = f"lists the models {names}" if names else f"does not name its model{answered}"
             raise EngineError(f"{self.url} {has}: set upstream_model", status=500, code="upstream_model")
         mine = next((model for model in models if model.get("id") == self.model), models[0] if models else {})
         self.model = self.model or mine["id"]
@@ -152,7 +152,7 @@ class Upstream(Engine):
             settings = properties.get("default_generation_settings")
             length = settings.get("n_ctx") if isinstance(settings, dict) else None
             self._template = _template_of(properties)
-            # It puts a BOS token before prompts that are text; templates write their own.
+            # llama.cpp adds a BOS token to prompts that are text; templates write their own.
             with suppress(NotImplementedError):
                 if await self._asked("/tokenize", {"content": "", "add_special": True}, "tokens", list):
                     self._bos = str(properties.get("bos_token") or "")
@@ -210,7 +210,7 @@ class Upstream(Engine):
         return self._client
 
     async def _get(self, path: str) -> tuple[int, Any, Mapping[str, str]]:
-        """Status, JSON value and headers."""
+        """Return the status, the JSON value and the headers of an answer."""
         try:
             async with self._reached().request("GET", path, read_timeout=10) as response:
                 body = await response.body()
@@ -219,11 +219,11 @@ class Upstream(Engine):
             raise self._unreachable(error) from None
 
     async def _asked(self, path: str, body: dict[str, Any], key: str, kind: type) -> Any:
-        """One value of an answer."""
+        """Return one value of an answer."""
         found = await self._post(path, body)
         value = found.get(key) if isinstance(found, dict) else None
         if not isinstance(value, kind):
-            problem = f"the upstream's answer to {path} is not understood: there is no {key!r} in it"
+            problem = f"the upstream's answer to {path} is not understood: it has no {key!r}"
             raise EngineError(problem, code="bad_upstream")
         return value
 
@@ -241,14 +241,14 @@ class Upstream(Engine):
 
     @asynccontextmanager
     async def _opened(self, path: str, fields: dict[str, Any], ours: dict[str, Any]) -> AsyncIterator[Response]:
-        """The response to a request, repeated where that helps.
+        """Yield the response to a request, which is repeated after errors that may pass.
 
         Args:
             fields: the body.
-            ours: further fields that the server may do without.
+            ours: additional fields of the gateway, which are left out if the server refuses them.
 
         Raises:
-            ApiError: it answers with an error, or not at all.
+            ApiError: the server answers with an error, or not at all.
         """
         client = self._reached()
         ours = {name: value for name, value in ours.items() if name not in fields}
@@ -261,7 +261,9 @@ class Upstream(Engine):
                     if response.status == 200:
                         self._accepted = True
                         if refused is not None:
-                            _log.warning("%s takes no fields of ours: %s", self.url, refused.message)
+                            _log.warning(
+                                "%s refuses the additional fields of the gateway: %s", self.url, refused.message
+                            )
                             self._ours = {}
                         yield response
                         return
@@ -273,7 +275,7 @@ class Upstream(Engine):
                     raise self._unreachable(broken) from None
                 error, wait, again = self._unreachable(broken), _wait(None, attempt), True
             if error.status in (400, 422) and ours and not self._accepted:
-                # Perhaps a server that takes no fields it does not know: without them it says whether they were it.
+                # The server may refuse unknown fields. If the request succeeds without them, they were the cause.
                 refused, ours = error, {}
                 continue
             if not again or attempt >= self._retries or wait > _LONGEST_WAIT:
@@ -282,9 +284,9 @@ class Upstream(Engine):
             await asyncio.sleep(wait)
 
     async def _events(self, response: Response) -> AsyncGenerator[bytes, None]:
-        """The data of the response's events, up to ``[DONE]``."""
+        """Yield the data of the response's events, up to ``[DONE]``."""
         if "text/event-stream" not in response.headers.get("content-type", "text/event-stream").lower():
-            body = await response.body()  # it does not stream, or does not say so
+            body = await response.body()  # the server does not stream, or its content type is wrong
             streamed = body.lstrip().startswith((b"data:", b"event:", b"id:", b":"))
             for event in Events().feed(body + b"\n\n") if streamed else [body]:
                 if event == b"[DONE]":
@@ -302,7 +304,7 @@ class Upstream(Engine):
                     return
                 yield event
             if latest and clock() > latest:
-                raise EngineError(f"the upstream was not done after {self._total:g} s", status=504, code="timeout")
+                raise EngineError(f"the upstream did not finish within {self._total:g} s", status=504, code="timeout")
         for event in events.end():
             if event != b"[DONE]":
                 yield event
@@ -365,7 +367,7 @@ def _problem(response: Response, body: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def _template_of(properties: Mapping[str, Any]) -> ChatTemplate | None:
-    """Return the template in llama.cpp's ``/props``; ``None`` if there is none, or it is not valid."""
+    """Return the template in llama.cpp's ``/props``; ``None`` if it is missing or invalid."""
     source = properties.get("chat_template")
     if not isinstance(source, str) or not source:
         return None
@@ -377,7 +379,7 @@ def _template_of(properties: Mapping[str, Any]) -> ChatTemplate | None:
 
 
 def _wait(header: str | None, attempt: int) -> float:
-    """Seconds until the next attempt: what the server says, or a growing while."""
+    """Return the seconds until the next attempt: from the server's header, or growing with each attempt."""
     try:
         return max(0.0, float(header or ""))
     except ValueError:
@@ -385,7 +387,7 @@ def _wait(header: str | None, attempt: int) -> float:
 
 
 def _value(body: bytes) -> Any:
-    """A JSON value; ``None`` if it is none."""
+    """Return a JSON value; ``None`` if the text is not JSON."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):

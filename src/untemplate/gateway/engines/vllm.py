@@ -1,10 +1,9 @@
-"""vLLM in process: ``AsyncLLM``.
+"""vLLM in this process: ``AsyncLLM``.
 
-* vLLM generates, and does nothing else: text comes with its special tokens and with ids, as deltas. Names of parsers
-  never reach its arguments.
-* Prompts are tokenized here, so that no BOS token is put before what a template has rendered.
-* Anything that vLLM can be told, it can be told: ``extra`` passes engine arguments on by name, checked against those
-  that this version has. Distribution (tensor, pipeline and data parallel, Ray) is vLLM's own.
+* vLLM only generates: its text arrives with special tokens and ids, as deltas. It is never given the names of parsers.
+* Prompts are tokenized here, so that no BOS token is added before a rendered prompt.
+* ``extra`` passes any other engine argument to vLLM by name, checked against the arguments of the installed version.
+  Distribution (tensor, pipeline and data parallelism, Ray) is configured this way.
 
 Written against vLLM 0.10 and later, as documented at https://docs.vllm.ai/en/latest/api/vllm/v1/engine/async_llm/.
 """
@@ -38,9 +37,9 @@ _PARSERS: Final = frozenset(
         "tool_server",
     )
 )
-"""Arguments of vLLM's server that are about parsing: in some versions the engine has them as well."""
+"""Arguments of vLLM's server that concern parsing; in some versions the engine has them, too."""
 _OWN: Final = frozenset(("model", "skip_tokenizer_init"))
-"""Arguments that are decided here."""
+"""Arguments that this module sets."""
 
 
 class VllmEngine(Engine):
@@ -49,12 +48,12 @@ class VllmEngine(Engine):
     Args:
         model: a model's folder, or its id on the hub.
         dtype: ``auto``, ``bfloat16``, ``float16``, ``float32``.
-        max_model_len: tokens of context; ``None``: as the model was trained.
-        gpu_memory_utilization: the share of the GPU's memory that it takes.
-        enforce_eager: no CUDA graphs.
-        tensor_parallel_size: GPUs that each layer is spread over.
+        max_model_len: tokens of context; ``None`` for the context that the model was trained with.
+        gpu_memory_utilization: share of the GPU's memory that vLLM uses.
+        enforce_eager: run without CUDA graphs.
+        tensor_parallel_size: GPUs over which each layer is spread.
         trust_remote_code: run Python code that comes with the model.
-        chat_template: a template, or a file that holds it, instead of the tokenizer's own.
+        chat_template: a template, or a file that contains it, instead of the tokenizer's own.
         extra: any other argument of ``AsyncEngineArgs``.
     """
 
@@ -76,7 +75,7 @@ class VllmEngine(Engine):
     ) -> None:
         self.model = model
         self.context_length: int | None = None
-        """Tokens; known once it has started."""
+        """Tokens of context; known once the engine has started."""
         self._arguments: dict[str, Any] = {
             "model": model,
             "dtype": dtype,
@@ -107,7 +106,7 @@ class VllmEngine(Engine):
             raise EngineError(problem, status=500, code="engine_missing") from None
         arguments = make(**{**self._arguments, **_checked(self._extra, make)})
         try:
-            # It blocks for minutes; requests for other models go on meanwhile.
+            # Loading blocks for minutes; requests for other models continue in the meantime.
             self._engine = await asyncio.to_thread(llm.from_engine_args, arguments)
             self._tokenizer = await _awaited(self._engine.get_tokenizer())
         except Exception as error:
@@ -193,7 +192,7 @@ class VllmEngine(Engine):
             raise
         except Exception as error:
             raise _failed(error) from None
-        raise EngineError("vLLM ended the output without saying why")
+        raise EngineError("vLLM ended the output without a finish reason")
 
     async def _prompt(self, text: str, raw: bool) -> list[int]:
         if len(text) < 4096:
@@ -251,7 +250,7 @@ class VllmEngine(Engine):
 
 
 async def _awaited(value: Any) -> Any:
-    """The value, awaited where this version of vLLM wants that."""
+    """Return the value; await it first if this version of vLLM returns an awaitable."""
     return await value if inspect.isawaitable(value) else value
 
 
@@ -268,7 +267,9 @@ def _failed(error: Exception) -> ApiError:
         long = "max_model_len" in str(error) or "maximum context length" in str(error)
         return ApiError(400, f"vLLM: {error}", code="context_length_exceeded" if long else "invalid_request")
     if name == "EngineDeadError":
-        return EngineError("vLLM has died; its log says why. Start the gateway again", status=503, code="engine_dead")
+        return EngineError(
+            "vLLM has crashed; its log has the reason. Restart the gateway", status=503, code="engine_dead"
+        )
     cause = error.__cause__
     return EngineError(f"vLLM failed: {name}: {error}" + (f" ({type(cause).__name__}: {cause})" if cause else ""))
 
@@ -290,16 +291,18 @@ def _likely(output: Any, top: int | None) -> list[TokenLogprob] | None:
 
 
 def _checked(extra: Mapping[str, Any], make: type[Any]) -> dict[str, Any]:
-    """``extra``, if each is an argument of the engine and of its type.
+    """Return ``extra`` after checking each name and type.
 
     Raises:
-        EngineError: names the one that is not.
+        EngineError: an argument is unknown or has the wrong type; the message names it.
     """
     fields = {field.name: field for field in dataclasses.fields(make)}
     for name, value in extra.items():
         problem = ""
         if name in _PARSERS:
-            problem = "parsing is not the engine's: use --reasoning-parser, --tool-parser or --parser-backend vllm"
+            problem = (
+                "the gateway parses, not the engine: use --reasoning-parser, --tool-parser or --parser-backend vllm"
+            )
         elif name in _OWN:
             problem = "cannot be set here"
         elif name not in fields:

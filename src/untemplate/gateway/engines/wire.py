@@ -1,9 +1,9 @@
 """A small HTTP/1.1 client for streams of many small chunks.
 
-* One connection carries one request at a time; one that was read to its end is used again. Whoever leaves a response
-  before its end has closed the connection, and so told the server to stop.
-* What has been received and not been read is bounded: beyond that the socket is not read, and the server has to wait.
-* A chunk costs a call of httptools' parser and an append: httpx takes 6 µs more for each (docs/gateway.md).
+* A connection carries one request at a time and is used again after the whole response was read. Leaving a response
+  early closes the connection, and the server stops.
+* Received but unread data is bounded: beyond the bound the socket is not read, and the server has to wait.
+* A chunk costs one call of httptools' parser and one append: httpx takes 6 µs more for each (docs/gateway.md).
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ import httptools
 __all__ = ["Client", "Events", "Response", "WireError"]
 
 _HIGH: Final = 256 * 1024
-"""Bytes of a body that may wait to be read."""
+"""Most bytes of a body that may wait to be read."""
 _HEAD: Final = 64 * 1024
-"""Bytes of a response's head, at most."""
+"""Most bytes of a response's head."""
 _LINGER: Final = 1.0
-"""Seconds that are waited for the end of a response of which everything of interest has come."""
+"""Seconds to wait for the end of a response after its last event."""
 _IDLE: Final = 15.0
-"""Seconds after which a connection that nobody uses is not used again: shorter than servers keep them."""
+"""Seconds after which an idle connection is not used again: less than servers keep them open."""
 
 
 class WireError(Exception):
-    """The server cannot be reached, or broke off.
+    """The server cannot be reached, or the connection broke.
 
     ``kind``: ``connect`` (nothing was sent), ``closed`` (the connection broke), ``timeout``, ``protocol``.
     """
@@ -47,7 +47,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
         self.last = 0.0
-        """When data came last, or the request was sent: the loop's clock."""
+        """Time of the event loop at which data last arrived, or the request was sent."""
         self.idle_since = 0.0
         self.closed = False
         self._loop = asyncio.get_running_loop()
@@ -71,7 +71,7 @@ class _Connection(asyncio.Protocol):
     # -- asyncio's callbacks -----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # uvloop's is none by its class
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass
 
     def data_received(self, data: bytes) -> None:
         self.last = self._loop.time()
@@ -81,7 +81,7 @@ class _Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(WireError("protocol", f"not HTTP: {error}"))
-            if self.complete:  # more than was asked for: the next response would not be the next request's
+            if self.complete:  # surplus data: the next response would belong to the wrong request
                 self.abort()
         if not self.has_head and self._head > _HEAD:
             self._fail(WireError("protocol", f"the head of the response is longer than {_HEAD} bytes"))
@@ -91,7 +91,7 @@ class _Connection(asyncio.Protocol):
         self._wake()
 
     def eof_received(self) -> None:
-        # A body of no stated length ends with the connection.
+        # A body without a stated length ends with the connection.
         framed = "content-length" in self.headers or "chunked" in self.headers.get("transfer-encoding", "").lower()
         if self.has_head and not self.complete and not framed:
             self.complete = True
@@ -106,14 +106,14 @@ class _Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self.complete:
-            raise ValueError("a response that nobody has asked for")
+            raise ValueError("a response without a request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self.status = self._parser.get_status_code()
-        # 1xx is followed by the response itself, which has headers of its own.
+        # A 1xx response is followed by the real one, which has headers of its own.
         self.has_head = self.status >= 200
         if not self.has_head:
             self.headers = {}
@@ -130,7 +130,7 @@ class _Connection(asyncio.Protocol):
     # -- For the client ----------------------------------------------------------------------------------------------
 
     def send(self, data: bytes, silence: float) -> None:
-        """Sends a request. ``silence``: seconds without data after which it fails; 0: any time."""
+        """Send a request. It fails after ``silence`` seconds without data; 0 for no limit."""
         assert self.transport is not None
         self._begin()
         self.last = self._loop.time()
@@ -144,11 +144,11 @@ class _Connection(asyncio.Protocol):
                 raise self.error
             await self._wait()
         coding = self.headers.get("content-encoding") or "identity"
-        if self.status == 200 and coding.lower() != "identity":  # of another, the status says enough
+        if self.status == 200 and coding.lower() != "identity":  # with another status, the body is not needed
             raise WireError("protocol", f"the response is encoded as {coding}, which was not asked for")
 
     async def read(self) -> bytes:
-        """Return the part of the body that has come; wait if there is none. Empty at its end."""
+        """Return the received part of the body, after waiting for it if needed. Empty at the end of the body."""
         while not self.parts:
             if self.complete:
                 return b""
@@ -164,7 +164,7 @@ class _Connection(asyncio.Protocol):
         return data
 
     def end(self) -> bool:
-        """The request is over. True: the connection can be used again."""
+        """End the request. Return True if the connection can be used again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -196,16 +196,16 @@ class _Connection(asyncio.Protocol):
     def _tick(self, silence: float) -> None:
         left = self.last + silence - self._loop.time()
         if self._paused:
-            left = silence  # it is our reader that is slow
+            left = silence  # our own reader is slow, not the server
         if left <= 0:
-            self._fail(WireError("timeout", f"nothing came for {silence:g} s"))
+            self._fail(WireError("timeout", f"no data for {silence:g} s"))
             self.abort()
         else:
             self._timer = self._loop.call_later(max(left, 0.001), self._tick, silence)
 
 
 class Response:
-    """A response whose head has come."""
+    """A response whose head has arrived."""
 
     __slots__ = ("_connection", "headers", "read", "status")
 
@@ -214,13 +214,13 @@ class Response:
         self.status = connection.status
         self.headers = connection.headers
         self.read = connection.read
-        """Awaited, gives what has come of the body; empty at its end. Raises `WireError`."""
+        """Return the received part of the body; empty at its end. A coroutine; raises `WireError`."""
 
     async def body(self, limit: int = 16 * 1024 * 1024) -> bytes:
-        """The whole body.
+        """Return the whole body.
 
         Raises:
-            WireError: it broke off, or is longer than ``limit`` bytes.
+            WireError: the connection broke, or the body is longer than ``limit`` bytes.
         """
         parts: list[bytes] = []
         size = 0
@@ -232,7 +232,7 @@ class Response:
         return b"".join(parts)
 
     async def rest(self) -> None:
-        """Reads on to the end, so that the connection can be used again; gives up where none comes."""
+        """Read to the end of the body, so that the connection can be used again; give up after a short wait."""
         try:
             async with asyncio.timeout(_LINGER):
                 while await self.read():
@@ -242,17 +242,17 @@ class Response:
 
 
 class Client:
-    """Requests to one server.
+    """Sends requests to one server.
 
     Args:
         url: ``http://host:port/prefix`` or ``https://…``; paths of requests are appended to it.
         headers: sent with every request.
-        connect_timeout: seconds until a connection must be made.
-        read_timeout: seconds that the server may be silent; 0: any time.
+        connect_timeout: connection timeout in seconds.
+        read_timeout: seconds that the server may be silent; 0 for no limit.
         max_connections: requests at a time; further ones wait.
 
     Raises:
-        ValueError: not such a URL.
+        ValueError: the URL is not valid.
     """
 
     def __init__(
@@ -285,7 +285,7 @@ class Client:
             (self._path + self._headers).encode("latin-1")
         except UnicodeEncodeError as error:
             wrong = error.object[error.start]
-            raise ValueError(f"{wrong!r} cannot stand in a URL, a key or a header") from None
+            raise ValueError(f"{wrong!r} is not allowed in a URL, a key or a header") from None
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
         self._idle: list[_Connection] = []
@@ -297,15 +297,15 @@ class Client:
     async def request(
         self, method: str, path: str, body: bytes | None = None, *, read_timeout: float | None = None
     ) -> AsyncIterator[Response]:
-        """Sends a request and waits for the head of its response. To leave before the body has ended is to abort.
+        """Send a request and wait for the head of its response. Leaving before the body has ended aborts the request.
 
         Args:
-            path: behind the client's URL; begins with ``/``.
+            path: appended to the client's URL; begins with ``/``.
             body: JSON.
-            read_timeout: instead of the client's.
+            read_timeout: used instead of the client's.
 
         Raises:
-            WireError: it cannot be reached, or broke off.
+            WireError: the server cannot be reached, or the connection broke.
         """
         head = f"{method} {self._path}{path} HTTP/1.1\r\n{self._headers}\r\n"
         if body is not None:
@@ -323,7 +323,7 @@ class Client:
                     self._all.discard(connection)
 
     async def _sent(self, data: bytes, silence: float) -> _Connection:
-        """A connection on which the request was sent and the head of the response has come."""
+        """Return a connection on which the request was sent and the head of the response has arrived."""
         while True:
             connection, fresh = await self._connection()
             try:
@@ -332,7 +332,7 @@ class Client:
             except BaseException as error:
                 connection.end()
                 self._all.discard(connection)
-                # The server closed it while it was idle, and has not seen the request.
+                # The server closed the connection while it was idle, and has not seen the request.
                 if isinstance(error, WireError) and error.kind == "closed" and not fresh:
                     continue
                 raise
@@ -356,15 +356,15 @@ class Client:
                 )
         except TimeoutError:
             raise WireError("connect", f"no connection within {self._connect_timeout:g} s") from None
-        except OSError as error:  # ssl.SSLError is one
+        except OSError as error:  # ssl.SSLError is an OSError
             raise WireError("connect", error.strerror or str(error)) from None
-        except UnicodeError as error:  # a host that no name can be: with two dots, or too long
+        except UnicodeError as error:  # an invalid host name: with two dots in a row, or too long
             raise WireError("connect", str(error)) from None
         self._all.add(connection)
         return connection, True
 
     async def close(self) -> None:
-        """Closes every connection, those in use too."""
+        """Close all connections, including those in use."""
         for connection in self._all:
             connection.abort()
         self._all.clear()
@@ -373,10 +373,10 @@ class Client:
 
 
 class Events:
-    """Cuts a stream of bytes into the data of its server-sent events. Other fields and comments are passed over.
+    """Splits a stream of bytes into the data of its server-sent events. Other fields and comments are ignored.
 
     Args:
-        limit: bytes of one event, at most.
+        limit: most bytes of one event.
     """
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
@@ -386,10 +386,10 @@ class Events:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The events that this completes.
+        """Return the events that the chunk completes.
 
         Raises:
-            WireError: one is too long.
+            WireError: an event is too long.
         """
         if b"\n" not in chunk:
             self._hold(chunk)
@@ -414,7 +414,7 @@ class Events:
         return found
 
     def end(self) -> list[bytes]:
-        """Return the last event if it was not ended: some servers forget the last empty line."""
+        """Return the last event if it was not ended: some servers omit the last empty line."""
         found = self.feed(b"\n\n") if self._held or self._data else []
         return [event for event in found if event]
 

@@ -1,7 +1,7 @@
-"""Models: found, fetched, looked at, loaded and let go.
+"""Models: found, downloaded, checked, loaded and unloaded.
 
-The rule: a model that answers requests is an immutable `Model`; to change anything about it is to load another one
-and to let the old one finish what it has begun.
+A model that answers requests is an immutable `Model`. To change one, load another in its place; the old one finishes
+its running requests.
 """
 
 from .manager import Event, Lease, Loader, Manager, Report, Status

@@ -1,7 +1,7 @@
 """The abilities of a model, and the evidence for them.
 
-* What the chat template does counts, then what certifies against it, then what the catalogue and ``config.json`` say.
-* Every answer has its evidence: one sentence for each thing that was looked at. Nothing here raises because of a model.
+* The chat template's behaviour comes first, then the certificate against it, then the catalogue and ``config.json``.
+* Every answer has its evidence: one sentence for each thing that was examined. No model makes these functions raise.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class ModelCapabilities:
     supports_thinking: bool = False
     supports_tools: bool = False
     default_enable_thinking: bool = True
-    """True if it thinks when a request does not say."""
+    """True if the model thinks unless a request switches that off."""
     reasoning_parser: str | None = None
-    """The catalogue's name, or that of what was inferred; ``None``: it has no reasoning."""
+    """The catalogue's name, or the name of the inferred format; ``None`` if the model has no reasoning."""
     tool_call_parser: str | None = None
     chat_template: str | None = None
     """The source of the template that prompts are rendered with."""
     evidence: tuple[str, ...] = ()
-    """One sentence for each thing that was looked at."""
+    """One sentence for each thing that was examined."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, without the template."""
+        """Return the abilities as JSON values, without the template."""
         return {
             "family": self.family,
             "supports_thinking": self.supports_thinking,
@@ -67,9 +67,9 @@ def detect_capabilities(
 
     Args:
         model: hub id, folder, GGUF file, or a `Checkpoint`.
-        config_json: its ``config.json``, where it is not in the folder.
-        template: its chat template, or whatever ``ChatTemplate.load`` takes, where it is not the model's own.
-        selection: what `select` has chosen for it, where that has been done.
+        config_json: its ``config.json``, if that is not in the folder.
+        template: a chat template to use instead of the model's own: anything that ``ChatTemplate.load`` takes.
+        selection: the result of `select`, if it was called before.
     """
     evidence: list[str] = []
     checkpoint = _checkpoint(model)
@@ -78,7 +78,7 @@ def detect_capabilities(
     kind = model_type_of(checkpoint, config)
     if kind:
         where = "the GGUF file" if checkpoint is not None and checkpoint.kind == "gguf" else "config.json"
-        evidence.append(f"{where} says that it is of type {kind}")
+        evidence.append(f"{where} gives its type as {kind}")
     found = _template(template if template is not None else model if checkpoint is None else checkpoint.path, evidence)
     if selection is None:
         selection = _selected(identifier if isinstance(identifier, str) else None, found, kind)
@@ -102,7 +102,7 @@ def detect_capabilities(
 
 
 def model_type_of(checkpoint: Checkpoint | None, config: Mapping[str, Any] | None = None) -> str:
-    """The model type, in the words of ``config.json``; ``""``: unknown."""
+    """Return the model type as ``config.json`` spells it; ``""`` if it is unknown."""
     kind = (config or {}).get("model_type")
     if not isinstance(kind, str):
         kind = "" if checkpoint is None else checkpoint.family
@@ -119,7 +119,7 @@ def _checkpoint(model: str | Checkpoint | None) -> Checkpoint | None:
 
 
 def _bare(path: Path) -> Checkpoint | None:
-    """A folder with a configuration and no weights."""
+    """Return a folder with a configuration and no weights as a `Checkpoint`."""
     try:
         found = json.loads((path / "config.json").read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -144,8 +144,9 @@ def _selected(identifier: str | None, template: ChatTemplate | None, kind: str) 
 
 
 def select_by_name(identifier: str | None, kind: str) -> Selection:
-    """The catalogue's suggestion by id and type alone, where there is no template; else passthrough. (`select` would
-    ask the hub for a template.)"""
+    """Return the catalogue's suggestion by id and type alone, for models without a template; otherwise passthrough.
+    (`select` would ask the hub for a template.)
+    """
     for name, fmt, why in suggested(identifier, kind or None):
         tried = Tried("catalogue", name, fmt, None, f"{why}; there is no template to certify it against")
         return Selection(tried, (tried,), f"no chat template; catalogue {name!r} is used, uncertified: {why}")
@@ -165,7 +166,7 @@ def _thinks(selection: Selection, template: ChatTemplate | None, fmt: Format, ev
         evidence.append("its template writes reasoning, and it is read back")
         return True
     if template is None:
-        evidence.append("there is no template to say whether it thinks: the format has markers for it")
+        evidence.append("there is no template to show reasoning: the format has markers for it")
         return True
     if fmt.reasoning is None:
         evidence.append("its template writes no reasoning")
@@ -176,7 +177,7 @@ def _thinks(selection: Selection, template: ChatTemplate | None, fmt: Format, ev
     if shown:
         evidence.append(f"its template knows {shown[0]}, though it writes no reasoning of earlier turns")
         return True
-    evidence.append("its template knows no reasoning: the markers of its format stand in none of its texts")
+    evidence.append("its template knows no reasoning: it does not contain the markers of its format")
     return False
 
 
@@ -190,13 +191,13 @@ def _calls(selection: Selection, evidence: list[str]) -> bool:
         {
             "yes": "its template writes tool calls, and they are read back",
             "failed": "its template writes tool calls that are not all read back",
-        }.get(found or "", "no template says whether it calls tools: the format has calls")
+        }.get(found or "", "there is no template to show tool calls: the format has them")
     )
     return True
 
 
 def _thinks_by_default(template: ChatTemplate | None, parser: OutputParser, evidence: list[str]) -> bool:
-    """True if a prompt with nothing said about thinking asks for it."""
+    """True if a prompt without a setting for reasoning opens it, or if there is no template."""
     if template is None:
         return True
     try:
@@ -217,7 +218,7 @@ def _thinks_by_default(template: ChatTemplate | None, parser: OutputParser, evid
 
 
 def _names(selection: Selection) -> tuple[str | None, str | None]:
-    """The names of reasoning and tool parser in what was chosen (``hermes+qwen3`` is calls and reasoning)."""
+    """Return the names of the reasoning parser and the tool parser (``hermes+qwen3`` is calls and reasoning)."""
     name = selection.chosen.name
     if selection.source == "enforced" and " with " in name:
         tools, _, reasoning = name.partition(" with ")

@@ -1,7 +1,7 @@
-"""A model as it lies on disk: which files it has, and what they say about it.
+"""A model on disk: its files, and their metadata.
 
-* Only disk is looked at: what is on the hub is `hub`'s. Metadata is read when it is asked for.
-* What cannot be used is a `CheckpointError` that says what would help.
+* This module only reads the disk; `hub` reads the hub. Metadata is read on demand.
+* A model that cannot be used raises a `CheckpointError` with the remedy.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Checkpoint:
     """One model on disk."""
 
     name: str
-    """Its name: the hub id with its quantization, the folder's name, or the file's without ``.gguf``."""
+    """The hub id with its quantization, the name of the folder, or the name of the file without ``.gguf``."""
     path: Path
-    """The GGUF file (the first part of it), or the folder."""
+    """The GGUF file (its first part), or the folder."""
     kind: str
     """``gguf`` or ``safetensors`` (PyTorch's older files count as such)."""
     files: tuple[Path, ...]
     """The weights."""
     repo: str = ""
-    """The hub id; ``""``: it is not from there."""
+    """The hub id; ``""`` if the model is not from the hub."""
 
     @property
     def folder(self) -> Path:
@@ -56,10 +56,10 @@ class Checkpoint:
 
     @cached_property
     def size(self) -> int:
-        """Bytes of weights.
+        """Return the size of the weights in bytes.
 
         Raises:
-            CheckpointError: a file is gone.
+            CheckpointError: a file no longer exists.
         """
         try:
             return sum(path.stat().st_size for path in self.files)
@@ -68,10 +68,10 @@ class Checkpoint:
 
     @cached_property
     def gguf(self) -> Gguf | None:
-        """Read the metadata of a GGUF file.
+        """Read the metadata of a GGUF file; ``None`` for other models.
 
         Raises:
-            CheckpointError: it is broken.
+            CheckpointError: the file is broken.
         """
         if self.kind != "gguf":
             return None
@@ -82,18 +82,18 @@ class Checkpoint:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """``config.json``; empty where there is none that can be read."""
+        """Return ``config.json``; empty if it is missing or cannot be read."""
         return read_json(self.path / "config.json") if self.kind != "gguf" else {}
 
     @property
     def text_config(self) -> dict[str, Any]:
-        """The part of the configuration that is the language model's."""
+        """Return the language model's part of the configuration."""
         found = self.config.get("text_config")
         return found if isinstance(found, dict) else self.config
 
     @cached_property
     def family(self) -> str:
-        """The model type of ``config.json``, or GGUF's architecture; ``""``: unknown."""
+        """Return the model type in ``config.json``, or GGUF's architecture; ``""`` if it is unknown."""
         if self.gguf is not None:
             return self.gguf.architecture
         kind = self.config.get("model_type")
@@ -101,7 +101,10 @@ class Checkpoint:
 
     @property
     def quantization(self) -> str:
-        """As the file's name has it (``Q4_K_M``), or the configuration (``fp8``, ``bfloat16``); ``""``: unknown."""
+        """Return the quantization in the file's name (``Q4_K_M``) or in the configuration (``fp8``, ``bfloat16``);
+        ``""`` if it
+        is unknown.
+        """
         if self.kind == "gguf":
             return quantization_of(self.path.name)
         quantized = self.config.get("quantization_config")
@@ -114,7 +117,7 @@ class Checkpoint:
 
     @cached_property
     def context_length(self) -> int | None:
-        """Tokens that it was trained for."""
+        """Return the tokens of context that the model was trained with."""
         if self.gguf is not None:
             found = self.gguf.of_architecture("context_length")
         else:
@@ -123,7 +126,7 @@ class Checkpoint:
 
     @cached_property
     def parameters(self) -> int | None:
-        """How many weights it has; ``None``: that is not known without reading them."""
+        """Return the number of weights; ``None`` if it cannot be found without reading them."""
         if self.gguf is None:
             return None
         try:
@@ -146,14 +149,14 @@ class Checkpoint:
 
 
 def open_checkpoint(path: str | os.PathLike[str], *, repo: str = "", name: str = "") -> Checkpoint:
-    """The model of a GGUF file or a folder.
+    """Return the model in a GGUF file or a folder.
 
     Args:
         repo: the hub id that it came from.
-        name: what to call it, if not after its file or folder.
+        name: a name to use instead of that of the file or folder.
 
     Raises:
-        CheckpointError: there is none, or several.
+        CheckpointError: the path has no model, or several.
     """
     path = Path(path)
     try:
@@ -167,7 +170,7 @@ def open_checkpoint(path: str | os.PathLike[str], *, repo: str = "", name: str =
 
 
 def _file(path: Path, repo: str, name: str) -> Checkpoint:
-    # By its name if that will do: to look inside would count as a use, and `list` shows the last one.
+    # The suffix comes first: reading the file would change its time of last use, which `list` shows.
     if path.suffix.lower() != ".gguf" and not _begins(path, b"GGUF"):
         hint = "give the folder that it is in" if path.suffix in (".safetensors", ".bin") else "not a GGUF file"
         raise CheckpointError(f"{path}: {hint}")
@@ -206,8 +209,9 @@ def _folder(path: Path, repo: str, name: str) -> Checkpoint:
 
 
 def ggufs(names: list[str]) -> dict[str, list[str]]:
-    """Of these file names, the GGUF models: first part → all its parts. Projectors of images, importance matrices and
-    draft heads are no models."""
+    """Return the GGUF models among these file names: first part → all parts. Files that are not models are left out:
+    projectors of images, importance matrices and draft heads.
+    """
     found: dict[str, list[str]] = {}
     for name in sorted(names):
         base = name.rpartition("/")[2].lower()
@@ -220,14 +224,14 @@ def ggufs(names: list[str]) -> dict[str, list[str]]:
 
 
 def quantization_of(name: str) -> str:
-    """The quantization in a file's name (``Q4_K_M``), in capitals; ``""``: there is none."""
+    """Return the quantization in a file's name (``Q4_K_M``), in capitals; ``""`` if it has none."""
     name = _PART.sub("", name)
     found = _QUANTIZATION.findall(name)
     return str(found[-1]).upper() if found else ""
 
 
 def count_text(count: int) -> str:
-    """A number for people: ``8.19 billion``."""
+    """Return a number for people: ``8.19 billion``."""
     for size, word in ((1_000_000_000, "billion"), (1_000_000, "million")):
         if count >= size:
             return f"{count / size:.2f} {word}"
@@ -235,7 +239,7 @@ def count_text(count: int) -> str:
 
 
 def size_text(size: float) -> str:
-    """Bytes for people: ``4.7 GB``."""
+    """Return a size in bytes for people: ``4.7 GB``."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000 or unit == "GB":
             return f"{size:.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
@@ -244,12 +248,12 @@ def size_text(size: float) -> str:
 
 
 def is_count(value: Any) -> TypeGuard[int]:
-    """True if this is a number of something: files may hold anything there, numbers of a thousand digits too."""
+    """True if this is a plausible number of things: files may contain any value, even numbers of a thousand digits."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 48
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object of a JSON file; empty where there is none that can be read."""
+    """Return the object in a JSON file; empty if the file is missing or cannot be read."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

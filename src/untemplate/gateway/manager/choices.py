@@ -1,7 +1,7 @@
 """Choices that settings leave open: the engine, the template and the Format of a model.
 
-* What the operator names goes before what anything suggests.
-* Every choice is logged with its evidence, and a choice that nothing certifies is a warning.
+* The operator's settings override all suggestions.
+* Every choice is logged with its evidence; an uncertified choice is a warning.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ __all__ = [
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 DEMO: Final = "demo"
-"""Stands for the demonstration model, where its package is installed."""
+"""Name of the demonstration model, if its package is installed."""
 REPLAY: Final = re.compile(r"replay(?::(.+))?")
 
 
 def choose_engine(settings: Settings) -> str:
-    """Return the engine of the model: as set, else as its name suggests.
+    """Return the engine of the model: the one that is set, otherwise the one that the model's name suggests.
 
     Raises:
-        SettingsError: nothing says what is to be served, or two things do.
+        SettingsError: the settings name nothing to serve, or two things.
     """
     upstream = settings.upstream or settings.upstream_chat
     engine = settings.engine
@@ -69,15 +69,16 @@ def choose_engine(settings: Settings) -> str:
 
 
 def _is_gguf(name: str) -> bool:
-    """A GGUF file, or one quantization of a repository; a repository's name often says it, too."""
+    """True if the name means a GGUF file or one quantization of a repository. Many names of repositories end in
+    ``-GGUF``."""
     return name.lower().endswith((".gguf", "-gguf")) or ":" in name
 
 
 def load_template(settings: Settings) -> ChatTemplate | None:
-    """The operator's chat template; ``None``: the model's own is to be used.
+    """Return the operator's chat template; ``None`` to use the model's own.
 
     Raises:
-        SettingsError: there is none of that name; lists ours.
+        SettingsError: the template does not exist; the message lists the bundled ones.
     """
     wanted = settings.chat_template
     if not wanted:
@@ -88,7 +89,7 @@ def load_template(settings: Settings) -> ChatTemplate | None:
         return ChatTemplate.load(Path(wanted))
     except TemplateError as error:
         names = ", ".join(OURS)
-        raise SettingsError(f"chat_template: {error}; give a file, or one of ours: {names}") from None
+        raise SettingsError(f"chat_template: {error}; give a file, or the name of a bundled one: {names}") from None
 
 
 def choose_format(
@@ -99,15 +100,15 @@ def choose_format(
     model_type: str = "",
     folder: Path | None = None,
 ) -> Selection:
-    """Return the Format of the model: the operator's, that of a bundled template, else the choice of `select`.
+    """Return the Format of the model: the operator's, that of a bundled template, otherwise the choice of `select`.
 
     Args:
-        template: that prompts are rendered with.
+        template: the template that renders prompts.
         identifier: hub id or name of the model.
-        folder: of the checkpoint: a response template may be shipped in it.
+        folder: folder of the checkpoint, which may contain a response template.
 
     Raises:
-        SettingsError: names that cannot be together, or none of the catalogue.
+        SettingsError: the names cannot be combined, or are not in the catalogue.
     """
     if names_a_format(settings):
         tools = settings.enforce_parser or settings.tool_parser or None
@@ -118,7 +119,7 @@ def choose_format(
         return _measured(chosen, template)
     if settings.chat_template in OURS:
         chosen = select(enforce=OURS[settings.chat_template])
-        return _measured(chosen, template, f"what our template {settings.chat_template} asks for")
+        return _measured(chosen, template, f"the format of the bundled template {settings.chat_template}")
     if template is None:
         return select_by_name(identifier, model_type)
     return select(
@@ -135,7 +136,7 @@ def names_a_format(settings: Settings) -> bool:
 
 
 def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
-    """An enforced choice, with what the template says about it."""
+    """Return an enforced choice with its certificate against the template."""
     from ...analysis import AnalysisError, prepare
 
     remark = remark or chosen.chosen.remark
@@ -144,7 +145,7 @@ def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = ""
     try:
         certificate = prepare(template).certify(chosen.format)
     except (TemplateError, AnalysisError) as error:
-        return replace(chosen, warning=f"the chat template cannot be measured against: {error}")
+        return replace(chosen, warning=f"the format cannot be certified against the chat template: {error}")
     failed = [name for name, found in certificate.capabilities.items() if found == "failed"]
     warning = f"{chosen.chosen.name} does not read all that the chat template writes: {', '.join(failed)}"
     verdict = "certified" if not failed else f"not certified: {', '.join(failed)}"
@@ -158,14 +159,14 @@ def _shipped(folder: Path | None) -> dict[str, Any] | None:
 
 
 def known_to_vllm(kind: Kind, name: str | None) -> str | None:
-    """The name, if vLLM documents a parser by it."""
+    """Return the name if vLLM documents a parser of that name, otherwise ``None``."""
     if name is None or name not in names(kind):
         return None
     return name if "vllm" in lookup(kind, name).engines else None
 
 
 def log_choice(name: str, selection: Selection, found: ModelCapabilities, *, warn: bool = True) -> None:
-    """Logs what was chosen for a model, and why."""
+    """Log the Format and the abilities of a model, and the reasons."""
     chosen = selection.chosen
     abilities = [word for word, has in (("thinking", found.supports_thinking), ("tools", found.supports_tools)) if has]
     _log.info("%s: format %s (%s)", name, chosen.name, chosen.remark or chosen.source)
@@ -173,5 +174,5 @@ def log_choice(name: str, selection: Selection, found: ModelCapabilities, *, war
     for sentence in found.evidence:
         _log.debug("%s: %s", name, sentence)
     if selection.warning and warn:
-        hint = "" if selection.source == "enforced" else " (--enforce-parser names what it writes)"
+        hint = "" if selection.source == "enforced" else " (--enforce-parser FORMAT overrides this)"
         _log.warning("%s: %s%s", name, selection.warning, hint)

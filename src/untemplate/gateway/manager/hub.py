@@ -1,9 +1,9 @@
-"""Models on the hub, and those of them that are on disk already: huggingface_hub's cache, nobody else's.
+"""Models on the Hugging Face hub, and in the local cache of huggingface_hub.
 
-* A name is ``org/repo``, ``org/repo:Q4_K_M`` or ``org/repo:file.gguf``. Of a GGUF repository one quantization is
-  fetched, of any other the safetensors with what belongs to them.
-* What is on disk, whole, is never asked of the hub again.
-* Whatever goes wrong is a `HubError` that says what to do next.
+* A name is ``org/repo``, ``org/repo:Q4_K_M`` or ``org/repo:file.gguf``. From a GGUF repository, one quantization is
+  downloaded; from any other, the safetensors and the files that belong to them.
+* A model that is complete on disk is never requested from the hub again.
+* Every failure is a `HubError` with the remedy.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["Cached", "HubError", "Plan", "cached", "fetch_tokenizer", "find", "i
 
 _NAME: Final = re.compile(r"(\w[\w.-]*/\w[\w.-]*?)(?::([\w./-]+))?")
 _PREFERRED: Final = ("Q4_K_M", "UD-Q4_K_XL", "Q4_K_S", "Q4_0", "MXFP4", "Q5_K_M", "Q6_K", "Q8_0", "BF16", "F16")
-"""Quantizations to choose from where none is named; the first that exists."""
+"""Quantizations to prefer if none is named; the first that exists is used."""
 _BESIDE: Final = (
     *("*.json", "*.jinja", "*.model", "*.tiktoken", "*.txt", "*.py", "README.md"),
     "additional_chat_templates/*.jinja",
 )
-"""Files of a safetensors model."""
+"""Files that belong to a safetensors model."""
 _SMALL: Final = (
     *("tokenizer*.json", "added_tokens.json", "tekken.json", "*.tiktoken", "*.model", "vocab.json", "merges.txt"),
     *("config.json", "special_tokens_map.json", "chat_template.*", "additional_chat_templates/*.jinja"),
@@ -39,7 +39,7 @@ _SMALL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The files that `pull` will fetch."""
+    """The files that `pull` downloads."""
 
     repo: str
     revision: str
@@ -47,11 +47,11 @@ class Plan:
     files: Mapping[str, int]
     """Path in the repository → bytes."""
     main: str
-    """The GGUF file (its first part); ``""``: the folder as a whole is the model."""
+    """The GGUF file (its first part); ``""`` if the whole folder is the model."""
     present: frozenset[str] = frozenset()
     """Files that are on disk already."""
     is_main: bool = True
-    """True if the commit is what ``main`` names now."""
+    """True if ``main`` currently points to the commit."""
 
     @property
     def size(self) -> int:
@@ -59,7 +59,7 @@ class Plan:
 
     @property
     def missing(self) -> int:
-        """Bytes that have to be fetched."""
+        """Return the number of bytes to download."""
         return sum(size for name, size in self.files.items() if name not in self.present)
 
 
@@ -68,7 +68,7 @@ class Cached:
     """A model in the cache."""
 
     name: str
-    """As `find` takes it, and `untemplate serve`."""
+    """Its name, as `find` and `untemplate serve` take it."""
     checkpoint: Checkpoint
     size: int
     """Bytes of its weights."""
@@ -77,14 +77,14 @@ class Cached:
 
 
 def is_hub_name(name: str) -> bool:
-    """True if this reads as a name on the hub, and is nothing on disk."""
+    """True if the name has the form of a hub name, and no such file or folder exists."""
     return _NAME.fullmatch(name) is not None and not name.endswith(".gguf") and not os.path.exists(name)
 
 
 def _split(name: str) -> tuple[str, str]:
     found = _NAME.fullmatch(name)
     if found is None:
-        raise HubError(f"{name!r} is no name on the hub; expected org/repo, org/repo:Q4_K_M or org/repo:FILE.gguf")
+        raise HubError(f"{name!r} is not a name on the hub; expected org/repo, org/repo:Q4_K_M or org/repo:FILE.gguf")
     return found[1], found[2] or ""
 
 
@@ -92,7 +92,7 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def cache_folder() -> Path:
-    """Where huggingface_hub keeps what it has fetched."""
+    """Return the cache folder of huggingface_hub."""
     for variable, tail in (("HF_HUB_CACHE", ""), ("HUGGINGFACE_HUB_CACHE", ""), ("HF_HOME", "hub")):
         if os.environ.get(variable):
             return Path(os.environ[variable], tail).expanduser()
@@ -100,10 +100,10 @@ def cache_folder() -> Path:
 
 
 def find(name: str) -> Checkpoint | None:
-    """A model that is on disk, whole; ``None``: it is not.
+    """Return a model that is complete on disk; ``None`` if it is not.
 
     Raises:
-        HubError: no name on the hub.
+        HubError: the name is not a hub name.
     """
     repo, selector = _split(name)
     for folder in _snapshots(repo):
@@ -114,7 +114,7 @@ def find(name: str) -> Checkpoint | None:
 
 
 def cached() -> list[Cached]:
-    """Every model in the cache, by name. Data sets, and models of which only small files are there, are left out."""
+    """Return every model in the cache, sorted by name. Data sets, and models without weights on disk, are left out."""
     found: dict[str, Cached] = {}
     for path in sorted(cache_folder().glob("models--*--*")):
         repo = path.name.removeprefix("models--").replace("--", "/")
@@ -126,7 +126,7 @@ def cached() -> list[Cached]:
 
 
 def remove(models: Sequence[Cached]) -> int:
-    """Deletes models, and whatever of their repositories is of no use without them. Returns the bytes that are free.
+    """Delete models, and the rest of their repositories if no model of them is left. Return the number of bytes freed.
 
     Raises:
         HubError: a file cannot be deleted.
@@ -147,7 +147,7 @@ def remove(models: Sequence[Cached]) -> int:
 
 
 def _revisions(model: Checkpoint) -> list[Checkpoint]:
-    """A model in every snapshot that has it: deleted in one only, it would still be there."""
+    """Return a model in every snapshot that contains it: all of them must be deleted."""
     found: list[Checkpoint] = []
     inside: Path | None = None
     for folder in _snapshots(model.repo):
@@ -159,7 +159,10 @@ def _revisions(model: Checkpoint) -> list[Checkpoint]:
 
 
 def _delete(file: Path, repo: Path) -> int:
-    """A file of a snapshot, and what it links to, if no other snapshot does. What is outside of the cache is left."""
+    """Delete a file of a snapshot, and the file that it links to unless another snapshot links to it. Files outside of
+    the
+    cache are kept. Return the number of bytes freed.
+    """
     blob = file.resolve()
     size = blob.stat().st_size
     is_link = file.is_symlink()
@@ -175,7 +178,7 @@ def _delete(file: Path, repo: Path) -> int:
 
 
 def _snapshots(repo: str) -> Iterator[Path]:
-    """Folders of a repository's commits that are on disk: what ``main`` names, then the newest first."""
+    """Yield the folders of a repository's commits on disk: first the one that ``main`` names, then the newest first."""
     base = cache_folder() / f"models--{repo.replace('/', '--')}"
     try:
         head = (base / "refs" / "main").read_text("ascii").strip()
@@ -186,7 +189,7 @@ def _snapshots(repo: str) -> Iterator[Path]:
 
 
 def _models(folder: Path, repo: str) -> Iterator[Checkpoint]:
-    """The models in a snapshot that are whole."""
+    """Yield the complete models in a snapshot."""
     names = [str(path.relative_to(folder)) for path in folder.rglob("*.gguf") if path.exists()]
     for first in ggufs(names):
         try:
@@ -215,7 +218,7 @@ def _matches(checkpoint: Checkpoint, folder: Path, selector: str) -> bool:
 
 
 def _selects(selector: str, file: str) -> bool:
-    """True if a selector means this file: its quantization, its name, or its path in the repository."""
+    """True if a selector names this file: its quantization, its name, or its path in the repository."""
     low, path = selector.lower(), file.lower()
     return low in (quantization_of(file).lower(), path, path.rpartition("/")[2])
 
@@ -224,10 +227,10 @@ def _selects(selector: str, file: str) -> bool:
 
 
 def plan(name: str, *, revision: str | None = None) -> Plan:
-    """Return the files to fetch for a name.
+    """Return the files to download for a name.
 
     Raises:
-        HubError: it cannot be had; says what to do.
+        HubError: the model is not available; the message has the remedy.
     """
     repo, selector = _split(name)
     with _explained(repo):
@@ -241,13 +244,13 @@ def plan(name: str, *, revision: str | None = None) -> Plan:
 
 
 def _chosen(repo: str, selector: str, sizes: Mapping[str, int]) -> tuple[str, list[str]]:
-    """(the GGUF file or ``""``, all that is to be fetched)."""
+    """Return the GGUF file, or ``""``, and all files to download."""
     models = ggufs(list(sizes))
     if not models:
         if selector:
             raise HubError(f"{repo} has no GGUF files, so there is no {selector!r} to choose; leave it out")
         weights = [f for f in sizes if f.endswith(".safetensors") and "/" not in f]
-        # Mistral's repositories hold the weights twice.
+        # Mistral's repositories contain the weights twice.
         whole = [f for f in weights if not f.startswith("consolidated")]
         if not weights:
             raise HubError(f"{repo} has neither GGUF files nor safetensors: it holds no model that can be served")
@@ -258,7 +261,7 @@ def _chosen(repo: str, selector: str, sizes: Mapping[str, int]) -> tuple[str, li
         wanted = [by_name[q] for q in _PREFERRED if q in by_name][:1] or (list(models) if len(models) == 1 else [])
     if not wanted:
         problem = f"{repo} has no {selector!r}" if selector else f"{repo} holds several models"
-        raise HubError(f"{problem}; there are: {_listed(models, sizes)}")
+        raise HubError(f"{problem}; available: {_listed(models, sizes)}")
     return wanted[0], models[wanted[0]]
 
 
@@ -274,10 +277,10 @@ def _listed(models: Mapping[str, Sequence[str]], sizes: Mapping[str, int]) -> st
 
 
 def pull(plan: Plan, *, quiet: bool = False) -> Checkpoint:
-    """Fetches what a plan says; what is there already is not fetched again. Progress goes to stderr, as bars.
+    """Download the files of a plan that are not on disk yet. Progress bars go to stderr.
 
     Raises:
-        HubError: it cannot be had; says what to do.
+        HubError: a file cannot be downloaded; the message has the remedy.
     """
     package = _package()
     folder = cache_folder()
@@ -307,17 +310,17 @@ def pull(plan: Plan, *, quiet: bool = False) -> Checkpoint:
 
 
 def _point(plan: Plan) -> None:
-    """Fetched by its commit, ``main`` is not noted: whoever looks for it offline must find it."""
+    """Point ``main`` in the cache to the commit. A download by commit does not set it, but offline use looks there."""
     ref = cache_folder() / f"models--{plan.repo.replace('/', '--')}" / "refs" / "main"
     ref.parent.mkdir(parents=True, exist_ok=True)
     ref.write_text(plan.revision, "ascii")
 
 
 def fetch_tokenizer(repo: str) -> Path:
-    """A folder with the tokenizer, the configuration and the chat template of a repository.
+    """Return a folder with the tokenizer, the configuration and the chat template of a repository.
 
     Raises:
-        HubError: it cannot be had.
+        HubError: they cannot be downloaded.
     """
     package = _package()
     with _explained(repo):
@@ -352,7 +355,7 @@ def _package() -> Any:
 
 @contextmanager
 def _explained(repo: str) -> Iterator[None]:
-    """The package's errors as ours. The order counts: a gated repository is one that is not found."""
+    """Turn errors of huggingface_hub into `HubError`. The order counts: a gated repository is also "not found"."""
     _package()
     from huggingface_hub import errors
 
@@ -360,7 +363,7 @@ def _explained(repo: str) -> Iterator[None]:
     log_in = "log in with `hf auth login`, or set HF_TOKEN"
     meanings: tuple[tuple[type[Exception], Callable[[Exception], str]], ...] = (
         (errors.GatedRepoError, lambda e: f"{repo} is gated: agree to its terms at {site}/{repo}, and {log_in}"),
-        (errors.RepositoryNotFoundError, lambda e: f"{repo}: no such repository, or a private one: then {log_in}"),
+        (errors.RepositoryNotFoundError, lambda e: f"{repo}: no such repository; if it is private, {log_in}"),
         (
             errors.RevisionNotFoundError,
             lambda e: f"{repo}: there is no such revision",

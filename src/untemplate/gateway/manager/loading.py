@@ -1,9 +1,9 @@
-"""From settings to models that answer.
+"""From settings to loaded models.
 
     settings ─▶ source (file, hub, upstream) ─▶ preflight ─▶ engine, started ─▶ template ─▶ format ─▶ Model
 
-* What is wrong is found before an engine is started, as far as it can be.
-* An engine that has been started is closed when anything after it fails.
+* Mistakes are reported before an engine is started, as far as possible.
+* If a later step fails, an engine that was started is closed.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _log: Final = logging.getLogger("untemplate.gateway.manager")
 
 
 async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] | None = None) -> Manager:
-    """A manager with everything in it that the settings name, ready to answer.
+    """Return a manager with all models that the settings name, ready to answer.
 
     Raises:
-        SettingsError, CheckpointError, HubError: the settings cannot be followed; the message has the remedy.
+        SettingsError, CheckpointError, HubError: the settings cannot be applied; the message has the remedy.
         EngineError: the engine does not start.
     """
     aliases = settings.aliases
@@ -60,16 +60,20 @@ def loader(settings: Settings) -> Loader:
     async def load(report: Report) -> Model:
         models = await load_models(settings, report)
         if len(models) != 1:
-            raise SettingsError(f"model: {settings.model} is several models: {', '.join(m.name for m in models)}")
+            raise SettingsError(f"model: {settings.model} names several models: {', '.join(m.name for m in models)}")
         return models[0]
 
     return load
 
 
 async def load_models(settings: Settings, report: Report) -> list[Model]:
-    """The models that settings name, their engines started. Several for ``replay`` only. Raises as `open_manager`."""
+    """Return the models that the settings name, with their engines started. Only ``replay`` can have several.
+
+    Raises:
+        Exception: as `open_manager`.
+    """
     engine = choose_engine(settings)
-    if names_a_format(settings):  # what is wrong with the names should not come out after minutes of loading
+    if names_a_format(settings):  # reports wrong names now, not after minutes of loading
         choose_format(settings, None)
     if engine == "replay":
         return await replay_models(settings)
@@ -80,11 +84,11 @@ async def load_models(settings: Settings, report: Report) -> list[Model]:
 
 
 def locate(name: str, report: Report) -> Checkpoint:
-    """The model of a name: on disk, in the hub's cache, or fetched.
+    """Return the model of a name: from disk, from the hub's cache, or downloaded.
 
     Raises:
-        CheckpointError: there is no such file or folder, or no model in it.
-        HubError: it cannot be fetched.
+        CheckpointError: the file or folder does not exist, or contains no model.
+        HubError: the model cannot be downloaded.
     """
     if name == DEMO:
         return open_checkpoint(_demo())
@@ -93,15 +97,15 @@ def locate(name: str, report: Report) -> Checkpoint:
     found = hub.find(name)
     if found is not None:
         return found
-    report(f"asking the hub for {name}")
+    report(f"requesting {name} from the hub")
     plan = hub.plan(name)
     if plan.missing:
-        report(f"fetching {len(plan.files)} files, {size_text(plan.missing)}")
+        report(f"downloading {len(plan.files)} files, {size_text(plan.missing)}")
     return hub.pull(plan)
 
 
 def _demo() -> Path:
-    """The demonstration model, which is a package of its own."""
+    """Return the file of the demonstration model, which is a separate package."""
     try:
         from untemplate_demo import model_path
     except ImportError:
@@ -119,14 +123,14 @@ class _Source:
 
     name: str
     identifier: str | None
-    """The id by which the catalogue may know it."""
+    """The id by which the catalogue may know the model."""
     checkpoint: Checkpoint | None
     template: ChatTemplate | None
-    """The operator's, else the model's own as far as files have it."""
+    """The operator's template, otherwise the model's own, if a file contains it."""
 
 
 async def _load(settings: Settings, kind: str, report: Report) -> Model:
-    if kind == "openai":  # which may have to be asked what its model is
+    if kind == "openai":  # the upstream may have to be asked for the name of its model
         return await _started(_openai(settings), settings, report)
     if kind == "vllm" and settings.engine == "auto" and hub.is_hub_name(settings.model):
         kind = await asyncio.to_thread(_kind_on_hub, settings.model)
@@ -143,11 +147,11 @@ def _kind_on_hub(name: str) -> str:
 
 
 def _installed(kind: str, model: str) -> None:
-    """Check that the engine's package is installed, before anything is fetched for it.
+    """Check that the engine's package is installed before anything is downloaded for it.
 
     Raises:
-        SettingsError: it is not.
-        CheckpointError: nor is the model, which is the more likely mistake.
+        SettingsError: the package is not installed.
+        CheckpointError: the model does not exist either, which is the more likely mistake.
     """
     if model != DEMO and not hub.is_hub_name(model) and not Path(model).expanduser().exists():
         raise CheckpointError(f"{model}: no such file or folder")
@@ -178,7 +182,7 @@ def _source(settings: Settings, kind: str, report: Report) -> _Source:
 
 
 def _source_of_upstream(settings: Settings, served: str) -> _Source:
-    """``served``: what the upstream calls its model; often the hub id."""
+    """Return the facts about an upstream's model. ``served`` is the upstream's name for it, often the hub id."""
     template = load_template(settings)
     name = settings.model or served
     checkpoint = _beside_upstream(name)
@@ -188,17 +192,17 @@ def _source_of_upstream(settings: Settings, served: str) -> _Source:
 
 
 def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatTemplate | None, report: Report) -> None:
-    """Preflight.
+    """Run the preflight checks and report their results.
 
     Raises:
-        CheckpointError: what keeps the model from being loaded.
+        CheckpointError: the model cannot be loaded.
     """
     if settings.preflight == "off":
         return
     found = preflight(checkpoint, engine=kind, context=_context(settings, kind, checkpoint), template=template)
     problems = found.problems(strict=settings.preflight == "strict")
     if problems:
-        raise CheckpointError(f"{checkpoint.name}: {'; '.join(problems)} (--preflight off tries all the same)")
+        raise CheckpointError(f"{checkpoint.name}: {'; '.join(problems)} (--preflight off loads it anyway)")
     for check in found.checks:
         if check.verdict == "warning":
             _log.warning("%s: %s: %s", checkpoint.name, check.name, check.detail)
@@ -207,7 +211,7 @@ def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatT
 
 
 def _context(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
-    """Tokens of context that the engine will hold altogether."""
+    """Return the total number of tokens of context that the engine will have."""
     if kind == "vllm":
         return settings.vllm.max_model_len
     each = settings.llamacpp.n_ctx or _fitting(settings, checkpoint) or checkpoint.context_length or 0
@@ -215,7 +219,7 @@ def _context(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
 
 
 def _fitting(settings: Settings, checkpoint: Checkpoint) -> int:
-    """The context of each request that fits, where the one that the model was trained for does not; 0: it does."""
+    """Return a context for each request that fits into memory; 0 to use the one that the model was trained with."""
     parallel = settings.llamacpp.n_parallel
     trained = checkpoint.context_length
     if not trained:
@@ -227,7 +231,7 @@ def _fitting(settings: Settings, checkpoint: Checkpoint) -> int:
 
 
 def _beside_upstream(name: str) -> Checkpoint | None:
-    """The files of a model that an upstream runs, as far as they can be had: its weights are not needed."""
+    """Return the files of an upstream's model, as far as they are available. Its weights are not needed."""
     path = Path(name).expanduser()
     try:
         if hub.is_hub_name(name):
@@ -247,7 +251,7 @@ def _without_weights(folder: Path, repo: str = "") -> Checkpoint:
 def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
     try:
         return ChatTemplate.load(checkpoint.path)
-    except TemplateError:  # preflight has reported it, and the choice of the format will
+    except TemplateError:  # preflight has reported it, and choosing the format will
         return None
 
 
@@ -268,7 +272,7 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
     found = detect_capabilities(checkpoint, template=template, selection=selection)
     name = settings.name or source.name
-    # What `select` has to warn of, it has logged by itself.
+    # `select` has already logged its own warnings.
     log_choice(name, selection, found, warn=template is None or names_a_format(settings))
     parser = _parser(settings, engine, source, selection, found)
     engine.expect(selection.format)
@@ -311,7 +315,7 @@ def _parser(
 
 
 def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> ChatTemplate:
-    """One of our templates with the tokens that the model itself begins and ends with."""
+    """Return a bundled template with the model's own begin and end tokens."""
     own = engine.template() or (_own(source.checkpoint) if source.checkpoint is not None else None)
     if own is None:
         return template
@@ -319,7 +323,7 @@ def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> Cha
 
 
 def _vocabulary(engine: Engine, source: _Source) -> Any:
-    """The engine's vocabulary, else that of the model's files; ``None``: markers are found by text alone."""
+    """Return the engine's vocabulary, otherwise that of the model's files; ``None`` to find markers by text alone."""
     found = engine.vocabulary()
     if found is not None or source.checkpoint is None:
         return found
@@ -328,7 +332,7 @@ def _vocabulary(engine: Engine, source: _Source) -> Any:
     try:
         return resolve_tokenizer(source.checkpoint, fetch=hub.fetch_tokenizer)
     except TokenizerError as error:
-        _log.warning("%s; markers are told from text that spells them by text alone", error)
+        _log.warning("%s; markers cannot be distinguished from text that spells them", error)
         return None
 
 
@@ -370,7 +374,7 @@ def _written(checkpoint: Checkpoint) -> float:
 
 
 def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> Engine:
-    """The engine, not started."""
+    """Return the engine, not started yet."""
     assert source.checkpoint is not None
     if kind == "llamacpp":
         from ..engines.llamacpp import LlamaCppEngine
@@ -382,7 +386,7 @@ def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> E
             if n_ctx:
                 report(
                     f"a context of {source.checkpoint.context_length} tokens would not fit: "
-                    f"{n_ctx} (--llamacpp-n-ctx sets it)"
+                    f"using {n_ctx} (--llamacpp-n-ctx sets it)"
                 )
         return LlamaCppEngine(
             source.checkpoint.path,

@@ -1,10 +1,10 @@
-"""The models of one gateway: leased to requests, loaded, swapped and let go.
+"""The models of one gateway: leased to requests, loaded, replaced and unloaded.
 
-* A request leases a `Model` and keeps it until it ends, whatever happens to its name meanwhile. An engine is closed
-  when the last model that uses it has gone and its last lease has ended.
-* What is being loaded takes a name only when it is ready. A load that fails leaves everything as it was.
-* Tables change between two awaits only, in the one event loop that all of it runs in: there is nothing to lock, but the
-  loads of one name, which follow each other.
+* A request leases a `Model` and keeps it until it ends, even if its name gets another model in the meantime. An engine
+  is closed when its last model is unloaded and the last lease has ended.
+* A model that is being loaded gets its name only when it is ready. A load that fails changes nothing.
+* All code runs in one event loop, and tables change only between two awaits. The only locks order the loads of one
+  name.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ __all__ = ["Event", "Lease", "Loader", "Manager", "Report", "Status"]
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 _RETRY_AFTER: Final = {"Retry-After": "5"}
-"""Seconds, while a model is being loaded or the gateway goes down."""
+"""Seconds to wait before a retry, while a model is being loaded or the gateway shuts down."""
 
 Report = Callable[[str], None]
-"""Told what a load is doing, in a few words."""
+"""Called with the progress of a load, in a few words."""
 Loader = Callable[[Report], Awaitable[Model]]
-"""Brings a model to where it can answer, its engine started. What it has begun when it fails, it undoes itself."""
+"""Loads a model and starts its engine. If it fails, it cleans up after itself."""
 
 
 class Event(msgspec.Struct, frozen=True):
-    """Something that happened to a model: ``loading``, ``progress``, ``ready``, ``failed``, ``draining``, ``gone``."""
+    """A change in the state of a model: ``loading``, ``progress``, ``ready``, ``failed``, ``draining``, ``gone``."""
 
     kind: str
     model: str
     detail: str = ""
     seconds: float | None = None
-    """How long it took: of ``ready``, ``failed`` and ``gone``."""
+    """Duration, for ``ready``, ``failed`` and ``gone``."""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -52,20 +52,20 @@ class Status(msgspec.Struct, frozen=True):
 
     name: str
     state: str
-    """``loading`` · ``ready`` · ``draining`` (takes no new requests; some still run)."""
+    """``loading``, ``ready`` or ``draining`` (takes no new requests; some are still running)."""
     requests: int = 0
-    """That are running."""
+    """Number of running requests."""
     since: float = 0.0
-    """Seconds since the epoch: when it came into this state."""
+    """Time of the last change of state, in seconds since the epoch."""
     last_used: float | None = None
-    """Seconds since the epoch: when the last request began."""
+    """Time at which the last request began, in seconds since the epoch."""
     model: Model | None = None
     """``None`` while it is being loaded."""
 
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """A model and who uses it."""
+    """A model and its leases."""
 
     model: Model
     since: float
@@ -73,11 +73,11 @@ class _Slot:
     last_used: float | None = None
     retired: bool = False
     idle: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when it is retired and its last lease has ended."""
+    """Set when the model is retired and its last lease has ended."""
 
 
 class Lease:
-    """One request's hold on a model: ``async with manager.use(name) as model``."""
+    """A request's lease of a model: ``async with manager.use(name) as model``."""
 
     __slots__ = ("_manager", "_name", "_slot")
 
@@ -103,17 +103,17 @@ class Lease:
 
 
 class Manager:
-    """All models that can be asked for.
+    """All models that requests can name.
 
     Args:
-        models: models that are ready, their engines started.
-        aliases: further names → the model that each stands for; ``""``: the only one.
-        any_name: with exactly one model, a name that nobody has stands for it, too.
-        on_event: called for each event of a model; by default it is logged.
+        models: models that are ready, with their engines started.
+        aliases: further names → the model that each stands for; ``""`` for the only one.
+        any_name: accept any unknown name if there is exactly one model.
+        on_event: called for each event of a model; by default events are logged.
         clock: seconds since the epoch.
 
     Raises:
-        ValueError: two models, or a model and an alias, with one name.
+        ValueError: two models, or a model and an alias, have the same name.
     """
 
     def __init__(
@@ -131,12 +131,12 @@ class Manager:
         self._clock = clock
         self._slots: dict[str, _Slot] = {}
         self._names: dict[str, str] = {}
-        """Aliases of the models themselves → their names."""
+        """Aliases that belong to models → the names of the models."""
         self._loading: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._draining: set[_Slot] = set()
         self._engines: dict[int, int] = {}
-        """How many models use each, by its ``id()``."""
+        """Number of models that use each engine, by the engine's ``id()``."""
         self._tasks: set[asyncio.Task[bool]] = set()
         self._closed = False
         self.add(*models)
@@ -144,34 +144,35 @@ class Manager:
     # -- Requests ------------------------------------------------------------------------------------------------
 
     def use(self, name: str = "") -> Lease:
-        """Leases a model for one request: ``async with manager.use(name) as model``.
+        """Lease a model for one request: ``async with manager.use(name) as model``.
 
         Args:
-            name: a model's name or alias, Ollama's ``:latest`` behind it or not; ``""``: the only model.
+            name: a model's name or alias, with or without Ollama's ``:latest``; ``""`` for the only model.
 
         Raises:
-            ApiError: on entering: 404 an unknown name (lists the models), 400 no name where there are several models,
-                503 one that is still being loaded, or the gateway is shutting down.
+            ApiError: on entering: 404 if the name is unknown (the message lists the models), 400 if there is no name
+            but
+                several models, 503 if the model is still being loaded or the gateway is shutting down.
         """
         return Lease(self, name)
 
     def get(self, name: str = "") -> Model:
-        """The model behind a name, without a lease: to look at, not to generate with. Raises as `use`."""
+        """Return the model of a name without a lease: for its properties, not for generating. Raises as `use`."""
         return self._slot(name).model
 
     def list(self) -> tuple[Model, ...]:
-        """The models that take requests, in the order in which they came."""
+        """Return the models that take requests, in the order in which they were added."""
         return tuple(slot.model for slot in self._slots.values())
 
     def ps(self) -> tuple[Status, ...]:
-        """Every model there is: what is loaded, what is being loaded, and what only ends what it has begun."""
+        """Return every model: loaded, being loaded, or finishing its running requests."""
         ready = [_status(slot, "ready") for slot in self._slots.values()]
         loading = [Status(name, "loading", since=since) for name, since in self._loading.items()]
         draining = [_status(slot, "draining") for slot in self._draining]
         return (*ready, *loading, *sorted(draining, key=lambda status: status.since))
 
     async def health(self) -> dict[str, Health]:
-        """The health of each model's engine, by the model's name. An engine that fails to answer is not healthy."""
+        """Return the health of each engine by the name of its model. An engine that does not answer is not healthy."""
         slots = dict(self._slots)
         found = await asyncio.gather(*(slot.model.engine.health() for slot in slots.values()), return_exceptions=True)
         return {
@@ -220,21 +221,21 @@ class Manager:
     # -- Loading -------------------------------------------------------------------------------------------------
 
     def add(self, *models: Model) -> None:
-        """Takes in models that are ready. They may share an engine.
+        """Add models that are ready. They may share an engine.
 
         Raises:
-            ValueError: a name that is taken.
+            ValueError: a name is taken.
         """
         self._install(models)
 
     async def load(self, name: str, loader: Loader) -> Model:
-        """Loads a model under a name that is free, or `swap`\\ s the one that has it. Loads of one name wait for each
-        other.
+        """Load a model under a free name, or `swap` the model that has the name. Loads of one name run one after
+        another.
 
         Raises:
             ApiError: 503: the gateway is shutting down.
-            ValueError: the name, or an alias of the model, belongs to another.
-            Exception: whatever ``loader`` raised; everything is as it was.
+            ValueError: the name, or an alias of the model, belongs to another model.
+            Exception: ``loader`` raised it; nothing has changed.
         """
         async with self._locks.setdefault(name, asyncio.Lock()):
             if self._closed:
@@ -257,11 +258,12 @@ class Manager:
             return model
 
     async def swap(self, name: str, loader: Loader) -> Model:
-        """Puts another model in the place of one that is loaded: it takes requests as soon as it is ready; the old one
-        ends what it has begun, and closes. Both are in memory meanwhile.
+        """Replace a loaded model. The new one takes requests as soon as it is ready; the old one finishes its running
+        requests
+        and closes. Both are in memory in the meantime.
 
         Raises:
-            ApiError: 404: no such model; 503 as `load`.
+            ApiError: 404: the model does not exist; 503 as `load`.
             Exception: as `load`.
         """
         if name not in self._slots:
@@ -269,23 +271,23 @@ class Manager:
         return await self.load(name, loader)
 
     async def change(self, *models: Model) -> None:
-        """Puts models that are ready in the place of all that there are: those end what they have begun, and close.
+        """Replace all models by models that are ready. The old ones finish their running requests and close.
 
         Raises:
-            ApiError, ValueError: as `load`; everything is as it was.
+            ApiError, ValueError: as `load`; nothing has changed.
         """
         await self._take_in(models, lambda slot: True)
 
     async def unload(self, name: str, timeout: float | None = None) -> bool:
-        """Takes a model out: new requests get a 404 at once, and when the running ones have ended it is closed.
+        """Unload a model: new requests get a 404 at once; when the running ones have ended, the model is closed.
 
         Args:
-            timeout: seconds after which it is closed all the same; ``None``: never.
+            timeout: seconds after which the model is closed even if requests are running; ``None`` for no limit.
 
-        Returns: whether every request could end by itself.
+        Returns: True if every request could finish.
 
         Raises:
-            ApiError: 404: no such model.
+            ApiError: 404: the model does not exist.
         """
         slot = self._slots.get(name)
         if slot is None:
@@ -294,12 +296,12 @@ class Manager:
         return await self._retire(slot, timeout)
 
     async def close(self, timeout: float | None = None) -> bool:
-        """Closes everything: new requests get a 503, running ones may end. May be called twice.
+        """Close everything: new requests get a 503, running ones may finish. May be called twice.
 
         Args:
-            timeout: seconds after which engines are closed in the middle of what they write; ``None``: never.
+            timeout: seconds after which engines are closed even if requests are running; ``None`` for no limit.
 
-        Returns: whether every request could end by itself.
+        Returns: True if every request could finish.
         """
         self._closed = True
         slots = list(self._slots.values())
@@ -307,7 +309,7 @@ class Manager:
             self._remove(slot)
         until = None if timeout is None else time.monotonic() + timeout
         ended = await asyncio.gather(*(self._retire(slot, timeout) for slot in slots))
-        if self._tasks:  # models that were swapped out, and still run
+        if self._tasks:  # models that were replaced, and still have requests
             left = None if until is None else max(until - time.monotonic(), 0.0)
             _, late = await asyncio.wait(list(self._tasks), timeout=left)
             if late:
@@ -318,8 +320,10 @@ class Manager:
         return all(ended)
 
     async def _take_in(self, models: Sequence[Model], replaces: Callable[[_Slot], bool]) -> None:
-        """Gives new models their names, which may be those of models that they replace. If they cannot have them, they
-        are closed again."""
+        """Give new models their names, which may be those of models that they replace. If a name is taken, the new
+        models are
+        closed.
+        """
         old = [slot for slot in self._slots.values() if replaces(slot)]
         try:
             if self._closed:
@@ -361,7 +365,7 @@ class Manager:
             slot.idle.set()
 
     async def _retire(self, slot: _Slot, timeout: float | None) -> bool:
-        """Waits for the leases of a model that has no name any more, and frees its engine."""
+        """Wait for the leases of a model that no name refers to any more, and free its engine."""
         begun = time.monotonic()
         if slot.leases:
             self._tell("draining", slot.model.name, f"{slot.leases} running")

@@ -17,20 +17,20 @@ __all__ = ["Model"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """Everything that requests for one model share; nothing of it changes."""
+    """Everything that requests for one model share. Immutable."""
 
     name: str
-    """As clients ask for it."""
+    """The name that clients use."""
     engine: Engine
     parser: OutputParser
     template: ChatTemplate | None = None
-    """``None`` where the engine takes messages, or where there is none: then only raw prompts can be answered."""
+    """``None`` if the engine takes messages, or if the model has no template: it then answers raw prompts only."""
     template_kwargs: dict[str, Any] = field(default_factory=dict)
-    """The template's variables where a request says nothing of them."""
+    """The template's variables for requests that do not set them."""
     capabilities: ModelCapabilities | None = None
     context_length: int | None = None
     longest_token: int = 256
-    """Most characters of a token: bounds the length of a prompt that can fit into the context."""
+    """Most characters of a token. Limits the length of a prompt that can fit into the context."""
     created: int = 0
     aliases: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)

@@ -1,9 +1,9 @@
-"""Looks at a model before it is loaded: is everything there, does the engine know it, does it fit.
+"""Checks before a model is loaded: are its files complete, does the engine support it, does it fit into memory?
 
-* Nothing is loaded and nothing is changed. Every check says what it found, with numbers; one that fails says what to
-  do.
-* Memory is an estimate, and says so: weights as they lie on disk, and the KV cache as metadata has it. That a model may
-  not fit is a warning; that it cannot be loaded at all is an error.
+* Nothing is loaded and nothing is changed. Every check reports its result with numbers; a failed one includes the
+  remedy.
+* Memory is an estimate, and labelled so: the weights as they are on disk, and the KV cache according to the metadata.
+  A model that may not fit is a warning; a model that cannot be loaded at all is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .checkpoint import Checkpoint, CheckpointError, count_text, is_count, size_
 __all__ = ["Check", "Memory", "Preflight", "available_memory", "cache_bytes_per_token", "estimate", "preflight"]
 
 _OVERHEAD: Final = 300_000_000
-"""Bytes that an engine needs besides: buffers of the computation, the program itself."""
+"""Bytes that an engine needs besides weights and cache: compute buffers, and the program itself."""
 _LEAST_CONTEXT: Final = 2048
 _TOKENIZERS: Final = (
     *("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "tiktoken.model", "qwen.tiktoken"),
@@ -29,7 +29,7 @@ _TOKENIZERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     """``weights`` · ``config`` · ``tokenizer`` · ``architecture`` · ``chat template`` · ``memory``."""
@@ -47,7 +47,7 @@ class Memory:
     """The KV cache for ``context`` tokens; ``None``: unknown."""
     context: int
     available: int | None
-    """``None``: not known on this system."""
+    """``None`` if it is unknown on this system."""
 
     @property
     def needed(self) -> int:
@@ -59,7 +59,7 @@ class Memory:
 
     @property
     def fitting_context(self) -> int | None:
-        """The longest context that fits, a power of two; ``None``: none does, or nothing is known."""
+        """Return the longest context that fits, a power of two; ``None`` if none fits, or if nothing is known."""
         if self.available is None or not self.cache or not self.context:
             return None
         left = (self.available - self.weights - _OVERHEAD) * self.context // self.cache
@@ -86,17 +86,17 @@ class Preflight:
 
     @property
     def verdict(self) -> str:
-        """The worst of all: ``error``, ``warning`` or ``ok``."""
+        """Return the worst verdict: ``error``, ``warning`` or ``ok``."""
         found = {check.verdict for check in self.checks}
         return next((v for v in ("error", "warning") if v in found), "ok")
 
     def problems(self, *, strict: bool = False) -> tuple[str, ...]:
-        """Return the problems that prevent loading; ``strict``: warnings, too."""
+        """Return the problems that prevent loading; with ``strict``, warnings are included."""
         bad = ("error", "warning") if strict else ("error",)
         return tuple(f"{check.name}: {check.detail}" for check in self.checks if check.verdict in bad)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the results as JSON values."""
         return {
             "model": self.model,
             "verdict": self.verdict,
@@ -113,13 +113,13 @@ def preflight(
     template: ChatTemplate | None = None,
     available: int | None = None,
 ) -> Preflight:
-    """Looks at a model.
+    """Run all checks on a model.
 
     Args:
-        engine: that is to run it: ``llamacpp``, ``vllm``; ``""``: the one that can.
-        context: tokens of context that are wanted; 0: what it was trained for.
-        template: the operator's; ``None``: its own is looked for.
-        available: bytes of memory; ``None``: ask the system.
+        engine: the engine that shall run it: ``llamacpp``, ``vllm``; ``""`` for the one that can.
+        context: tokens of context that are wanted; 0 for the context that the model was trained with.
+        template: the operator's chat template; ``None`` to look for the model's own.
+        available: bytes of free memory; ``None`` to ask the system.
     """
     engine = engine or ("llamacpp" if checkpoint.kind == "gguf" else "vllm")
     try:
@@ -134,10 +134,10 @@ def preflight(
 def _weights(checkpoint: Checkpoint) -> Check:
     missing = [path.name for path in checkpoint.files if not path.is_file()]
     if missing:
-        return Check("weights", "error", f"missing: {', '.join(missing)}; `untemplate pull` fetches them")
+        return Check("weights", "error", f"missing: {', '.join(missing)}; `untemplate pull` downloads them")
     empty = [path.name for path in checkpoint.files if not path.stat().st_size]
     if empty:
-        return Check("weights", "error", f"empty: {', '.join(empty)}; `untemplate pull` fetches them anew")
+        return Check("weights", "error", f"empty: {', '.join(empty)}; `untemplate pull` downloads them again")
     count = len(checkpoint.files)
     files = f"{count} file{'s' if count != 1 else ''}"
     quantization = f", {checkpoint.quantization}" if checkpoint.quantization else ""
@@ -152,7 +152,7 @@ def _files(checkpoint: Checkpoint) -> Iterator[Check]:
         if count:
             yield Check("tokenizer", "ok", f"in the file, {count} tokens")
         else:
-            yield Check("tokenizer", "error", "the GGUF file has no vocabulary; it is no language model")
+            yield Check("tokenizer", "error", "the GGUF file has no vocabulary; it is not a language model")
         return
     if checkpoint.config:
         yield Check("config", "ok", "config.json")
@@ -162,14 +162,14 @@ def _files(checkpoint: Checkpoint) -> Iterator[Check]:
     if found:
         yield Check("tokenizer", "ok", found)
     else:
-        problem = "none in the folder; that of its base model is looked for"
+        problem = "none in the folder; its base model's will be searched"
         yield Check("tokenizer", "warning", problem)
 
 
 def _architecture(checkpoint: Checkpoint, engine: str) -> Check:
     if engine == "llamacpp":
         if checkpoint.gguf is None:
-            problem = "llama.cpp needs a GGUF file, and this is none; --engine vllm runs it"
+            problem = "llama.cpp needs a GGUF file, and this is not one; --engine vllm runs it"
             return Check("architecture", "error", problem)
         return _known(checkpoint.family, "general.architecture", _llamacpp_architectures(), "llama.cpp", "gguf")
     wanted = checkpoint.config.get("architectures")
@@ -179,11 +179,13 @@ def _architecture(checkpoint: Checkpoint, engine: str) -> Check:
 
 def _known(name: str, key: str, known: Sequence[str] | None, engine: str, package: str) -> Check:
     if not name:
-        return Check("architecture", "error", f"the model does not say what it is ({key} is missing)")
+        return Check("architecture", "error", f"the type of the model is unknown ({key} is missing)")
     if known is None:
-        return Check("architecture", "skipped", f"{name}; whether {engine} knows it needs the package {package}")
+        return Check(
+            "architecture", "skipped", f"{name}; to check that {engine} knows it, install the package {package}"
+        )
     if name not in known:
-        problem = f"{name} is none that this version of the package {package} lists; a newer {engine} may know it"
+        problem = f"{name} is not in the list of this version of the package {package}; a newer {engine} may know it"
         return Check("architecture", "warning", problem)
     return Check("architecture", "ok", f"{name}, known to {engine}")
 
@@ -209,7 +211,7 @@ def _template(checkpoint: Checkpoint, template: ChatTemplate | None) -> Check:
         found = template or ChatTemplate.load(checkpoint.path)
         found.compile()
     except TemplateError as error:
-        hint = "--chat-template gives it one; without, only raw prompts can be answered"
+        hint = "--chat-template sets one; without it, only raw prompts can be answered"
         return Check("chat template", "warning", f"{error}; {hint}")
     whose = "the model's own" if template is None else str(found.name)
     return Check("chat template", "ok", f"{whose}, {len(found.source)} characters")
@@ -222,22 +224,22 @@ def _memory(memory: Memory, engine: str) -> Check:
     cache = f"KV cache {size_text(memory.cache)} for {memory.context} tokens" if memory.cache else "KV cache unknown"
     needs = f"about {size_text(memory.needed)} (weights {size_text(memory.weights)}, {cache})"
     if memory.available is None:
-        return Check("memory", "skipped", f"{needs}; how much is free is not known here")
+        return Check("memory", "skipped", f"{needs}; free memory is unknown on this system")
     there = f"{size_text(memory.available)} free"
     if memory.fits:
         return Check("memory", "ok", f"{needs}, {there}")
     if engine == "vllm":
-        return Check("memory", "skipped", f"{needs}, {there}: this is the GPU's to say, and vLLM will")
+        return Check("memory", "skipped", f"{needs}, {there}; vLLM checks the memory of the GPU itself")
     fitting = memory.fitting_context
     hint = f"a context of {fitting} tokens would fit" if fitting else "a smaller quantization may fit"
     return Check("memory", "warning", f"{needs}, {there}: too large; {hint}")
 
 
 def estimate(checkpoint: Checkpoint, *, context: int = 0, available: int | None = None) -> Memory:
-    """Return the memory that a model will need.
+    """Return an estimate of the memory that a model needs.
 
     Raises:
-        CheckpointError: a GGUF file that is broken.
+        CheckpointError: the GGUF file is broken.
     """
     tokens = context or checkpoint.context_length or 0
     per_token = cache_bytes_per_token(checkpoint)
@@ -247,8 +249,9 @@ def estimate(checkpoint: Checkpoint, *, context: int = 0, available: int | None 
 
 
 def cache_bytes_per_token(checkpoint: Checkpoint) -> int | None:
-    """Bytes of the KV cache for one token, at 16 bits a number; ``None``: unknown. Layers with a window
-    of their own are counted whole, so it is an upper bound."""
+    """Return the bytes of the KV cache for one token, at 16 bits a number; ``None`` if unknown. This is an upper bound:
+    layers with a window of their own are counted in full.
+    """
     if checkpoint.gguf is not None:
         get: Callable[..., Any] = checkpoint.gguf.of_architecture
         layers, width, heads = get("block_count"), get("embedding_length"), get("attention.head_count")
@@ -270,7 +273,7 @@ def cache_bytes_per_token(checkpoint: Checkpoint) -> int | None:
     if not (is_count(width) and is_count(heads)):
         return None
     key, value = key if is_count(key) else width // heads, value if is_count(value) else width // heads
-    if isinstance(kv_heads, list):  # one number for each layer; 0: it has no cache
+    if isinstance(kv_heads, list):  # one number for each layer; 0 for a layer without a cache
         if not all(each == 0 or is_count(each) for each in kv_heads):
             return None
         every = sum(kv_heads)
@@ -280,7 +283,8 @@ def cache_bytes_per_token(checkpoint: Checkpoint) -> int | None:
 
 
 def available_memory() -> int | None:
-    """Bytes that a new process can have, a container's limit considered; ``None``: not known on this system."""
+    """Return the bytes that a new process can use, within a container's limit; ``None`` if that is unknown on this
+    system."""
     found = [value for value in (_from_meminfo(), _from_cgroup()) if value is not None]
     if found:
         return min(found)

@@ -1,4 +1,4 @@
-"""The models of the engine ``replay``: recorded outputs, answered as if a model wrote them."""
+"""The models of the engine ``replay``, which answers with recorded outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["replay_models"]
 
 
 async def replay_models(settings: Settings) -> list[Model]:
-    """The engine replay: a model for each format, or one for recorded outputs of one's own."""
+    """Return a model for each format with bundled recordings, or one model if a format or a file is named."""
     found = REPLAY.fullmatch(settings.model)
     only = (found[1] if found else None) or settings.enforce_parser or settings.tool_parser
     engines: list[tuple[str, ReplayEngine]]
@@ -26,7 +26,7 @@ async def replay_models(settings: Settings) -> list[Model]:
         if settings.replay.file:
             if not only:
                 raise SettingsError(
-                    "replay.file: what are the outputs written in? Name it: replay:FORMAT (`untemplate formats`)"
+                    "replay.file: needs the format of the outputs: replay:FORMAT (`untemplate formats` lists them)"
                 )
             fmt = select(enforce=only, reasoning=settings.reasoning_parser or None).format
             recordings = load_recordings(settings.replay.file, fmt)

@@ -1,11 +1,10 @@
-"""Tokenizers: the vocabulary of a model, wherever it keeps it.
+"""Tokenizers: the vocabulary of a model, from whichever file contains it.
 
-* In order: a ``tokenizer.json`` of its own; other files of its own (tekken, tiktoken, SentencePiece, BPE's two files);
-  the vocabulary in its GGUF file; the tokenizer of the model that it was made from, if that is on disk or on the hub.
-* What is found has ``get_vocab()``, which is all that parsing needs; where the package ``tokenizers`` can read it, it
-  encodes and decodes, too. Special tokens are in the vocabulary under their own text.
-* Bytes are written as byte-level BPE writes them (``Ġ`` for a blank) where a file holds plain bytes: `TokenTable` reads
-  that.
+* The sources in their order: the model's ``tokenizer.json``; its other files (tekken, tiktoken, SentencePiece, the two
+  files of BPE); the vocabulary in its GGUF file; the tokenizer of its base model, on disk or on the hub.
+* The result has ``get_vocab()``, which is all that parsing needs. If the package ``tokenizers`` can read it, it also
+  encodes and decodes. Special tokens are in the vocabulary under their own text.
+* Plain bytes in a file become the letters of byte-level BPE (``Ġ`` for a blank), which `TokenTable` reads.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _HUB_ID: Final = re.compile(r"(?:https?://[^/]+/)?([\w.-]+/[\w.-]+)/?")
 
 
 class ModelTokenizer:
-    """A model's vocabulary, and what can be done with it.
+    """A model's vocabulary, with encoding and decoding if they are available.
 
     Args:
         vocab: token → id, special tokens included.
-        source: where it was found.
-        tokenizer: ``tokenizers.Tokenizer``, where there is one.
+        source: the file or model that it was read from.
+        tokenizer: a ``tokenizers.Tokenizer``, if there is one.
     """
 
     def __init__(self, vocab: Mapping[str, int], source: str, tokenizer: Any = None) -> None:
@@ -50,7 +49,7 @@ class ModelTokenizer:
         return self._tokenizer is not None
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a text, special tokens in it meant as such, none added.
+        """Return the token ids of a text. Special tokens in the text count as such; none are added.
 
         Raises:
             NotImplementedError: only the vocabulary is known.
@@ -60,7 +59,7 @@ class ModelTokenizer:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of tokens, special ones included. Raises as `encode`."""
+        """Return the text of tokens, special ones included. Raises as `encode`."""
         if self._tokenizer is None:
             raise NotImplementedError(f"{self.source}: only its vocabulary is known")
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=False))
@@ -72,18 +71,18 @@ class ModelTokenizer:
 def resolve_tokenizer(
     checkpoint: Checkpoint, *, fetch: Callable[[str], Path] | None = None, report: Callable[[str], None] | None = None
 ) -> ModelTokenizer:
-    """A model's tokenizer.
+    """Return a model's tokenizer.
 
     Args:
-        fetch: hub id → a folder with its tokenizer's files, for that of a base model; raises ``OSError`` or
-            ``ValueError``. ``None``: only disk is looked at.
-        report: told where it was found, if that is not the model itself.
+        fetch: returns a folder with the tokenizer's files for a hub id, and is used for base models; raises ``OSError``
+            or ``ValueError``. ``None`` to search the disk only.
+        report: called with the source if the tokenizer is not from the model itself.
 
     Raises:
-        TokenizerError: there is none; says what was looked at.
+        TokenizerError: no tokenizer was found; the message lists the sources that were tried.
     """
     looked: list[str] = []
-    # What is in a GGUF file is what the engine uses; files beside it may belong to another model.
+    # The engine uses the vocabulary in a GGUF file; files next to it may belong to another model.
     found = _of_gguf(checkpoint, looked) if checkpoint.kind == "gguf" else _of_folder(checkpoint.path, looked)
     if found is not None:
         return found
@@ -97,7 +96,7 @@ def resolve_tokenizer(
 
 
 def base_models(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """Hub ids of the models that this one says it was made from."""
+    """Return the hub ids of the models that this one was made from, according to its metadata."""
     return tuple(dict.fromkeys(_bases(checkpoint)))
 
 
@@ -124,7 +123,7 @@ def _bases(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def _card(path: Path) -> list[str]:
-    """``base_model`` in the head of a model card."""
+    """Return ``base_model`` from the head of a model card."""
     try:
         head = path.read_text("utf-8", "replace")[:20_000].split("---", 2)
     except OSError:
@@ -166,7 +165,7 @@ def _of_folder(folder: Path, looked: list[str]) -> ModelTokenizer | None:
         for path in sorted(folder.glob(pattern)):
             try:
                 return readers[pattern](path)
-            except Exception as error:  # the package tokenizers raises plain Exception
+            except Exception as error:  # the package tokenizers raises Exception itself
                 looked.append(f"{path.name}: {error or type(error).__name__}")
     if not looked:
         looked.append(f"{folder} has none of {', '.join(_FILES)}")
@@ -183,14 +182,14 @@ def _huggingface(path: Path) -> ModelTokenizer:
 
 
 def _vocabulary(content: dict[str, Any]) -> dict[str, int]:
-    """The content of ``tokenizer.json``, read without the package."""
+    """Return the vocabulary of a ``tokenizer.json``, read without the package."""
     found = content["model"]["vocab"]
     vocab = found if isinstance(found, dict) else {str(one[0]): i for i, one in enumerate(found)}
     return {**vocab, **{str(t["content"]): int(t["id"]) for t in content.get("added_tokens", [])}}
 
 
 def _bpe(path: Path) -> ModelTokenizer:
-    """BPE's two files, byte-level."""
+    """Read the two files of byte-level BPE."""
     vocab = {**read_json(path), **_added(path.parent)}
     merges = path.with_name("merges.txt")
     try:
@@ -202,14 +201,14 @@ def _bpe(path: Path) -> ModelTokenizer:
     tokenizer = Tokenizer(models.BPE.from_file(str(path), str(merges)))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    # Their ids follow the vocabulary's own order: they are added in theirs.
+    # Added tokens are added in the order of their ids, which follow those of the vocabulary.
     added = sorted(_added(path.parent).items(), key=lambda item: item[1])
     tokenizer.add_special_tokens([AddedToken(text, special=True) for text, _ in added])
     return ModelTokenizer(tokenizer.get_vocab(with_added_tokens=True), str(path), tokenizer)
 
 
 def _tekken(path: Path) -> ModelTokenizer:
-    """Mistral's: ranks of byte strings, behind the special tokens."""
+    """Read Mistral's tekken: ranks of byte strings, which follow the special tokens."""
     content = read_json(path)
     config = content["config"]
     special = int(config["default_num_special_tokens"])
@@ -222,19 +221,19 @@ def _tekken(path: Path) -> ModelTokenizer:
 
 
 def _tiktoken(path: Path) -> ModelTokenizer:
-    """Lines of base64 and rank; the special tokens stand in ``tokenizer_config.json``."""
+    """Read lines of base64 and rank; the special tokens are in ``tokenizer_config.json``."""
     vocab: dict[str, int] = {}
     for line in path.read_bytes().splitlines():
         if line:
             token, rank = line.split()
             vocab[_byte_level(base64.b64decode(token, validate=True))] = int(rank)
     if not vocab:
-        raise ValueError("there is no token in it")
+        raise ValueError("contains no token")
     return ModelTokenizer({**vocab, **_added(path.parent)}, str(path))
 
 
 def _model(path: Path) -> ModelTokenizer:
-    """SentencePiece's, or tiktoken's under the same name (Llama 3)."""
+    """Read SentencePiece's file, or tiktoken's under the same name (Llama 3)."""
     data = path.read_bytes()
     if re.match(rb"[A-Za-z0-9+/]+=* \d+\r?\n", data):
         return _tiktoken(path)
@@ -245,7 +244,7 @@ def _model(path: Path) -> ModelTokenizer:
 
 
 def _pieces(data: bytes) -> Iterator[str]:
-    """The pieces of a SentencePiece model (protobuf: field 1 of the message, field 1 of it)."""
+    """Yield the pieces of a SentencePiece model (protobuf: field 1 of each message in field 1)."""
     for field, value in _protobuf(data):
         if field == 1 and isinstance(value, bytes):
             for inner, text in _protobuf(value):
@@ -287,7 +286,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _added(folder: Path) -> dict[str, int]:
-    """Added tokens, as ``added_tokens.json`` and ``tokenizer_config.json`` list them."""
+    """Return the added tokens listed in ``added_tokens.json`` and ``tokenizer_config.json``."""
     found = {text: i for text, i in read_json(folder / "added_tokens.json").items() if isinstance(i, int)}
     listed = read_json(folder / "tokenizer_config.json").get("added_tokens_decoder")
     if isinstance(listed, dict):
@@ -314,5 +313,5 @@ _CHARACTERS: Final = {byte: character for character, byte in BYTE_LEVEL.items()}
 
 
 def _byte_level(data: bytes) -> str:
-    """Bytes as byte-level BPE writes them."""
+    """Return bytes in the letters of byte-level BPE."""
     return "".join(_CHARACTERS[byte] for byte in data)

@@ -18,7 +18,7 @@ def our_template(name: str) -> str:
     """Return the source of a template.
 
     Raises:
-        KeyError: there is no template of that name.
+        KeyError: the name is unknown.
     """
     if name not in OURS:
         raise KeyError(name)
