@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
 from . import qwen3_coder
-from .family import Entry, report, template, turn, vllm
+from .family import Entry, template, turn, vllm
 
 TURN = turn("<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>")
 
@@ -129,7 +129,7 @@ ENTRIES = (
         format=THINKING,
         models=("ibm-granite/granite-4.2-*",),
         engines=("vllm", "sglang"),
-        evidence=(report("vllm-project/vllm#55957", "4.2 writes what Nemotron 3 writes"),),
+        evidence=(vllm("vllm/parser/granite_thinking.py", "4.2 writes what Nemotron 3 writes"),),
     ),
     Entry(
         name="granite_thinking_parser",
@@ -137,6 +137,6 @@ ENTRIES = (
         format=THINKING_TOOLS,
         models=("ibm-granite/granite-4.2-*",),
         engines=("vllm",),
-        evidence=(report("vllm-project/vllm#55957", "4.2 writes what Nemotron 3 writes"),),
+        evidence=(vllm("vllm/parser/granite_thinking.py", "4.2 writes what Nemotron 3 writes"),),
     ),
 )

@@ -80,7 +80,7 @@ ENTRIES = (
         evidence=(
             template("StepFun3.5-Flash.jinja"),
             template("StepFun3.7-Flash.jinja"),
-            vllm("vllm/reasoning/step3p5_reasoning_parser.py"),
+            vllm("vllm/parser/step3p5.py", "the prompt ends with the opener"),
         ),
     ),
     Entry(
