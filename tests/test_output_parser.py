@@ -307,6 +307,19 @@ def test_deltas_are_assembled(parser: OutputParser) -> None:
     assert assemble([], "length") == ParsedOutput(finish_reason="length")
 
 
+@pytest.mark.parametrize("step", [1, 2, 5, 100])
+def test_members_that_turn_out_not_to_be_arguments_are_dropped_alone(step: int) -> None:
+    raw = '<tool_call>{"a": "x", "name": "f", "b": 1, "arguments": {"c": 2}}</tool_call>'
+    stream = OutputParser.named("hermes").stream(collect=True, spans=True)
+    for at in range(0, len(raw), step):
+        stream.feed(raw[at : at + step])
+    stream.finish()
+    parsed = stream.result()
+    assert [(d.code, d.text) for d in parsed.diagnostics] == [("unused_member", '"x"'), ("unused_member", "1")]
+    dropped = [raw[span.start : span.end] for span in parsed.spans if span.kind == "dropped"]
+    assert dropped == ['"a": "x"', '", "b": 1']
+
+
 def test_spans_name_their_call(parser: OutputParser) -> None:
     raw = f"Look: {CALL}{CALL}"
     spans = parser.parse(raw, spans=True).spans

@@ -366,9 +366,9 @@ class ArgumentsReader(CallHandler):
     def accounted(self) -> int:
         return self.context.accounted()
 
-    def drop_arguments(self, start: int) -> None:
+    def drop_arguments(self, start: int, values: list[tuple[int, int]]) -> None:
         self._recovered = True
-        self.context.drop_arguments(start)
+        self.context.drop_arguments(start, values)
 
     def authorised(self, start: int, end: int) -> bool:
         return not self.context.checks_ids or self.context.authorised(start, end)

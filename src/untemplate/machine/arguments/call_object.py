@@ -63,8 +63,10 @@ class CallObjectReader:
         self._has_arguments: bool = False
         self._others: list[str] = []
         self._others_size: int = 0
-        self._start: int = -1
-        """The place in the output where the object began."""
+        self._others_start: int = 0
+        """Where the first of them begins, in characters of the output."""
+        self._others_values: list[tuple[int, int]] = []
+        """Where the value of each begins and ends."""
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         """Return DONE after the closing brace, NO_MATCH where the text cannot be a call object."""
@@ -94,11 +96,12 @@ class CallObjectReader:
             if self._phase == _OPEN:
                 if c != "{":
                     return NO_MATCH
-                self._start = call.accounted()
                 cur.pos += 1
                 self._phase = _KEY
             elif self._phase == _KEY:
                 if c == '"':
+                    if not self._others:
+                        call.mark(MARKUP, cur.pos)
                     found = _SIMPLE.match(cur.text, cur.pos)
                     if found is None:
                         self._capture()
@@ -234,8 +237,9 @@ class CallObjectReader:
         self._has_arguments = True
         if self._others:
             # They had been marked as arguments while there was no key for arguments.
-            call.drop_arguments(self._start)
+            call.drop_arguments(self._others_start, self._others_values)
             self._others = []
+            self._others_values = []
             self._others_size = 0
         call.mark(MARKUP, cur.pos)
         if self._name and not self.committed and not call.named(self._name, self._id, True):
@@ -310,7 +314,11 @@ class CallObjectReader:
             member = f"{json.dumps(self._key, ensure_ascii=False)}: {raw}"
             self._others.append(member)
             self._others_size += len(member)
+            if not self._others_values:
+                self._others_start = call.accounted()
             call.mark(ARGUMENT_TEXT, cur.pos)
+            end = call.accounted()
+            self._others_values.append((end - size, end))
         return True
 
     def _key_done(self, cur: Cursor, size: int, call: CallHandler) -> None:
