@@ -37,7 +37,7 @@ imports: $(STAMP) ## import-linter: layers, and the machine without I/O
 unit: $(STAMP) ## pytest on two processes
 	@$(PYTEST) -n 2
 
-test-grammar: $(STAMP) ## law 9 against xgrammar, llguidance and llama.cpp (slow, opt-in; its own .venv-grammar)
+test-grammar: $(STAMP) ## law 10 against xgrammar, llguidance and llama.cpp (slow, opt-in; its own .venv-grammar)
 	@test -x .venv-grammar/bin/python || $(BIN)/python -m venv .venv-grammar
 	@.venv-grammar/bin/pip install -qq --requirement $(LOCK)
 	@.venv-grammar/bin/pip install -qq --requirement requirements-grammar.txt

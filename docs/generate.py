@@ -1,6 +1,6 @@
-"""Writes what the documentation takes from the code: ``formats.md``, ``machine.md``, the table of policies in
-``meaning.md``, the settings in ``settings.md``, the tested grammars in ``grammar.md``, and the fields of requests in
-``gateway.md``.
+"""Writes what the documentation takes from the code: ``formats.md``, ``format.md``, ``machine.md``, the table of
+policies in ``meaning.md``, the settings in ``settings.md``, the tested grammars in ``grammar.md``, and the fields of
+requests in ``gateway.md``.
 
 ``make docs`` runs it; ``tests/test_docs.py`` fails where a page is out of step.
 """
@@ -19,7 +19,20 @@ from pathlib import Path
 from typing import Any
 
 from untemplate.cli.formats import evidence_word, samples
-from untemplate.format import Format
+from untemplate.format import (
+    Channels,
+    Content,
+    Format,
+    JsonArguments,
+    JsonBody,
+    LiteralArguments,
+    Marker,
+    NamedBody,
+    Reasoning,
+    TaggedArguments,
+    Tools,
+    Turn,
+)
 from untemplate.formats import Entry, Evidence, entries, named, registry
 from untemplate.gateway import settings
 from untemplate.gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
@@ -132,6 +145,47 @@ def _markdown(docstring: str) -> Iterator[str]:
     """reStructuredText as Markdown: one kind of quotes, and text that is no markup to a reader of HTML."""
     for line in docstring.split("\n"):
         yield re.sub(r"``(.+?)``", r"`\1`", line)
+
+
+# -- the fields of a Format -----------------------------------------------------------------------------------------
+
+FORMAT_HEAD = """\
+# Fields of a Format
+
+<!-- Made by `make docs` from src/untemplate/format/model.py. Do not edit. -->
+
+A Format describes the output of one model family as data: frozen dataclasses, imported from `untemplate.format`.
+[CONTRIBUTING](../CONTRIBUTING.md#add-a-model-in-one-file) shows one being written, and `untemplate formats NAME --json`
+prints one of the catalogue. In JSON every part is an object with the same keys. Fields at their default are left out, a
+marker without other spellings is a string, and `body` and `arguments` have a `kind`.
+
+A `Body` is a `JsonBody` or a `NamedBody`. `Arguments` are `JsonArguments`, `TaggedArguments` or `LiteralArguments`. An
+`Escape` is `"none"` or `"xml"`.
+
+"""
+
+PARTS = (
+    *(Format, Marker, Turn, Reasoning, Content, Tools, JsonBody, NamedBody),
+    *(JsonArguments, TaggedArguments, LiteralArguments, Channels),
+)
+"""The classes of a Format, from the outside in."""
+
+
+def format_page() -> str:
+    """``format.md``."""
+    return FORMAT_HEAD + "\n".join(_part(part) for part in PARTS)
+
+
+def _part(part: type[Any]) -> str:
+    """A section: what a class is, and a table of its fields."""
+    lines = [f"## {part.__name__}", "", *_markdown(inspect.cleandoc(part.__doc__ or "")), ""]
+    said = _field_docs(part)
+    if said:
+        lines += ["| field | type | meaning |", "| --- | --- | --- |"]
+    for field in fields(part):
+        kind = str(field.type).replace("|", "\\|")
+        lines.append(row(f"`{field.name}`", f"`{kind}`", said.get(field.name, "").replace("|", "\\|")))
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 # -- policies -----------------------------------------------------------------------------------------------------
@@ -382,6 +436,7 @@ def _mermaid(lines: list[str]) -> str:
 
 def main() -> int:
     (DOCS / "formats.md").write_text(formats_page(), "utf-8")
+    (DOCS / "format.md").write_text(format_page(), "utf-8")
     (DOCS / "machine.md").write_text(machine_page(), "utf-8")
     made = {
         "meaning.md": with_policies,

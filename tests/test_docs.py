@@ -13,12 +13,14 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from untemplate.format import model
 from untemplate.formats import _index, names, registry
 from untemplate.gateway.protocols.openapi import document, requests
 from untemplate.gateway.settings import resolve
@@ -105,6 +107,15 @@ def test_formats_are_in_step():
     assert page("docs/formats.md") == generate.formats_page(), "run `make docs`"
 
 
+def test_the_fields_of_a_format_are_in_step():
+    assert page("docs/format.md") == generate.format_page(), "run `make docs`"
+
+
+def test_every_class_of_a_format_is_on_the_page():
+    classes = {name for name, cls in vars(model).items() if is_dataclass(cls) and cls.__module__ == model.__name__}
+    assert classes == {part.__name__ for part in generate.PARTS}
+
+
 def test_the_machine_is_in_step():
     assert page("docs/machine.md") == generate.machine_page(), "run `make docs`"
 
@@ -170,19 +181,22 @@ FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def defined(path: Path) -> set[str]:
-    """The classes, functions and methods of a file."""
+    """The classes, functions, methods, constants and documented fields of a file."""
     found: set[str] = set()
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.ClassDef | FUNCTION):
             found.add(node.name)
+        if isinstance(node, ast.AnnAssign):
+            found.add(ast.unparse(node.target))
         if isinstance(node, ast.ClassDef):
             found |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, FUNCTION)}
+            found |= {ast.unparse(part.target) for part in node.body if isinstance(part, ast.AnnAssign)}
     return found
 
 
 def test_the_architecture_names_what_is_there():
     """Each step names a file, and every name before it is of that file; a name may be used again without."""
-    text = page("docs/architecture.md").partition("## The rest")[0]
+    text = BLOCK.sub("", page("docs/architecture.md")).partition("## The rest")[0]
     known: set[str] = set()
     files = set(re.findall(r"`([\w/]+\.py)`", text))
     for file in files:

@@ -477,7 +477,7 @@ def test_parse_with_a_model_that_nobody_knows(run: Run):
     code, out, err = run("parse", "--model", "nobody/nothing", stdin=CALL)
     assert (code, json.loads(out)) == (0, {"role": "assistant", "content": CALL})
     assert err == (
-        "untemplate: warning: no format certifies against the model's chat template; passthrough 'passthrough' is used: "
+        "untemplate: warning: there is no chat template; passthrough 'passthrough' is used: "
         f"everything is content; no usable template: nobody/nothing: {NO_HUB}\n"
     )
 

@@ -4,8 +4,8 @@
 * Otherwise the first Format that certifies against the model's own chat template is used. They are tried in this order:
   the response template shipped with the checkpoint, the catalogue entries that the model's id and type suggest, and the
   analysis of the template.
-* If none certifies, a warning is logged and the catalogue entry is used. Without one, the better scored of analysis and
-  ``passthrough`` is used.
+* If none certifies, or there is no chat template to certify against, a warning is logged and the first catalogue entry
+  is used. Without one, the best scored of the others is used if its score is at least 0.5, else ``passthrough``.
 * Only a wrong enforced name raises. Every other problem is recorded, and the next Format is tried.
 """
 
@@ -43,7 +43,7 @@ CATALOGUE: Final = "catalogue"
 ANALYSIS: Final = "analysis"
 PASSTHROUGH: Final = "passthrough"
 _MIN_SCORE: Final = 0.5
-"""Lowest score with which an analysis is preferred to passthrough."""
+"""Lowest score with which an uncertified Format is preferred to passthrough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def select(
         tried.append(attempt)
         if attempt.certificate is not None and attempt.certificate.certified:
             return Selection(attempt, tuple(tried), "", _second(tried, attempt), tuple(notes))
-    return _uncertified(tried, notes)
+    return _uncertified(tried, notes, measured=prepared is not None)
 
 
 def _enforced(enforce: str | None, reasoning: str | None) -> Selection:
@@ -164,8 +164,8 @@ def _enforced(enforce: str | None, reasoning: str | None) -> Selection:
     return Selection(Tried(ENFORCED, str(name), fmt, None, "enforced by the operator"))
 
 
-def _uncertified(tried: list[Tried], notes: list[str]) -> Selection:
-    """Choose if nothing certified: the catalogue entry, else the better of analysis and passthrough."""
+def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Selection:
+    """Choose if nothing certified: the catalogue entry, else the best scored Format, else passthrough."""
     usable = [t for t in tried if t.format is not None]
     catalogue = next((t for t in usable if t.source == CATALOGUE), None)
     passthrough = Tried(PASSTHROUGH, PASSTHROUGH, named(PASSTHROUGH), None, "everything is content")
@@ -174,7 +174,8 @@ def _uncertified(tried: list[Tried], notes: list[str]) -> Selection:
         best = passthrough
     tried = tried if best in tried else [*tried, best]
     reason = best.remark or "nothing could be certified"
-    warning = f"no format certifies against the model's chat template; {best.source} {best.name!r} is used: {reason}"
+    problem = "no format certifies against the model's chat template" if measured else "there is no chat template"
+    warning = f"{problem}; {best.source} {best.name!r} is used: {reason}"
     _log.warning(warning)
     return Selection(best, tuple(tried), warning, _second(tried, best), tuple(notes))
 
@@ -329,7 +330,7 @@ def _combined(tool: IndexRow | None, reasoning: IndexRow | None) -> tuple[str, F
         fmt = named(tool.name, reasoning=reasoning.name)
     except (IncompatibleFormatsError, FormatError):
         return tool.name, lookup("tool", tool.name).format
-    return (tool.name if tool.name == reasoning.name else f"{tool.name}+{reasoning.name}"), fmt
+    return fmt.name, fmt
 
 
 def _ranked(kind: Kind, model: str | os.PathLike[str] | None, model_type: str | None) -> list[tuple[IndexRow, str]]:

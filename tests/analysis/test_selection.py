@@ -85,7 +85,7 @@ def test_without_a_template_the_entry_is_used_with_a_warning(tmp_path: Path, cap
     with caplog.at_level(logging.WARNING, logger="untemplate"):
         selection = select(folder)
     assert (selection.source, selection.chosen.name) == ("catalogue", "hermes")
-    assert "no format certifies" in selection.warning
+    assert selection.warning.startswith("there is no chat template; catalogue 'hermes' is used: ")
     assert selection.warning in caplog.text
     assert any("no usable template" in note for note in selection.notes)
 
@@ -102,7 +102,7 @@ def test_nothing_given() -> None:
 
 
 def test_the_most_specific_pattern_comes_first() -> None:
-    assert next(iter(suggested("Qwen/Qwen3-Coder-30B-A3B-Instruct", None)))[0].startswith("qwen3_coder")
+    assert next(iter(suggested("Qwen/Qwen3-Coder-30B-A3B-Instruct", None)))[0] == "qwen3+qwen3_coder"
     assert not list(suggested("nobody/nothing", None))
 
 

@@ -118,13 +118,14 @@ class StoredOutcome:
 
 @dataclass(slots=True)
 class Certificate:
-    """Abilities of a template, and which of them a Format can parse."""
+    """Capabilities of a template, and the result of parsing each with a Format."""
 
     capabilities: dict[str, str] = field(default_factory=dict)
     """Per capability: ``yes`` (it parsed back), ``no`` (the template cannot write it), ``failed`` (written, not
-    parsed)."""
+    parsed). A check may fail although its capability is ``yes``: checks of one group show the same message in different
+    places of the conversation, and one of them has to pass."""
     score: float = 0.0
-    """Share of the checks that passed, by weight, from 0 to 1."""
+    """Share of the groups of checks of which one passed, by weight, from 0 to 1. Every failed check costs a little."""
     checks: int = 0
     """Number of checks."""
     stored: tuple[StoredOutcome, ...] = ()
@@ -138,7 +139,7 @@ class Certificate:
 
     @property
     def certified(self) -> bool:
-        """True if everything that the template can write parses back."""
+        """True if no capability is ``failed``."""
         return self.checks > 0 and "failed" not in self.capabilities.values()
 
     def to_dict(self) -> dict[str, Any]:

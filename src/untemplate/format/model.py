@@ -7,7 +7,7 @@
   consists of white space only.
 * A Format that cannot work cannot be constructed: `FormatError` names the field.
 
-Every field has a docstring with its meaning, its default and an example; the reference page is made from them.
+Every field has a docstring with its meaning, its default and an example. ``docs/format.md`` is made from them.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Turn:
     """Start and end of the assistant's turn."""
 
     start: Marker | None = None
-    """Header in the prompt after which the assistant's turn begins. The text after the last header decides the parser's
-    start state. Default: ``None``, the format has no header. Example: ``Marker("<|im_start|>assistant\\n")``."""
+    """Turn header: text in the prompt after which the assistant's turn begins. The text after the last one decides the
+    parser's start state. Default: ``None``, the format has none. Example: ``Marker("<|im_start|>assistant\\n")``."""
     end: Marker | None = None
     """End-of-turn token. Spelled as text it counts only at the end of the output; proven by a token id it counts
     everywhere. Default: ``None``, no token ends the turn. Example: ``Marker("<|im_end|>")``."""
@@ -195,9 +195,9 @@ class NamedBody:
     """Marker before the name. Default: ``None``, the name follows the opening of the call. Example:
     ``Marker("<function=")``."""
     name: str = "{name}"
-    """Pattern of the text between ``name_open`` and ``name_close``. It contains ``{name}`` once and may contain
-    ``{index}`` once. Text that does not fit the pattern is read as the name. Default: ``"{name}"``. Example:
-    ``"functions.{name}:{index}"``."""
+    """Pattern of the text between ``name_open`` and ``name_close``. It contains ``{name}`` once, and may contain
+    ``{index}`` and ``{id}`` once each: the number of the call and its id. Text that does not fit the pattern is read as
+    the name. Default: ``"{name}"``. Example: ``"functions.{name}:{index}"``."""
     name_close: Marker | None = None
     """Marker after the name. If a model leaves it out, the opening of the arguments ends the name. Default: ``None``,
     only that opening ends it, as in ``get_weather(``. Example: ``Marker(">\\n")``."""
@@ -255,7 +255,7 @@ class Tools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
-    """A turn as messages with headers: [``open`` role] [``recipient`` name] [``channel`` name] [``constraint``]
+    """A turn as messages with message headers: [``open`` role] [``recipient`` name] [``channel`` name] [``constraint``]
     ``body``.
 
     The parts of a header may come in any order. gpt-oss has all of them. The header of Functionary 3.2 (``>>>name\\n``)
