@@ -745,6 +745,8 @@ MISSPELLED = [
         [WEATHER],
     ),
     ("longcat_2601", "mlx-lm#810", f"<longcat_tool_call>\n{JSON_WEATHER}\n</longcat_tool_call>", [WEATHER]),
+    ("glm47", "ollama laguna_test.go", f"<tool_call>\n{JSON_WEATHER}\n</tool_call>", [WEATHER]),
+    ("poolside_v1", "ollama laguna_test.go", f"<tool_call>\n{JSON_WEATHER}\n</tool_call>", [WEATHER]),
     ("gemma4", "ollama gemma4_test.go", "<|tool_call>call:ping{}<tool_call|><|tool_response>", [PING]),
 ]
 
@@ -773,6 +775,8 @@ PROSE = [
     ("cohere_command3", '{"tool_name": "ping", "parameters": {}} is an action.'),
     ("cohere_command3", 'Between <|START_ACTION|> and <|END_ACTION|> comes {"tool_name": "ping", "parameters": {}}.'),
     ("gemma4", "After the call comes <|tool_response>, which ends the turn."),
+    ("glm47", 'A <tool_call> holds a name, or {"name": "ping", "arguments": {}}.'),
+    ("glm47", '<tool_call>{"city": "Rome"}</tool_call>'),
     ("solar_open2", "Say <|tool_call:start|> and the name; then <|tool_arg:start|> lines."),
     ("telechat4", "A <tool_call> is a name, <param_key> and <param_value>."),
     ("iquest_q1", "The <iquest_tool_call> tag begins a call."),

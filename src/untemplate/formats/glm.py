@@ -9,7 +9,7 @@ Laguna writes it as well, and reasons unless the request turns it off.
 
 from __future__ import annotations
 
-from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
+from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
 from .family import Entry, sglang, template, turn, vllm
 
 TOKENS = (
@@ -34,6 +34,9 @@ GLM45_REASONING = Format(
     special_tokens=("<|user|>", "<|observation|>", "<|endoftext|>", "<think>", "</think>"),
 )
 
+# A JSON object in the same tags, which Laguna writes now and then (Ollama's LagunaParser).
+OBJECT = Tools(call_open=Marker("<tool_call>"), body=JsonBody(), call_close=Marker("</tool_call>"))
+
 GLM45 = Format(
     name="glm45",
     turn=turn("<|assistant|>", *ENDS),
@@ -51,6 +54,7 @@ GLM45 = Format(
             ),
             call_close=Marker("</tool_call>"),
         ),
+        OBJECT,
     ),
     special_tokens=TOKENS,
 )

@@ -19,9 +19,7 @@ REASONING = Format(
     special_tokens=("<|iquest_end|>", "<think>", "</think>"),
 )
 
-IQUEST_Q1 = glm.GLM47.extend(
-    name="iquest_q1",
-    turn=TURN,
+IQUEST_Q1 = glm.GLM47.extend(name="iquest_q1", turn=TURN, tools=glm.GLM47.tools[:1]).extend(
     tools__0__call_open=Marker("<iquest_tool_call>"),
     tools__0__call_close=Marker("</iquest_tool_call>"),
     special_tokens=("<|iquest_end|>", "<iquest_tool_call>", "</iquest_tool_call>"),

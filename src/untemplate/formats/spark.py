@@ -10,9 +10,7 @@ from ..format import Marker
 from . import glm
 from .family import TURN_ENDS, Entry, report, sglang, turn
 
-SPARK25 = glm.GLM47.extend(
-    name="spark25",
-    turn=turn("<|Bot|>", *TURN_ENDS),
+SPARK25 = glm.GLM47.extend(name="spark25", turn=turn("<|Bot|>", *TURN_ENDS), tools=glm.GLM47.tools[:1]).extend(
     tools__0__call_open=Marker("<tool_call>", ("<|tool_call|>",)),
     tools__0__call_close=Marker("</tool_call>", ("<|/tool_call|>",)),
     special_tokens=("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
