@@ -535,6 +535,12 @@ SAMPLES = [
         "assistant<|role_sep|>\n<think>",
     ),
     (
+        "hyperclovax_seed_think",
+        "hm</think>\n\nOk.<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Rome</arg_value>\n"
+        "<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</tool_call>\n<tool_call>ping\n</tool_call><|im_end|>",
+        "<|im_start|>assistant\n<think>\n",
+    ),
+    (
         "k2_horizon",
         "hm</ifm|think_fast>Ok.<ifm|tool_calls>\n<ifm|tool_call>get_weather\n<ifm|arg_key>city</ifm|arg_key>\n"
         "<ifm|arg_value>Rome</ifm|arg_value>\n<ifm|arg_key>days</ifm|arg_key>\n<ifm|arg_value>2</ifm|arg_value>\n"
@@ -563,6 +569,13 @@ SAMPLES = [
 @pytest.mark.parametrize(("name", "raw", "prompt"), SAMPLES, ids=[name for name, _, _ in SAMPLES])
 def test_samples(name: str, raw: str, prompt: str | None):
     check(name, raw, [WEATHER, PING], content="Ok.", reasoning_text="hm", prompt=prompt)
+
+
+def test_magistral():
+    for raw in ("<think>\nhm\n</think>\n\nOk.", "[THINK]hm[/THINK]Ok."):
+        check("magistral", raw, [], content="Ok.", reasoning_text="hm")
+    check("mistral", "Write <think>, then </think>.", [], content="Write <think>, then </think>.")
+    check("mistral", "<think> is a tag.", [], content="<think> is a tag.")
 
 
 # The same for families that do not reason.

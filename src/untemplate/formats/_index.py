@@ -104,6 +104,10 @@ ROWS: Final[
         ('tool', 'hy_v3', (), ('tencent/Hy3*',), (), True),
         ('tool', 'hy_v4', (), ('tencent/Hy4*',), (), True),
     ),
+    'hyperclovax': (
+        ('reasoning', 'hyperclovax_seed_think', (), ('naver-hyperclovax/HyperCLOVAX-SEED-Think-*',), (), True),
+        ('tool', 'hyperclovax_seed_think', (), ('naver-hyperclovax/HyperCLOVAX-SEED-Think-*',), (), True),
+    ),
     'inkling': (
         ('reasoning', 'inkling', (), ('thinkingmachines/Inkling*',), (), True),
         ('tool', 'inkling', (), ('thinkingmachines/Inkling*',), (), False),
@@ -161,6 +165,7 @@ ROWS: Final[
     ),
     'mistral': (
         ('reasoning', 'mistral', ('ministral',), ('mistralai/Magistral-*', 'mistralai/Ministral-3-*-Reasoning-*'), (), True),
+        ('reasoning', 'magistral', (), ('mistralai/Magistral-Small-2506',), (), True),
         ('tool', 'mistral', ('ministral',), ('mistralai/*',), ('mistral3', 'mixtral'), True),
         ('tool', 'mistral_v3', (), ('mistralai/Mistral-Nemo-Instruct-2407', 'mistralai/Mistral-7B-Instruct-v0.3'), (), True),
     ),
@@ -171,7 +176,7 @@ ROWS: Final[
     'nemotron': (
         ('reasoning', 'nemotron_nano_v2', (), ('nvidia/NVIDIA-Nemotron-Nano-*-v2',), (), True),
         ('reasoning', 'nemotron_v3', ('nemotron_3', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3', 'nemotron_nano'), ('nvidia/NVIDIA-Nemotron-3-*',), (), True),
-        ('tool', 'nemotron_nano_v2', ('nemotron_deci',), ('nvidia/NVIDIA-Nemotron-Nano-*-v2', 'nvidia/Llama-3_*-Nemotron-*'), (), True),
+        ('tool', 'nemotron_nano_v2', ('nemotron_deci', 'nemotron_json'), ('nvidia/NVIDIA-Nemotron-Nano-*-v2', 'nvidia/Llama-3_*-Nemotron-*'), (), True),
         ('tool', 'nemotron_v3', ('nemotron_3', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3'), ('nvidia/NVIDIA-Nemotron-3-*',), (), True),
     ),
     'olmo': (
@@ -198,7 +203,7 @@ ROWS: Final[
         ('reasoning', 'qwen3-thinking', ('qwen3.5', 'ornith', 'qwen3-vl-thinking'), ('Qwen/Qwen3-*-Thinking-2507', 'Qwen/QwQ-32B'), (), True),
     ),
     'qwen3_coder': (
-        ('tool', 'qwen3_coder', ('qwen3_xml', 'qwen_coder', 'nemotron_nano', 'qwen3-coder', 'qwen3.5', 'ornith', 'nanbeige'), ('Qwen/Qwen3-Coder-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'nvidia/NVIDIA-Nemotron-3-*'), ('qwen3_5', 'qwen3_5_moe'), True),
+        ('tool', 'qwen3_coder', ('qwen3_xml', 'qwen_coder', 'nemotron_nano', 'qwen3-coder', 'qwen3.5', 'ornith', 'nanbeige', 'iquest_coder'), ('Qwen/Qwen3-Coder-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'nvidia/NVIDIA-Nemotron-3-*'), ('qwen3_5', 'qwen3_5_moe'), True),
     ),
     'seed_oss': (
         ('reasoning', 'seed_oss', (), ('ByteDance-Seed/Seed-OSS-36B-Instruct',), (), True),
@@ -209,7 +214,7 @@ ROWS: Final[
         ('tool', 'solar_open2', (), ('upstage/Solar-Open2-*', 'upstage/Solar-Pro-4*'), ('solar_open2',), True),
     ),
     'spark': (
-        ('tool', 'spark25', (), ('XHToken/Spark-X2.5-*',), ('spark2_5',), True),
+        ('tool', 'spark25', ('spark3',), ('XHToken/Spark-X2.5-*',), ('spark2_5',), True),
     ),
     'step': (
         ('reasoning', 'step3', (), ('stepfun-ai/step3',), ('step3_vl',), True),

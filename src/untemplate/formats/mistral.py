@@ -4,13 +4,15 @@
 * ``[TOOL_CALLS]name[CALL_ID]123456789[ARGS]{…}``: Mistral-Small-3.2-24B-Instruct-2506.
 * ``[TOOL_CALLS][{"name": …, "arguments": …, "id": …}]`` (v3 to v7): Mistral-Nemo-Instruct-2407.
 
+Magistral-Small-2506 reasons in plain ``<think>`` text, as its system prompt asks; later models have tokens for it.
+
 Ids are nine letters or digits: the templates of Mistral-Nemo and Mistral-Small-3.2 raise for any other id.
 """
 
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, Tools
-from .family import Entry, template, turn
+from .family import Entry, template, turn, vllm
 
 TURN = turn("[/INST]", "</s>")
 
@@ -35,6 +37,12 @@ REASONING = Format(
     special_tokens=("</s>", "[THINK]", "[/THINK]"),
 )
 
+MAGISTRAL = REASONING.extend(
+    name="magistral",
+    reasoning__open=Marker("<think>\n", ("[THINK]",)),
+    reasoning__close=Marker("\n</think>\n\n", ("[/THINK]",)),
+)
+
 MISTRAL = Format(
     name="mistral",
     turn=TURN,
@@ -52,6 +60,13 @@ ENTRIES = (
         models=("mistralai/Magistral-*", "mistralai/Ministral-3-*-Reasoning-*"),
         engines=("vllm", "sglang", "dynamo", "ollama"),
         evidence=(template("mistralai-Ministral-3-14B-Reasoning-2512.jinja"),),
+    ),
+    Entry(
+        name="magistral",
+        kind="reasoning",
+        format=MAGISTRAL,
+        models=("mistralai/Magistral-Small-2506",),
+        evidence=(vllm("vllm/parser/mistral.py", "v11 tokenizers have plain-text markers of reasoning"),),
     ),
     Entry(
         name="mistral",

@@ -66,11 +66,14 @@ ENTRIES = (
         name="nemotron_nano_v2",
         kind="tool",
         format=NANO,
-        aliases=("nemotron_deci",),
+        aliases=("nemotron_deci", "nemotron_json"),
         models=("nvidia/NVIDIA-Nemotron-Nano-*-v2", "nvidia/Llama-3_*-Nemotron-*"),
         headers=("<SPECIAL_11>Assistant",),
         engines=("llama.cpp", "dynamo"),
-        evidence=(template("NVIDIA-Nemotron-Nano-v2.jinja"),),
+        evidence=(
+            template("NVIDIA-Nemotron-Nano-v2.jinja"),
+            vllm("vllm/tool_parsers/nemotron_json_tool_parser.py", "not merged"),
+        ),
     ),
     Entry(
         name="nemotron_v3",

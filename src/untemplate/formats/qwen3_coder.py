@@ -10,7 +10,7 @@ Qwen3-Coder#475, llama.cpp#16932), hence ``optional``.
 from __future__ import annotations
 
 from ..format import Format, Marker, NamedBody, TaggedArguments, Tools
-from .family import TURN_ENDS, Entry, template, turn
+from .family import TURN_ENDS, Entry, template, turn, vllm
 
 TOOLS = Tools(
     call_open=Marker("<tool_call>\n"),
@@ -42,13 +42,23 @@ ENTRIES = (
         name="qwen3_coder",
         kind="tool",
         format=QWEN3_CODER,
-        aliases=("qwen3_xml", "qwen_coder", "nemotron_nano", "qwen3-coder", "qwen3.5", "ornith", "nanbeige"),
+        aliases=(
+            "qwen3_xml",
+            "qwen_coder",
+            "nemotron_nano",
+            "qwen3-coder",
+            "qwen3.5",
+            "ornith",
+            "nanbeige",
+            "iquest_coder",
+        ),
         models=("Qwen/Qwen3-Coder-*", "Qwen/Qwen3.5-*", "Qwen/Qwen3.6-*", "nvidia/NVIDIA-Nemotron-3-*"),
         model_types=("qwen3_5", "qwen3_5_moe"),
         engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo", "ollama"),
         evidence=(
             template("Qwen3-Coder.jinja"),
             template("Qwen3.5-4B.jinja"),
+            vllm("vllm/tool_parsers/iquest_coder_tool_parser.py", "not merged"),
         ),
     ),
 )
