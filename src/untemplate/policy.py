@@ -41,11 +41,12 @@ class Policy:
     ``content`` all reasoning is buffered until it closes.
     """
     malformed_arguments: Literal["as_written", "repaired", "content"] = "as_written"
-    """Arguments that are not a JSON object are passed on, repaired as far as ``repair`` allows, or the call becomes
-    content again.
+    """Arguments that are not a JSON object are passed on as written; they are repaired (syntax only, if ``repair`` is
+    ``none``); or the call becomes content again.
     """
     repair: Literal["none", "syntax", "schema"] = "none"
-    """Arguments are not repaired; their JSON syntax is repaired; or also values, keys and names, by the tool's schema.
+    """Arguments are not repaired, unless ``malformed_arguments`` is ``repaired``; their JSON syntax is repaired; or
+    also values, keys and names, by the tool's schema.
     """
     text_after_calls: Literal["keep", "drop"] = "keep"
     """Content after the first call is kept or dropped."""

@@ -1,7 +1,8 @@
 """Combine hypotheses into Formats and choose the best.
 
-Every combination that makes a valid Format is a candidate. Candidates are ranked by the number of checks that parse
-back; ties go to the simplest, then to the first. The ranking never looks at the text of a marker.
+The search is greedy (``analyze._candidates``): reasoning and content first, with the likeliest call syntax, then the
+call syntaxes for the best of these. Candidates are ranked by the score of their certificate; ties go to the simplest,
+then to the first. The ranking never looks at the text of a marker.
 """
 
 from __future__ import annotations

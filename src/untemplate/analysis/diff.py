@@ -136,7 +136,7 @@ def closed_tags(text: str) -> list[str]:
     return [t for t in tokens(text) if is_tag(t) and t[-1] in _CLOSING + "]" and " " not in t]
 
 
-# -- Sentinels ----------------------------------------------------------------------------------------------------
+# -- Probe words --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +161,9 @@ class Found:
         return self.gaps[self.names.index(name) + 1] if name in self.names else None
 
 
-def locate(text: str, sentinels: Iterable[str]) -> Found:
+def locate(text: str, words: Iterable[str]) -> Found:
     """Find the first place of each probe word in ``text``."""
-    places = sorted((text.find(s), s) for s in sentinels if s in text)
+    places = sorted((text.find(s), s) for s in words if s in text)
     gaps, names, end = [], [], 0
     for at, name in places:
         gaps.append(text[end:at])

@@ -1,7 +1,8 @@
-"""Data that an analysis produces: hypotheses, and llama.cpp's names for what was found.
+"""Data that an analysis produces: guesses, hypotheses, and llama.cpp's names for what was found.
 
-A hypothesis is a fragment of a Format and the comparison that it comes from; certify decides between them. Variants,
-marker fields, and modes of reasoning and content have the names of llama.cpp's template auto-parser.
+A guess is a possible fragment of a Format and the comparison that it comes from. A hypothesis is a whole Format made of
+guesses, with its score. Variants, marker fields, and modes of reasoning and content have the names of llama.cpp's
+template auto-parser.
 """
 
 from __future__ import annotations

@@ -44,15 +44,15 @@ class CallState:
         self.id: str = call_id
         self.name: str = name
         self.model_id: str = ""
-        """An id that the model wrote too late to become ``id``."""
+        """An id that the model wrote after the call had committed with another ``id``; empty if there is none."""
         self.start: int = 0
-        """Where the call committed, in characters of the output."""
+        """Where the marked part of the output ended when the call committed: after its name, in characters."""
         self.end: int = 0
         """Where its arguments ended."""
         self.whole: bool = False
         """True if its arguments have ended."""
         self.valid: bool = False
-        """True if its arguments are known to be JSON; False if nobody has looked."""
+        """True if its arguments are known to be valid JSON; False if they are not valid or were not checked."""
         self.recovered: bool = False
         """True if a part of it was ended, dropped or read again."""
         self.status: CallStatus | None = None

@@ -72,7 +72,8 @@ class ReaderContext:
     # -- markers ------------------------------------------------------------------------------------------------
 
     def authorised(self, start: int, end: int) -> bool:
-        """True if no token id is missing for the literal at ``cur.text[start:end]``."""
+        """True if the literal at ``cur.text[start:end]`` may be a marker: its token id has come, or it is not a special
+        token, or no ids are in use."""
         scanner = self.scanner
         if scanner is None or not scanner.active:
             return True

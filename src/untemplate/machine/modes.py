@@ -1,6 +1,7 @@
 """The modes of the machine: which reader it runs, and which mode may follow which.
 
-Readers of free text and of headers return the mode that comes next, or a signal.
+Readers of free text and of headers return the mode that comes next, or a signal. After the DONE of CallReader the
+machine chooses the mode.
 """
 
 from __future__ import annotations

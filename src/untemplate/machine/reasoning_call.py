@@ -1,5 +1,6 @@
-"""Calls inside reasoning: they count as calls only if the output ends on them.
+"""Calls inside reasoning: they count as calls only if no text follows them.
 
+After them only further calls, the close of reasoning and the end of the turn may follow.
 Their events are recorded and not emitted. The machine decides whether the calls are accepted or become reasoning again.
 """
 
@@ -14,7 +15,7 @@ from .ledger import Ledger
 
 # When a call inside reasoning counts.
 RECOVER: Final = 0
-"""If the output ends on it."""
+"""If no text follows it."""
 IMMEDIATELY: Final = 1
 """As soon as it is read."""
 NEVER: Final = 2
