@@ -508,7 +508,7 @@ def test_the_list_has_every_entry(run: Run):
         "hermes",
         "tool",
         "template",
-        "vllm sglang vllm.rs llama.cpp dynamo",
+        "vllm sglang vllm.rs llama.cpp dynamo ollama",
         " ".join(lookup("tool", "hermes").aliases),
         " ".join(lookup("tool", "hermes").models),
     ]
@@ -585,7 +585,7 @@ def test_an_unknown_format(run: Run):
 def test_what_an_entry_rests_on():
     assert evidence_word(lookup("tool", "hermes")) == "template"
     assert evidence_word(lookup("tool", "plamo3")) == "engine"
-    assert evidence_word(lookup("tool", "smollm3")) == "none"
+    assert evidence_word(lookup("tool", "minimax_m3")) == "none"
 
 
 # -- as a program -------------------------------------------------------------------------------------------------

@@ -571,6 +571,15 @@ def test_samples(name: str, raw: str, prompt: str | None):
     check(name, raw, [WEATHER, PING], content="Ok.", reasoning_text="hm", prompt=prompt)
 
 
+def test_muse_headers_that_name_no_tool():
+    """Ollama's ``glimmer_test.go``: the header before a call names nobody, or the namespace."""
+    calls = '<atem:function_calls>\n<atem:invoke name="ping">\n</atem:invoke>\n</atem:function_calls><|eom|>'
+    check("muse", f" to=muse<|message|>{calls}", [PING])
+    for header in ("<|start|>assistant<|message|>", "<|start|>assistant to=muse<|message|>"):
+        check("muse", f" to=self<|message|>hm<|eom|>{header}{calls}", [PING], reasoning_text="hm")
+    check("muse", " to=user<|message|>Write to=muse, then a call.<|eot|>", [], content="Write to=muse, then a call.")
+
+
 def test_magistral():
     for raw in ("<think>\nhm\n</think>\n\nOk.", "[THINK]hm[/THINK]Ok."):
         check("magistral", raw, [], content="Ok.", reasoning_text="hm")

@@ -91,7 +91,7 @@ ROWS: Final[
     ),
     'hermes': (
         ('tool', 'hermes', ('qwen', 'qwen25', 'qwen3_json', 'trinity', 'qwen3-vl-instruct', 'qwen3-vl-thinking'), ('Qwen/Qwen2.5-*', 'Qwen/Qwen3-*', 'Qwen/QwQ-32B', 'NousResearch/Hermes-2-Pro-*', 'NousResearch/Hermes-3-*', 'XiaomiMiMo/MiMo-VL-*', 'arcee-ai/Trinity-*'), ('qwen2', 'qwen2_moe', 'qwen3', 'qwen3_moe', 'qwen3_next'), True),
-        ('tool', 'smollm3', (), ('HuggingFaceTB/SmolLM3-3B',), (), False),
+        ('tool', 'smollm3', (), ('HuggingFaceTB/SmolLM3-3B',), (), True),
     ),
     'holo': (
         ('reasoning', 'holo2', (), ('Hcompany/Holo2-*',), (), True),
@@ -199,7 +199,7 @@ ROWS: Final[
         ('tool', 'pythonic', ('gemma3',), ('meta-llama/Llama-3.2-*', 'Team-ACE/ToolACE-8B', 'fixie-ai/ultravox-v0_4-ToolACE-8B', 'google/gemma-3-*'), ('gemma3_text',), True),
     ),
     'qwen3': (
-        ('reasoning', 'qwen3', ('interns1', 'dots', 'nanbeige'), ('Qwen/Qwen3-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*'), ('qwen3_moe', 'qwen3_5', 'qwen3_5_moe'), True),
+        ('reasoning', 'qwen3', ('interns1', 'dots', 'nanbeige'), ('Qwen/Qwen3-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'HuggingFaceTB/SmolLM3-3B'), ('qwen3_moe', 'qwen3_5', 'qwen3_5_moe'), True),
         ('reasoning', 'qwen3-thinking', ('qwen3.5', 'ornith', 'qwen3-vl-thinking'), ('Qwen/Qwen3-*-Thinking-2507', 'Qwen/QwQ-32B'), (), True),
     ),
     'qwen3_coder': (

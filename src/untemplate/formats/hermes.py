@@ -2,7 +2,7 @@
 
 The templates of Qwen2.5-7B-Instruct, Qwen3-0.6B, QwQ-32B, Hermes-2-Pro-Llama-3-8B and MiMo-VL all write
 ``<tool_call>\\n{"name": …, "arguments": …}\\n</tool_call>``, with a newline between calls. Models leave the newlines
-out. For SmolLM3 only an example in the manual of Transformers was found, so its entry is not verified.
+out. The template of SmolLM3 asks for the same in its system message.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ ENTRIES = (
         kind="tool",
         format=HERMES.extend(name="smollm3"),
         models=("HuggingFaceTB/SmolLM3-3B",),
-        evidence=(Evidence("engine", TRANSFORMERS, "2026-11-22", "an output of SmolLM"),),
-        verified=False,
+        evidence=(
+            Evidence("template", "EricLBuehler/mistral.rs chat_templates/smollm3.jinja"),
+            Evidence("engine", TRANSFORMERS, "2026-11-22", "an output of SmolLM"),
+        ),
     ),
 )

@@ -11,7 +11,17 @@ from .family import Entry, vllm
 
 TURN = Turn(start=Marker("<|start|>assistant"), end=Marker("<|end_of_text|>"))
 CONTENT = Content(
-    open=Marker("<|start|>assistant to=user<|message|>", (" to=user<|message|>", "<|message|>")),
+    open=Marker(
+        "<|start|>assistant to=user<|message|>",
+        # Models leave out the recipient, or write their namespace, before a call (Ollama's glimmer_test.go).
+        (
+            " to=user<|message|>",
+            "<|message|>",
+            "<|start|>assistant<|message|>",
+            " to=muse<|message|>",
+            "<|start|>assistant to=muse<|message|>",
+        ),
+    ),
     close=Marker("<|eot|>"),
 )
 TOKENS = ("<|start|>", "<|message|>", "<|eom|>", "<|eot|>")
