@@ -68,7 +68,7 @@ class Entry:
     name: str
     """Canonical name; ``format`` has the same one. Example: ``"hermes"``."""
     kind: Kind
-    """``"reasoning"`` or ``"tool"``. One name may have an entry of each kind."""
+    """``"reasoning"`` or ``"tool"``. One name may have an entry of each kind, since engines name the two separately."""
     format: Format
     """Format of the reasoning only, or of the tool calls only, unless channels carry both."""
     aliases: tuple[str, ...] = ()
@@ -82,8 +82,8 @@ class Entry:
     """GGUF's ``general.architecture`` and the model type for it, where the two differ. Example:
     ``(("qwen3moe", "qwen3_moe"),)``. Default: none."""
     headers: tuple[str, ...] = ()
-    """Text at the end of a prompt after which the assistant's output begins. Every entry made with `turn` accepts the
-    headers of all entries. Example: ``("<|im_start|>assistant",)``. Default: none."""
+    """Turn headers: text at the end of a prompt after which the assistant's output begins. `turn` puts the headers of
+    all entries into the `Turn.start` of every entry. Example: ``("<|im_start|>assistant",)``. Default: none."""
     engines: tuple[Engine, ...] = ()
     """Engines that document this name or one of its aliases. Default: none."""
     evidence: tuple[Evidence, ...]
