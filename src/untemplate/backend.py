@@ -64,7 +64,7 @@ class ParserBackend(ABC):
 
     def stream(self, context: OutputContext) -> Stream:
         """Return a stream for one output."""
-        return Stream(self.open(context), context.policy, collect=context.collect, prefill=context.prefill)
+        return Stream(self.open(context), context.policy, context.collect, context.prefill)
 
     def parse(
         self, text: str, token_ids: Sequence[int], finish_reason: str | None, context: OutputContext

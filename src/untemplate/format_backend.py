@@ -136,7 +136,7 @@ class FormatBackend(ParserBackend):
             receiver = Both(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
         scanner = TokenScanner(self.special_ids, self._tokens.bytes_of, self._stripped) if self.special_ids else None
-        return FormatStream(machine, builder, scanner, policy, keep_text=context.collect)
+        return FormatStream(machine, builder, scanner, policy, context.collect)
 
     def _prompt(self, context: OutputContext) -> str:
         """Return the prompt's text without the prefill; from ids, the text after the last turn start."""
@@ -160,20 +160,12 @@ class FormatBackend(ParserBackend):
 class FormatStream(StreamBackend):
     """One output that a Format describes."""
 
-    # Class attributes, so that most streams need not set them.
-    _validator: Validator | None = None
-    _waiting: list[DeltaMessage] | None = None
-    """Deltas of another parser, while a call is open; ``None``: there were none so far."""
-    _numbers: dict[int, int] | None = None
-    """Numbers of calls in those deltas → numbers in the message."""
-
     def __init__(
         self,
         machine: Machine,
         builder: DeltaBuilder,
         scanner: TokenScanner | None,
         policy: Policy,
-        *,
         keep_text: bool,
     ) -> None:
         machine.scanner = scanner
@@ -182,6 +174,11 @@ class FormatStream(StreamBackend):
         self._scanner = scanner
         self._checks_ids = policy.spelled_markers == "text"
         self._raw: list[str] | None = [] if keep_text else None
+        self._waiting: list[DeltaMessage] | None = None
+        """Deltas of another parser, while a call is open; ``None``: there were none so far."""
+        self._numbers: dict[int, int] | None = None
+        """Numbers of calls in those deltas → numbers in the message."""
+        self._validator: Validator | None = None
 
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
         machine = self._machine

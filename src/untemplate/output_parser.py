@@ -505,7 +505,7 @@ class OutputParser:
             seed=seed,
             on_event=on_event,
         )
-        return Stream(self._backend.open(context), context.policy, collect=collect, prefill=prefill)
+        return Stream(self._backend.open(context), context.policy, collect, prefill)
 
     # -- vLLM's interface ----------------------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ class Stream:
     __slots__ = ("_backend", "_collected", "_feed", "_finish_reason", "_finished", "_pending", "_policy")
 
     def __init__(
-        self, backend: StreamBackend, policy: Policy | None = None, *, collect: bool = False, prefill: str = ""
+        self, backend: StreamBackend, policy: Policy | None = None, collect: bool = False, prefill: str = ""
     ) -> None:
         self._backend = backend
         self._feed: Callable[[str, Sequence[int]], list[DeltaMessage]] = backend.feed
@@ -93,7 +93,8 @@ class Stream:
         """
         if not isinstance(text, str):
             raise TypeError(f"feed() text: expected str, got {type(text).__name__}: {text!r:.200}")
-        deltas = self._feed(text, token_ids)
+        feed = self._feed  # calling the slot itself would look it up as a method first
+        deltas = feed(text, token_ids)
         if self._pending:
             deltas = self._with_pending(deltas)
         if self._collected is not None:

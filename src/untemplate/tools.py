@@ -121,7 +121,8 @@ class ToolSet:
             return
         self.known = tools is not None
         self._tools = {}
-        if tools is not None and (isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable)):
+        is_list = tools is None or isinstance(tools, (list, tuple))  # asking the ABCs costs more than all else here
+        if not is_list and (isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable)):
             raise ValueError(f"tools: expected a list, got {type(tools).__name__}")
         for i, entry in enumerate(tools or ()):
             tool = _read(entry, i)

@@ -144,7 +144,7 @@ class JsonScanner:
                     pos += 1
                     continue
             else:
-                found = self._spaces.match(text, pos)
+                found = self._spaces.match(text, pos) if c.isspace() else None
                 if found is not None:
                     pos = found.end()
                     continue

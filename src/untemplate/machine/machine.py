@@ -86,13 +86,14 @@ class Machine(ReaderContext):
         max_held: int,
         reasoning_calls: int,
     ) -> None:
-        super().__init__(program, tools, receiver, max_held, reasoning_calls)
+        ReaderContext.__init__(self, program, tools, receiver, max_held, reasoning_calls)
         self.finished: bool = False
         self._mode: int = READ_HEADER_START if program.header_first else READ_TEXT
         self._text: FreeText = FreeText(self)
         self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
-        self._calls: CallReader = CallReader(self, self._emitter)
-        self._headers: HeaderReader = HeaderReader(self, self._calls, self._text)
+        # Most outputs have neither calls nor headers, so their readers are made when they are needed.
+        self._calls: CallReader | None = None
+        self._headers: HeaderReader | None = None
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -104,10 +105,12 @@ class Machine(ReaderContext):
                 self.base += len(text)
                 self._text.emit(text, self.base)
                 return
-        elif self._mode == READ_CALL and not cur.text and not self.speculation.active and self._calls.passes(text):
-            self.base += len(text)
-            self.mark(ARGUMENT_TEXT, 0)
-            return
+        elif self._mode == READ_CALL and not cur.text and not self.speculation.active:
+            calls = self._calls
+            if calls is not None and calls.passes(text):
+                self.base += len(text)
+                self.ledger.mark(ARGUMENT_TEXT, self.base)
+                return
         room = self._room()
         while len(text) > room:
             self._read(text[:room])
@@ -180,7 +183,7 @@ class Machine(ReaderContext):
         self.speculation.restart()
         self.calls = []
         self.ledger.clear()
-        in_call = self._mode == READ_CALL and self._calls.has_committed
+        in_call = self._mode == READ_CALL and self._call_reader().has_committed
         if self.reasoning_call is not None:
             # What began as a call in the prompt's reasoning stays reasoning.
             self.speculation.active = False
@@ -217,16 +220,16 @@ class Machine(ReaderContext):
             elif mode == READ_TURN_END:
                 result = self._read_turn_end()
             elif mode == READ_HEADER_START:
-                result = self._headers.start()
+                result = self._header_reader().start()
             elif mode == READ_HEADER:
-                result = self._headers.step()
+                result = self._header_reader().step()
             else:
                 result = self._read_after_reasoning_call()
             if result == MORE:
                 return
             if result == NO_MATCH:
                 self._release()
-                if mode == READ_HEADER and self._headers.goes_on_in_content:
+                if mode == READ_HEADER and self._header_reader().goes_on_in_content:
                     self.state = self.program.states[self.program.content]
             else:
                 self._mode = result
@@ -251,7 +254,7 @@ class Machine(ReaderContext):
         """End what the mode was reading when the output ended. Return True if there is text to read again."""
         mode = self._mode
         if mode == READ_CALL:
-            if self._calls.finish():
+            if self._call_reader().finish():
                 if self.reasoning_call is not None:
                     return self._end_reasoning_call(False)
                 self._mode = READ_TEXT
@@ -313,6 +316,20 @@ class Machine(ReaderContext):
             cur.pos -= len(raw) - size
         self._text.emit_trimmed(raw[:size], start + size)
 
+    # -- readers that not every output needs ----------------------------------------------------------------------
+
+    def _call_reader(self) -> CallReader:
+        calls = self._calls
+        if calls is None:
+            calls = self._calls = CallReader(self, self._emitter)
+        return calls
+
+    def _header_reader(self) -> HeaderReader:
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = HeaderReader(self, self._call_reader(), self._text)
+        return headers
+
     # -- calls --------------------------------------------------------------------------------------------------
 
     def _enter_calls(self, rule: MarkerRule, end: int) -> None:
@@ -325,10 +342,11 @@ class Machine(ReaderContext):
         if rule.kind != OPEN_BARE_CALLS:
             cur.pos = end
         syntaxes = self.program.call_syntaxes
-        self._calls.enter([(syntaxes[i], entry) for i, entry in rule.entries], rule.ambiguous)
+        self._call_reader().enter([(syntaxes[i], entry) for i, entry in rule.entries], rule.ambiguous)
 
     def _read_calls(self) -> int:
-        result = self._calls.step()
+        calls = self._call_reader()
+        result = calls.step()
         if result != DONE:
             return result
         if self.reasoning_call is not None:
@@ -339,7 +357,7 @@ class Machine(ReaderContext):
         text.enter(self.program.content)
         text.at_start = False
         text.fresh = False
-        text.after_call = not self._calls.last_became_text
+        text.after_call = not calls.last_became_text
         return READ_HEADER_START if self.program.header_first else READ_TEXT
 
     def _read_after_reasoning_call(self) -> int:
