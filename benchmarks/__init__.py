@@ -1,1 +1,1 @@
-"""Speed measurements. Nothing here runs in `make test`, where machines are too busy to time anything."""
+"""Speed measurements. `make test` runs none of them: its machines are too busy to time anything."""

@@ -1,4 +1,4 @@
-"""Runs streams through untemplate, by its public interface only, so that two versions of it can be compared."""
+"""Run streams through untemplate's public interface, so that two versions can be compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from untemplate import OutputParser
 
 
 class Vocabulary:
-    """A tokenizer as far as untemplate needs one."""
+    """A tokenizer with the methods that untemplate needs."""
 
     def __init__(self, ids: dict[str, int]) -> None:
         self._ids = ids

@@ -2,11 +2,11 @@
 
     python -m benchmarks.compare BASE [NEW] [--quick] [--only TEXT] [--limit 1.05]
 
-BASE and NEW are checkouts, or folders that hold the package; NEW is this checkout unless given. Both run the same
-streams and whole parses in processes of their own, in turns, and are measured in CPU time, the best of several rounds.
+BASE and NEW are checkouts, or folders that contain the package; NEW is this checkout by default. Both run the same
+streams and whole parses in processes of their own, in turns. The figure is the best CPU time of several rounds.
 The ratio is NEW's time divided by BASE's: under 1 is faster.
 
-Other work on the machine moves single ratios by some per cent; the geometric means over many streams hold to about one.
+Other work on the machine changes single ratios by some per cent, and geometric means over many streams by about one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUICK = ("hermes", "qwen3_coder", "deepseek_v32", "gpt-oss", "gemma4", "pythonic
 LONG = 65_536
 
 DOUBTFUL, AGAIN = 0.08, 3
-"""A difference over this is measured again, up to so many times: mostly something else was running."""
+"""A larger difference is measured again, up to this many times: mostly another process was running."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def answer(worker: Worker, stream: Stream, candidate: int = 0) -> Message:
 
 
 def best_of(ask: Sequence[Callable[[], float]], rounds: int) -> list[float]:
-    """Return the least that each function returns, called in turns and in alternating order."""
+    """Return the smallest value of each function. They are called in turns and in alternating order."""
     best = [math.inf] * len(ask)
     order = list(range(len(ask)))
     for _ in range(rounds):
@@ -77,7 +77,7 @@ def best_of(ask: Sequence[Callable[[], float]], rounds: int) -> list[float]:
 
 
 def compared(stream: Stream, workers: Sequence[Worker], rounds: int, seconds: float) -> Result | str:
-    """Return both versions' times, or what is wrong with the answer of one."""
+    """Return the times of both versions, or the reason why an answer is wrong."""
     data = stream.to_json()
     for label, worker in zip(("BASE", "NEW"), workers, strict=True):
         try:
@@ -113,7 +113,7 @@ def label(stream: Stream) -> str:
 
 
 def table(results: Sequence[Result]) -> str:
-    """Return the ratios in groups: by shape, by way to cut, and in all."""
+    """Return the ratios in groups: by shape, by way to cut, and in total."""
     lines = []
 
     def group(title: str, key: Callable[[Result], str]) -> None:

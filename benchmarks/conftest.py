@@ -1,1 +1,1 @@
-"""Benchmarks are run by hand (`make bench`): the machines that run the tests are too noisy to time anything."""
+"""Benchmarks are run by hand (`make bench`): machines that run the tests are too noisy to time anything."""

@@ -1,12 +1,10 @@
-"""CPU time per streamed chunk: the gateway beside the frameworks that it could have been written in.
+"""CPU time per streamed chunk: the gateway next to web frameworks that it could have used.
 
     python benchmarks/gateway.py                       # frameworks, then the gateway
     python benchmarks/gateway.py --streams 256         # gaps between chunks, 5000 tokens a second in all
 
-Rules of this module:
-
-* One server process at a time, uvicorn with uvloop and httptools, on loopback; one client that only reads.
-* What counts is the server's own CPU time, asked of the server, not the wall's: the machines are shared.
+* One server process runs at a time, uvicorn with uvloop and httptools on loopback. Its one client only reads.
+* The figure is the server's own CPU time, which the server reports. Wall time would include other work on the machine.
 * Every server sends the same chunks, one ASGI message each, and yields to the event loop before each.
 """
 
@@ -88,7 +86,7 @@ def litestar(count: int) -> Any:
 
 
 def gateway(count: int, *, output: str = "content") -> Any:
-    """Ours: dialect, prompt, parser, writer and all, on an engine that yields as the others do."""
+    """Return the whole gateway (dialect, prompt, parser, writer), on an engine that yields as the other servers do."""
     from untemplate import OutputParser
     from untemplate.gateway.app import create_app
     from untemplate.gateway.engines.base import Engine, EngineChunk, Health, Job, Takes
@@ -125,7 +123,7 @@ def gateway(count: int, *, output: str = "content") -> Any:
 
 
 def emitter(count: int) -> Any:
-    """An upstream: Completions, as vLLM streams them."""
+    """Return an upstream that streams Completions as vLLM does."""
     chunk = (
         b'data: {"id":"cmpl-0123456789abcdef","object":"text_completion","created":1,"model":"m","choices":[{"index":0,'
         b'"text":"word","logprobs":null,"finish_reason":null,"stop_reason":null,"token_ids":[1234]}],"usage":null}\n\n'
@@ -150,7 +148,7 @@ def emitter(count: int) -> Any:
 
 
 def upstream(count: int) -> Any:
-    """The gateway in front of another server (``--upstream``). The server runs in a process of its own."""
+    """Return the gateway in front of another server (``--upstream``), which runs in a process of its own."""
     from untemplate import OutputParser
     from untemplate.gateway.app import create_app
     from untemplate.gateway.engines.openai import OpenAIEngine
@@ -185,7 +183,7 @@ SERVERS: dict[str, Callable[[int], Any]] = {
 
 
 class Timed:
-    """The application, and how much CPU time the process has used, at /cpu."""
+    """Adds the path /cpu to an application: the CPU time that the process has used."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -215,7 +213,7 @@ BODY = json.dumps(ASK).encode()
 
 
 def post(port: int, path: str = "/v1/chat/completions", body: bytes = BODY) -> bytes:
-    """The response's body, read as fast as it comes."""
+    """Return the response's body, read as fast as it arrives."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
         connection.sendall(head.encode() + b"connection: close\r\n\r\n" + body)
@@ -245,7 +243,7 @@ def started(name: str, count: int) -> tuple[multiprocessing.Process, int]:
 
 
 def per_chunk(name: str, count: int, rounds: int) -> list[float]:
-    """Microseconds of CPU time per chunk, one figure a round."""
+    """Return the microseconds of CPU time per chunk, one figure for each round."""
     others = []
     if name == "  --upstream":
         emitting, port = started("emitter", count)
@@ -270,7 +268,7 @@ def per_chunk(name: str, count: int, rounds: int) -> list[float]:
 
 
 def paced(count: int) -> Any:
-    """The replay engine at ``RATE`` tokens a second for each of ``count`` streams."""
+    """Return the replay engine at ``RATE`` tokens a second for each of ``count`` streams."""
     from untemplate import OutputParser
     from untemplate.gateway.app import create_app
     from untemplate.gateway.engines.replay import Recording, ReplayEngine
@@ -288,7 +286,7 @@ RATE = 5000.0
 
 
 async def gaps(port: int, streams: int, seconds: float) -> list[float]:
-    """Seconds between the chunks of each stream, all together."""
+    """Return the seconds between the chunks of each stream, for all streams together."""
     found: list[float] = []
 
     async def one(delay: float) -> None:

@@ -2,10 +2,10 @@
 
     python benchmarks/hostile.py [--seconds 10] [--clients 64]
 
-The gateway serves recorded outputs in a process of its own. Honest clients ask for a short stream again and again. As
-many hostile connections send endless headers, bodies that arrive byte by byte, or tools with an enum of a megabyte;
-whenever one is closed, another is opened. Both run in further processes, on loopback. The phases alternate, because
-machines are shared.
+The gateway serves recorded outputs in a process of its own. Honest clients request a short stream again and again. The
+same number of hostile connections send endless headers, bodies that arrive byte by byte, or tools with an enum of a
+megabyte. When one is closed, another is opened. All clients run in other processes, on loopback. The two phases
+alternate, because machines are shared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def request(body: Any) -> bytes:
 
 
 async def honest(port: int, until: float, found: list[float]) -> None:
-    """Ask, measure until the end of the stream, wait a little."""
+    """Send a request, measure the time to the end of the stream, wait a little, and repeat."""
     data = request(ASK)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while time.monotonic() < until:

@@ -1,10 +1,10 @@
-"""Count the instructions that a fixed set of streams takes, and compare with recorded figures.
+"""Count the instructions that a fixed set of streams takes, and compare them with recorded figures.
 
     python -m benchmarks.instructions [--update]
 
-Times depend on what else a machine does; counts hardly do. They come from valgrind's callgrind where it is installed
-(machine instructions), otherwise from Python's tracing (bytecode instructions, which do not see into built-in
-functions). Figures hold for one version of Python; with another one the comparison is left out.
+Times depend on other work on the machine; counts hardly do. They come from valgrind's callgrind if it is installed
+(machine instructions), otherwise from Python's tracing (bytecode instructions, without those of built-in functions).
+Figures are valid for one version of Python; with another one nothing is compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = Path(__file__).with_name("instructions.json")
 LIMIT = 5
-"""Largest rise of one figure that is not a failure, in per cent."""
+"""Largest allowed rise of one figure, in per cent."""
 
 SIZE = 1_024
 CHOSEN: dict[tuple[str, str], tuple[str, ...]] = {
@@ -41,10 +41,10 @@ CHOSEN: dict[tuple[str, str], tuple[str, ...]] = {
     ("gemma4", "mixed"): ("ids", "whole"),
     ("pythonic", "one call"): ("text", "whole"),
 }
-"""Formats and shapes with the ways to cut them."""
+"""Formats and shapes → the ways to cut them."""
 
 WARM = 3
-"""Runs before the one that counts: caches fill and the interpreter specializes its code."""
+"""Runs before the one that counts: caches fill, and the interpreter specializes its code."""
 
 
 def chosen() -> list[dict[str, Any]]:
@@ -61,10 +61,10 @@ def chosen() -> list[dict[str, Any]]:
 
 
 def run_streams(streams: Sequence[dict[str, Any]], around: Callable[[Callable[[], object]], object]) -> None:
-    """Parse each stream some times, the last time inside `around`."""
+    """Parse each stream several times, the last time inside `around`."""
     from . import adapter
 
-    gc.disable()  # for the rest of this process: a collection may come at any place
+    gc.disable()  # off for the rest of this process: a collection could happen anywhere
     for data in streams:
         stream = {key: value for key, value in data.items() if key != "name"}
         (candidate,) = adapter.candidates(stream)
@@ -75,14 +75,14 @@ def run_streams(streams: Sequence[dict[str, Any]], around: Callable[[Callable[[]
 
 
 def mark(work: Callable[[], object]) -> None:
-    """Run work between two calls of `getppid`, at which callgrind writes its counters and resets them."""
+    """Do the work between two calls of `getppid`, at which callgrind writes its counters and resets them."""
     os.getppid()
     work()
     os.getppid()
 
 
 def opcodes(work: Callable[[], object]) -> int:
-    """Return how many bytecode instructions some work runs in this thread."""
+    """Return the number of bytecode instructions that the work takes in this thread."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
@@ -126,7 +126,7 @@ def by_callgrind(streams: Sequence[dict[str, Any]]) -> dict[str, int]:
             raise RuntimeError(f"callgrind failed:\n{done.stderr[-2000:]}")
         dumps = sorted(Path(folder).glob("out.*"), key=lambda path: int(path.suffix[1:]))
         totals = [_total(path) for path in dumps]
-        # The first dump is the start, then work and what lies between two streams take turns; the last is the end.
+        # The first dump is the start; then a stream's work and the gap after it take turns; the last dump is the end.
         if len(totals) < 2 * len(streams):
             raise RuntimeError(f"callgrind wrote {len(totals)} dumps for {len(streams)} streams")
         return {stream["name"]: totals[2 * number + 1] for number, stream in enumerate(streams)}
@@ -160,7 +160,7 @@ def counter() -> str:
 
 
 def compare(recorded: Mapping[str, int], found: Mapping[str, int]) -> tuple[list[str], bool]:
-    """Return a line for each stream, and whether none rose by more than the limit."""
+    """Return a line for each stream, and True if no figure rose by more than the limit."""
     lines, fine = [], True
     for name, count in found.items():
         before = recorded.get(name)
@@ -176,7 +176,7 @@ def compare(recorded: Mapping[str, int], found: Mapping[str, int]) -> tuple[list
 def check(
     record: Path, name: str, found: Mapping[str, int], *, update: bool, write: Callable[[str], Any] = print
 ) -> int:
-    """Compare with the record, or write it. Returns the exit status."""
+    """Compare the figures with the record, or write it. Return the exit status."""
     python = f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}"
     record_text = json.loads(record.read_text("utf-8")) if record.is_file() else {}
     entry = record_text.get(name, {"python": None, "instructions": {}})

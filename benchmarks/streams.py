@@ -1,8 +1,8 @@
 """The streams that every comparison runs: formats × shapes × ways to cut the output.
 
-Outputs are written by `OutputParser.render`, so each one means exactly one message, and that message is kept with the
-stream as the right answer. Everything here is plain data that survives JSON, because parsers run in other processes
-and in other environments.
+Outputs are written by `OutputParser.render`, so each one means exactly one message. This message is kept with the
+stream as the right answer. All data is plain and can be written as JSON, because parsers run in other processes and
+environments.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FAMILIES: dict[str, str | None] = {
     "jamba": None,
     "xlam": None,
 }
-"""Names of formats, each with the format that its reasoning is written in."""
+"""Names of formats → the format of their reasoning."""
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -90,7 +90,7 @@ class Message:
     calls: tuple[tuple[str, Any], ...] = ()
 
     def same_as(self, other: Message) -> bool:
-        """True if both mean the same. Outer white space is ignored: parsers differ in what they strip."""
+        """True if both messages mean the same. Outer white space is ignored, because parsers strip it differently."""
         return (self.reasoning.strip(), self.content.strip(), self.calls) == (
             other.reasoning.strip(),
             other.content.strip(),
@@ -150,7 +150,7 @@ WORD = r" ?[A-Za-z]{1,6}|\d{1,3}| +(?= )|\s|[^\sA-Za-z\d]"
 
 
 def tokens(text: str, special: Sequence[str]) -> list[str]:
-    """Return `text` as a list of tokens. Special tokens are whole; they join up to `text` again."""
+    """Return the tokens of `text`. A special token is one token; the tokens joined give `text` again."""
     longest_first = sorted(special, key=len, reverse=True)
     return re.findall("|".join([*map(re.escape, longest_first), WORD]), text)
 
@@ -172,7 +172,7 @@ def cut(pieces: Sequence[str], ids: dict[str, int], way: str) -> list[tuple[str,
 
 
 def scaled(source: str, characters: int) -> str:
-    """Return `source` repeated up to a length, cut at a word's end so that nothing has to be stripped."""
+    """Return `source` repeated up to a length, and cut at the end of a word, so that no parser strips its end."""
     return (source * (characters // len(source) + 1))[:characters].rpartition(" ")[0].strip()
 
 
@@ -215,7 +215,7 @@ def make(
     size: int = 4_096,
     ways: Iterable[str] = WAYS,
 ) -> Iterator[Stream]:
-    """Yield a shape in a format, cut in all ways; nothing where the format cannot express it."""
+    """Yield a shape in a format, cut in all ways; nothing if the format cannot express it."""
     parser = OutputParser.named(format, reasoning=reasoning)
     message = {"role": "assistant", **SHAPES[shape](size)}
     if parser.expressible(message) is not None:

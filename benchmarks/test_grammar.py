@@ -1,6 +1,6 @@
-"""Speed of grammars: the text for 64 tools, made anew (20 ms is the promise), and from the cache.
+"""Speed of grammars: the text for 64 tools, new (the goal is 20 ms) and from the cache.
 
-Rule of this module: every round has tools of its own, or the cache would answer.
+Every round has new tools; otherwise the cache would answer.
 """
 
 from __future__ import annotations

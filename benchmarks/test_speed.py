@@ -1,9 +1,7 @@
-"""Speed of the parser: DESIGN's table, first four rows, on outputs made here.
+"""Speed of the parser on generated outputs: per delta, for whole outputs, and for a new stream.
 
-Rules of this module:
-
-* A delta is four characters, about what a token is.
-* ``us_per_delta`` in the extra info is the figure to quote: the median round divided by its deltas.
+* A delta is four characters, about the size of a token.
+* Quote ``us_per_delta`` from the extra info: the median round divided by its deltas.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ STREAMS: dict[str, tuple[str, str | None, Callable[[str], str], str]] = {
 @pytest.mark.parametrize("deltas", [256, 4_096, 65_536])
 @pytest.mark.parametrize("kind", STREAMS)
 def test_per_delta(benchmark: Any, kind: str, deltas: int) -> None:
-    """One stream from beginning to end; flat in the number of deltas."""
+    """Measure one stream from beginning to end; the time per delta must not grow with the number of deltas."""
     name, reasoning, wrap, source = STREAMS[kind]
     parser = OutputParser.named(name, reasoning=reasoning)
     raw = wrap(text(deltas, source))
@@ -92,7 +90,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_whole(benchmark: Any, kind: str) -> None:
-    """64 KB in one piece."""
+    """Measure 64 KB in one piece."""
     name, raw = WHOLE[kind]
     parser = OutputParser.named(name)
     benchmark.group = "whole, 64 KB"
@@ -104,7 +102,7 @@ PROMPT = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n<think>\n"
 
 @pytest.mark.parametrize("prompt", [None, PROMPT], ids=["no prompt", "prompt"])
 def test_new_stream(benchmark: Any, prompt: str | None) -> None:
-    """What a request costs before its first delta."""
+    """Measure the cost of a request before its first delta."""
     parser = OutputParser.named("hermes", reasoning="qwen3")
     benchmark.group = "new stream"
     benchmark(lambda: parser.stream(prompt=prompt))

@@ -1,6 +1,6 @@
-"""What templates cost: seen for the first time, known, and hostile.
+"""Speed of templates: new, known, and hostile.
 
-Rule of this module: a comment makes a source new to every cache, the compiled template's included.
+Each source gets a comment of its own, which makes it new to every cache, including that of compiled templates.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VALUES = "{% set s = 'a' * 1900000 %}{% set t = 'a' * 1899999 + 'b' %}{% set l =
 
 @pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
 def test_cold_analysis(benchmark: Any) -> None:
-    """One template after the other: the median and the longest round are the figures to quote."""
+    """Analyze one template after the other: quote the median and the longest round."""
     sources = [ChatTemplate.load(path).source for path in TEMPLATES]
     numbers = count()
 
@@ -48,7 +48,7 @@ def test_hostile(benchmark: Any, name: str) -> None:
 
 @pytest.mark.parametrize("expression", LOOKS)
 def test_long_values(benchmark: Any, expression: str) -> None:
-    """Some are fast enough to end."""
+    """Measure expressions on long values; some are fast enough to finish."""
     _refused(benchmark, VALUES + ("{{ " + expression + " }}") * 1000)
 
 

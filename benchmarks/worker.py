@@ -1,4 +1,4 @@
-"""A process that runs one parser library over streams and reports CPU times. `Worker` starts it and asks it.
+"""A process that runs one parser library over streams and reports CPU times. `Worker` starts it and sends it requests.
 
     python -m benchmarks.worker MODULE [FOLDER]
 
@@ -6,7 +6,7 @@ MODULE is an adapter, such as `benchmarks.adapter`: it has a `version()` and `ca
 FOLDER is put first on the import path.
 
 A request and its answer are one line of JSON each. The process runs in the environment of the library that it
-measures, so this module and the adapters import nothing else but the standard library and that one.
+measures, so this module and the adapters import only that library and the standard library.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 LIMIT = 20.0
-"""CPU seconds that a request may take. Some parsers do not return on some streams."""
+"""CPU seconds that a request may take. Some parsers never return on some streams."""
 
 
 START = 180.0
-"""Seconds that a library may take to be imported. Some import torch."""
+"""Seconds that the import of a library may take. Some import torch."""
 
 
 class Candidate(Protocol):
@@ -44,19 +44,20 @@ class Candidate(Protocol):
     kind: str
 
     def prepare(self) -> Callable[[Callable[[Any], object] | None], object]:
-        """Return the function that parses the stream once; what a request costs before its first delta is done here.
+        """Return the function that parses the stream once. The work for a request before its first delta is done here.
 
-        It is called with `None` when it is timed, and with a function that takes each result when it is checked.
+        The function is called with `None` when it is timed, and with a callback for each result when it is checked.
         """
 
     def message(self, results: list[Any]) -> dict[str, Any]:
-        """Return reasoning, content and calls (name, arguments as JSON text) that the collected results add up to."""
+        """Return the message that the collected results add up to: reasoning, content and calls (name, arguments as
+        JSON text)."""
 
 
 def measured(candidate: Candidate, seconds: float) -> float:
-    """Return the thread's CPU seconds for one run, averaged over runs that fill `seconds` together.
+    """Return the thread's CPU seconds for one run: the average over runs that take `seconds` together.
 
-    As in `timeit`, the garbage collector is off while the clock runs.
+    As in `timeit`, the garbage collector is off during the measurement.
     """
     number, used = 1, 0.0
     while True:
@@ -78,7 +79,7 @@ def measured(candidate: Candidate, seconds: float) -> float:
 
 
 def prepared(candidate: Candidate, seconds: float) -> float:
-    """Return the CPU seconds that one call of `prepare` takes."""
+    """Return the CPU seconds of one call of `prepare`."""
     number = 1
     while True:
         began = time.thread_time()
@@ -124,7 +125,7 @@ def serve(module: str) -> None:
     service = Service(importlib.import_module(module))
     signal.signal(signal.SIGPROF, _too_long)
     gc.collect()
-    gc.freeze()  # else every collection before a measurement walks through all imported modules
+    gc.freeze()  # otherwise every collection before a measurement would walk through all imported modules
     for line in sys.stdin:
         try:
             signal.setitimer(signal.ITIMER_PROF, LIMIT)
@@ -146,7 +147,8 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """The other end: a worker process that answers one request at a time. One that hangs is ended and started anew."""
+    """The client's side: a worker process that answers one request at a time. A process that hangs is ended and
+    restarted."""
 
     def __init__(
         self, module: str, *, python: str = sys.executable, folder: str | Path | None = None, patience: float = 30.0

@@ -1,8 +1,8 @@
-"""Writes what the documentation takes from the code: ``formats.md``, ``format.md``, ``machine.md``, the table of
-policies in ``meaning.md``, the settings in ``settings.md``, the tested grammars in ``grammar.md``, and the fields of
-requests in ``gateway.md``.
+"""Write the parts of the documentation that are made from the code: ``formats.md``, ``format.md``, ``machine.md``, the
+table of policies in ``meaning.md``, the settings in ``settings.md``, the tested grammars in ``grammar.md``, and the
+fields of requests in ``gateway.md``.
 
-``make docs`` runs it; ``tests/test_docs.py`` fails where a page is out of step.
+``make docs`` runs it; ``tests/test_docs.py`` fails if a page is out of date.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ they show the spelling that the decoding grammar allows; the parser accepts more
 
 
 def formats_page() -> str:
-    """``formats.md``."""
+    """Return the page ``formats.md``."""
     found = entries()
     count = {kind: sum(entry.kind == kind for entry in found) for kind in ("reasoning", "tool")}
     head = HEAD.format(count=len(found), families=len(registry.families()), **count)
@@ -90,7 +90,8 @@ def formats_page() -> str:
 
 
 def _family(module: str, seen: set[Format]) -> str:
-    """A section. ``seen`` holds the Formats that have been shown; one of another name only is not shown again."""
+    """Return a family's section. ``seen`` holds the Formats that were already shown; another name of one is not shown
+    again."""
     family = import_module(f"untemplate.formats.{module}")
     lines = [f"## {module}", "", *_markdown(inspect.cleandoc(family.__doc__ or "")), ""]
     lines += ["| name | kind | aliases | engines | models | evidence |", "| --- | --- | --- | --- | --- | --- |"]
@@ -133,7 +134,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _samples(entry: Entry) -> Iterator[str]:
-    """A call, or reasoning with an answer, as the entry's models write it."""
+    """Yield a call, or reasoning with an answer, as the entry's models write it."""
     fmt = entry.format if entry.kind == "reasoning" else named(entry.name)
     wanted = "Reasoning" if entry.kind == "reasoning" else "A call"
     for title, text in samples(fmt):
@@ -142,7 +143,7 @@ def _samples(entry: Entry) -> Iterator[str]:
 
 
 def _markdown(docstring: str) -> Iterator[str]:
-    """reStructuredText as Markdown: one kind of quotes, and text that is no markup to a reader of HTML."""
+    """Yield reStructuredText as Markdown: one kind of quotes, and no text that HTML would read as markup."""
     for line in docstring.split("\n"):
         yield re.sub(r"``(.+?)``", r"`\1`", line)
 
@@ -192,7 +193,7 @@ def _part(part: type[Any]) -> str:
 
 
 def policies() -> str:
-    """The fields of ``Policy`` as a table, from their annotations and docstrings."""
+    """Return the fields of ``Policy`` as a table, from their annotations and docstrings."""
     lines = ["| policy | values, the default first | what it decides |", "| --- | --- | --- |"]
     said = _field_docs(Policy)
     for field in fields(Policy):
@@ -207,7 +208,7 @@ def policies() -> str:
 
 
 def _field_docs(cls: type) -> dict[str, str]:
-    """The string below each field, on one line."""
+    """Return the docstring of each field, on one line."""
     body = ast.parse(inspect.getsource(cls)).body[0]
     assert isinstance(body, ast.ClassDef)
     docs: dict[str, str] = {}
@@ -234,7 +235,7 @@ def row(*cells: str) -> str:
 
 
 def settings_tables() -> str:
-    """The settings of the gateway, a table for each group of ``--help``."""
+    """Return the settings of the gateway, with a table for each group of ``--help``."""
     blocks = []
     for title, names in GROUPS.items():
         lines = [f"## {title[0].upper()}{title[1:]}", ""]
@@ -257,7 +258,7 @@ def _setting(one: settings.Field) -> str:
 
 
 def fields_tables() -> str:
-    """The fields of all requests as a table, and the ignored ones as a list."""
+    """Return the fields of all requests as a table, and the ignored ones as a list."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     ignored: dict[str, list[str]] = {}
     for path, kind in requests().items():
@@ -275,7 +276,7 @@ def fields_tables() -> str:
 
 
 def field_types(kind: type[Open], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The name and the type of each field, and of the fields of objects in it."""
+    """Yield the name and the type of each field, and of the fields of objects in it."""
     for field in fields_of(kind):
         yield prefix + field.encode_name, field.type
         if (inner := nested(field.type)) is not None:
@@ -286,7 +287,7 @@ def field_types(kind: type[Open], prefix: str = "") -> Iterator[tuple[str, Any]]
 
 
 def with_made(page: str, name: str, made: str) -> str:
-    """A page with what stands between its marks renewed."""
+    """Return a page with the text between its two marks replaced."""
     begin, end = f"<!-- {name}: made by `make docs` -->", f"<!-- end of {name} -->"
     before, _, rest = page.partition(begin)
     _, _, after = rest.partition(end)
@@ -294,17 +295,17 @@ def with_made(page: str, name: str, made: str) -> str:
 
 
 def with_policies(page: str) -> str:
-    """A page with its table of policies renewed."""
+    """Return a page with its table of policies updated."""
     return with_made(page, "policies", policies())
 
 
 def with_settings(page: str) -> str:
-    """A page with its tables of settings renewed."""
+    """Return a page with its tables of settings updated."""
     return with_made(page, "settings", settings_tables())
 
 
 def with_fields(page: str) -> str:
-    """A page with its table of fields renewed."""
+    """Return a page with its table of fields updated."""
     return with_made(page, "fields", fields_tables())
 
 
@@ -315,7 +316,7 @@ DIALECTS = {"gbnf": "GBNF", "lark": "Lark", "structural_tag": "structural tag"}
 
 
 def cells() -> str:
-    """The matrix of grammars: sums, and how many samples each cell rests on."""
+    """Return the matrix of grammars: the sums, and the number of samples of each cell."""
     matrix: dict[str, dict[str, dict[str, Any]]] = json.loads(MATRIX.read_text("utf-8"))
     lines = ["| dialect | cells | compile | sound | renders accepted | sound by id | samples |", "|" + " --- |" * 7]
     for dialect, title in DIALECTS.items():
@@ -342,7 +343,7 @@ def _cell(cell: dict[str, Any]) -> str:
 
 
 def with_cells(page: str) -> str:
-    """A page with its tables of cells renewed."""
+    """Return a page with its tables of cells updated."""
     return with_made(page, "cells", cells())
 
 
@@ -375,7 +376,7 @@ do. `untemplate explain MODEL --parser` shows the whole Program as text.
 
 
 def machine_page() -> str:
-    """``machine.md``."""
+    """Return the page ``machine.md``."""
     program = compile_format(named("hermes", reasoning="qwen3"))
     parts = {"table": "\n".join(mode_table()), "modes": _modes_diagram(), "program": _program_diagram(program)}
     return MACHINE.format(name=program.name, **parts)
@@ -423,7 +424,7 @@ _ACTIONS = {
 
 
 def _label(text: str) -> str:
-    """A literal as the label of an arrow: without the characters that Mermaid or HTML would read."""
+    """Return a literal as the label of an arrow, without the characters that Mermaid or HTML would interpret."""
     shown = repr(text)[1:-1]
     for character, entity in (("&", "#amp;"), ("<", "#lt;"), (">", "#gt;"), ('"', "#quot;"), ("|", "#124;")):
         shown = shown.replace(character, entity)

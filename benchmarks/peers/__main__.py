@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         growth = [] if chosen.no_growth else measure.growing()
         results = measure.Results()
         chosen.save.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(KeyboardInterrupt):  # what has been measured is reported
+        with contextlib.suppress(KeyboardInterrupt):  # the measurements so far are reported
             measure.run(
                 chosen.peer or measure.PEERS,
                 measure.streams(chosen.only, chosen.size),

@@ -1,7 +1,7 @@
-"""Measure untemplate next to other projects' parsers, stream by stream.
+"""Measure untemplate and other projects' parsers, stream by stream.
 
-A peer is a project with an adapter in this folder and an environment of its own in build/peers. Its time counts only
-for streams that it parses rightly. It may offer several configurations for a stream; the first right one is timed.
+A peer is a project with an adapter in this folder and an environment of its own in build/peers. Only streams that a
+peer parses correctly are timed. If it offers several configurations for a stream, the first correct one is timed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.streams import FAMILIES, Stream, every, make
 from benchmarks.worker import ROOT, Worker, WorkerError
 
 PEERS = {"vllm": "vLLM", "sglang": "SGLang", "transformers": "transformers"}
-"""Names of the adapters and environments, with the names of the projects."""
+"""Names of the adapters and environments → names of the projects."""
 
 GROWTH = ("hermes", "qwen3_coder", "deepseek_v31")
 SIZES = (1_024, 4_096, 16_384, 65_536)
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times the peer's time is longer."""
+        """The peer's time divided by untemplate's."""
         return self.theirs / self.ours
 
     @property
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass
 class Results:
-    """All that one run has found."""
+    """All results of one run."""
 
     versions: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Results:
     setup: list[Row] = field(default_factory=list)
 
     def add(self, other: Results) -> None:
-        """Add what another run has found, for other peers or streams."""
+        """Add the results of another run, for other peers or streams."""
         self.versions |= other.versions
         self.missing += [peer for peer in other.missing if peer not in self.missing]
         self.rows += other.rows
@@ -75,12 +75,12 @@ class Results:
 
 
 def environment(peer: str) -> Path:
-    """Return the Python of a peer's environment, whether it exists or not."""
+    """Return the path of Python in a peer's environment, even if it does not exist."""
     return ROOT / "build" / "peers" / peer / "bin" / "python"
 
 
 def right_candidates(worker: Worker, stream: Stream) -> tuple[list[tuple[int, dict[str, str]]], str]:
-    """Return the first right candidate of each kind as (index, description), and why there is none."""
+    """Return the first correct candidate of each kind as (index, description), and the reason if there is none."""
     offered = worker.ask("load", stream=stream.to_json())
     found: dict[str, tuple[int, dict[str, str]]] = {}
     reason = "" if not offered else "another message"
@@ -92,13 +92,13 @@ def right_candidates(worker: Worker, stream: Stream) -> tuple[list[tuple[int, di
                 found[candidate["kind"]] = (index, candidate)
         except WorkerError as error:
             reason = str(error)
-            if "process ended" in reason:  # and with it what was loaded
+            if "process ended" in reason:  # and its loaded candidates are lost
                 break
     return list(found.values()), reason
 
 
 def measure(stream: Stream, ours: Worker, theirs: Worker, rounds: int, seconds: float) -> tuple[list[Row], str]:
-    """Return a row for each right parser of a peer, or the reason why there is none."""
+    """Return a row for each correct parser of a peer, or the reason why there is none."""
     try:
         candidates, reason = right_candidates(theirs, stream)
     except WorkerError as error:
@@ -127,7 +127,8 @@ def measure(stream: Stream, ours: Worker, theirs: Worker, rounds: int, seconds: 
 
 
 def set_up(row: Row, ours: Worker, theirs: Worker, seconds: float) -> Row:
-    """Return what making the parser object of a request takes, for the parsers of a row that was just measured."""
+    """Return the row with the cost of making a request's parser object, for the parsers of a row that was just
+    measured."""
     mine = float(ours.ask("prepare", candidate=0, seconds=seconds))
     other = float(theirs.ask("prepare", candidate=row.candidate, seconds=seconds))
     return replace(row, ours=mine, theirs=other)
@@ -138,14 +139,14 @@ def _timer(worker: Worker, candidate: int, seconds: float) -> Callable[[], float
 
 
 def streams(only: str = "", size: int = 1_024) -> list[Stream]:
-    """Return all streams whose name has a text in it, mixed so that a drift of the machine spreads over all groups."""
+    """Return all streams whose name contains a text, shuffled so that a drift of the machine affects all groups."""
     found = [stream for stream in every(size=size) if only in stream.name]
     random.Random(0).shuffle(found)
     return found
 
 
 def growing() -> list[list[Stream]]:
-    """Return streams of one long argument, each list growing in size."""
+    """Return lists of streams with one long argument; in each list, the argument grows."""
     return [
         [stream for size in SIZES for stream in make(name, FAMILIES[name], "long argument", size=size, ways=(way,))]
         for name in GROWTH
@@ -164,7 +165,7 @@ def run(
     start: Callable[[str], Worker] | None = None,
     results: Results | None = None,
 ) -> Results:
-    """Return what all installed peers and untemplate need for the streams; `results` is filled while it runs."""
+    """Return the CPU times of all installed peers and untemplate for the streams, and fill `results` meanwhile."""
     results = Results() if results is None else results
     ours = Worker("benchmarks.adapter", folder=ROOT / "src")
     with ours:
@@ -224,7 +225,7 @@ def _run_growth(
     seconds: float,
     write: Callable[[str], Any],
 ) -> None:
-    """Measure a stream of growing size, as long as the peer is not too slow for the next one."""
+    """Measure streams of growing size until the peer is too slow for the next one."""
     for stream in series:
         rows, _ = measure(stream, ours, theirs, min(2, rounds), seconds)
         results.growth += rows
@@ -235,4 +236,4 @@ def _run_growth(
 
 
 TOO_LONG = 1.5
-"""CPU seconds of one stream after which a peer is not asked for a longer one."""
+"""CPU seconds of one stream after which a peer gets no longer one."""

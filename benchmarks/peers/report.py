@@ -20,7 +20,7 @@ END = "<!-- measured: end -->"
 
 
 def machine() -> str:
-    """Return the kind of machine: cores, processor and Python. No name of the host."""
+    """Return the kind of machine: cores, processor and Python. The name of the host is left out."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
@@ -30,7 +30,7 @@ def machine() -> str:
 
 
 def table(rows: Sequence[Row], title: str, key: Callable[[Row], str]) -> list[str]:
-    """Return a Markdown table of the ratios, by a key."""
+    """Return a Markdown table of the ratios, grouped by a key."""
     lines = [f"| {title} | streams | geometric mean | median | least | most | slower than the peer |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name in sorted(set(map(key, rows))):
@@ -55,7 +55,7 @@ def slower(rows: Iterable[Row]) -> list[str]:
 
 
 def not_timed(wrong: dict[str, list[str]]) -> list[str]:
-    """Return a Markdown table of the streams that a peer does not parse rightly, grouped by format and shape."""
+    """Return a Markdown table of the streams that a peer parses wrongly, grouped by format and shape."""
     lines = ["| peer | format | shapes (ways) |", "| --- | --- | --- |"]
     for peer, entries in wrong.items():
         groups: dict[str, Counter[str]] = {}

@@ -1,6 +1,6 @@
-"""Runs streams through SGLang's reasoning parsers and tool-call detectors, used as its chat endpoint uses them.
+"""Run streams through SGLang's reasoning parsers and tool-call detectors, as its chat endpoint does.
 
-SGLang's parsers get text only. The reasoning parser comes first, and its ordinary text goes to the tool parser.
+SGLang's parsers get text only. The reasoning parser runs first, and passes its ordinary text to the tool parser.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PARSERS: dict[str, tuple[str, str | None]] = {
     "pythonic": ("pythonic", None),
     "internlm": ("interns1", None),
 }
-"""Formats with the names of the tool parser and the reasoning parser that serve them."""
+"""Formats → the names of their tool parser and their reasoning parser."""
 
 
 class Candidate:
@@ -97,7 +97,7 @@ class Candidate:
 
 
 def _unstreamed(detector: Any) -> list[tuple[int, None, str]]:
-    """Return the arguments that a detector has parsed and not yet streamed. The chat endpoint sends them at the end."""
+    """Return the arguments that a detector has parsed but not streamed. The chat endpoint sends them at the end."""
     parsed, streamed = detector.prev_tool_call_arr, detector.streamed_args_for_tool
     last = len(parsed) - 1
     if last < 0 or last >= len(streamed):

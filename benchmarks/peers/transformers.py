@@ -1,7 +1,7 @@
-"""Runs streams through the response parser of transformers.
+"""Run streams through the response parser of transformers.
 
-A checkpoint may ship a `response_template` that says how its output is read. The templates below are written after the
-ones in transformers' documentation; formats without one are not measured.
+A checkpoint may contain a `response_template` that describes how to read its output. The templates below follow those
+in transformers' documentation; formats without one are not measured.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Runs streams through vLLM's parsers, used as its chat endpoint uses them.
+"""Run streams through vLLM's parsers, as its chat endpoint does.
 
 A server has one parser class, composed from a tool parser and a reasoning parser; a request has one parser object. For
-models that think or not, the prompt and `chat_template_kwargs` say which. The variants below cover what a chat template
-would give, and the first variant that parses a stream rightly is timed.
+models that can switch reasoning, the prompt and `chat_template_kwargs` decide. The variants below cover the settings
+that a chat template would give; the first variant that parses a stream correctly is timed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PARSERS: dict[str, tuple[str, *tuple[str, ...]]] = {
     "jamba": ("jamba",),
     "xlam": ("xlam",),
 }
-"""Formats with the names of the tool parser and of the reasoning parsers that serve them."""
+"""Formats → the names of their tool parser and their reasoning parsers."""
 
 MARKERS = {"seed_oss": ("<seed:think>", "</seed:think>")}
 """Reasoning markers other than `<think>`, for prompts that open or close reasoning."""
@@ -62,7 +62,7 @@ def tokenizer(stream: dict[str, Any]) -> Any:
     words = Tokenizer(models.WordLevel(stream["vocabulary"], unk_token=special[0]))
     words.pre_tokenizer = pre_tokenizers.Split(Regex(WORD), "isolated")
     words.decoder = decoders.Fuse()
-    # As in most checkpoints: one token each, but only the end of a turn has the attribute.
+    # As in most checkpoints, each is one token, but only the end of a turn has the attribute `special`.
     words.add_tokens([AddedToken(token, normalized=False, special=token == special[0]) for token in special])
     made = PreTrainedTokenizerFast(tokenizer_object=words, eos_token=special[0], unk_token=special[0])
     return get_cached_tokenizer(made)
@@ -157,7 +157,7 @@ def candidates(stream: dict[str, Any]) -> Iterator[Candidate]:
     if stream["format"] not in PARSERS or not stream["deltas"][0][1]:
         return
     if stream["format"] == "gpt-oss" and stream["way"].startswith("whole"):
-        return  # vLLM reads whole gpt-oss outputs with a library that downloads its vocabulary when it is first used
+        return  # vLLM reads whole gpt-oss outputs with a library that downloads its vocabulary on first use
     made = tokenizer(stream)
     thinks = bool(stream["expected"]["reasoning"])
     opening, closing = MARKERS.get(stream["format"], ("<think>", "</think>"))

@@ -1,9 +1,7 @@
-"""Questions: what a person writes who needs a tool, with all of the arguments in it.
+"""Questions of people who need a tool. Each contains all arguments.
 
-Rules of this module:
-
-* The last of each list of phrasings is for the evaluation alone (the last two of a list of more than ten).
-* A value stands in the question as it stands in the call. A preposition means one parameter only.
+* The last phrasing of each list is for the evaluation only (the last two if the list has more than ten).
+* A value in the question is spelled as in the call. In one question, a preposition belongs to one parameter only.
 """
 
 from __future__ import annotations
@@ -72,7 +70,7 @@ NO = [
     "without {p}", "{p} off", "with {p} disabled", "{p}: no", "{p} false", "no {p}", "{p} = false", "{p}: off", "don't use {p}", "turn off {p}",
     "with {p} off", "and leave {p} off",
 ]  # fmt: skip
-# What an everyday tool is asked for without what it needs.
+# Questions for an everyday tool that lack the required values.
 BEGUN = [
     "I want {wanted}.",
     "I need {wanted}",
@@ -93,7 +91,7 @@ T = TypeVar("T")
 
 
 def phrasing(rng: random.Random, texts: Sequence[T], held: bool) -> T:
-    """One of a list: the last two are held out (the last one, of a short list)."""
+    """Return one text of a list. The last two are held out, or only the last one of a short list."""
     count = HELD_PHRASINGS if len(texts) > 10 else 1
     return rng.choice(texts[-count:] if held else texts[:-count])
 
@@ -106,7 +104,7 @@ class Asker:
         self.held = held_phrasings
 
     def said(self, value: Any, quote: bool = False) -> str:
-        """A value as it stands in a question."""
+        """Return a value as a question spells it."""
         if isinstance(value, list):
             parts = [self.said(v, quote) for v in value]
             return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
@@ -114,7 +112,7 @@ class Asker:
         return f'"{text}"' if quote and isinstance(value, str) else text
 
     def mention(self, param: Param, value: Any, used: set[str], main: bool = False) -> str:
-        """A parameter and its value, in words; a preposition means one parameter only, and ``used`` has those."""
+        """Return a parameter and its value in words. ``used`` has the prepositions that already belong to a parameter."""
         rng, words = self.rng, param.words
         if isinstance(value, bool):
             return phrasing(rng, YES if value else NO, self.held and rng.random() < 0.5).format(p=words)
@@ -139,7 +137,7 @@ class Asker:
         return phrasing(rng, MENTIONS, self.held and rng.random() < 0.5).format(p=words, v=text)
 
     def question(self, tool: Tool, arguments: dict[str, Any]) -> str:
-        """A question that says all of the arguments."""
+        """Return a question that mentions all arguments."""
         rng = self.rng
         if tool.questions and arguments.keys() >= {p.name for p in tool.params if p.required}:
             return self._everyday(tool, arguments)

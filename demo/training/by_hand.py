@@ -1,10 +1,8 @@
-"""Requests written by hand, as people make them who try a model out: nothing here comes from the generator.
+"""Requests written by hand, as people write them to try a model; none comes from the generator.
 
-Rules of this module:
-
-* A row is the tools that are offered, what is asked, and the calls that are right; none: the model should not call.
-* Tools are those of the vendors' own examples, and others that a demonstration would take. Training knows some of the
-  tools and the plainest of the sentences, for these are what people write; it has no row of this table from here.
+* A row has the offered tools, the question, and the right calls; without calls, the model should not call.
+* The tools are those of vendors' own examples, and others that a demonstration would use. Training knows some of the
+  tools and the simplest sentences, because people write these, but it takes no row from this table.
 """
 
 from __future__ import annotations
@@ -164,7 +162,7 @@ ROWS: list[tuple[str, str, list[tuple[str, dict[str, Any]]]]] = [
 
 
 def conversations() -> list[Conversation]:
-    """The table as conversations; the answer has no words to compare."""
+    """Return the table as conversations; their answers have no text to compare."""
     found = []
     for tools, question, calls in ROWS:
         answer: dict[str, Any] = {"role": "assistant", "reasoning_content": "", "content": ""}

@@ -1,10 +1,7 @@
-"""A conversation as text, exactly as the chat template renders it, and as ids with what is learned marked.
+"""A conversation as text, exactly as the chat template renders it, and as token ids with the learned ones marked.
 
-Rules of this module:
-
-* ``render`` is the template again, in Python, because a million conversations are rendered. A test holds the two
-  equal.
-* What is learned is what the model writes after a generation prompt: the last turn, and earlier turns that think.
+* ``render`` repeats the template in Python, because a million conversations are rendered. A test compares the two.
+* The model learns what it would write after a generation prompt: the last turn, and earlier turns with reasoning.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ SILENT = "<think>\n\n</think>\n\n"
 
 
 def turn(message: dict[str, Any]) -> str:
-    """What the assistant writes for a message, without the end of the turn."""
+    """Return the assistant's text for a message, without the end of the turn."""
     text = f"<think>\n{message['reasoning_content']}\n</think>\n\n" if message.get("reasoning_content") else ""
     text += message["content"]
     for i, call in enumerate(message.get("tool_calls") or ()):
@@ -36,7 +33,7 @@ def dumps(value: Any) -> str:
 
 
 def pieces(conversation: Conversation) -> list[tuple[str, bool]]:
-    """The text in order, each piece with whether it is learned."""
+    """Return the text in pieces, in order; True for pieces that are learned."""
     out: list[tuple[str, bool]] = []
     messages = conversation.messages
     first = messages[0] if messages[0]["role"] == "system" else None
@@ -63,17 +60,20 @@ def pieces(conversation: Conversation) -> list[tuple[str, bool]]:
 
 
 def prompt(conversation: Conversation) -> str:
-    """Everything before what the model writes last."""
+    """Return everything before the last part that the model writes."""
     return "".join(text for text, _ in pieces(conversation)[:-2])
 
 
 def render(conversation: Conversation) -> str:
-    """All of it."""
+    """Return the whole text."""
     return "".join(text for text, _ in pieces(conversation))
 
 
 def encode(tokenizer: Any, conversation: Conversation) -> tuple[list[int], list[bool]]:
-    """Ids, and which of them are learned. Pieces meet at special tokens or newlines, so they encode alone."""
+    """Return the ids, and a list that is True for each learned id. Pieces meet at special tokens or newlines, so that
+    each
+    can be encoded alone.
+    """
     ids: list[int] = []
     learned: list[bool] = []
     for text, learn in pieces(conversation)[:-1]:

@@ -1,11 +1,9 @@
-"""Conversations: who says what, in which order, and what the model should have answered.
+"""Generate conversations: the messages, and the right answer of the model.
 
-Rules of this module:
-
-* A ``Conversation`` is what an API client would send, plus the answer: messages, tools, whether thinking is on. Its
-  last message is the assistant's, and is what is learned; earlier assistant messages are learned where they think.
-* Reasoning is short and does the work: it names the tool and the arguments before the call is written.
-* What the model can't do it says. It has no knowledge to speak of, and says what it is.
+* A ``Conversation`` is the request of an API client, and the answer: messages, tools, and if thinking is on. Its last
+  message is the assistant's and is learned; earlier assistant messages are learned if they have reasoning.
+* Reasoning is short and necessary: it names the tool and the arguments before the call is written.
+* The model says what it can't do. It has almost no knowledge, and describes itself truthfully.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ IDENTITY = (
     "I can think, call tools and read their results, and I know very little."
 )
 SMALL_TALK: list[tuple[list[str], str, str]] = [
-    # what is said (the last or the last two for the evaluation), what to think, what to answer
+    # the user's texts (the last one or two for the evaluation), the thought, the answer
     (["Hi", "Hello", "Hey", "Hello!", "Hi there", "Good morning", "hi", "hello", "Hey there!", "Good evening", "Hello there", "Hi, hello!"], "The user says hello.", "Hello! How can I help?"),
     (["How are you?", "How are you today?", "How is it going?", "How do you do?", "are you well?", "How are things?", "Are you doing well today?"], "The user asks how I am.", "I am fine, thank you. How can I help?"),
     (["Thanks", "Thank you", "Thanks a lot", "thank you!", "Great, thanks", "Many thanks", "Perfect, thank you", "Thanks, that helps", "Cool, thanks so much!"], "The user thanks me.", "You are welcome!"),
@@ -44,7 +42,7 @@ SMALL_TALK: list[tuple[list[str], str, str]] = [
     (["What is untemplate?", "Tell me about untemplate", "What does untemplate do?", "Explain untemplate"], "The user asks about untemplate.", "untemplate turns the text that a model writes back into messages: reasoning, content and tool calls."),
 ]  # fmt: skip
 UNKNOWABLE = [
-    # what is asked (the last two for the evaluation), what is wanted
+    # the question (the last two for the evaluation), the thing that is wanted
     ("What is the capital of {city}?", "the capital"), ("Who wrote {word}?", "the author"), ("Explain {word} to me", "the explanation"),
     ("Why is the {thing} {colour}?", "the reason"), ("What do you know about {name}?", "the facts"), ("Write an essay about {word}", "to write the essay"),
     ("Translate {word} to {name}", "the translation"), ("How do I cook {word}?", "the recipe"), ("What is {number} times {number}?", "the result"),
@@ -53,7 +51,7 @@ UNKNOWABLE = [
     ("What is {number}+{number}?", "the result"), ("Write a poem about the {word}", "to write the poem"), ("What is {number} + {number}?", "the result"),
     ("Is {city} bigger than {name}?", "the size"), ("What happened in {city}?", "the facts"), ("Tell me more about the {word} of {name}", "the facts"),
 ]  # fmt: skip
-# Tools that could stand in for each other: what one can't do is not refused where another of them is there.
+# Tools that could replace each other: a request is not refused if one of its group is offered.
 KIN = [
     {"weather", "forecast", "temperature", "climate"}, {"email", "message", "post", "comment"}, {"event", "meeting", "appointment", "reminder", "schedule"},
     {"alarm", "timer", "reminder", "time"}, {"thermostat", "temperature", "heater"}, {"flight", "route", "area", "distance"}, {"song", "playlist"},
@@ -100,13 +98,13 @@ FOLLOW_UPS_BY_NAME = [
 ]  # fmt: skip
 
 
-# What the last message does: it calls, tells what tools have answered, talks, asks for what is missing, or refuses.
+# The last message: it calls, reports results, talks, asks for missing values, or refuses.
 Kind = Literal["calls", "answer", "talk", "asks", "refuses"]
 
 
 @dataclass
 class Conversation:
-    """Messages that end with the assistant's; ``kind`` and ``must`` say what the evaluation looks for."""
+    """Messages that end with the assistant's; ``kind`` and ``must`` are for the evaluation."""
 
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]]
@@ -117,7 +115,7 @@ class Conversation:
 
 @dataclass(frozen=True)
 class Side:
-    """What comes from the held-out side, and how many of the tools are everyday ones."""
+    """The parts that use held-out words, and the share of everyday tools."""
 
     values: bool = False
     tools: bool = False
@@ -126,12 +124,12 @@ class Side:
 
 
 def wants(*things: str) -> str:
-    """How a thought about a request begins."""
+    """Return the beginning of a thought about a request."""
     return f"The user wants {joined(list(dict.fromkeys(things)))}."
 
 
 def unable(wanted: str, tools: bool) -> tuple[str, str]:
-    """What to think and to say where nothing can be done."""
+    """Return the thought and the answer for a request that cannot be met."""
     thought = f"{wants(wanted)} {'None of my tools can do that' if tools else 'I have no tools'}."
     if wanted.startswith("the "):
         why = ", and none of my tools can tell." if tools else ": I am only a small demonstration model."
@@ -140,13 +138,13 @@ def unable(wanted: str, tools: bool) -> tuple[str, str]:
 
 
 def akin(noun: str) -> set[str]:
-    """The nouns of tools that might do instead; a search of the web might do anything."""
+    """Return the nouns of tools that could serve instead; a search of the web could serve for anything."""
     words = {noun, *noun.split()}
     return {"web", *words}.union(*(kin for kin in KIN if words & kin)) - {""}
 
 
 def _alone(value: str) -> bool:
-    """Whether a value without quotes can stand in a list of values: one word, or a name."""
+    """True if a value can be part of a list without quotes: one word, or a name."""
     return " " not in value or value.istitle()
 
 
@@ -167,7 +165,7 @@ class Writer:
     # -- small pieces
 
     def fill(self, pattern: str) -> str:
-        """A pattern with words in its gaps."""
+        """Return a pattern with its gaps filled."""
         w = self.words
         return pattern.format(
             city=w.city(), name=w.name(), company=w.invented().capitalize(), date=w.date(), number=w.number(2, 99),
@@ -180,7 +178,7 @@ class Writer:
         return [{"role": "system", "content": self.fill(phrasing(self.rng, SYSTEMS, self.side.phrasings))}]
 
     def user(self, text: str, values: Any = ()) -> dict[str, Any]:
-        """What the user says; one in ten begins small, unless a value stands there."""
+        """Return the user's message. One in ten begins with a small letter, unless its first word is part of a value."""
         lower = text[:1].lower() + text[1:]
         begins_small = not self.side.phrasings and self.rng.random() < 0.1
         if begins_small and lower == text.lower() and text.split()[0].strip('",.:?') not in self._json(values):
@@ -191,7 +189,7 @@ class Writer:
         return {"role": "assistant", "reasoning_content": thought, "content": content}
 
     def calls(self, calls: list[tuple[Tool, dict[str, Any]]]) -> dict[str, Any]:
-        """The assistant's message that makes these calls."""
+        """Return the assistant's message that makes these calls."""
         thoughts = [wants(*(tool.wanted for tool, _ in calls))]
         for i, (tool, arguments) in enumerate(calls):
             thoughts.append(self._plan("I should call" if i == 0 else "I should also call", tool, arguments))
@@ -206,7 +204,7 @@ class Writer:
         }
 
     def _plan(self, start: str, tool: Tool, arguments: dict[str, Any]) -> str:
-        """A call in words: each parameter of the schema in order, with its value or that there is none."""
+        """Return a call in words: each parameter of the schema in order, with its value or the remark that it has none."""
         said = []
         for param in tool.params:
             if param.name in arguments:
@@ -216,12 +214,12 @@ class Writer:
         return f"{start} {tool.name}" + (f": {', '.join(said)}." if said else ".")
 
     def offered(self, wanted: list[Tool], most: int) -> tuple[list[dict[str, Any]], list[Tool]]:
-        """The wanted tools among others, in any order."""
+        """Return the wanted tools and some others, in random order."""
         rng = self.rng
         tools = list(wanted)
         names = {t.name for t in tools} | {t.noun for t in tools}
         for tool in wanted:
-            if tool.questions:  # which may not name what it is about
+            if tool.questions:  # an everyday question may not name its topic
                 names |= akin(tool.noun) - {"web"}
         for _ in range(min(most, rng.choices((0, 1, 2, 3), (25, 35, 25, 15))[0])):
             other = self.make.tool()
@@ -229,7 +227,7 @@ class Writer:
                 names |= {other.name, other.noun}
                 tools.append(other)
         if wanted and not wanted[0].questions and wanted[0].family == "action" and rng.random() < 0.1:
-            # Toolsets have more than one verb for a thing.
+            # A set of tools often has several verbs for one thing.
             sibling = self.make.sibling(wanted[0])
             if sibling and sibling.name not in names:
                 tools[-1 if len(tools) > len(wanted) else len(tools) :] = [sibling]
@@ -237,7 +235,7 @@ class Writer:
         return [t.spec for t in tools], tools
 
     def others(self, wanted: str, most: int, name: str = "") -> list[dict[str, Any]]:
-        """Some tools, none of which is the named one or might do instead."""
+        """Return some tools, without the named one and those that could serve instead."""
         clash = akin(wanted.split()[-1]) | akin(wanted.removeprefix("the ")) | {name, wanted.removeprefix("to ")}
         while True:
             specs, tools = self.offered([], most)
@@ -247,7 +245,7 @@ class Writer:
     # -- results
 
     def result(self, tool: Tool, arguments: dict[str, Any]) -> tuple[str, str, list[str]]:
-        """What a tool returns, how that is told, and what telling it must contain."""
+        """Return a tool's result, the sentence that reports it, and the texts that this sentence must contain."""
         rng, w = self.rng, self.words
         main = next((v for v in arguments.values() if isinstance(v, str)), None)
         if rng.random() < 0.1:
@@ -349,7 +347,7 @@ class Writer:
     # -- conversations
 
     def using(self, parallel: float = 0.2) -> tuple[list[dict[str, Any]], list[tuple[Tool, dict[str, Any]]]]:
-        """A question, and the calls that it needs."""
+        """Return a question, and the calls that it needs."""
         rng = self.rng
         tool = self.make.tool()
         arguments = tool.arguments(rng)
@@ -376,10 +374,10 @@ class Writer:
         other = self.make.tool()
         if other.name == tool.name or other.noun == tool.noun:
             return [self.user(self.asker.question(tool, arguments), arguments)], [(tool, arguments)]
-        # Each of two is asked for in few words.
+        # Two tools are asked for with few arguments each.
         arguments, second = tool.arguments(rng, 0), other.arguments(rng, 0)
         a, b = self.asker.question(tool, arguments), self.asker.question(other, second)
-        # Its first letter is made small unless a value has it.
+        # Its first letter becomes small unless it is part of a value.
         if rng.random() < 0.35 and b.split()[0].strip('",.:?') not in self._json([*second.values()]):
             ending = "?" if a[-1] == "?" else ""
             return [self.user(f"{a.rstrip('.?! ')} and {b[0].lower()}{b[1:].rstrip('.?! ')}{ending}", arguments)], [
@@ -393,7 +391,7 @@ class Writer:
         ]
 
     def tooled(self) -> Conversation:
-        """A question that tools answer: up to the calls, or up to the answer."""
+        """Return a conversation with calls; it ends with the calls, or with the answer from their results."""
         rng = self.rng
         asked, calls = self.using()
         tools, _ = self.offered(list({t.name: t for t, _ in calls}.values()), 3 - len({t.name for t, _ in calls}))
@@ -417,7 +415,7 @@ class Writer:
         return Conversation(messages, tools, thinking, "answer", must)
 
     def turns(self) -> Conversation:
-        """A question, its answer, and another question."""
+        """Return a question, its answer, and another question."""
         rng = self.rng
         tool = self.make.tool()
         arguments = tool.arguments(rng)
@@ -457,7 +455,7 @@ class Writer:
         return phrasing(rng, said, self.side.phrasings), thought, content
 
     def talk(self) -> Conversation:
-        """Small talk, tools or not."""
+        """Return small talk, with or without tools."""
         rng = self.rng
         tools = self.offered([], 3)[0] if rng.random() < 0.45 else []
         messages = self.systems(0.4)
@@ -473,13 +471,13 @@ class Writer:
                 if tools and not messages[1:]:
                     tools = self.others(wanted, 3)
                 elif tools:
-                    break  # what has been offered might do
+                    break  # an offered tool might be able to do it
                 thought, content = unable(wanted, bool(tools))
             messages += [self.user(said), self.answer(thought, content)]
         return Conversation(messages, tools, rng.random() < 0.7, "talk", [content])
 
     def _written(self) -> tuple[str, str, str]:
-        """Text to order: counting, a story, an echo."""
+        """Return a request for a text (counting, a story, an echo), the thought and the answer."""
         rng, w = self.rng, self.words
         kind = rng.random()
         if kind < 0.3:
@@ -509,7 +507,7 @@ class Writer:
         return rng.choice(ECHOES).format(text=text), "I repeat it.", text
 
     def refusing(self) -> Conversation:
-        """A request that no offered tool can meet, or that lacks what its tool needs."""
+        """Return a request that no offered tool can meet, or that lacks a required value."""
         rng = self.rng
         tool = self.make.tool()
         thinking = rng.random() < 0.7
@@ -541,7 +539,7 @@ class Writer:
         )
 
     def conversation(self) -> Conversation:
-        """One of any kind."""
+        """Return a conversation of any kind."""
         write = self.rng.choices([self.tooled, self.turns, self.talk, self.refusing], (62, 14, 10, 14))[0]
         conversation = write()
         if self.rng.random() < 0.2:

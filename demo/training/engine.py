@@ -1,4 +1,4 @@
-"""llama.cpp through ``xllamacpp``: its own HTTP server, on this machine, and the one call that is made to it."""
+"""A client for llama.cpp's HTTP server, which runs on this machine through ``xllamacpp``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Engine:
-    """One model, served to this process."""
+    """One model, served to this process only."""
 
     def __init__(self, path: Path, threads: int = 1, context: int = 1024) -> None:
         import xllamacpp
@@ -26,7 +26,7 @@ class Engine:
         self._address = self._server.listening_address
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
-        """One request, whole."""
+        """Send a request and return the whole answer."""
         request = urllib.request.Request(
             self._address + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
@@ -34,9 +34,9 @@ class Engine:
             return json.load(answer)
 
     def tokenize(self, text: str) -> list[int]:
-        """Text as the ids that the model gets."""
+        """Return the token ids of a text, as the model gets them."""
         return self.post("/tokenize", {"content": text, "add_special": False, "parse_special": True})["tokens"]
 
     def complete(self, prompt: str, **settings: Any) -> dict[str, Any]:
-        """What llama.cpp's ``/completion`` answers."""
+        """Return the answer of llama.cpp's ``/completion``."""
         return self.post("/completion", {"prompt": prompt, "cache_prompt": False, **settings})

@@ -1,16 +1,14 @@
-"""The evaluation: the GGUF file under llama.cpp, on conversations that training cannot have made.
+"""Evaluate the GGUF file under llama.cpp, on conversations that training cannot have made.
 
-Rules of this module:
-
-* Four generated sets, all with unseen values: the everyday tools that training knows; all tools that it can have made;
-  unseen tools (their names and their parameters' names); unseen phrasings. ``words.py`` says what keeps them apart; a
-  conversation counts as one that calls only if training cannot have made at least one value of its calls.
-* One set that was written by hand, not by the generator (``by_hand.py``).
-* The output is what untemplate's own parser, made from the shipped chat template, says it is.
-* Conversations are counted, and calls only where their validity is: a call is right only if every call of the turn is,
-  letter for letter; calls that are made at once have no order.
-* A call under the grammar that was written to its end and does not fit its schema ends the program with an error.
-* ``--card`` writes the numbers into the model card, between two comments; what is said around them is by hand.
+* Four generated sets have unseen values: everyday tools that training knows; all tools that training can make; unseen
+  tools (with unseen names of tools and parameters); unseen phrasings. ``words.py`` explains the separation. A
+  conversation counts as one with calls only if training cannot have made at least one value of its calls.
+* One set was written by hand, not by the generator (``by_hand.py``).
+* untemplate parses the output, with the parser inferred from the shipped chat template.
+* The figures count conversations, except for the share of valid calls. The calls of a turn are right only if every one
+  is right to the letter; calls that are made at once have no order.
+* If a complete call under the grammar does not fit its schema, the program ends with an error.
+* ``--card`` writes the figures into the model card, between two comments; the text around them is written by hand.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ SETS = {
     "unseen phrasings": Side(values=True, phrasings=True),
 }
 DECODINGS = [
-    # what it is called, the temperature, with the grammar, with thinking
+    # name, temperature, with the grammar, with thinking
     ("greedy", 0.0, False, True),
     ("greedy, grammar", 0.0, True, True),
     ("temperature 0.7", 0.7, False, True),
@@ -54,9 +52,9 @@ DECODINGS = [
 ]
 CALLS, ANSWERS, QUIET = "calls", "answer", "none"
 MOST = 480
-MOST_PROMPT = 2600  # characters: with what is written, the context's 1024 tokens
+MOST_PROMPT = 2600  # characters: with the answer, it fits into the context of 1024 tokens
 TRIGGER_WORD = 1  # llama.cpp's COMMON_GRAMMAR_TRIGGER_TYPE_WORD
-# What the generator draws with no regard to the side: words of its short lists, times, symbols of a few capitals.
+# Words that the generator draws from both groups: its short lists, times, and symbols of a few capitals.
 SHARED = {
     word.lower()
     for texts in (MONEY, ROOMS, DAYS, COLOURS, ADJECTIVES, COMMANDS, DOMAINS, EXTENSIONS)
@@ -73,7 +71,7 @@ def kind_of(conversation: Conversation) -> str:
 
 
 def is_unseen(call: dict[str, Any], tools: list[dict[str, Any]]) -> bool:
-    """Whether training cannot have made one of the call's values."""
+    """True if training cannot have made one of the call's values."""
     function = call["function"]
     schemas = {t["function"]["name"]: t["function"].get("parameters") or {} for t in tools}
     properties = schemas[function["name"]].get("properties", {})
@@ -90,7 +88,7 @@ def is_unseen(call: dict[str, Any], tools: list[dict[str, Any]]) -> bool:
 
 
 def is_unseen_text(text: str) -> bool:
-    """Whether a text has a word, number or code that training cannot have."""
+    """True if a text has a word, number or code that training cannot have."""
     if ON_BOTH_SIDES.fullmatch(text):
         return False
     if re.fullmatch(r"(?=.*\d)[\w#-]+", text) and held_out(text):
@@ -100,7 +98,10 @@ def is_unseen_text(text: str) -> bool:
 
 
 def collect(name: str, side: Side, count: int) -> list[Conversation]:
-    """As many that call, half as many that answer from a result, half as many that are offered tools and do neither."""
+    """Return this many conversations with calls, half as many with answers from results, and half as many that do
+    neither
+    although tools are offered.
+    """
     wanted = {CALLS: count, ANSWERS: count // 2, QUIET: count // 2}
     found: list[Conversation] = []
     n = 0
@@ -118,7 +119,7 @@ def collect(name: str, side: Side, count: int) -> list[Conversation]:
 
 
 def calls_of(message: dict[str, Any]) -> list[tuple[str, str]]:
-    """Names and arguments, as JSON text: 1 is neither 1.0 nor true."""
+    """Return names and arguments; arguments are JSON text, because 1 is neither 1.0 nor true."""
     return sorted(
         (c["function"]["name"], canonical(c["function"]["arguments"])) for c in message.get("tool_calls") or ()
     )
@@ -129,18 +130,18 @@ def canonical(arguments: Any) -> str:
 
 
 def contains(content: str, text: str) -> bool:
-    """Whether a text stands in the content, and not as a part of a longer word or number."""
+    """True if the content contains a text that is not part of a longer word or number."""
     return re.search(rf"(?<![\w.-]){re.escape(text)}(?!\w|\.\d)", content) is not None
 
 
 class Evaluation:
-    """One model, one way to decode."""
+    """The evaluation of one model with one way to decode."""
 
     def __init__(self, engines: list[Engine], parser: OutputParser, temperature: float, grammar: bool) -> None:
         self.engines, self.parser, self.temperature, self.grammar = engines, parser, temperature, grammar
         self.misses: list[str] = []
         self.unfit: list[str] = []
-        """Calls that were written to their end and do not fit their schema."""
+        """Complete calls that do not fit their schema."""
 
     def settings(self, conversation: Conversation) -> dict[str, Any]:
         settings: dict[str, Any] = {"n_predict": MOST, "temperature": self.temperature}
@@ -163,7 +164,10 @@ class Evaluation:
         return settings
 
     def write(self, conversations: list[Conversation]) -> list[tuple[str, bool]]:
-        """What the model writes, raw, and whether the limit cut it: each engine takes the next when it is free."""
+        """Return the raw output for each conversation, and True if the limit cut it. Each engine takes the next
+        conversation when
+        it is free.
+        """
         free: queue.SimpleQueue[Engine] = queue.SimpleQueue()
         for engine in self.engines:
             free.put(engine)
@@ -180,7 +184,7 @@ class Evaluation:
             return list(pool.map(one, range(len(conversations)), conversations))
 
     def run(self, conversations: list[Conversation]) -> dict[str, tuple[int, int]]:
-        """Counts per column: right, of how many."""
+        """Return for each column the number of right cases, and of all cases."""
         right: Counter[str] = Counter()
         of: Counter[str] = Counter()
 
@@ -224,7 +228,7 @@ def percent(cell: tuple[int, int] | None) -> str:
 
 
 def speed(path: Path) -> tuple[float, float]:
-    """Seconds to load, and tokens per second on one core while writing."""
+    """Return the seconds to load, and the generated tokens per second on one core."""
     begun = time.perf_counter()
     engine = Engine(path)
     loaded = time.perf_counter() - begun

@@ -1,18 +1,16 @@
-"""Tools that people do offer, by their usual names, and how people ask for them.
+"""Common tools by their usual names, and the ways in which people ask for them.
 
-Rules of this module:
-
-* It is a table. ``{x}`` in a question is the value of parameter x; what a question does not mention is optional, and
-  has phrases of its own that are put at its end.
-* Values and phrasings have two sides as everywhere; the tools themselves are for training (the evaluation's unseen
-  tools come from ``tools.py``).
+* The module is a table. ``{x}`` in a question is the value of parameter x. A parameter that the question does not
+  mention is optional, and has phrases that are added at the end of the question.
+* Values and phrasings have two groups as everywhere. The tools themselves are for training; the evaluation's unseen
+  tools come from ``tools.py``.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# A parameter: the kind of its values, its schema beyond the type, and, if it is optional, how a question says it.
+# A parameter: the kind of its values, further fields of its schema, and, if it is optional, phrases for a question.
 Row = tuple[str, dict[str, Any], list[str]]
 
 CITY: Row = ("city", {"type": "string", "description": "The name of the city"}, [])
@@ -334,7 +332,7 @@ EVERYDAY: list[tuple[list[str], list[str], str, str, dict[str, Row], list[str]]]
         ["What time is it?", "What is the time?", "What day is it?", "What is the date today?", "Tell me the time", "the time, please", "How late is it now?"],
     ),
 ]  # fmt: skip
-# What else a parameter is called, by the kind of its values.
+# Other names of a parameter, by the kind of its values.
 SYNONYMS: dict[str, list[str]] = {
     "city": ["location", "place", "town", "city_name", "city", "where"], "upper": ["ticker", "symbol", "stock", "ticker_symbol", "company"],
     "person": ["person", "name", "recipient", "contact", "who", "receiver"], "email": ["email", "recipient", "address", "to_address"],

@@ -1,10 +1,8 @@
-"""A checkpoint as a GGUF file, and the proof that llama.cpp computes with it what torch does.
+"""Export a checkpoint as a GGUF file, and check that llama.cpp computes the same as torch.
 
-Rules of this module:
-
-* Nothing is left to chance or to llama.cpp's defaults: token types, the pre-tokenizer, both end tokens and the chat
-  template are in the file.
-* ``--check`` compares, on generated conversations, the tokens that both see and what both write greedily.
+* The file relies on no defaults of llama.cpp: it contains token types, the pre-tokenizer, both end tokens and the chat
+  template.
+* ``--check`` compares token ids and greedy outputs of both on generated conversations.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ END = "<|im_end|>"
 
 
 def load(path: Path) -> Llama:
-    """The model of a checkpoint."""
+    """Return the model of a checkpoint."""
     state = torch.load(path, weights_only=True)
     model = Llama(Shape(**state["shape"]))
     model.load_state_dict(state["model"])
@@ -36,13 +34,13 @@ def load(path: Path) -> Llama:
 
 
 def neighbours(weight: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of a projection in the order in which llama.cpp turns them: pairs beside each other."""
+    """Return the rows of a projection in llama.cpp's order, in which each rotated pair is adjacent."""
     rows, columns = weight.shape
     return weight.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
 
 
 def write(model: Llama, tokenizer: Tokenizer, path: Path, kind: str) -> None:
-    """The GGUF file; ``kind`` is "F16" or "Q8_0"."""
+    """Write the GGUF file; ``kind`` is "F16" or "Q8_0"."""
     shape = model.shape
     quantized = gguf.GGMLQuantizationType[kind]
     writer = gguf.GGUFWriter(path, "llama")
@@ -109,7 +107,7 @@ def write(model: Llama, tokenizer: Tokenizer, path: Path, kind: str) -> None:
 
 @torch.no_grad()
 def greedy(model: Llama, ids: list[int], end: int, most: int) -> list[int]:
-    """What torch writes after a prompt."""
+    """Return the tokens that torch generates greedily after a prompt."""
     out: list[int] = []
     while len(out) < most:
         token = int(model(torch.tensor([ids + out]))[0, -1].argmax())
@@ -120,7 +118,7 @@ def greedy(model: Llama, ids: list[int], end: int, most: int) -> list[int]:
 
 
 def check(model: Llama, tokenizer: Tokenizer, path: Path, count: int) -> None:
-    """Tokens and greedy outputs, llama.cpp against torch."""
+    """Compare the token ids and greedy outputs of llama.cpp and torch."""
     from engine import Engine
 
     engine = Engine(path)

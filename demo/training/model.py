@@ -1,7 +1,8 @@
-"""The network: a Llama, as llama.cpp reads it, and nothing that llama.cpp's ``llama`` architecture does not have.
+"""The network: a Llama with only those features that llama.cpp's ``llama`` architecture has.
 
-Rotary embedding turns halves of a head here (which is faster in torch); llama.cpp turns neighbours, and ``export.py``
-permutes the rows of the query and key projections to match. The embedding is also the output projection.
+Rotary embedding rotates the two halves of a head here, which is faster in torch. llama.cpp rotates neighbouring pairs,
+and ``export.py`` permutes the rows of the query and key projections to match. The embedding is also the output
+projection.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ class Shape:
     epsilon: float = 1e-5
 
     def to_dict(self) -> dict[str, int | float]:
-        """As a checkpoint keeps it."""
+        """Return the sizes as a dict for a checkpoint."""
         return asdict(self)
 
 
 class Block(nn.Module):
-    """Attention and a gated feed-forward, each behind a norm."""
+    """Attention and a gated feed-forward network, each after a norm."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -76,7 +77,7 @@ class Llama(nn.Module):
                 nn.init.normal_(parameter, std=scale)
 
     def hidden(self, ids: Tensor) -> Tensor:
-        """The last hidden state of each position."""
+        """Return the last hidden state of each position."""
         x = self.embedding(ids)
         dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
         x = x.to(dtype)
@@ -90,6 +91,6 @@ class Llama(nn.Module):
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Positions into heads: the first half of each against the second."""
+    """Return heads with their positions encoded: the first half of each is rotated against the second."""
     a, b = x.chunk(2, dim=-1)
     return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)

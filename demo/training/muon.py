@@ -1,7 +1,7 @@
 """Two optimisers in one: Muon for the matrices inside the blocks, Adam for the embedding and the norms.
 
 Muon (Keller Jordan, 2024) makes each update orthogonal, which trains networks of this size in roughly half the steps.
-Matrices that a layer has joined (queries, keys and values; gate and up) are taken apart for it: they are not one map.
+It treats matrices that a layer has joined (queries, keys and values; gate and up) separately.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 def orthogonal(gradient: Tensor, steps: int = 5) -> Tensor:
-    """The nearest orthogonal matrix to each of a stack, roughly: Newton-Schulz in bfloat16."""
+    """Return roughly the nearest orthogonal matrix to each of a stack: Newton-Schulz in bfloat16."""
     a, b, c = 3.4445, -4.7750, 2.0315
     x = gradient.bfloat16()
     tall = x.shape[-2] > x.shape[-1]
@@ -25,7 +25,11 @@ def orthogonal(gradient: Tensor, steps: int = 5) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """``groups``: dicts with ``params``, ``lr``, ``decay`` and, for Muon, ``parts`` (0: Adam)."""
+    """Updates parameters in groups.
+
+    Args:
+        groups: dicts with ``params``, ``lr``, ``decay`` and ``parts``: the joined matrices of Muon, or 0 for Adam.
+    """
 
     def __init__(self, groups: list[dict]) -> None:
         super().__init__(groups, {"lr": 0.0, "decay": 0.0, "parts": 0, "momentum": 0.95, "betas": (0.9, 0.98)})

@@ -1,11 +1,9 @@
-"""Tools, most of which never were: names, schemas, and values for their parameters.
+"""Generate tools, most of them invented: names, schemas, and values for their parameters.
 
-Rules of this module:
-
-* Whatever a call needs can be read: which tool, from words that the question shares with its name or description;
-  which argument, from the parameter's name, its description or a preposition; the value, letter for letter.
-* Arguments stand in the order of the schema. What the question does not mention is left out.
-* Names and parameter names have two sides, as ``words.py`` says.
+* A call can always be derived from the text. The question shares words with the tool's name or description. The
+  parameter's name, its description or a preposition identifies an argument. Values are copied letter for letter.
+* Arguments have the order of the schema. Parameters that the question does not mention are left out.
+* Names of tools and of parameters have two groups, as ``words.py`` describes.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ ACTION_VERBS = """create send book set delete add start stop play order update c
 remove share archive assign convert record publish rename save""".split()
 
 STRING_PARAMS: dict[str, tuple[str, str]] = {
-    # name: (what its values are, a preposition that means it, if any)
+    # name: (kind of its values, a preposition that identifies it, if any)
     "city": ("city", "in"), "location": ("city", "in"), "place": ("city", "in"), "town": ("city", "in"),
     "country": ("country", "in"), "destination": ("city", "to"), "origin": ("city", "from"), "from": ("name", "from"),
     "to": ("name", "to"), "recipient": ("person", "to"), "receiver": ("person", "to"), "sender": ("person", "from"),
@@ -63,7 +61,7 @@ ENUMS: dict[str, tuple[Sequence[str], str]] = {
     "frequency": (["daily", "weekly", "monthly"], ""), "level": (["beginner", "advanced", "expert"], ""),
     "type": (["single", "double", "suite"], ""), "category": (["books", "music", "food", "sports", "games"], ""),
 }  # fmt: skip
-# The names of everyday tools, of their things and of their parameters: training has them whatever their checksum is.
+# Names of everyday tools, of their nouns and of their parameters. Training uses them whatever their checksum is.
 KNOWN = frozenset(
     text.lower()
     for names, _, _, noun, rows, _ in EVERYDAY
@@ -73,20 +71,20 @@ KNOWN = frozenset(
 
 @dataclass
 class Param:
-    """One parameter: its schema, its values, and how a question mentions one."""
+    """One parameter: its schema, its values, and the ways in which a question mentions it."""
 
     name: str
     schema: dict[str, Any]
     required: bool
     draw: Callable[[], Any]
     preposition: str = ""
-    phrases: list[str] = field(default_factory=list)  # how a question says it, where it has words of its own
+    phrases: list[str] = field(default_factory=list)  # phrases of its own for a question
     parts: list[Param] = field(default_factory=list)
-    key: str = ""  # what an everyday question calls it
+    key: str = ""  # its name in the questions of an everyday tool
 
     @property
     def words(self) -> str:
-        """The name as a question would say it."""
+        """Return the name as a question would write it."""
         return spoken(self.name)
 
 
@@ -100,29 +98,29 @@ class Tool:
     family: str
     verb: str
     noun: str
-    questions: list[str] = field(default_factory=list)  # an everyday tool's own
+    questions: list[str] = field(default_factory=list)  # the questions of an everyday tool
     spec: dict[str, Any] = field(default_factory=dict)
 
     @property
     def wanted(self) -> str:
-        """What somebody wants who needs this tool."""
+        """Return the goal of a person who needs this tool."""
         if self.family == "lookup":
             return f"the {self.noun}"
         return f"to {self.verb} the {self.noun}" if self.noun else f"to {self.verb}"
 
     def arguments(self, rng: random.Random, optional: float = 0.45) -> dict[str, Any]:
-        """Values for what is required, and for some of the rest."""
+        """Return values for the required parameters, and for some of the others."""
         return {p.name: p.draw() for p in self.params if p.required or rng.random() < optional}
 
 
 def spoken(name: str) -> str:
-    """``max_results`` and ``maxResults`` as words."""
+    """Return ``max_results`` or ``maxResults`` as words."""
     text = "".join(f" {c.lower()}" if c.isupper() else c for c in name)
     return text.replace("_", " ").replace("-", " ").replace(".", " ").strip()
 
 
 def styled(rng: random.Random, words: Sequence[str], style: str) -> str:
-    """Words as an identifier."""
+    """Return words as an identifier."""
     if style == "camel":
         return words[0] + "".join(w.capitalize() for w in words[1:])
     if style == "kebab":
@@ -133,7 +131,7 @@ def styled(rng: random.Random, words: Sequence[str], style: str) -> str:
 
 
 class Toolmaker:
-    """Makes tools: ``held_names`` from names that training never sees, ``held_values`` likewise for values."""
+    """Makes tools. ``held_names`` uses only names that training never sees, ``held_values`` only such values."""
 
     def __init__(
         self, rng: random.Random, held_names: bool = False, held_values: bool = False, everyday: float = 0.3
@@ -144,7 +142,7 @@ class Toolmaker:
         self.values = Words(rng, held_values)
 
     def value(self, kind: str) -> Any:
-        """A value of a kind that a question can spell."""
+        """Return a value of a kind that a question can spell."""
         values, rng = self.values, self.rng
         match kind:
             case "city":
@@ -223,7 +221,7 @@ class Toolmaker:
                 return getattr(values, kind)()
 
     def param(self, taken: set[str], required: bool, string: bool = False) -> Param:
-        """One more parameter, named as none of ``taken``."""
+        """Return one more parameter, with a name that is not in ``taken``."""
         rng = self.rng
         while True:
             param = self._string() if string else self._any(taken)
@@ -242,7 +240,7 @@ class Toolmaker:
                 return param
 
     def _name(self, names: Sequence[str], invent: float) -> str:
-        """A parameter's name: from the list, made of two words, or invented."""
+        """Return a parameter's name: from the list, made of two words, or invented."""
         rng = self.rng
         kind = rng.random()
         if kind < invent:
@@ -316,7 +314,7 @@ class Toolmaker:
         return Param(name, schema, True, lambda: {p.name: p.draw() for p in parts}, parts=parts)
 
     def tool(self) -> Tool:
-        """A tool whose name is on the right side."""
+        """Return a tool whose name is in the right group."""
         if self.rng.random() < self.share:
             return self.everyday()
         while True:
@@ -325,11 +323,11 @@ class Toolmaker:
                 return tool
 
     def everyday(self) -> Tool:
-        """A tool that people do offer."""
+        """Return a common tool."""
         rng = self.rng
         names, descriptions, family, noun, rows, questions = rng.choice(EVERYDAY)
         name = rng.choice(names)
-        # A thing that is looked up is asked for by what this tool does with it; an action has one name for all tools.
+        # Questions use the verb of this tool for lookups; for actions they use the verb of the first name.
         verb = spoken(name if family == "lookup" else names[0]).split()[0]
         varied = rng.random() < 0.5
         if varied:
@@ -372,7 +370,7 @@ class Toolmaker:
         return tool
 
     def _renamed(self, name: str, family: str) -> str:
-        """Another name that means as much."""
+        """Return another name with the same meaning."""
         rng = self.rng
         words = spoken(name).split()
         if family == "lookup":
@@ -388,7 +386,7 @@ class Toolmaker:
         return other if self.names.allows(other) else name
 
     def _tool(self) -> Tool:
-        """A tool of some family."""
+        """Return a tool of some family."""
         rng = self.rng
         style = rng.choices(["snake", "camel", "kebab", "dot"], (88, 6, 4, 2))[0]
         family = rng.choices(["lookup", "action", "invented", "bare"], (40, 30, 24, 6))[0]
@@ -455,7 +453,7 @@ class Toolmaker:
         return tool
 
     def sibling(self, tool: Tool) -> Tool | None:
-        """A tool that does something else to the same thing; none where this side has no name for one."""
+        """Return a tool that does something else with the same thing; ``None`` if this group has no name for one."""
         for _ in range(20):
             other = self._tool()
             name = styled(self.rng, [other.verb, *tool.noun.split()], "snake")
@@ -471,7 +469,7 @@ class Toolmaker:
         return self.names.invented() if invented else self.names.pick(nouns)
 
     def _spec(self, tool: Tool) -> dict[str, Any]:
-        """The JSON schema, written in one of the ways that people write it."""
+        """Return the JSON schema, written in one of the ways that people use."""
         rng = self.rng
         parameters: dict[str, Any] = {"type": "object", "properties": {p.name: p.schema for p in tool.params}}
         required = [p.name for p in tool.params if p.required]

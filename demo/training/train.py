@@ -1,17 +1,15 @@
-"""Training: conversations as they are invented, for as long as it is given.
+"""Train the model on conversations that are generated on the fly, for a given time.
 
-Rules of this module:
-
-* Time is the budget. The learning rates follow the share of ``--minutes`` that has passed (up, level, down to nothing),
-  so a run on a busy machine ends as well annealed as one on an idle machine, only with fewer steps.
-* A checkpoint has everything: weights, optimiser, minutes spent, how far the conversations are. It is written beside
-  its name and renamed, and a run that finds one goes on from there. SIGTERM makes one and ends the run, as a failure:
-  what would follow a training does not follow half of one.
-* What is printed also goes to the end of ``train.log`` beside the checkpoint.
-* Conversations of about one length make one batch, so padding costs little and every batch has one of a few shapes,
-  each compiled once. Position i of conversation n depends on the seed and n alone.
-* Cores are used by processes with a thread each, not by threads: they wait for each other once in a step, not once in
-  an operation, which on a busy machine is worth half as much speed again.
+* Time is the budget. The learning rates depend on the share of ``--minutes`` that has passed (up, constant, down to
+  zero). So a run on a busy machine anneals as well as one on an idle machine, but with fewer steps.
+* A checkpoint contains everything: weights, optimiser, minutes spent, and the number of the next conversation. It is
+  written to a temporary file and renamed; a run that finds one continues from it. SIGTERM makes one and ends the run
+  with a failure, so that later steps of a script do not run on an unfinished model.
+* The output is also appended to ``train.log`` next to the checkpoint.
+* A batch has conversations of similar length, so that padding costs little. Every batch has one of a few shapes, each
+  compiled once. Position i of conversation n depends only on the seed and n.
+* Each core is used by a process with one thread. Processes wait for each other once in a step, threads once in an
+  operation: on a busy machine, processes are half as fast again.
 """
 
 from __future__ import annotations
@@ -40,13 +38,13 @@ from torch import Tensor
 
 LENGTHS = (96, 160, 224, 288, 352, 416, 512, 640, 768)
 LEVEL_UNTIL = 0.33
-# What is not learned counts a little at first: it teaches copying early. Later it would drown what is learned, for most
-# of it can't be foreseen.
+# Text that is not learned counts a little at first: it teaches copying early. Later it would outweigh the learned text,
+# because most of it can't be predicted.
 PROMPT_WEIGHT = 0.05
 
 
 class Batches:
-    """An endless stream of (ids, targets, weights), from conversation number ``start`` on."""
+    """An endless stream of (ids, targets, weights), beginning with conversation number ``start``."""
 
     def __init__(
         self,
@@ -78,7 +76,7 @@ class Batches:
 
 
 def batch(samples: list[tuple[list[int], list[bool]]], length: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Samples as tensors: padded on the right, where causal attention never looks."""
+    """Return samples as tensors, padded on the right, where causal attention never looks."""
     ids = torch.zeros(len(samples), length + 1, dtype=torch.long)
     weights = torch.zeros(len(samples), length)
     for row, (sample, learned) in enumerate(samples):
@@ -88,12 +86,12 @@ def batch(samples: list[tuple[list[int], list[bool]]], length: int) -> tuple[Ten
 
 
 def rate(share: float) -> float:
-    """The learning rate's factor when this share of the time has passed."""
+    """Return the factor of the learning rate when this share of the time has passed."""
     return 1.0 if share < LEVEL_UNTIL else max(0.0, (1 - share) / (1 - LEVEL_UNTIL))
 
 
 def groups(model: Llama, muon: float, adam: float) -> list[dict]:
-    """Who is trained by what."""
+    """Return the groups of parameters: matrices for Muon, the rest for Adam."""
     matrices: dict[int, list[Tensor]] = {1: [], 2: [], 3: []}
     rest = []
     for name, parameter in model.named_parameters():
@@ -106,7 +104,7 @@ def groups(model: Llama, muon: float, adam: float) -> list[dict]:
 
 
 def save(path: Path, state: dict) -> None:
-    """All of it or nothing."""
+    """Write the checkpoint completely or not at all."""
     temporary = path.with_suffix(".tmp")
     torch.save(state, temporary)
     os.replace(temporary, path)
@@ -132,7 +130,7 @@ def main() -> None:
     if not rank:
         meeting.unlink(missing_ok=True)
         for other in range(1, processes):
-            # In a session of its own: Linux shares cores between sessions first, and only then between processes.
+            # Each process has a session of its own: Linux shares cores between sessions first, then between processes.
             subprocess.Popen([sys.executable, *sys.argv, "--rank", str(other)], start_new_session=True)
     torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=processes)
     torch.manual_seed(options.seed)
@@ -196,7 +194,7 @@ def main() -> None:
         loss = (each * weights).sum() / weights.sum()
         loss.backward()
         value = each.detach()[weights == 1].mean()
-        # One message: the gradients, the loss, and what only the first process decides: whether to stop, and the time.
+        # One message has the gradients, the loss, and two decisions of the first process: if to stop, and the time.
         decided = torch.tensor([0.0, 0.0] if rank else [float(stopping), passed()])
         message = torch.cat([p.grad.flatten() for p in parameters] + [value[None], decided])
         torch.distributed.all_reduce(message)

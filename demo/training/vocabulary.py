@@ -1,13 +1,13 @@
-"""The tokenizer: byte-level BPE in which a value is the same tokens wherever it stands.
+"""The tokenizer: byte-level BPE in which a value has the same tokens wherever it occurs.
 
-A model this small copies by finding the last place where a token stood and writing what followed it. That works if a
-value in the question, in the reasoning and in the JSON is one sequence of tokens. So:
+A model this small copies by finding the last place where a token occurred, and writing the token that followed it.
+This works if a value has the same tokens in the question, in the reasoning and in the JSON. So:
 
 * No letter is ever merged with a space: ``" Oslo"`` is a space and ``Oslo``, as after a quote.
-* Digits stand alone (``smollm``, the pre-tokenizer of llama.cpp that this is made for, splits them).
+* Every digit is a token (llama.cpp's pre-tokenizer ``smollm``, which this is made for, splits them).
 * Punctuation is merged only into the pieces of JSON listed here, which begin and end outside of values.
 
-Run as a program, it trains the letters on generated conversations and writes ``tokenizer.json``.
+Run as a program, it learns the merges of letters from generated conversations and writes ``tokenizer.json``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 MARKUP = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tools>", "</tools>"]
-# Ġ is the space. Each is made of two that exist: letters of the alphabet, or a line above.
+# Ġ is the space. Each merge joins two tokens that exist: letters of the alphabet, or results of a line above.
 JSON = [
     ('"', ":"), ('"', ","), ("Ġ", '"'), ("{", '"'), ("Ġ", '{"'), ("[", '"'), ("Ġ", '["'), ('"', "}"),
     ('"}', "}"), ('"}}', "}"), ('"', "]"), ('"]', "}"), ("}", "}"), ("}}", "}"), ("}}", ","), ("}", ","),
@@ -33,17 +33,17 @@ SIZE = 1024
 
 
 def alphabet() -> list[str]:
-    """The characters that stand for bytes, in a fixed order."""
+    """Return the characters that represent bytes, in a fixed order."""
     return sorted(pre_tokenizers.ByteLevel.alphabet())
 
 
 def assemble(merges: list[tuple[str, str]]) -> Tokenizer:
-    """A tokenizer from its merges."""
+    """Return the tokenizer of these merges."""
     vocabulary: dict[str, int] = {}
     for token in [*CONTROL, *MARKUP, *alphabet(), *("".join(m) for m in merges)]:
         vocabulary.setdefault(token, len(vocabulary))
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
-    # What llama.cpp calls "smollm": digits first, then the words of GPT-2.
+    # The pre-tokenizer that llama.cpp calls "smollm": digits first, then GPT-2's words.
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Split(Regex(r"\p{N}"), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
@@ -54,7 +54,10 @@ def assemble(merges: list[tuple[str, str]]) -> Tokenizer:
 
 
 def train(texts: list[str], size: int = SIZE) -> Tokenizer:
-    """Letters are merged by how often they stand together, words weighted down so that rare ones count."""
+    """Return a tokenizer that merges the most frequent pairs of letters. Frequent words get less weight, so that rare
+    ones
+    count.
+    """
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(re.findall(r"[A-Za-z]+", text))

@@ -1,12 +1,10 @@
-"""Words and values, each on one side of a fence: what training may see, and what only the evaluation sees.
+"""Words and values in two groups: those that training may use, and those held out for the evaluation.
 
-Rules of this module:
-
-* A word or value belongs to one side for good: the checksum of its text says which. So what is held out needs no list,
-  and no seed can carry it over. (Of phrasings, the last of each list are held out: see ``asking.py``.)
-* What there are too few of stands on both sides: numbers below 100, times, weekdays, colours, adjectives, symbols of
-  shares, currencies, rooms, the shell's commands.
-* Every choice comes from the ``random.Random`` that is passed in.
+* The checksum of a word or value decides its group. So no list of held-out words is needed, and no seed can move a
+  word to the other group. (Of phrasings, the last of each list are held out: see ``asking.py``.)
+* Kinds with too few values are in both groups: numbers below 100, times, weekdays, colours, adjectives, symbols of
+  shares, currencies, rooms, and commands of the shell.
+* Every choice uses the ``random.Random`` that is passed in.
 """
 
 from __future__ import annotations
@@ -69,14 +67,14 @@ CODAS = ["", "", "", "", "n", "r", "s", "l", "m", "t", "d", "k", "x", "nd", "rt"
 
 
 def held_out(text: str) -> bool:
-    """Whether a text is kept for the evaluation."""
+    """True if a text is held out for the evaluation."""
     return zlib.crc32(text.lower().encode()) % HELD_OUT_OF == 0
 
 
 class Words:
-    """Draws from one side: ``held`` draws only what is held out, the default only what is not.
+    """Draws from one group: with ``held`` only words that are held out, by default only the others.
 
-    ``known`` is what the default side has of other sources: it is never held out.
+    ``known`` are words that training sees from other sources: they never count as held out.
     """
 
     def __init__(self, rng: random.Random, held: bool = False, known: frozenset[str] = frozenset()) -> None:
@@ -85,11 +83,11 @@ class Words:
         self.known = known
 
     def allows(self, text: str) -> bool:
-        """Whether a text is on this side."""
+        """True if a text is in this group."""
         return not held_out(text) if not self.held else held_out(text) and text.lower() not in self.known
 
     def pick(self, texts: Sequence[str]) -> str:
-        """One of a list, from this side; invented if the list has none there."""
+        """Return one text of a list that is in this group, or an invented word if none is found."""
         for _ in range(40):
             text = self.rng.choice(texts)
             if self.allows(text):
@@ -97,7 +95,7 @@ class Words:
         return self.invented()
 
     def invented(self, low: int = 1, high: int = 2) -> str:
-        """A pronounceable word that means nothing."""
+        """Return a pronounceable word without a meaning."""
         rng = self.rng
         while True:
             parts = [
@@ -111,14 +109,14 @@ class Words:
                 return text
 
     def number(self, low: int, high: int) -> int:
-        """A whole number between these, both included."""
+        """Return a whole number between these two, both included."""
         while True:
             value = self.rng.randint(low, high)
             if abs(value) < 100 or self.allows(str(value)):
                 return value
 
     def name(self) -> str:
-        """A name for anything: mostly invented, capitalised."""
+        """Return a name for anything: mostly an invented word, capitalised."""
         rng = self.rng
         kind = rng.random()
         if kind < 0.62:
@@ -154,7 +152,7 @@ class Words:
         return self.invented()
 
     def code(self) -> str:
-        """An identifier: letters and digits in some order."""
+        """Return an identifier: letters and digits in some order."""
         rng = self.rng
         while True:
             letters = "".join(rng.choice("ABCDEFGHJKLMNPQRSTUVWXYZ") for _ in range(rng.randint(1, 3)))
@@ -194,7 +192,7 @@ class Words:
         return f"{stem}.{rng.choice(EXTENSIONS)}"
 
     def phrase(self) -> str:
-        """A few words: a title, a text, a query. No word that could lead on to another argument."""
+        """Return a few words: a title, a text, a query. It has no word that could introduce another argument."""
         rng = self.rng
         words: list[str] = []
         for i in range(count := rng.randint(2, 4)):

@@ -1,11 +1,11 @@
-"""A demonstration model in a package: where its files are, and nothing else.
+"""A demonstration model in a package, and functions that return the paths of its files.
 
 >>> import untemplate_demo
 >>> untemplate_demo.model_path().name
 'untemplate-demo.gguf'
 
-Rule of this package: it imports nothing and loads nothing. What runs the model (llama.cpp) and what reads its outputs
-(untemplate) are the caller's.
+This package imports nothing and loads nothing. The caller provides llama.cpp to run the model, and untemplate to parse
+its outputs.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from pathlib import Path
 __all__ = ["CONTEXT_LENGTH", "MODEL_NAME", "chat_template", "chat_template_path", "model_path"]
 
 MODEL_NAME = "untemplate-demo"
-"""What the model is called where it is served."""
+"""The name under which the model is served."""
 
 CONTEXT_LENGTH = 1024
-"""Tokens that a prompt and its answer may have together."""
+"""Most tokens that a prompt and its answer may have together."""
 
 _FOLDER = Path(__file__).parent
 
 
 def model_path() -> Path:
-    """The weights, as a GGUF file for llama.cpp. Tokenizer and chat template are in it."""
+    """Return the path of the weights, a GGUF file for llama.cpp that contains tokenizer and chat template."""
     return _FOLDER / "untemplate-demo.gguf"
 
 
 def chat_template_path() -> Path:
-    """The chat template as a file of its own."""
+    """Return the path of the chat template as a separate file."""
     return _FOLDER / "chat_template.jinja"
 
 
 def chat_template() -> str:
-    """The chat template: Jinja, as ``untemplate.OutputParser.from_template`` takes it."""
+    """Return the chat template: Jinja, as ``untemplate.OutputParser.from_template`` takes it."""
     return chat_template_path().read_text(encoding="utf-8")

@@ -129,7 +129,7 @@ class PromptedRequest(SampledRequest):
     enable_thinking: Annotated[bool | None, about("Switch reasoning on or off; the default is the template's.")] = None
     thinking_budget: Annotated[
         TokenBudget | None,
-        about("Most tokens of reasoning; after them the gateway closes it and the model goes on with its answer."),
+        about("Most tokens of reasoning; after them the gateway closes it and the model continues with its answer."),
     ] = None
     chat_template_kwargs: Annotated[
         dict[str, Any] | None, about("Variables for the chat template. They override all other fields.")
