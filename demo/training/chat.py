@@ -71,8 +71,7 @@ def render(conversation: Conversation) -> str:
 
 def encode(tokenizer: Any, conversation: Conversation) -> tuple[list[int], list[bool]]:
     """Return the ids, and a list that is True for each learned id. Pieces meet at special tokens or newlines, so that
-    each
-    can be encoded alone.
+    each can be encoded alone.
     """
     ids: list[int] = []
     learned: list[bool] = []

@@ -99,8 +99,7 @@ def is_unseen_text(text: str) -> bool:
 
 def collect(name: str, side: Side, count: int) -> list[Conversation]:
     """Return this many conversations with calls, half as many with answers from results, and half as many that do
-    neither
-    although tools are offered.
+    neither although tools are offered.
     """
     wanted = {CALLS: count, ANSWERS: count // 2, QUIET: count // 2}
     found: list[Conversation] = []
@@ -165,8 +164,7 @@ class Evaluation:
 
     def write(self, conversations: list[Conversation]) -> list[tuple[str, bool]]:
         """Return the raw output for each conversation, and True if the limit cut it. Each engine takes the next
-        conversation when
-        it is free.
+        conversation when it is free.
         """
         free: queue.SimpleQueue[Engine] = queue.SimpleQueue()
         for engine in self.engines:

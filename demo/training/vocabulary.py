@@ -55,8 +55,7 @@ def assemble(merges: list[tuple[str, str]]) -> Tokenizer:
 
 def train(texts: list[str], size: int = SIZE) -> Tokenizer:
     """Return a tokenizer that merges the most frequent pairs of letters. Frequent words get less weight, so that rare
-    ones
-    count.
+    ones count.
     """
     counts: Counter[str] = Counter()
     for text in texts:

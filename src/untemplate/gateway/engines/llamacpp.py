@@ -159,8 +159,7 @@ class LlamaCppEngine(Engine):
         """Generate one output. See `Engine.generate`.
 
         Running requests share the context. A request waits until the tokens that it may need are free: its prompt and
-        its
-        ``max_tokens``. A request without ``max_tokens`` reserves its share of the rest.
+        its ``max_tokens``. A request without ``max_tokens`` reserves its share of the rest.
         """
         prompt_tokens = await self._prompt_tokens(job.prompt)
         rest = job.max_tokens

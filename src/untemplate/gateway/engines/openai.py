@@ -31,10 +31,8 @@ class OpenAIEngine(Upstream):
     """A server's ``/v1/completions``, or llama.cpp's own ``/completion``, which has token ids and grammars.
 
     llama.cpp returns the text of special tokens only if it gets their names (from ``format``), or runs with
-    ``--special``.
-    Servers other than vLLM, SGLang and llama.cpp must honour ``skip_special_tokens``; otherwise markers that are
-    special
-    tokens are lost.
+    ``--special``. Servers other than vLLM, SGLang and llama.cpp must honour ``skip_special_tokens``; otherwise markers
+    that are special tokens are lost.
 
     Args:
         url: URL of the server, with or without ``/v1``.
@@ -130,15 +128,13 @@ class OpenAIEngine(Upstream):
 
 class OpenAIChatEngine(Upstream):
     """The fixing proxy: a server's ``/v1/chat/completions``, whose content is parsed again. The server renders the
-    messages;
-    images and fields that the gateway does not know pass through.
+    messages; images and fields that the gateway does not know pass through.
 
     The server's own parsers should be off: vLLM without ``--tool-call-parser`` and ``--reasoning-parser`` (with them it
     drops text that looks like a call, vllm-project/vllm#55080) and without ``--exclude-tools-when-tool-choice-none``,
     SGLang without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing --special``. Requests switch off what
-    they
-    can: vLLM gets ``tool_choice: none``, with which it still shows the tools to the model. Parts that a server parses
-    anyway are passed on unchanged.
+    they can: vLLM gets ``tool_choice: none``, with which it still shows the tools to the model. Parts that a server
+    parses anyway are passed on unchanged.
 
     Args: as `OpenAIEngine`.
     """

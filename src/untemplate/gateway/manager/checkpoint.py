@@ -102,8 +102,7 @@ class Checkpoint:
     @property
     def quantization(self) -> str:
         """Return the quantization in the file's name (``Q4_K_M``) or in the configuration (``fp8``, ``bfloat16``);
-        ``""`` if it
-        is unknown.
+        ``""`` if it is unknown.
         """
         if self.kind == "gguf":
             return quantization_of(self.path.name)

@@ -160,8 +160,7 @@ def _revisions(model: Checkpoint) -> list[Checkpoint]:
 
 def _delete(file: Path, repo: Path) -> int:
     """Delete a file of a snapshot, and the file that it links to unless another snapshot links to it. Files outside of
-    the
-    cache are kept. Return the number of bytes freed.
+    the cache are kept. Return the number of bytes freed.
     """
     blob = file.resolve()
     size = blob.stat().st_size

@@ -259,8 +259,7 @@ class Manager:
 
     async def swap(self, name: str, loader: Loader) -> Model:
         """Replace a loaded model. The new one takes requests as soon as it is ready; the old one finishes its running
-        requests
-        and closes. Both are in memory in the meantime.
+        requests and closes. Both are in memory in the meantime.
 
         Raises:
             ApiError: 404: the model does not exist; 503 as `load`.
@@ -321,8 +320,7 @@ class Manager:
 
     async def _take_in(self, models: Sequence[Model], replaces: Callable[[_Slot], bool]) -> None:
         """Give new models their names, which may be those of models that they replace. If a name is taken, the new
-        models are
-        closed.
+        models are closed.
         """
         old = [slot for slot in self._slots.values() if replaces(slot)]
         try:
