@@ -16,6 +16,7 @@ from .arguments.call_object import CallObjectReader
 from .arguments.json_reader import EncodedJsonReader, JsonReader
 from .arguments.literal import LiteralReader
 from .arguments.tagged import TaggedReader
+from .arguments.tagged_ends import ValueEnds
 from .call_emitter import CallEmitter
 from .call_state import RECOVERING
 from .context import ReaderContext
@@ -61,6 +62,7 @@ class ArgumentsReader(CallHandler):
         self._syntax: CallSyntax = _NO_SYNTAX
         self._ambiguous: bool = False
         self._in_list: bool = False
+        self._marked: bool = False
         self._phase: int = _BEFORE
         self._name: str = ""
         self._id: str = ""
@@ -78,13 +80,14 @@ class ArgumentsReader(CallHandler):
 
     # -- beginning ----------------------------------------------------------------------------------------------
 
-    def begin(self, syntax: CallSyntax, ambiguous: bool, in_list: bool) -> None:
+    def begin(self, syntax: CallSyntax, ambiguous: bool, in_list: bool, marked: bool) -> None:
         """Begin a call. ``ambiguous``: prose may hold its opener too, so the tool must be an offered one.
-        ``in_list``: ``]`` ends the list of calls."""
+        ``in_list``: ``]`` ends the list of calls. ``marked``: the opener of the call was written."""
         self.committed = False
         self._syntax = syntax
         self._ambiguous = ambiguous
         self._in_list = in_list
+        self._marked = marked
         self._recovered = False
         self._name = ""
         self._id = ""
@@ -107,9 +110,19 @@ class ArgumentsReader(CallHandler):
         """Commit a call whose name is known; the cursor is at the first key."""
         self._name = name
         self.commit()
-        self._tagged = TaggedReader(self._syntax, self.context.tools, name)
+        self._tagged = self._tagged_reader()
         self._tagged.begin_key()
         self._phase = _VALUE
+
+    def _tagged_reader(self) -> TaggedReader:
+        syntax = self._syntax
+        outermost = IS_CALL_CLOSE
+        if syntax.section_closes and self.context.in_section:
+            outermost = IS_SECTION_CLOSE
+        elif not syntax.call_closes or (syntax.call_opens and not self._marked):
+            outermost = syntax.innermost
+        tools = self.context.tools
+        return TaggedReader(syntax, tools, self._name, ValueEnds(syntax, tools, self._name, outermost, self._marked))
 
     def identify(self, call_id: str) -> None:
         """Take an id that is written between name and arguments."""
@@ -215,7 +228,7 @@ class ArgumentsReader(CallHandler):
                 return NO_MATCH
             self._commit_once()
             if syntax.body == NAMED_TAGGED:
-                self._tagged = TaggedReader(syntax, context.tools, self._name)
+                self._tagged = self._tagged_reader()
                 self._phase = _VALUE
                 return AGAIN
             self._whole = True

@@ -98,7 +98,7 @@ class CallReader:
         self.syntax = syntax
         self._ambiguous = False
         self._list = _NO_LIST
-        self._arguments.begin(syntax, False, False)
+        self._arguments.begin(syntax, False, False, True)
         self._arguments.begin_named(name, "")
         self._phase = _ARGUMENTS
         if raw:
@@ -108,25 +108,25 @@ class CallReader:
     def _chosen(self, syntax: CallSyntax, entry: int) -> None:
         self.syntax = syntax
         if entry == AT_CALL:
-            self._begin(_BODY)
+            self._begin(_BODY, True)
         elif entry == AT_NAME:
-            self._begin(_NAME)
+            self._begin(_NAME, False)
         else:
             self.context.in_section = self.context.in_section or entry == AT_SECTION
             self._phase = _BETWEEN
 
-    def _begin(self, phase: int) -> None:
-        """Begin a call in this phase."""
-        self._arguments.begin(self.syntax, self._ambiguous, self._list != _NO_LIST)
+    def _begin(self, phase: int, marked: bool) -> None:
+        """Begin a call in this phase. ``marked``: its opener was written."""
+        self._arguments.begin(self.syntax, self._ambiguous, self._list != _NO_LIST, marked)
         self._phase = phase
 
-    def _begin_object_or_name(self) -> None:
+    def _begin_object_or_name(self, marked: bool) -> None:
         """Begin a call at the first character of what holds its name."""
         if self.syntax.body == JSON_BODY:
-            self._begin(_ARGUMENTS)
+            self._begin(_ARGUMENTS, marked)
             self._arguments.begin_object()
         else:
-            self._begin(_NAME)
+            self._begin(_NAME, marked)
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class CallReader:
         context = self.context
         if self._may_begin(context.cur.text[context.cur.pos]):
             self._open(context.cur.pos)
-            self._begin_object_or_name()
+            self._begin_object_or_name(False)
             return AGAIN
         # Text between calls is content. Free text still looks for further calls and the end of the section.
         return NO_MATCH if context.speculation.active else self._leave()
@@ -261,7 +261,7 @@ class CallReader:
         context = self.context
         if tag in (IS_CALL_OPEN, IS_NAME_OPEN):
             self._open(end)
-            self._begin(_BODY if tag == IS_CALL_OPEN else _NAME)
+            self._begin(_BODY if tag == IS_CALL_OPEN else _NAME, tag == IS_CALL_OPEN)
         elif tag == IS_SEPARATOR:
             if not self.any:
                 return NO_MATCH
@@ -340,11 +340,11 @@ class CallReader:
             if end < 0:
                 return end
             cur.pos = end
-            self._begin(_NAME)
+            self._begin(_NAME, True)
         elif self.syntax.body == JSON_BODY and cur.text[cur.pos] != "{":
             return NO_MATCH
         else:
-            self._begin_object_or_name()
+            self._begin_object_or_name(True)
         return AGAIN
 
     # -- the name -----------------------------------------------------------------------------------------------

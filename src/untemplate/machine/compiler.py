@@ -56,6 +56,7 @@ from .program import (
     IS_TURN_END,
     IS_VALUE_CLOSE,
     IS_VALUE_OPEN,
+    IS_VALUE_STEM,
     JSON_BODY,
     NAMED_JSON,
     NAMED_LITERAL,
@@ -280,16 +281,13 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
                 (turn_end, IS_TURN_END),
             )
         )
-        syntax.value_successors = Literals(
-            {t: k for t, k in syntax.tags.tags.items() if k not in (IS_CALL_OPEN, IS_SECTION_OPEN)}
-        )
         syntax.key = Pattern(arguments.key)
         # A value's opener ends the key even if key_close is missing.
         syntax.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), (arguments.value_open, IS_VALUE_OPEN)))
         syntax.value_opens = Literals(_tags((arguments.value_open, IS_VALUE_OPEN)))
         syntax.has_value_open = arguments.value_open is not None
         syntax.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))
-        syntax.value_heads = tuple(sorted({text[0] for text in syntax.value_ends.tags}))
+        _compile_value_ends(syntax, tools, body, arguments)
         syntax.trim = arguments.trim
         syntax.unescape_values = arguments.escape == "xml"
     else:
@@ -302,6 +300,27 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
     syntax.name_ends = Literals(_tags(*ends))
     syntax.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
     syntax.id_ends = Literals(_tags((body.name_close, IS_NAME_CLOSE)))
+
+
+_CLOSE_TAG: Final = re.compile(r"</[^<>]+>")
+
+
+def _compile_value_ends(syntax: CallSyntax, tools: Tools, body: NamedBody, arguments: TaggedArguments) -> None:
+    """Compile where a tagged value may end, with its own close and without."""
+    successors = {t: k for t, k in syntax.tags.tags.items() if k not in (IS_CALL_OPEN, IS_SECTION_OPEN)}
+    syntax.value_successors = Literals({**syntax.value_ends.tags, **successors})
+    name_open = body.name_open if not syntax.call_opens or syntax.call_optional else None
+    stems = {text[:-1]: IS_VALUE_STEM for text in syntax.value_ends.tags if _CLOSE_TAG.fullmatch(text)}
+    stops = {**stems, **_tags((name_open, IS_NAME_OPEN)), **syntax.tags.tags, **syntax.value_ends.tags}
+    syntax.value_stops = Literals(stops)
+    syntax.value_heads = tuple(sorted({text[0] for text in stops}))
+    syntax.unopened = Literals({**syntax.tags.tags, **syntax.value_opens.tags, **syntax.value_ends.tags})
+    syntax.call_starts = Literals(
+        _tags((tools.section_open, IS_SECTION_OPEN), (tools.call_open, IS_CALL_OPEN), (body.name_open, IS_NAME_OPEN))
+    )
+    syntax.innermost = IS_CALL_CLOSE if body.arguments_close is None else IS_ARGUMENTS_CLOSE
+    if arguments.value_close.text.endswith("\n") or arguments.key_open.text.startswith("\n"):
+        syntax.key_on_line = True
 
 
 def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:

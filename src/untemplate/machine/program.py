@@ -65,6 +65,8 @@ IS_VALUE_OPEN: Final = 12
 IS_VALUE_CLOSE: Final = 13
 IS_SECTION_OPEN: Final = 14
 IS_TURN_END: Final = 15
+IS_VALUE_STEM: Final = 20
+"""The beginning of a value's close, such as ``</parameter``, which a misspelled close has too."""
 # In a message header: the same.
 IS_HEADER_OPEN: Final = 16
 IS_HEADER_PART: Final = 17
@@ -193,10 +195,21 @@ class CallSyntax:
         self.key_ends: Literals = Literals({})
         self.value_opens: Literals = Literals({})
         self.has_value_open: bool = False
+        self.unopened: Literals = Literals({})
+        """What may follow text in the place of a value's opener: the opener, a tag, or the value's close."""
         self.value_ends: Literals = Literals({})
+        self.value_stops: Literals = Literals({})
+        """Literals in a value at which it may end, or at which a quoted call begins."""
         self.value_heads: tuple[str, ...] = ()
-        """First characters of ``value_ends``."""
+        """First characters of ``value_stops``."""
         self.value_successors: Literals = Literals({})
+        """After a value's close: what may follow it, and a second close."""
+        self.call_starts: Literals = Literals({})
+        """The literals with which a call begins, in order: of the section, of the call, of the name."""
+        self.innermost: int = IS_CALL_CLOSE
+        """The first of the closes around a value (IS_ARGUMENTS_CLOSE or IS_CALL_CLOSE)."""
+        self.key_on_line: bool = False
+        """True if a key's opener is written at the start of a line."""
         self.trim: int = 0
         self.unescape_values: bool = False
         # NAMED_LITERAL

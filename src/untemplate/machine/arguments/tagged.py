@@ -1,7 +1,8 @@
 """Arguments in tags: ``<parameter=city>Paris</parameter>`` → ``{"city": "Paris"}``.
 
-* A close tag closes a value only if the text after it may follow a close. White space and the longest legal successor
-  are buffered for that, up to ``MAX_LOOKAHEAD`` characters. If a token id proves the tag, nothing is buffered.
+* A close tag closes a value only if the text after it may follow a close (``tagged_ends``). If a token id proves the
+  tag, nothing is buffered.
+* A value whose opener or close is missing, doubled or misspelled is read all the same, and reported.
 * Values that can only become a string stream. Others are converted by their schema when they close.
 * A value loses the newlines that its format declares, and no other white space.
 """
@@ -16,12 +17,12 @@ from ...jsontext.well_formed import is_deep, is_json
 from ...tools import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor
-from ..program import IS_KEY_OPEN, IS_VALUE_OPEN, CallSyntax
+from ..program import IS_KEY_OPEN, IS_VALUE_CLOSE, IS_VALUE_OPEN, CallSyntax
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .base import CallHandler
+from .tagged_ends import ENDS_BEFORE, ENDS_IN_QUOTATION, ENDS_MISSPELLED, MAX_LOOKAHEAD, ValueEnds
 from .xml_text import ENTITY_BEGUN, unescape_xml
 
-MAX_LOOKAHEAD: Final = 256
 _MAX_KEY: Final = 1024
 
 _BETWEEN: Final = 0
@@ -38,10 +39,11 @@ _MAYBE_NULL: Final = 2
 class TaggedReader:
     """Reads tagged arguments up to what closes them."""
 
-    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str) -> None:
+    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, ends: ValueEnds) -> None:
         self._syntax: CallSyntax = syntax
         self._tools: ToolSet = tools
         self._name: str = name
+        self._ends: ValueEnds = ends
         self._phase: int = _BETWEEN
         self._any: bool = False
         self._dropping: bool = False
@@ -54,6 +56,8 @@ class TaggedReader:
         self._opened: bool = False
         self._trim: int = 0
         self._newlines: str = ""
+        self._last: str = "\n"
+        """The character before the cursor, in a value."""
         self._parts: list[str] = []
         self._word: str = ""
         """The beginning of a value that may still become null."""
@@ -87,6 +91,7 @@ class TaggedReader:
         for head in syntax.value_heads:
             if head in text:
                 return False
+        self._last = text[-1]
         call.put(json_escape(text))
         return True
 
@@ -108,10 +113,23 @@ class TaggedReader:
             if self._any:
                 call.put("}")
             return DONE
+        doubled = self._doubled_close(cur, call) if self._any and not self._dropping else NO_MATCH
+        if doubled != NO_MATCH:
+            return doubled
         next_tag = tags.find(text, cur.pos + 1)
         stop = len(text) if cur.final else tags.tail(text, cur.pos + 1)
         self._drop(cur, stop if next_tag is None else next_tag.start(), call)
         return AGAIN if next_tag is not None else MORE
+
+    def _doubled_close(self, cur: Cursor, call: CallHandler) -> int:
+        """Drop a close tag after a value that is closed already."""
+        end = self._syntax.value_ends.at(cur.text, cur.pos, cur.final)
+        if end >= 0:
+            call.report("doubled_close", cur.pos, end)
+            cur.pos = end
+            call.mark(DROPPED, end)
+            return AGAIN
+        return end
 
     def _skip_spaces(self, cur: Cursor, call: CallHandler) -> bool:
         """Read white space between tags; after dropped text it is dropped too. False if nothing follows yet."""
@@ -158,6 +176,8 @@ class TaggedReader:
         self._phase = _VALUE if opened else _VALUE_OPEN
         self._opened = False
         self._newlines = ""
+        self._last = "\n"
+        self._ends.begin(self._key)
         self._word = ""
         self._gap = False
         self._trim = syntax.trim
@@ -226,18 +246,24 @@ class TaggedReader:
             call.report("argument_without_value", cur.pos, cur.pos)
             self._phase = _BETWEEN
             return AGAIN
+        return self._read_unopened(cur, call)
+
+    def _read_unopened(self, cur: Cursor, call: CallHandler) -> int:
+        """Read text in the place of a value's opener: a value, or text that is dropped before an opener or a tag."""
+        syntax = self._syntax
+        text = cur.text
         start = cur.pos
-        opener = syntax.value_opens.find(text, start + 1)
-        tag = syntax.tags.find(text, start + 1)
-        stop = len(text)
-        if not cur.final:
-            stop = min(syntax.value_opens.tail(text, start + 1), syntax.tags.tail(text, start + 1))
-        if opener is not None:
-            stop = opener.start()
-        if tag is not None and tag.start() < stop:
-            stop = tag.start()
-        self._drop(cur, stop, call)
-        return AGAIN if opener is not None or tag is not None else MORE
+        nearest = syntax.unopened.near(text, start + 1, start + MAX_LOOKAHEAD)
+        while nearest is not None and not call.authorised(nearest.start(), nearest.end()):
+            nearest = syntax.unopened.near(text, nearest.end(), start + MAX_LOOKAHEAD)
+        if nearest is None and not cur.final and len(text) - start <= MAX_LOOKAHEAD + syntax.unopened.longest:
+            return MORE
+        if nearest is not None and syntax.unopened.tags[nearest.group()] != IS_VALUE_CLOSE:
+            self._drop(cur, nearest.start(), call)
+            return AGAIN
+        call.report("missing_open", start, start)
+        self._phase = _VALUE
+        return AGAIN
 
     # -- the value ----------------------------------------------------------------------------------------------
 
@@ -255,50 +281,43 @@ class TaggedReader:
         start = cur.pos
         search = start
         while True:
-            found = syntax.value_ends.find(text, search)
+            found = syntax.value_stops.find(text, search)
             if found is None:
-                end = len(text) if cur.final else syntax.value_ends.tail(text, search)
-                self._add(text[start:end], call)
-                cur.pos = end
-                call.mark(ARGUMENT_TEXT, end)
+                end = len(text) if cur.final else syntax.value_stops.tail(text, search)
+                self._read_text(cur, end, call)
                 return MORE
-            held = -1 if cur.final else syntax.value_ends.held(text, search, found.start())
+            at = found.start()
+            held = -1 if cur.final else syntax.value_stops.held(text, search, at)
             if held >= 0:
-                self._add(text[start:held], call)
-                cur.pos = held
-                call.mark(ARGUMENT_TEXT, held)
+                self._read_text(cur, held, call)
                 return MORE
-            verdict = self._closes(cur, found.start(), found.end(), call)
+            verdict = self._ends.decide(cur, found, (text[at - 1] if at > start else self._last) == "\n", call)
             if verdict == NO_MATCH:
-                search = found.start() + 1
+                search = self._ends.end
                 continue
-            self._add(text[start : found.start()], call)
-            cur.pos = found.start()
-            call.mark(ARGUMENT_TEXT, cur.pos)
+            self._read_text(cur, at, call)
             if verdict == MORE:
                 return MORE
-            cur.pos = found.end()
-            call.mark(MARKUP, cur.pos)
+            if verdict == ENDS_BEFORE:
+                call.report("missing_close", at, at)
+            else:
+                cur.pos = self._ends.end
+                call.mark(DROPPED if verdict == ENDS_MISSPELLED else MARKUP, cur.pos)
+                if verdict == ENDS_MISSPELLED:
+                    call.report("misspelled_close", at, cur.pos)
+                elif verdict == ENDS_IN_QUOTATION:
+                    call.report("missing_close", at, at)
             self._close(call)
             self._phase = _BETWEEN
             return AGAIN
 
-    def _closes(self, cur: Cursor, start: int, end: int, call: CallHandler) -> int:
-        """Return 0 if the close tag closes the value, NO_MATCH if it does not, or MORE."""
-        if not call.authorised(start, end):
-            return NO_MATCH
-        if call.proven(start, end):
-            return 0
-        found = SPACES.match(cur.text, end)
-        after = end if found is None else found.end()
-        if after - end > MAX_LOOKAHEAD:
-            return NO_MATCH
-        if after >= len(cur.text):
-            return 0 if cur.final else MORE
-        verdict = self._syntax.value_successors.at(cur.text, after, cur.final)
-        if verdict == NO_MATCH and cur.final and self._syntax.value_successors.undecided(cur.text, after):
-            return 0
-        return 0 if verdict >= 0 else verdict
+    def _read_text(self, cur: Cursor, end: int, call: CallHandler) -> None:
+        """Read a part of the value."""
+        if end > cur.pos:
+            self._last = cur.text[end - 1]
+        self._add(cur.text[cur.pos : end], call)
+        cur.pos = end
+        call.mark(ARGUMENT_TEXT, end)
 
     def _trim_front(self, cur: Cursor) -> bool:
         """Skip the declared newlines before the value. False if more text is needed."""

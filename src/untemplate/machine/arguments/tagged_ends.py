@@ -1,0 +1,370 @@
+"""Where a tagged value ends: at its close tag, or where a model forgot, doubled or misspelled it.
+
+* A *chain* is the closes around a value, innermost first: of the arguments, of the call, of the section.
+* A close tag counts if a key, a chain or the end of the turn follows. After a chain that stops short of the outermost
+  close, a call opener, a new line or the end of the output must follow.
+* Without a close tag, a value ends at the opener of another parameter, or at a whole chain before a call opener or the
+  end of the output. Whatever else looks like markup is part of the value.
+* A whole call opener in a value begins a quoted call. The next chain belongs to that.
+* At most a chain and the literal after it are buffered. No decision looks further than that.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+from ...tools import ToolSet
+from ..lexer import SPACES, WS, Cursor
+from ..names import MAX_NAME
+from ..program import (
+    IS_ARGUMENTS_CLOSE,
+    IS_CALL_CLOSE,
+    IS_CALL_OPEN,
+    IS_KEY_OPEN,
+    IS_NAME_OPEN,
+    IS_SECTION_CLOSE,
+    IS_SECTION_OPEN,
+    IS_TURN_END,
+    IS_VALUE_CLOSE,
+    IS_VALUE_OPEN,
+    IS_VALUE_STEM,
+    CallSyntax,
+)
+from ..signals import MORE, NO_MATCH
+from .base import CallHandler
+
+MAX_LOOKAHEAD: Final = 256
+"""Most characters of white space after a close, of a key, and of stray text before a key."""
+_MAX_DOUBLED: Final = 4
+_MISSPELLED: Final = re.compile(r"[^<>\n]{0,8}>")
+_RANKS: Final = {IS_ARGUMENTS_CLOSE: 1, IS_CALL_CLOSE: 2, IS_SECTION_CLOSE: 3}
+
+# How a value goes on at a literal.
+ENDS: Final = 0
+"""The value ends, and the literal is its close tag."""
+ENDS_BEFORE: Final = 1
+"""The value ends in front of the literal: its close tag is missing."""
+ENDS_MISSPELLED: Final = 2
+"""The value ends at a misspelled close tag."""
+ENDS_IN_QUOTATION: Final = 3
+"""The output ends after this close tag, although a quoted call is still open."""
+
+# What follows a chain.
+_TEXT: Final = 0
+_OPENER: Final = 1
+_END: Final = 2
+
+
+@final
+class ValueEnds:
+    """Decides where the values of one call end."""
+
+    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, outermost: int, marked: bool) -> None:
+        """``outermost``: the kind of the close that ends the calls (IS_ARGUMENTS_CLOSE and so on). ``marked``: the
+        optional opener of the call was written."""
+        self._syntax: CallSyntax = syntax
+        self._tools: ToolSet = tools
+        self._name: str = name
+        self._marked: bool = marked
+        self._outermost: int = _RANKS[outermost]
+        self._call: int = min(self._outermost, 2)
+        """Rank of the close that ends a call."""
+        self._seen: set[str] = set()
+        self._quoted_calls: int = 0
+        """Calls that the value quotes and that are still open."""
+        self._quoted_keys: int = 0
+        self.end: int = 0
+        """After a decision: where the literal in question ends, or where reading of the value goes on."""
+
+    def begin(self, key: str) -> None:
+        """Begin the value of a parameter."""
+        self._seen.add(key)
+        self._quoted_calls = 0
+        self._quoted_keys = 0
+
+    def decide(self, cur: Cursor, found: re.Match[str], line_start: bool, call: CallHandler) -> int:
+        """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
+        value, or MORE. ``line_start``: the literal begins a line of the value."""
+        start = found.start()
+        self.end = found.end()
+        tag = self._syntax.value_stops.tags[found.group()]
+        if tag != IS_VALUE_STEM and not call.authorised(start, self.end):
+            return NO_MATCH
+        if tag == IS_VALUE_CLOSE:
+            return self._at_close(cur, start, call)
+        if tag == IS_KEY_OPEN:
+            return self._at_key(cur, start, line_start, call)
+        if tag == IS_VALUE_STEM:
+            return NO_MATCH if self._quoted_calls else self._at_misspelled(cur, call)
+        if tag in _RANKS:
+            return self._at_chain(cur, start, call)
+        if tag == IS_TURN_END:
+            return ENDS_BEFORE if call.proven(start, self.end) else NO_MATCH
+        if tag == IS_NAME_OPEN and self._marked and self._syntax.call_opens:
+            return NO_MATCH
+        end = self._whole_opener(cur, start)
+        if end == MORE:
+            return MORE
+        if end >= 0:
+            self._quoted_calls += 1
+            self.end = end
+        return NO_MATCH
+
+    def _at_close(self, cur: Cursor, start: int, call: CallHandler) -> int:
+        end = self.end
+        if call.proven(start, end):
+            return ENDS
+        if self._quoted_calls:
+            return self._at_quoted_chain(cur, end, ENDS_IN_QUOTATION, call)
+        verdict = self._may_follow(cur, end, True, call)
+        if verdict == NO_MATCH and self._quoted_keys:
+            self._quoted_keys -= 1
+        return verdict
+
+    def _may_follow(self, cur: Cursor, end: int, correct: bool, call: CallHandler) -> int:
+        """Return ENDS if the text at ``end`` may follow a close tag. After a tag that is not ``correct``, the output
+        must go on, and no further close tag may follow."""
+        text = cur.text
+        for _ in range(_MAX_DOUBLED):
+            pos = self._after_spaces(text, end)
+            if pos < 0:
+                return NO_MATCH
+            if pos >= len(text):
+                return MORE if not cur.final else ENDS if correct else NO_MATCH
+            end = self._syntax.value_successors.at(text, pos, cur.final)
+            if end < 0:
+                break
+            if not call.authorised(pos, end):
+                return NO_MATCH
+            tag = self._syntax.value_successors.tags[text[pos:end]]
+            if tag in (IS_KEY_OPEN, IS_TURN_END):
+                return ENDS
+            if tag != IS_VALUE_CLOSE:
+                return self._after_chain(cur, pos, call)
+            if not correct or self._quoted_keys:
+                return NO_MATCH
+        if end == MORE:
+            return MORE
+        if cur.final and correct and self._syntax.value_successors.undecided(text, pos):
+            return ENDS
+        return self._stray_line(cur, pos, call) if correct else NO_MATCH
+
+    def _after_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
+        """Return ENDS if the chain at ``start`` ends a call whose last value has a close tag."""
+        rank, end = self._read_chain(cur, start, call)
+        if rank == MORE:
+            return MORE
+        if rank >= self._outermost:
+            return ENDS
+        follows = self._follows(cur, end, call)
+        if follows == MORE:
+            return MORE
+        # The outermost close may be missing. Text on the same line means that the value quotes the chain.
+        return ENDS if follows != _TEXT or "\n" in cur.text[end : self._after_spaces(cur.text, end)] else NO_MATCH
+
+    def _stray_line(self, cur: Cursor, pos: int, call: CallHandler) -> int:
+        """Return ENDS if there is only stray text between a close tag and another parameter at the start of a line."""
+        text = cur.text
+        found = self._syntax.value_stops.near(text, pos, pos + MAX_LOOKAHEAD)
+        if found is None:
+            if cur.final or len(text) - pos > MAX_LOOKAHEAD:
+                return NO_MATCH
+            # Text with a tag that is not one of the format's is not stray.
+            return NO_MATCH if "<" in text[pos : self._syntax.value_stops.tail(text, pos)] else MORE
+        at = found.start()
+        if self._syntax.value_stops.tags[found.group()] != IS_KEY_OPEN or "<" in text[pos:at] or text[at - 1] != "\n":
+            return NO_MATCH
+        if not call.authorised(at, found.end()):
+            return NO_MATCH
+        key = self._whole_key(cur, found.end())
+        if key is None:
+            return MORE
+        return ENDS if self._may_begin(key, True) else NO_MATCH
+
+    def _at_key(self, cur: Cursor, start: int, line_start: bool, call: CallHandler) -> int:
+        if self._quoted_calls:
+            return NO_MATCH
+        key = self._whole_key(cur, self.end)
+        if key is None:
+            return MORE
+        if key and self._may_begin(key, line_start):
+            return ENDS_BEFORE
+        if key:
+            self._quoted_keys += 1
+        return NO_MATCH
+
+    def _may_begin(self, key: str, line_start: bool) -> bool:
+        """True if this key may begin another argument of the call."""
+        if key in self._seen:
+            return False
+        tool = self._tools.get(self._name)
+        declared = {} if tool is None else tool.properties()
+        if not declared:
+            return line_start
+        return key in declared and (line_start or not self._syntax.key_on_line)
+
+    def _whole_key(self, cur: Cursor, start: int) -> str | None:
+        """Return the key at ``start`` if it is complete, with the value's opener; empty if it is not a key, and None
+        if more text is needed."""
+        syntax = self._syntax
+        text = cur.text
+        found = syntax.key_ends.near(text, start, start + MAX_LOOKAHEAD)
+        if found is not None and not cur.final and syntax.key_ends.held(text, start, found.start()) >= 0:
+            return None
+        end = found.start() if found is not None else len(text) if cur.final else syntax.key_ends.tail(text, start)
+        raw = text[start:end]
+        if "\n" in raw or "<" in raw or end - start > MAX_LOOKAHEAD:
+            return ""
+        if found is None:
+            return "" if cur.final else None
+        if syntax.has_value_open and syntax.key_ends.tags[found.group()] != IS_VALUE_OPEN:
+            pos = self._after_spaces(text, found.end())
+            opened = NO_MATCH if pos < 0 else MORE if pos >= len(text) else syntax.value_opens.at(text, pos, cur.final)
+            if opened < 0:
+                return "" if opened == NO_MATCH or cur.final else None
+        return syntax.key.split(raw.strip(WS)).get("key", raw).strip(WS)
+
+    def _at_misspelled(self, cur: Cursor, call: CallHandler) -> int:
+        text = cur.text
+        rest = _MISSPELLED.match(text, self.end)
+        if (
+            rest is None
+            and not cur.final
+            and len(text) - self.end < 9
+            and not set("<\n").intersection(text[self.end :])
+        ):
+            return MORE
+        stem = self.end
+        if rest is not None:
+            self.end = rest.end()
+        verdict = self._may_follow(cur, self.end, False, call)
+        if verdict == NO_MATCH:
+            self.end = stem
+        return ENDS_MISSPELLED if verdict == ENDS else verdict
+
+    def _at_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
+        """Decide at closes around the value, without its own close before them."""
+        if self._quoted_calls:
+            return self._at_quoted_chain(cur, start, ENDS_BEFORE, call)
+        if self._syntax.value_stops.tags[cur.text[start : self.end]] != self._syntax.innermost:
+            return NO_MATCH
+        rank, end = self._read_chain(cur, start, call)
+        if rank == MORE:
+            return MORE
+        if rank < self._call:
+            return NO_MATCH
+        follows = self._follows(cur, end, call)
+        if follows == MORE:
+            return MORE
+        return ENDS_BEFORE if (follows == _END and rank == self._outermost) or follows == _OPENER else NO_MATCH
+
+    def _at_quoted_chain(self, cur: Cursor, pos: int, ends: int, call: CallHandler) -> int:
+        """Decide at a chain while the value quotes a call: the chain belongs to that, unless the output ends here."""
+        at = self._after_spaces(cur.text, pos)
+        if at < 0:
+            return NO_MATCH
+        rank, after = self._read_chain(cur, at, call)
+        if rank == MORE:
+            return MORE
+        if rank < self._call:
+            return NO_MATCH
+        follows = self._follows(cur, after, call)
+        if follows == MORE:
+            return MORE
+        if follows == _END:
+            return ends
+        self._quoted_calls -= 1
+        self.end = after
+        return NO_MATCH
+
+    def _read_chain(self, cur: Cursor, start: int, call: CallHandler) -> tuple[int, int]:
+        """Return the rank of the last close of the chain at ``start``, 0 if there is none, and where it ends. The rank
+        is MORE if the text ends too early to decide."""
+        syntax = self._syntax
+        text = cur.text
+        rank = 0
+        end = pos = start
+        while rank < self._outermost:
+            if pos >= len(text):
+                return (rank if cur.final else MORE), end
+            stop = syntax.value_successors.at(text, pos, cur.final)
+            if stop == MORE:
+                return MORE, end
+            here = 0 if stop < 0 else _RANKS.get(syntax.value_successors.tags[text[pos:stop]], 0)
+            if here <= rank or not call.authorised(pos, stop):
+                break
+            rank = here
+            end = stop
+            pos = self._after_spaces(text, end)
+            if pos < 0:
+                break
+        return rank, end
+
+    def _follows(self, cur: Cursor, end: int, call: CallHandler) -> int:
+        """Return what follows a chain that ends at ``end``, or MORE."""
+        text = cur.text
+        while True:
+            pos = self._after_spaces(text, end)
+            if pos < 0:
+                return _TEXT
+            if pos >= len(text):
+                return _END if cur.final else MORE
+            stop = self._syntax.value_stops.at(text, pos, cur.final)
+            if stop == MORE:
+                return MORE
+            if stop < 0:
+                return _END if cur.final and self._syntax.value_stops.undecided(text, pos) else _TEXT
+            tag = self._syntax.value_stops.tags[text[pos:stop]]
+            if tag != IS_TURN_END or not call.authorised(pos, stop):
+                break
+            if call.proven(pos, stop):
+                return _END
+            end = stop
+        if tag not in (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN) or not call.authorised(pos, stop):
+            return _TEXT
+        opened = self._whole_opener(cur, pos)
+        return MORE if opened == MORE else _OPENER if opened >= 0 else _TEXT
+
+    def _whole_opener(self, cur: Cursor, start: int) -> int:
+        """Return where the call opener at ``start`` ends, name included; NO_MATCH or MORE."""
+        syntax = self._syntax
+        text = cur.text
+        pos = start
+        tag = IS_SECTION_OPEN
+        while tag == IS_SECTION_OPEN or (tag == IS_CALL_OPEN and syntax.name_opens):
+            if pos >= len(text):
+                return NO_MATCH if cur.final else MORE
+            end = syntax.call_starts.at(text, pos, cur.final)
+            if end < 0:
+                return end
+            tag = syntax.call_starts.tags[text[pos:end]]
+            pos = self._after_spaces(text, end)
+            if pos < 0:
+                return NO_MATCH
+        found = syntax.name_ends.near(text, pos, pos + MAX_NAME)
+        stop = found.start() if found is not None else len(text) if cur.final else syntax.name_ends.tail(text, pos)
+        name = text[pos:stop].strip(WS)
+        if len(name) > MAX_NAME or "\n" in name or syntax.name_illegal.search(name) is not None:
+            return NO_MATCH
+        if found is None:
+            return NO_MATCH if cur.final else MORE
+        if not name:
+            return NO_MATCH
+        if found.group().strip(WS):
+            return found.end()
+        # A name that only white space ends: a key or a close must follow.
+        pos = self._after_spaces(text, found.end())
+        if pos < 0:
+            return NO_MATCH
+        if pos >= len(text):
+            return NO_MATCH if cur.final else MORE
+        end = syntax.value_successors.at(text, pos, cur.final)
+        return pos if end >= 0 else end
+
+    @staticmethod
+    def _after_spaces(text: str, pos: int) -> int:
+        """Return where the white space at ``pos`` ends; NO_MATCH if there is too much of it."""
+        found = SPACES.match(text, pos)
+        end = pos if found is None else found.end()
+        return NO_MATCH if end - pos > MAX_LOOKAHEAD else end

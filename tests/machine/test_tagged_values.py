@@ -1,0 +1,194 @@
+"""Tagged values whose tags are missing, doubled or misspelled: examples, and a property over every tagged format."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.laws.strategies import FORMATS
+
+from untemplate import OutputParser
+from untemplate.format import NamedBody, TaggedArguments
+from untemplate.render import render
+from untemplate.testing import check
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
+TOOLS = [{"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in ("f", "g")]
+QWEN = "<tool_call>\n<function=f>\n{}\n</function>\n</tool_call>"
+NEXT = "<tool_call>\n<function=g>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
+QUOTED = "<tool_call>\n<function=g>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
+GLM = "<tool_call>f{}</tool_call>"
+MINIMAX = '<minimax:tool_call>\n<invoke name="f">\n{}</invoke>\n</minimax:tool_call>'
+
+Call = tuple[str, dict[str, str]] | tuple[str, dict[str, str], str]
+ONE: list[Call] = [("f", {"a": "1"}, "recovered")]
+TWO: list[Call] = [("f", {"a": "1", "b": "2"}, "recovered")]
+
+
+def holds(name: str, raw: str, calls: list[Call], codes: list[str], *, tools: object = TOOLS) -> None:
+    expected = {"tool_calls": calls, "diagnostics": codes}
+    check(name, raw, expected, exhaustive=True, roundtrip=False, tools=tools)
+
+
+@pytest.mark.parametrize(
+    ("written", "calls", "codes"),
+    [
+        ("<parameter=a>\n1\n<parameter=b>\n2\n</parameter>", TWO, ["missing_close"]),
+        ("<parameter=a>\n1\n<parameter=b>\n2", TWO, ["missing_close", "missing_close"]),
+        ("<parameter=a>\n1", ONE, ["missing_close"]),
+        ("<parameter=a>\n1\n</parameter>\n</parameter>", ONE, ["doubled_close"]),
+        ("<parameter=a>\n1\n</parameter></parameter>\n<parameter=b>\n2\n</parameter>", TWO, ["doubled_close"]),
+        ("<parameter=a>\n1\n</parameter/>", ONE, ["misspelled_close"]),
+        ("<parameter=a>\n1\n</parameter1>\n<parameter=b>\n2\n</parameter>", TWO, ["misspelled_close"]),
+        ("<parameter=a>\n1\n</parameters>", ONE, ["misspelled_close"]),
+        ("<parameter=a>\n1\n</parameter", ONE, ["misspelled_close"]),
+        ("<parameter=a>\n1\n</parameter>\nand\n<parameter=b>\n2\n</parameter>", TWO, ["text_between_arguments"]),
+    ],
+)
+def test_a_value_ends_where_its_close_is_wrong(written: str, calls: list[Call], codes: list[str]) -> None:
+    """vllm#23099, ollama#17914, sglang#27336."""
+    holds("qwen3_coder", QWEN.format(written), calls, codes)
+    holds("qwen3_coder", QWEN.format(written), calls, codes, tools=None)
+
+
+def test_a_missing_close_leaves_the_next_call_alone() -> None:
+    raw = QWEN.format("<parameter=a>\n1") + "\n" + NEXT
+    holds("qwen3_coder", raw, [*ONE, ("g", {"a": "1"})], ["missing_close"])
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("see:\n</function>\n</tool_call>\nend", "see:\n</function>\n</tool_call>\nend"),
+        ("see `</parameter>` there", "see `</parameter>` there"),
+        ("see </parameter></function> there", "see </parameter></function> there"),
+        ("<parameter=z>\n1", "<parameter=z>\n1"),
+        ("<parameter=a>\n1\n</parameter>", "<parameter=a>\n1\n</parameter>"),
+        ("say <parameter=b>\n1", "say <parameter=b>\n1"),
+        ("<parameters>\n</parameters>", "<parameters>\n</parameters>"),
+        ("</parameter1>", "</parameter1>"),
+        (f"a {QUOTED} b", f"a {QUOTED} b"),
+        (f"{QUOTED}\n{QUOTED} b", f"{QUOTED}\n{QUOTED} b"),
+        ("<function=g> and </function>", "<function=g> and </function>"),
+    ],
+)
+def test_what_a_value_quotes_is_part_of_it(written: str, value: str) -> None:
+    raw = QWEN.format(f"<parameter=a>\n{written}\n</parameter>")
+    holds("qwen3_coder", raw, [("f", {"a": value})], [])
+
+
+def test_a_quoted_call_that_never_closes_is_not_ok() -> None:
+    raw = QWEN.format("<parameter=a>\nuse <tool_call>\n<function=g>\n</parameter>")
+    holds("qwen3_coder", raw, [("f", {"a": "use <tool_call>\n<function=g>"}, "recovered")], ["missing_close"])
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "calls", "codes"),
+    [
+        (
+            "glm47",
+            GLM.format("<arg_key>a</arg_key><arg_value>1<arg_key>b</arg_key><arg_value>2</arg_value>"),
+            TWO,
+            ["missing_close"],
+        ),
+        (
+            "glm47",
+            GLM.format("<arg_key>a</arg_key><arg_value>1") + "<tool_call>g</tool_call>",
+            [*ONE, ("g", {})],
+            ["missing_close"],
+        ),
+        ("glm47", GLM.format("<arg_key>a</arg_key>\n1</arg_value>"), ONE, ["missing_open"]),
+        (
+            "glm47",
+            GLM.format("<arg_key>a</arg_key><arg_value><arg_key>b</arg_key> x</arg_value>"),
+            [("f", {"a": "<arg_key>b</arg_key> x"})],
+            [],
+        ),
+        (
+            "glm47",
+            GLM.format("<arg_key>a</arg_key><arg_value></tool_call> x</arg_value>"),
+            [("f", {"a": "</tool_call> x"})],
+            [],
+        ),
+        ("minimax_m2", MINIMAX.format('<parameter name="a">1'), ONE, ["missing_close"]),
+        (
+            "minimax_m2",
+            MINIMAX.format('<parameter name="a"></parameter></invoke> is literal</parameter>\n'),
+            [("f", {"a": "</parameter></invoke> is literal"})],
+            [],
+        ),
+    ],
+)  # fmt: skip
+def test_other_formats(name: str, raw: str, calls: list[Call], codes: list[str]) -> None:
+    holds(name, raw, calls, codes)
+
+
+class Tokenizer:
+    """A tokenizer in which only the markers of a call are special tokens."""
+
+    def get_vocab(self) -> dict[str, int]:
+        return {"<tool_call>": 1, "</tool_call>": 2, "<|im_end|>": 3}
+
+
+def with_ids(raw: str, ids: list[int]) -> list[tuple[str, str, str]]:
+    parsed = OutputParser.named("qwen3_coder", tokenizer=Tokenizer()).parse(raw, tools=TOOLS, token_ids=ids)
+    return [(call.function.name, call.function.arguments, call.status) for call in parsed.tool_calls]
+
+
+def test_ids_prove_the_end_of_the_turn() -> None:
+    raw = "<tool_call>\n<function=f>\n<parameter=a>\n1\n<|im_end|>"
+    assert with_ids(raw, [1, 9, 3]) == [("f", '{"a": "1"}', "recovered")]
+    assert with_ids(raw + "!", [1, 9]) == [("f", '{"a": "1\\n<|im_end|>!', "incomplete")]
+
+
+def test_a_spelled_close_is_part_of_the_value() -> None:
+    """The value quotes a call in ordinary tokens; only the last close is a special token."""
+    raw = QWEN.format(f"<parameter=a>\n{QUOTED}\n</parameter>")
+    assert with_ids(raw, [1, 9, 2]) == [("f", f'{{"a": "{QUOTED}"}}'.replace("\n", "\\n"), "ok")]
+
+
+def test_a_missing_close_with_ids() -> None:
+    raw = QWEN.format("<parameter=a>\n1") + "\n" + NEXT
+    expected = [("f", '{"a": "1"}', "recovered"), ("g", '{"a": "1"}', "ok")]
+    assert with_ids(raw, [1, 9, 2, 9, 1, 9, 2]) == expected
+
+
+def tagged() -> list[str]:
+    """Every format whose canonical calls have tagged arguments."""
+    found = []
+    for name, fmt in FORMATS.items():
+        body = fmt.tools[0].body if fmt.tools else None
+        if isinstance(body, NamedBody) and isinstance(body.arguments, TaggedArguments):
+            found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("drift", ["missing", "missing last", "doubled", "misspelled"])
+@pytest.mark.parametrize("name", tagged())
+def test_every_tagged_format_recovers(name: str, drift: str) -> None:
+    fmt = FORMATS[name]
+    body = fmt.tools[0].body
+    assert isinstance(body, NamedBody)
+    assert isinstance(body.arguments, TaggedArguments)
+    arguments = {"a": "one", "b": "two"}
+    call = {"type": "function", "function": {"name": "f", "arguments": json.dumps(arguments)}}
+    raw = render(fmt, {"role": "assistant", "tool_calls": [call, call]})
+    close = body.arguments.value_close.spellings[0]
+    if drift == "missing":
+        written = raw.replace(close, "", 1)
+    elif drift == "missing last":
+        written = "".join(raw.rsplit(close, 1))
+    elif drift == "doubled":
+        written = raw.replace(close, close * 2, 1)
+    elif not close.startswith("</"):
+        pytest.skip("only a close in angle brackets can be misspelled")
+    else:
+        written = raw.replace(close, f"{close[:-1]}1>", 1)
+    parsed = check(fmt, written, roundtrip=False, tools=TOOLS)
+    values = [
+        {key: value.strip("\n") for key, value in json.loads(c.function.arguments).items()} for c in parsed.tool_calls
+    ]
+    assert values == [arguments, arguments]
+    statuses = ["recovered", "ok"]
+    assert [c.status for c in parsed.tool_calls] == (statuses[::-1] if drift == "missing last" else statuses)
+    assert [d.code for d in parsed.diagnostics] == [f"{drift.split()[0]}_close"]
