@@ -51,6 +51,7 @@ POLICIES: dict[str, Policy] = {
     "unclosed_reasoning=content": Policy(unclosed_reasoning="content"),
     **{f"malformed_arguments={v}": Policy(malformed_arguments=v) for v in ("repaired", "content")},
     **{f"repair={v}": Policy(repair=v) for v in ("syntax", "schema")},
+    **{f"cut_calls={v}": Policy(cut_calls=v) for v in ("content", "drop")},
     "text_after_calls=drop": Policy(text_after_calls="drop"),
     "length_with_calls=tool_calls": Policy(length_with_calls="tool_calls"),
     "outer_white_space=trim": Policy(outer_white_space="trim"),
@@ -109,6 +110,7 @@ def test_clean_output_is_the_same_under_every_policy_on_calls(name: str) -> None
         "unknown_tools=drop",
         "malformed_arguments=content",
         "repair=schema",
+        "cut_calls=drop",
         "strict",
         "parallel_calls=first",
     ):
@@ -204,6 +206,40 @@ def test_malformed_arguments_as_content() -> None:
 def test_text_after_calls(setting: str, expected: str) -> None:
     parsed = hermes(text_after_calls=setting).parse("Look: " + KNOWN + "\nDone. ", tools=TOOLS)
     assert parsed.content == expected
+
+
+CUT = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Pa'
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected", "codes"),
+    [
+        (
+            "forward",
+            (None, None, [("get_weather", '{"city": "Paris"}', "ok"), ("get_weather", '{"city": "Pa', "incomplete")]),
+            ["incomplete_call"],
+        ),
+        ("content", (None, f"\n{CUT}", [("get_weather", '{"city": "Paris"}', "ok")]), []),
+        ("drop", (None, None, [("get_weather", '{"city": "Paris"}', "ok")]), ["dropped_call"]),
+    ],
+)
+def test_cut_calls(setting: str, expected: Any, codes: list[str]) -> None:
+    """vllm#57699: a cut ``rm -rf /`` must not run."""
+    parsed = hermes(cut_calls=setting).parse(f"{KNOWN}\n{CUT}", tools=TOOLS, finish_reason="length")
+    assert summary(parsed) == expected
+    assert [diagnostic.code for diagnostic in parsed.diagnostics] == codes
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"), [("forward", "stop"), ("content", "tool_calls"), ("drop", "tool_calls")]
+)
+def test_an_output_that_ends_in_a_cut_call_does_not_finish_with_tool_calls(setting: str, expected: str) -> None:
+    parser = hermes(cut_calls=setting)
+    assert parser.parse(f"{KNOWN}\n{CUT}", tools=TOOLS).finish_reason == expected
+    stream = parser.stream(tools=TOOLS)
+    stream.feed(f"{KNOWN}\n{CUT}")
+    stream.finish("stop")
+    assert stream.finish_reason == expected
 
 
 @pytest.mark.parametrize(

@@ -228,6 +228,8 @@ class RequestCallPolicy(CallPolicy):
         call.status = call_status(call, self.arguments, self._tools, lambda: slugs)
         if not known and policy.unknown_tools != "forward":
             return AS_CONTENT if policy.unknown_tools == "content" else DROP
+        if not call.whole and policy.cut_calls != "forward":
+            return AS_CONTENT if policy.cut_calls == "content" else DROP
         if malformed and policy.malformed_arguments == "content":
             return AS_CONTENT
         if policy.strict and call.status not in ("ok", "recovered", "repaired"):

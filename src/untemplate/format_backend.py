@@ -234,6 +234,11 @@ class FormatStream(StreamBackend):
         return any(call.whole for call in self._machine.calls)
 
     @property
+    def ends_in_cut_call(self) -> bool:
+        calls = self._machine.calls
+        return bool(calls) and not calls[-1].whole
+
+    @property
     def in_reasoning(self) -> bool:
         return self._machine.in_reasoning
 

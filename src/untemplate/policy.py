@@ -2,8 +2,8 @@
 
 * Every field has a documented default. Output that follows its Format is the same under every policy at its default.
 * An unknown value is an error that lists the valid ones.
-* A policy that needs a whole call (``unknown_tools``, ``malformed_arguments``, ``repair``, ``strict`` and
-  ``parallel_calls``, when not at their default) emits that call in one delta, when it closes.
+* A policy that needs a whole call (``unknown_tools``, ``malformed_arguments``, ``repair``, ``cut_calls``, ``strict``
+  and ``parallel_calls``, when not at their default) emits that call in one delta, when it closes.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ class Policy:
     repair: Literal["none", "syntax", "schema"] = "none"
     """Arguments are not repaired, unless ``malformed_arguments`` is ``repaired``; their JSON syntax is repaired; or
     also values, keys and names, by the tool's schema.
+    """
+    cut_calls: Literal["forward", "content", "drop"] = "forward"
+    """A call that the output was cut in is passed on as far as it was written, becomes content again, or is dropped and
+    reported. ``content`` and ``drop`` buffer each call until it closes.
     """
     text_after_calls: Literal["keep", "drop"] = "keep"
     """Content after the first call is kept or dropped."""
@@ -111,6 +115,7 @@ class Policy:
             self.unknown_tools != "forward"
             or self.malformed_arguments != "as_written"
             or self.repair != "none"
+            or self.cut_calls != "forward"
             or self.parallel_calls != "all"
             or bool(self.strict)
         )

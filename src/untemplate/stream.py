@@ -40,6 +40,11 @@ class StreamBackend(ABC):
         return False
 
     @property
+    def ends_in_cut_call(self) -> bool:
+        """True if the last call of the output has not ended by itself."""
+        return False
+
+    @property
     def in_reasoning(self) -> bool:
         """True while the output is inside reasoning."""
         return False
@@ -143,8 +148,13 @@ class Stream:
 
     @property
     def finish_reason(self) -> str:
-        """The engine's finish reason, with ``tool_calls`` in place of ``stop`` where there are calls."""
+        """The engine's finish reason, with ``tool_calls`` in place of ``stop`` where there are calls.
+
+        Never ``tool_calls`` if the last call was cut: a client must not run it.
+        """
         reason = finish_reason_of(self._finish_reason, self._backend.has_calls)
+        if self._backend.ends_in_cut_call:
+            return "stop" if reason == "tool_calls" else reason
         if reason == "length" and self._policy.length_with_calls == "tool_calls" and self._backend.has_whole_calls:
             return "tool_calls"
         return reason
@@ -177,8 +187,7 @@ class Stream:
         result = assemble(self._collected, self._finish_reason)
         result.reasoning_field = self._policy.reasoning_field
         self._backend.complete(result)
-        if self._finish_reason == "length":
-            result.finish_reason = self.finish_reason
+        result.finish_reason = self.finish_reason
         return result
 
     def __repr__(self) -> str:
