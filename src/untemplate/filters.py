@@ -20,7 +20,7 @@ from .policy import Policy
 from .tools import ToolSet
 from .validation import Validator, validate
 
-__all__ = ["Both", "Filter", "RequestCallPolicy", "call_policy", "filters"]
+__all__ = ["Filter", "RequestCallPolicy", "Tee", "call_policy", "filters"]
 
 
 class Filter(EventReceiver):
@@ -54,7 +54,7 @@ class Filter(EventReceiver):
         self.out.end(finish_reason)
 
 
-class Both(Filter):
+class Tee(Filter):
     """Sends each event to another receiver first."""
 
     def __init__(self, first: EventReceiver, out: EventReceiver) -> None:

@@ -77,7 +77,7 @@ class FormatBackend(ParserBackend):
         self.tokenizer = tokenizer
         self.program = program_of(format)
         self._policy = policy
-        self._filters = not policy.is_default
+        self._needs_filters = not policy.needs_no_filter
         self._make_id = make_id
         self._stripped = special_text == "stripped"
         known = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary.read(tokenizer)
@@ -123,7 +123,7 @@ class FormatBackend(ParserBackend):
         if context.spans:
             machine.ledger.spans = []
         receiver: EventReceiver = builder
-        if policy is not self._policy or self._filters:
+        if policy is not self._policy or self._needs_filters:
             from .filters import call_policy, filters
 
             machine.call_policy = call_policy(policy, machine.tools)
@@ -131,9 +131,9 @@ class FormatBackend(ParserBackend):
         if context.prompt is not None or context.prompt_token_ids is not None:
             start(machine, self._prompt(context))
         if context.on_event is not None:
-            from .filters import Both
+            from .filters import Tee
 
-            receiver = Both(EventCollector(context.on_event), receiver)
+            receiver = Tee(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
         scanner = TokenScanner(self.special_ids, self._tokens.bytes_of, self._stripped) if self.special_ids else None
         return FormatStream(machine, builder, scanner, policy, context.collect)
@@ -154,7 +154,7 @@ class FormatBackend(ParserBackend):
     @property
     def begins_in_reasoning(self) -> bool:
         """True if an output whose prompt is not known begins in reasoning."""
-        return self.program.no_prompt == self.program.reasoning
+        return self.program.start_without_prompt == self.program.reasoning
 
 
 class FormatStream(StreamBackend):

@@ -93,7 +93,7 @@ class Policy:
         return replace(self, strict=strict_from_environment()) if self.strict is None else self
 
     @property
-    def is_default(self) -> bool:
+    def needs_no_filter(self) -> bool:
         """True if no filter is needed between the machine and the deltas."""
         return (
             not self.needs_whole_calls

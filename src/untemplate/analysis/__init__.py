@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from .analyze import Analysis, AnalysisError, Prepared, prepare
 from .cache import analyze
-from .certify import Certificate, StoredOutcome
+from .certify import Certificate, FailedCheck
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
 
 __all__ = [
@@ -20,10 +20,10 @@ __all__ = [
     "AnalysisError",
     "AnalysisResult",
     "Certificate",
+    "FailedCheck",
     "Hypothesis",
     "MarkerRegistry",
     "Prepared",
-    "StoredOutcome",
     "analyze",
     "prepare",
 ]

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ..format import Format, FormatError
 from .analyze import Analysis, Prepared, analyze_template
-from .certify import Certificate, StoredOutcome
+from .certify import Certificate, FailedCheck
 from .probes import Template
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
 
@@ -132,7 +132,7 @@ def _restored(data: dict[str, Any], key: str) -> Analysis:
         capabilities={str(k): str(v) for k, v in kept["capabilities"].items()},
         score=float(kept["score"]),
         runner_up=str(kept["runner_up"]),
-        stored=tuple(StoredOutcome(f["check"], f["output"], f["problem"]) for f in kept["failed"]),
+        failed=tuple(FailedCheck(f["check"], f["output"], f["problem"]) for f in kept["failed"]),
         checks=int(kept["checks"]),
     )
     said = dict(data["result"])

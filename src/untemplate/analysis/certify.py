@@ -25,7 +25,7 @@ from ..machine.start import start
 from ..tools import ToolSet
 from .checks import CAPABILITIES, Check
 
-__all__ = ["Certificate", "Outcome", "Runner", "StoredOutcome", "certify"]
+__all__ = ["Certificate", "FailedCheck", "Outcome", "Runner", "certify"]
 
 _NO_TOOLS: Final = ToolSet(None)
 
@@ -103,12 +103,12 @@ class Outcome:
         return not self.problem
 
     @property
-    def stored(self) -> StoredOutcome:
-        return StoredOutcome(self.check.name, self.check.output, self.problem)
+    def failure(self) -> FailedCheck:
+        return FailedCheck(self.check.name, self.check.output, self.problem)
 
 
 @dataclass(frozen=True, slots=True)
-class StoredOutcome:
+class FailedCheck:
     """A failed check as the certificate stores it."""
 
     check: str
@@ -128,14 +128,10 @@ class Certificate:
     """Share of the groups of checks of which one passed, by weight, from 0 to 1. Every failed check costs a little."""
     checks: int = 0
     """Number of checks."""
-    stored: tuple[StoredOutcome, ...] = ()
+    failed: tuple[FailedCheck, ...] = ()
     """The failed checks."""
     runner_up: str = ""
     """Name and score of the next best hypothesis."""
-
-    @property
-    def failed(self) -> tuple[StoredOutcome, ...]:
-        return self.stored
 
     @property
     def certified(self) -> bool:
@@ -149,7 +145,7 @@ class Certificate:
             "score": round(self.score, 4),
             "checks": self.checks,
             "capabilities": dict(self.capabilities),
-            "failed": [{"check": f.check, "output": f.output, "problem": f.problem} for f in self.stored],
+            "failed": [{"check": f.check, "output": f.output, "problem": f.problem} for f in self.failed],
             "runner_up": self.runner_up,
         }
 
@@ -170,7 +166,7 @@ def certify(fmt: Format, checks: Sequence[Check], *, steps: Iterable[int] = ()) 
     # The number of passed places breaks ties.
     passed += 0.001 * sum(o.passed for o in outcomes)
     total += 0.001 * len(outcomes)
-    failed = tuple(o.stored for o in outcomes if not o.passed)
+    failed = tuple(o.failure for o in outcomes if not o.passed)
     return Certificate(_table(outcomes), passed / total if total else 0.0, len(outcomes), failed)
 
 

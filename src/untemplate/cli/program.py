@@ -76,7 +76,7 @@ def shown(program: Program) -> Iterator[Row]:
     """Yield the program as labelled rows; a row without text is a title."""
     yield f"program {program.name}", ""
     yield "begins in", _name(program, program.content) + " if the prompt opens nothing"
-    yield "", _name(program, program.no_prompt) + " without a prompt"
+    yield "", _name(program, program.start_without_prompt) + " without a prompt"
     if program.after_turn_start != program.content:
         yield "", _name(program, program.after_turn_start) + ", right after the start of the turn"
     if program.header_first:
@@ -119,11 +119,11 @@ def _effects(program: Program, edge: MarkerRule) -> Iterator[str]:
     if edge.kind == p.ENTER_STATE:
         yield f"-> {_name(program, edge.target)}"
     elif edge.kind in (p.OPEN_CALLS, p.OPEN_BARE_CALLS):
-        only = " (only in an open section)" if edge.kind == p.OPEN_CALLS and edge.target else ""
+        only = " (only in an open section)" if edge.in_section_only else ""
         for grammar, entry in edge.entries:
             yield f"opens {_ENTRIES[entry]} -> {program.call_syntaxes[grammar].path}{only}"
     elif edge.kind == p.OPEN_WRAP:
-        yield _EDGES[edge.kind] + (" anywhere" if edge.target else " at the start")
+        yield _EDGES[edge.kind] + (" anywhere" if edge.anywhere else " at the start")
     else:
         yield _EDGES[edge.kind]
 
@@ -152,7 +152,10 @@ def _grammar(grammar: CallSyntax) -> Iterator[Row]:
             yield "key", repr(grammar.key.pattern)
         if grammar.body == p.NAMED_LITERAL:
             quotes = " ".join(map(repr, grammar.quotes))
-            yield "arguments", f"{grammar.open!r} key {grammar.assign!r} value {grammar.close!r}, quotes {quotes}"
+            yield (
+                "arguments",
+                f"{grammar.bracket_open!r} key {grammar.assign!r} value {grammar.bracket_close!r}, quotes {quotes}",
+            )
     flags = [
         ("bare", "may have no marker at the start of content"),
         ("list_optional", "its list may be left out"),

@@ -260,7 +260,7 @@ class ArgumentsReader(CallHandler):
     def _begin_literal(self, c: str) -> int:
         syntax = self._syntax
         cur = self.context.cur
-        if c != syntax.open and c not in "({":
+        if c != syntax.bracket_open and c not in "({":
             return NO_MATCH
         # ``[see](x)`` is a link: if the tools are not known, only ``name=`` or no arguments at all make it a call.
         unsure = syntax.bare and not self.context.tools.known

@@ -41,7 +41,7 @@ class CallEmitter:
                 context.held_call = HeldCall(context.spaces)
                 context.spaces = []
                 return
-            context.confirm()
+            context.end_speculation()
             context.spaces = []
             self._leave_reasoning()
         context.receiver.call_start(index, call.id, name)
@@ -77,7 +77,7 @@ class CallEmitter:
         context = self._context
         if context.reasoning_call is not None:
             context.mark(MARKUP, context.cur.pos)
-            context.reasoning_call.safe = context.speculation.length(context.cur)
+            context.reasoning_call.end_of_last_call = context.speculation.length(context.cur)
         policy = context.call_policy
         held = context.held_call
         if policy is None or held is None:
@@ -86,14 +86,14 @@ class CallEmitter:
         decision = policy.decide(call, "".join(held.arguments), call.index)
         if decision == AS_CONTENT:
             raw = context.speculation.raw(context.cur)
-            context.forget()
+            context.undo_speculation()
             context.spaces = held.spaces_before
             self._leave_reasoning()
             self._text.emit_trimmed(raw, context.base + context.cur.pos)
             return True
         context.held_call = None
         spaces_after = sum(map(len, context.spaces))
-        context.confirm()
+        context.end_speculation()
         self._leave_reasoning()
         context.mark(MARKUP, context.cur.pos - spaces_after)
         if decision == DROP:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from .call_state import CallState
-from .compiled import mypyc_attr
+from .mypyc_compat import mypyc_attr
 
 # Decisions on a call.
 KEEP: Final = 0

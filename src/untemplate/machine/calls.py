@@ -67,8 +67,9 @@ class CallReader:
         self.context: ReaderContext = context
         self._emitter: CallEmitter = emitter
         self.syntax: CallSyntax = _NO_SYNTAX
-        self.any: bool = False
-        """True if a call has committed since the calls were entered."""
+        self.has_call: bool = False
+        """True if one of the calls has committed, as known after the last look at its arguments; ``has_committed`` is
+        never behind."""
         self.last_became_text: bool = False
         """True if the call policy has turned the last call into text."""
         self._candidates: list[tuple[CallSyntax, int]] = []
@@ -86,7 +87,7 @@ class CallReader:
         self._candidates = candidates
         self._ambiguous = ambiguous
         self._list = _NO_LIST
-        self.any = False
+        self.has_call = False
         if len(candidates) == 1:
             self._chosen(candidates[0][0], candidates[0][1])
         else:
@@ -103,7 +104,7 @@ class CallReader:
         self._phase = _ARGUMENTS
         if raw:
             self._arguments.commit()
-        self.any = raw
+        self.has_call = raw
 
     def _chosen(self, syntax: CallSyntax, entry: int) -> None:
         self.syntax = syntax
@@ -160,13 +161,13 @@ class CallReader:
         if self._phase == _AFTER:
             return True
         if self._phase == _BETWEEN:
-            return not self.context.speculation.active or (self.any and self.context.reasoning_call is not None)
+            return not self.context.speculation.active or (self.has_call and self.context.reasoning_call is not None)
         return self._phase == _ARGUMENTS and self._arguments.finish()
 
     @property
     def has_committed(self) -> bool:
         """True if a call has committed since the calls were entered."""
-        return self.any or self._arguments.committed
+        return self.has_call or self._arguments.committed
 
     def _at(self, literals: Literals) -> int:
         """Return where the literal at the cursor ends, NO_MATCH or MORE."""
@@ -182,7 +183,7 @@ class CallReader:
         end = cur.spaces()
         if end > cur.pos:
             between = self._phase == _AFTER and self.context.held_call is not None
-            if (self.context.speculation.active or not self.any) and not between:
+            if (self.context.speculation.active or not self.has_call) and not between:
                 cur.pos = end
             else:
                 self.context.hold_space(end)
@@ -263,10 +264,10 @@ class CallReader:
             self._open(end)
             self._begin(_BODY if tag == IS_CALL_OPEN else _NAME, tag == IS_CALL_OPEN)
         elif tag == IS_SEPARATOR:
-            if not self.any:
+            if not self.has_call:
                 return NO_MATCH
             self._open(end)
-        elif tag == IS_LIST_OPEN and self._list == _NO_LIST and not self.any:
+        elif tag == IS_LIST_OPEN and self._list == _NO_LIST and not self.has_call:
             self._list = _NEW_LIST
             self._consume(end)
         elif tag == IS_LIST_CLOSE and self._list != _NO_LIST:
@@ -283,7 +284,7 @@ class CallReader:
                 self._close_group(end)
                 context.in_section = False
             return self._leave()
-        elif tag == IS_SECTION_OPEN and self.any:
+        elif tag == IS_SECTION_OPEN and self.has_call:
             self._close_group(end)
         else:
             return self._read_unmarked()
@@ -297,7 +298,12 @@ class CallReader:
         if syntax.list_opens and self._list == _NO_LIST and not syntax.list_optional:
             return False
         # Outside a list or section, further calls need a marker or a separator.
-        if self.any and not self.context.speculation.active and self._list == _NO_LIST and not self.context.in_section:
+        if (
+            self.has_call
+            and not self.context.speculation.active
+            and self._list == _NO_LIST
+            and not self.context.in_section
+        ):
             return False
         if syntax.body == JSON_BODY:
             return c == "{"
@@ -322,13 +328,13 @@ class CallReader:
     def _close_group(self, end: int) -> None:
         """Read markup that ends a list or section. If no call came before it, it is not confirmed and becomes text."""
         self.context.cur.pos = end
-        if self.any:
-            self.context.confirm()
+        if self.has_call:
+            self.context.end_speculation()
         self._consume(end)
 
     def _leave(self) -> int:
         """End the calls. Without any call, what was read becomes text."""
-        return DONE if self.any else NO_MATCH
+        return DONE if self.has_call else NO_MATCH
 
     def _read_body(self) -> int:
         """Read what follows the call's opener: the opener of the name, or the call itself."""
@@ -422,7 +428,7 @@ class CallReader:
 
     def _read_arguments(self) -> int:
         answer = self._arguments.step()
-        self.any = self.any or self._arguments.committed
+        self.has_call = self.has_call or self._arguments.committed
         if answer == DONE:
             self._phase = _AFTER
             return AGAIN

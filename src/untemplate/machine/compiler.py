@@ -105,7 +105,8 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
         program.repeats = reasoning.repeats
     if fmt.content is not None:
         for text in fmt.content.open.spellings:
-            content[text] = MarkerRule(OPEN_WRAP, 1 if text in fmt.special_tokens else 0)
+            content[text] = MarkerRule(OPEN_WRAP)
+            content[text].anywhere = text in fmt.special_tokens
         for text in fmt.content.close.spellings:
             content[text] = MarkerRule(CLOSE_WRAP)
     for i, (syntax, way) in enumerate(zip(program.call_syntaxes, fmt.tools, strict=False)):
@@ -125,7 +126,7 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
         program.reasoning = 1
         if reasoning.open is None:
             program.after_turn_start = 1
-        program.no_prompt = 1 if reasoning.start == "open" or reasoning.open is None else 0
+        program.start_without_prompt = 1 if reasoning.start == "open" or reasoning.open is None else 0
         program.opened = _spellings(reasoning.open)
         program.closed = reasoning.close.spellings
     return program
@@ -159,8 +160,10 @@ def _add_call_openers(
 ) -> None:
     """Add the literals with which calls of one syntax begin."""
     body = tools.body
-    inside = 1 if tools.section_open is not None and "section" not in tools.optional else 0
-    openers: list[tuple[str, int, int, int]] = [(t, AT_SECTION, 0, OPEN_CALLS) for t in _spellings(tools.section_open)]
+    inside = tools.section_open is not None and "section" not in tools.optional
+    openers: list[tuple[str, int, bool, int]] = [
+        (t, AT_SECTION, False, OPEN_CALLS) for t in _spellings(tools.section_open)
+    ]
     openers += [(t, AT_CALL, inside, OPEN_CALLS) for t in _spellings(tools.call_open)]
     if isinstance(body, NamedBody) and (tools.call_open is None or "call" in tools.optional):
         openers += [(t, AT_NAME, inside, OPEN_CALLS) for t in _spellings(body.name_open)]
@@ -168,14 +171,15 @@ def _add_call_openers(
         first = list(_spellings(tools.list_open))
         if isinstance(body, JsonBody) and (tools.list_open is None or tools.list_optional):
             first.append("{")
-        openers += [(t, AT_BARE, 0, OPEN_BARE_CALLS) for t in first]
+        openers += [(t, AT_BARE, False, OPEN_BARE_CALLS) for t in first]
     for text, entry, needs_section, kind in openers:
         rule = rules.get(text)
         if rule is None:
-            rule = rules[text] = MarkerRule(kind, needs_section)
+            rule = rules[text] = MarkerRule(kind)
+            rule.in_section_only = needs_section
         elif rule.kind not in (OPEN_CALLS, OPEN_BARE_CALLS):
             raise FormatError(syntax.path, f"{text!r} already has another meaning where calls begin")
-        rule.target = min(rule.target, needs_section)
+        rule.in_section_only = rule.in_section_only and needs_section
         rule.ambiguous = rule.ambiguous or (
             kind == OPEN_CALLS and text in _accepted(tools) and not _MARKED.search(text)
         )
@@ -292,8 +296,8 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         syntax.unescape_values = arguments.escape == "xml"
     else:
         ends += [(arguments.open, IS_KEY_OPEN), ("(", IS_KEY_OPEN), ("{", IS_KEY_OPEN)]
-        syntax.open = arguments.open
-        syntax.close = arguments.close
+        syntax.bracket_open = arguments.open
+        syntax.bracket_close = arguments.close
         syntax.assign = arguments.assign
         syntax.quotes = arguments.quotes
         syntax.escapes = arguments.escapes
@@ -375,7 +379,9 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     for text in channels.open.spellings:
         content[text] = MarkerRule(OPEN_HEADER)
     for text in header.channel:
-        content.setdefault(text, MarkerRule(OPEN_HEADER, 1))
+        if text not in content:
+            content[text] = MarkerRule(OPEN_HEADER)
+            content[text].in_header = True
     for text in (*_spellings(channels.close), *_spellings(channels.call_close)):
         content.setdefault(text, MarkerRule(CLOSE_MESSAGE))
     for text in _spellings(fmt.turn.end):

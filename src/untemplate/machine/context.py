@@ -56,7 +56,7 @@ class ReaderContext:
         self.base: int = 0
         """Where ``cur.text`` begins in the output."""
         self.ledger: Ledger = Ledger()
-        self.state: TextState = program.states[program.no_prompt]
+        self.state: TextState = program.states[program.start_without_prompt]
         """The state of free text."""
         self.spaces: list[str] = []
         """White space that waits: it is text if text follows it, and markup if a marker does."""
@@ -128,12 +128,13 @@ class ReaderContext:
             self.speculation.begin(self.cur.pos, opener, self.state, self.in_section, len(self.calls))
             self.ledger.save()
 
-    def confirm(self) -> None:
-        """End speculation: what was read is a call or a header, unless it is inside reasoning."""
+    def end_speculation(self) -> None:
+        """End speculation, because what was read is a call or a header. Inside reasoning it goes on: text may still
+        follow, and then the call was reasoning."""
         if self.reasoning_call is None:
             self.speculation.end()
 
-    def forget(self) -> None:
+    def undo_speculation(self) -> None:
         """Undo the calls, spans and diagnostics that speculation has recorded."""
         if self.reasoning_call is not None:
             self.receiver = self.reasoning_call.out

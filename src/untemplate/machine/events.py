@@ -13,7 +13,7 @@ from typing import Final, final
 
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from .call_state import CallState
-from .compiled import mypyc_attr
+from .mypyc_compat import mypyc_attr
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

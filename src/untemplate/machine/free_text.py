@@ -124,7 +124,7 @@ class FreeText:
         if action == OPEN_REASONING:
             return (context.program.repeats and context.state.region == IN_CONTENT) or self._nothing_before(start)
         if action == OPEN_WRAP:
-            return not self._wrapped and (rule.target == 1 or self._nothing_before(start))
+            return not self._wrapped and (rule.anywhere or self._nothing_before(start))
         if action == CLOSE_WRAP:
             return self._wrapped
         if action == CLOSE_SECTION:
@@ -148,7 +148,7 @@ class FreeText:
 
     def _accepts_calls(self, rule: MarkerRule, start: int) -> bool:
         context = self.context
-        if rule.target == 1 and not context.in_section:
+        if rule.in_section_only and not context.in_section:
             return False
         if rule.ambiguous and not context.tools.known and not self._nothing_before(start):
             return False
@@ -198,7 +198,7 @@ class FreeText:
             return READ_HEADER_START
         elif action == OPEN_HEADER:
             context.speculate(end - cur.pos)
-            if rule.target == 0:
+            if not rule.in_header:
                 cur.pos = end
             return READ_HEADER
         else:

@@ -111,7 +111,7 @@ class HeaderReader:
     def _begin_message(self, is_reasoning: bool, end: int) -> None:
         """Begin a message of reasoning or content at ``end``."""
         context = self.context
-        context.confirm()
+        context.end_speculation()
         context.drop_space()
         context.cur.pos = end
         context.mark(MARKUP, end)

@@ -23,8 +23,8 @@ this table with it, and follows the modes of real outputs):
 * The *phase* of a reader is its place within what it reads, such as "in the name" or "after the arguments".
 
 **Speculation.** An opener may be followed by something that is not a call. So the machine keeps all text from the
-opener on until the call commits: until its name is complete and a legal continuation follows. ``confirm`` ends
-speculation. If a reader returns NO_MATCH, ``_release`` turns the opener into text, and the text after it is read once
+opener on until the call commits: until its name is complete and a legal continuation follows (``end_speculation``). If
+a reader returns NO_MATCH, ``_release`` turns the opener into text, and the text after it is read once
 more for other markers. At most ``max_held`` characters are kept. Beyond that they become text as a whole.
 
 **Calls inside reasoning.** Models quote calls when they think. A call inside reasoning therefore only counts if
@@ -261,7 +261,7 @@ class Machine(ReaderContext):
                 self._text.after_call = True
                 self._emitter.close_call()
                 return False
-            if self.reasoning_call is not None and self.reasoning_call.safe:
+            if self.reasoning_call is not None and self.reasoning_call.end_of_last_call:
                 return self._end_reasoning_call(True)
             self._release()
             return True
@@ -270,7 +270,7 @@ class Machine(ReaderContext):
             self._release()
             return True
         if mode == READ_TURN_END:
-            self.confirm()
+            self.end_speculation()
             self.spaces = []
             self._mode = READ_TEXT
         elif mode == READ_AFTER_REASONING_CALL:
@@ -292,18 +292,18 @@ class Machine(ReaderContext):
         reaches_back = speculation.reaches_back
         reasoning_call = self.reasoning_call
         had_calls = len(self.calls) > speculation.calls
-        self.forget()
+        self.undo_speculation()
         self.state = speculation.origin
         self._mode = READ_TEXT
-        if reasoning_call is not None and reasoning_call.close >= 0:
+        if reasoning_call is not None and reasoning_call.close_start >= 0:
             # Reasoning was closed after the call, and the output went on.
-            before = raw[: reasoning_call.close]
-            rest = raw[reasoning_call.close :]
+            before = raw[: reasoning_call.close_start]
+            rest = raw[reasoning_call.close_start :]
             self._text.emit_trimmed(before, self.base + cur.pos - len(rest))
             cur.text = rest + cur.text[cur.pos :]
             self.base += cur.pos - len(rest)
             cur.pos = 0
-            self._text.close_reasoning(reasoning_call.after - reasoning_call.close)
+            self._text.close_reasoning(reasoning_call.close_end - reasoning_call.close_start)
             return
         start = self.base + cur.pos - len(raw)
         # The text after the opener is read again: it may hold other markers.
@@ -351,7 +351,7 @@ class Machine(ReaderContext):
             return result
         if self.reasoning_call is not None:
             self.mark(MARKUP, self.cur.pos)
-            self.reasoning_call.safe = self.speculation.length(self.cur)
+            self.reasoning_call.end_of_last_call = self.speculation.length(self.cur)
             return READ_AFTER_REASONING_CALL
         text = self._text
         text.enter(self.program.content)
@@ -376,12 +376,12 @@ class Machine(ReaderContext):
         if self.checks_ids and not self.authorised(cur.pos, end):
             return NO_MATCH
         rule = state.rules[state.literals.tags[cur.text[cur.pos : end]]]
-        if rule.kind == OPEN_CALLS and reasoning_call.close < 0:
+        if rule.kind == OPEN_CALLS and reasoning_call.close_start < 0:
             self._enter_calls(rule, end)
             return READ_CALL
-        if rule.kind == CLOSE_REASONING and reasoning_call.close < 0:
-            reasoning_call.close = self.speculation.length(cur)
-            reasoning_call.after = reasoning_call.close + end - cur.pos
+        if rule.kind == CLOSE_REASONING and reasoning_call.close_start < 0:
+            reasoning_call.close_start = self.speculation.length(cur)
+            reasoning_call.close_end = reasoning_call.close_start + end - cur.pos
         elif rule.kind != END_TURN:
             return NO_MATCH
         cur.pos = end
@@ -400,7 +400,7 @@ class Machine(ReaderContext):
         rest = ""
         if further:
             self.cur.pos = len(self.cur.text)
-            rest = self.speculation.raw(self.cur)[reasoning_call.safe :]
+            rest = self.speculation.raw(self.cur)[reasoning_call.end_of_last_call :]
             self.ledger.back_to(self.base + self.cur.pos - len(rest))
         self.speculation.end()
         self.reasoning_call = None

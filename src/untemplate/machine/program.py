@@ -81,8 +81,13 @@ class MarkerRule:
     def __init__(self, kind: int, target: int = 0) -> None:
         self.kind: int = kind
         self.target: int = target
-        """ENTER_STATE: the next state. OPEN_WRAP: 1 if it counts anywhere, not only at the start. OPEN_CALLS: 1 if it
-        counts only in an open section. OPEN_HEADER: 1 if the literal is part of the header."""
+        """ENTER_STATE: index of the state that comes next."""
+        self.anywhere: bool = False
+        """OPEN_WRAP: True if it counts anywhere and not only at the start."""
+        self.in_section_only: bool = False
+        """OPEN_CALLS: True if it counts only in an open section."""
+        self.in_header: bool = False
+        """OPEN_HEADER: True if the literal is part of the header, which is then read from it on."""
         self.events: tuple[int, ...] = ()
         """ENTER_STATE: the events to emit, as numbers that only the ConfigEvents know."""
         self.needs_id: int = 0
@@ -213,8 +218,8 @@ class CallSyntax:
         self.trim: int = 0
         self.unescape_values: bool = False
         # NAMED_LITERAL
-        self.open: str = "("
-        self.close: str = ")"
+        self.bracket_open: str = "("
+        self.bracket_close: str = ")"
         self.assign: str = "="
         self.quotes: tuple[str, ...] = ()
         self.escapes: bool = True
@@ -280,7 +285,7 @@ class Program:
         self.content: int = 0
         """Index of the state of content, in which an output begins unless its prompt has opened something."""
         self.reasoning: int = -1
-        self.no_prompt: int = 0
+        self.start_without_prompt: int = 0
         """Index of the state in which an output begins if its prompt is not known."""
         self.after_turn_start: int = 0
         self.header_first: bool = False

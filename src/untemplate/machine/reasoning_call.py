@@ -29,11 +29,11 @@ class ReasoningCall:
         self.out: EventReceiver = out
         """The receiver that gets the events if the calls are accepted."""
         self.recorder: CallRecorder = CallRecorder()
-        self.safe: int = 0
+        self.end_of_last_call: int = 0
         """Where the last whole call ends."""
-        self.close: int = -1
+        self.close_start: int = -1
         """Where the marker begins that closes reasoning after the calls; -1 if none does."""
-        self.after: int = 0
+        self.close_end: int = 0
         """Where that marker ends."""
         self._first: int = first
         self._arguments: list[str] | None = None

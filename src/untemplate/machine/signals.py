@@ -3,7 +3,7 @@
 * Readers and literals return one ``int``. Places in the text are 0 or more, so every signal is negative, and
   ``result >= 0`` is true for places only.
 * The signals are module constants and not members of an enum: mypyc replaces a ``Final`` int by its value, and the
-  interpreter reads it with one look-up instead of two. ``signal_name`` returns the name for a message or a debugger.
+  interpreter reads it with one look-up instead of two.
 """
 
 from __future__ import annotations
@@ -18,10 +18,3 @@ DONE: Final = -3
 """What was being read has ended. The cursor is at the first character after it."""
 AGAIN: Final = -4
 """A reader's phase has changed and there may be more to read. It never leaves the reader."""
-
-_NAMES: Final = {MORE: "MORE", NO_MATCH: "NO_MATCH", DONE: "DONE", AGAIN: "AGAIN"}
-
-
-def signal_name(signal: int) -> str:
-    """Return a signal's name, or the place as a number."""
-    return _NAMES.get(signal, str(signal))

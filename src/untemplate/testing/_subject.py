@@ -120,7 +120,7 @@ class Subject:
         self.exhaustive = cuts is None
         self.cuts = cuts
         policy: Policy | None = self.context.get("policy")
-        self.default_policy = (self.parser.policy if policy is None else policy.resolved()).is_default
+        self.default_policy = (self.parser.policy if policy is None else policy.resolved()).needs_no_filter
         """True if no policy drops, trims or repairs anything."""
         self.random = random.Random(zlib.crc32(raw.encode("utf-8", "surrogatepass")))
         self.whole = self.run([raw])

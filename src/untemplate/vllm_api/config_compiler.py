@@ -83,7 +83,7 @@ def _compile(config: ParserEngineConfig, tools: bool, drops: Iterable[str]) -> P
         program.states.append(TextState(state.name, region, edges, False))
     program.content = STATES.index(ParserState.CONTENT)
     program.reasoning = STATES.index(ParserState.REASONING)
-    program.no_prompt = program.after_turn_start = STATES.index(config.initial_state)
+    program.start_without_prompt = program.after_turn_start = STATES.index(config.initial_state)
     return program
 
 

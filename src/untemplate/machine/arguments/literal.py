@@ -101,7 +101,9 @@ class LiteralReader:
             c = cur.text[cur.pos]
             if self._phase == _OPEN:
                 cur.pos += 1
-                self._closers.append(self._syntax.close if c == self._syntax.open else _CLOSER.get(c, c))
+                self._closers.append(
+                    self._syntax.bracket_close if c == self._syntax.bracket_open else _CLOSER.get(c, c)
+                )
                 self._json.append("}")
                 self._by_place = c == "("
                 self._phase = _KEY
