@@ -134,6 +134,17 @@ def test_runner_reads_prompts_and_pieces() -> None:
         assert Runner(FORMAT).parse(check, step).raw == ("hm", "", (("f", '{"x": 1}'),))
 
 
+def test_one_place_of_a_message_has_to_parse_back() -> None:
+    fmt = Format(name="x", reasoning=Reasoning(open=Marker("<t>"), close=Marker("</t>")))
+    last = Check("content", "plain (last)", "", "Hello", content="Hello", group="plain")
+    middle = Check("content", "plain (middle)", "", "<t>Hel</t>lo", content="Hello", group="plain")
+    certificate = certify(fmt, [last, middle])
+    assert certificate.certified
+    assert [failed.check for failed in certificate.failed] == ["plain (middle)"]
+    assert 0.999 < certificate.score < 1
+    assert not certify(fmt, [middle]).certified
+
+
 def test_certificate_tells_no_from_failed() -> None:
     good = Check("content", "plain", "<a>", "Hello", "", "Hello", group="plain")
     other = Check("content", "plain elsewhere", "<a>", "<t>Hello", "", "Hello", group="plain")

@@ -56,15 +56,17 @@ class Literals:
         return len(text) - pos < self.longest and text[pos:] in self.prefixes
 
     def held(self, text: str, pos: int, start: int) -> int:
-        """Return where a longer literal may begin that the text has only in part, and that contains the one found at
-        ``start``; -1 if there is none."""
+        """Return where a longer literal may have begun, at or before the one found at ``start``; -1 if none may.
+
+        The text ends inside that longer literal, so more text has to come to decide between the two."""
         if len(text) - start >= self.longest:
             return -1
         tail = self.tail(text, pos)
         return tail if tail <= start else -1
 
     def tail(self, text: str, pos: int) -> int:
-        """Return where the longest suffix of ``text[pos:]`` begins that is a prefix of a literal, or ``len(text)``."""
+        """Return where the undecided end of ``text[pos:]`` begins: its longest suffix that a literal begins with.
+        Without one, return ``len(text)``."""
         size = len(text)
         found = self.heads.search(text, max(pos, size - self.longest + 1))
         while found is not None:

@@ -282,8 +282,12 @@ class Machine(ReaderContext):
         self._mode = READ_TEXT
 
     def _release(self, too_long: bool = False) -> None:
-        """Turn into text what speculation has kept: at least the opener, or one character if there is none. (An opener
-        in the prompt is no part of the output.)"""
+        """End speculation, because what was read is not a call or a header: its opener becomes text, and the text after
+        it is read once more.
+
+        If nothing was kept, one character becomes text, so that the same place is not read as an opener again. An
+        opener in the prompt is not part of the output.
+        """
         cur = self.cur
         speculation = self.speculation
         if speculation.opener and not speculation.length(cur) and cur.pos < len(cur.text):

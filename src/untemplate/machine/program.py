@@ -42,11 +42,15 @@ NAMED_JSON: Final = 1
 NAMED_TAGGED: Final = 2
 NAMED_LITERAL: Final = 3
 
-# Where a call syntax is entered.
+# Where a call syntax is entered: what the literal that opens the calls was.
 AT_SECTION: Final = 0
+"""The opener of a section: calls follow."""
 AT_CALL: Final = 1
+"""The opener of a call: its body follows."""
 AT_NAME: Final = 2
+"""The opener of a name: the name follows."""
 AT_BARE: Final = 3
+"""No opener: the call, or the list of calls, begins at the literal."""
 
 # Inside a call: what a literal is.
 IS_SECTION_CLOSE: Final = 0
@@ -67,7 +71,7 @@ IS_SECTION_OPEN: Final = 14
 IS_TURN_END: Final = 15
 IS_VALUE_STEM: Final = 20
 """The beginning of a value's close, such as ``</parameter``, which a misspelled close has too."""
-# In a message header: the same.
+# Inside a message header: what a literal is.
 IS_HEADER_OPEN: Final = 16
 IS_HEADER_PART: Final = 17
 IS_HEADER_CLOSE: Final = 18
