@@ -176,3 +176,19 @@ def test_a_marker_that_is_only_spelled_ends_no_arguments() -> None:
     stream.finish()
     (call,) = stream.result().tool_calls
     assert (call.function.arguments, call.status) == ('{"a": "say <|tool_call_end|> now", "b": 2}', "ok")
+
+
+@pytest.mark.parametrize("tools", [None, TOOLS])
+@pytest.mark.parametrize(
+    "text", ["[f(x) for x in xs]", "[f(x)](https://x.y)", "[f(x, y)]", "[f(a == 'x')]", "[f(x.y)]", "[f(not x)]"]
+)
+def test_an_expression_is_not_a_call(text: str, tools: list[dict[str, object]] | None) -> None:
+    check("pythonic", text, {"content": text}, exhaustive=True, tools=tools)
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "a='x'", "'x'", '"x"', "3", "-3", "[1]", "{'k': 1}", "True", "None", "a b=1"]
+)
+def test_a_literal_or_a_name_begins_the_arguments(arguments: str) -> None:
+    parsed = check("pythonic", f"[f({arguments})]", exhaustive=True, roundtrip=False, tools=TOOLS)
+    assert [call.function.name for call in parsed.tool_calls] == ["f"]

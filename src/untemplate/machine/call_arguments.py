@@ -45,6 +45,10 @@ _RAW: Final = 3
 
 _CLOSERS: Final = (IS_CALL_CLOSE, IS_ARGUMENTS_CLOSE, IS_SECTION_CLOSE)
 _ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?=[^=]))")
+_KNOWN_ARGUMENT: Final = re.compile(
+    r"""[ \t\r\n]*(?:\)|[^\W\d][\w.\- \t]*[ \t\r\n]*=(?=[^=])|["'\d\[{(+\-.<]|(?:[Tt]rue|[Ff]alse|None|null)\b)"""
+)
+_KNOWN_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d][\w.\- \t]*[ \t\r\n]*=?)?\Z")
 _ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
 
 _NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
@@ -263,10 +267,14 @@ class ArgumentsReader(CallHandler):
         if c != syntax.bracket_open and c not in "({":
             return NO_MATCH
         # ``[see](x)`` is a link: if the tools are not known, only ``name=`` or no arguments at all make it a call.
-        unsure = syntax.bare and not self.context.tools.known
-        if unsure and _ARGUMENT_START.match(cur.text, cur.pos + 1) is None:
-            undecided = not cur.final and _ARGUMENT_PREFIX.match(cur.text, cur.pos + 1) is not None
-            return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else NO_MATCH
+        # If they are, ``[f(x) for x in xs]`` is still not a call: ``x`` is a variable.
+        if syntax.bare:
+            known = self.context.tools.known
+            start = _KNOWN_ARGUMENT if known else _ARGUMENT_START
+            if start.match(cur.text, cur.pos + 1) is None:
+                prefix = _KNOWN_PREFIX if known else _ARGUMENT_PREFIX
+                undecided = not cur.final and prefix.match(cur.text, cur.pos + 1) is not None
+                return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else NO_MATCH
         self.commit()
         self._literal = LiteralReader(syntax, self.context.tools, self._name, "]" if self._in_list else "")
         self._phase = _VALUE
