@@ -1,7 +1,7 @@
-"""A busy machine, made at home: ``pytest -p tests.chaos`` waits at random before loops, threads and sockets go on.
+"""Simulate a busy machine: with ``pytest -p tests.chaos``, event loops, threads and sockets wait at random.
 
-A test that fails with it and passes without counts on timing (or found a race in the code). ``CHAOS=7`` is a seed; what
-is run at the same time is not repeatable all the same. `make chaos` runs the gateway's tests so.
+A test that passes without it and fails with it depends on timing, or has found a race in the code. ``CHAOS=7`` sets the
+seed; what runs at the same time still differs between runs. `make chaos` runs the gateway's tests this way.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import httpcore._backends.sync as blocking
 
 _random = random.Random(os.environ.get("CHAOS", "0") + os.environ.get("PYTEST_XDIST_WORKER", ""))
 _LONG = 0.5
-"""Seconds of a wait that is rare."""
+"""Seconds of a rare long wait."""
 
 
 def _before(owner: Any, name: str, share: float, longest: float) -> None:
-    """Lets one in ``1 / share`` calls wait up to ``longest`` seconds first, and one in 500 of those `_LONG`."""
+    """Make one in ``1 / share`` calls wait up to ``longest`` seconds first, and one in 500 of those `_LONG` seconds."""
     method = getattr(owner, name)
 
     def waiting(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis profiles, where the shared cases are, and the counts at the end of a run."""
+"""Shared by all tests: Hypothesis profiles, the folder of shared cases, and the counts at the end of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The same examples in every run: what CI finds, everybody finds. `make laws` looks for new ones.
+# The same examples in every run, so that everybody finds what CI finds. `make laws` searches for new ones.
 settings.register_profile("sampled", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 settings.register_profile("exhaustive", deadline=None, max_examples=500, suppress_health_check=list(HealthCheck))
 settings.load_profile("sampled")
@@ -18,7 +18,8 @@ COUNTS = "untemplate_counts"
 
 
 def shared_folder() -> Path | None:
-    """The folder of shared cases: ``UNTEMPLATE_SHARED``, else ``shared`` beside the checkout; ``None`` if absent."""
+    """Return the folder of shared cases: ``UNTEMPLATE_SHARED``, otherwise ``shared`` next to the checkout; ``None`` if
+    absent."""
     named = os.environ.get("UNTEMPLATE_SHARED")
     folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
     return folder if folder.is_dir() else None
@@ -26,7 +27,7 @@ def shared_folder() -> Path | None:
 
 @pytest.fixture
 def count(record_property: Any) -> Any:
-    """``count("by_format", True)``: one more case of that name, right or not, for the summary."""
+    """Return a function that counts cases for the summary: ``count("by_format", True)`` adds a right one."""
 
     def add(name: str, right: bool) -> None:
         record_property(COUNTS, (name, bool(right)))
@@ -35,7 +36,7 @@ def count(record_property: Any) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Cases in all and right ones, by name. Works under xdist: reports carry their properties."""
+    """Print all cases and the right ones, by name. Works under xdist: reports carry the counts as properties."""
     totals: dict[str, list[int]] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:

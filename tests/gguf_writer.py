@@ -1,4 +1,4 @@
-"""Writes GGUF files for tests: metadata, and tensors of zeros."""
+"""Write GGUF files for tests: metadata, and tensors of zeros."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write_gguf(
     order: str = "<",
     version: int = 3,
 ) -> Path:
-    """A file with these fields, and tensors of these shapes (float16, GGML's number 1, all zeros)."""
+    """Write a file with these fields, and tensors of these shapes (float16, GGML's number 1, all zeros)."""
     out = b"GGUF" + struct.pack(order + "IQQ", version, len(tensors), len(fields))
     for key, value in fields.items():
         kind, data = _value(value, order)
@@ -46,7 +46,7 @@ def _text(text: str, order: str) -> bytes:
 
 
 def _value(value: Any, order: str) -> tuple[int, bytes]:
-    """GGUF's type of a value, and its bytes."""
+    """Return GGUF's type of a value, and its bytes."""
     if isinstance(value, str):
         return 8, _text(value, order)
     if isinstance(value, list):

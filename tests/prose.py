@@ -59,7 +59,7 @@ class Passage:
 
 
 def files() -> list[Path]:
-    """Return what the project is read by: the code of the package and every page."""
+    """Return the files whose prose is checked: the code of the package and of the examples, and every page."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")]
     return sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "examples").glob("*.py"), *pages])
 
@@ -183,7 +183,7 @@ def findings(paths: Iterable[Path]) -> Iterator[tuple[str, Passage, str]]:
 
 @dataclass(frozen=True)
 class Figures:
-    """What `test_prose.py` compares with the ceilings in ``data/prose.json``."""
+    """The figures that `test_prose.py` compares with the ceilings in ``data/prose.json``."""
 
     phrases_per_1000_words: float
     long_sentences: int

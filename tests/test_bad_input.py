@@ -52,7 +52,7 @@ MEGABYTE = 1 << 20
 
 
 def literals(part: Any) -> list[str]:
-    """Every spelling of every marker in a Format."""
+    """Return every spelling of every marker in a Format."""
     if isinstance(part, Marker):
         return list(part.spellings)
     if isinstance(part, tuple):
@@ -61,7 +61,7 @@ def literals(part: Any) -> list[str]:
 
 
 def parse(name: str, text: str, size: int = 1 << 14, **context: Any) -> ParsedOutput:
-    """In pieces of a size, with a ledger that adds up: spans cover the output without a gap."""
+    """Parse in pieces of a size, and check that the ledger covers the output without a gap."""
     stream = OutputParser.named(name).stream(collect=True, spans=True, **context)
     for at in range(0, len(text), size):
         stream.feed(text[at : at + size])
@@ -80,7 +80,7 @@ class TestNoise:
 
     @pytest.mark.parametrize("name", FORMATS)
     def test_markers_in_random_order(self, name: str) -> None:
-        """Noise that knows the format: its markers, JSON and Python scraps, and bytes."""
+        """Noise that uses the format: its markers, JSON and Python fragments, and bytes."""
         dice = random.Random(zlib.crc32(name.encode()) + 1)
         words = [*literals(FORMATS[name]), *'{}[]()",:=\\', " ", "\n", '"name": "f"', '"arguments": {', "f(a=", "null"]
         for _ in range(4):
@@ -130,7 +130,7 @@ class TestSizes:
         assert (call.function.name, call.function.arguments) == ("f", f'{{"a": {deep}}}')
 
     def test_deep_brackets_in_tagged_values(self) -> None:
-        """Deeper than Python's own JSON reader goes: not a list, but the text, whole."""
+        """Brackets nested more deeply than Python's JSON reader allows: the whole text is kept, not a list."""
         deep = "[" * 100_000 + "]" * 100_000
         tools = [
             {
@@ -233,7 +233,7 @@ class TestLinearWork:
         ],
     )
     def test_of_one_character_at_a_time(self, name: str, head: str, unit: str, reasoning: bool) -> None:
-        """Four times the text is about four times the work; a square would be sixteen times."""
+        """Four times the text takes about four times the work; quadratic work would be sixteen times."""
         parser = OutputParser.named(name, reasoning="qwen3" if reasoning else None)
 
         def work(size: int) -> int:
@@ -253,7 +253,7 @@ class TestLinearWork:
 
 
 def kept(parser: OutputParser, pieces: Iterable[str], **context: Any) -> tuple[int, int]:
-    """Bytes that a stream without ``collect`` holds on to while pieces go through it, and characters that came out."""
+    """Return the bytes that a stream without ``collect`` keeps while it is fed, and the characters of its output."""
     stream = parser.stream(**context)
     steps = iter(pieces)
     for _ in range(4):
@@ -273,7 +273,7 @@ def kept(parser: OutputParser, pieces: Iterable[str], **context: Any) -> tuple[i
 
 
 class TestMemory:
-    """A megabyte in pieces of 4 KB; a few kilobytes may stay."""
+    """Feed a megabyte in pieces of 4 KB; a few kilobytes may be kept."""
 
     BOUND = 16 * 1024
     TEXT = "A line of text, neither short nor long. " * 102
@@ -302,7 +302,7 @@ class TestMemory:
                 "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}},
             }
         ]
-        # Every piece is a string of its own: one that is kept is counted.
+        # Every piece is a string object of its own, so that a kept one is counted.
         pieces = (head if i == 0 else f"{i:04} {self.TEXT}" for i in range(261))
         size, said = kept(OutputParser.named(name, reasoning=reasoning), pieces, tools=tools)
         assert size < self.BOUND
@@ -400,7 +400,7 @@ class TestFormatsThatCannotWork:
 
 
 def test_threads_share_a_parser() -> None:
-    """64 threads give what one gives, each output cut in a way of its own."""
+    """64 threads give the same results as one, each with different cuts."""
     parser = OutputParser.named("hermes", reasoning="qwen3")
     outputs = [
         f"<think>{i}</think>Answer {i}: "
@@ -435,7 +435,8 @@ NEVER_CLOSED = [
 
 @pytest.mark.parametrize(("name", "unit", "end"), NEVER_CLOSED)
 class TestLinear:
-    """Of an output that comes whole: sixteen times the text, sixteen times the work; a square would be 256 times."""
+    """For an output in one piece, sixteen times the text takes sixteen times the work; quadratic work would be 256
+    times."""
 
     def test_work(self, name: str, unit: str, end: str) -> None:
         parser = OutputParser.named(name)
@@ -444,7 +445,8 @@ class TestLinear:
 
     @pytest.mark.exhaustive
     def test_time(self, name: str, unit: str, end: str) -> None:
-        """What C searches and copies is in no line: it takes a clock, and a machine that is not too busy."""
+        """Searching and copying in C is not counted in lines: this test needs a clock, and a machine that is not too
+        busy."""
         parser = OutputParser.named(name)
 
         def took(times: int) -> float:

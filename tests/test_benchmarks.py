@@ -85,7 +85,7 @@ def test_a_worker_reports_what_went_wrong() -> None:
 
 
 class FakeWorker:
-    """Answers with given times, and with the right message unless told otherwise."""
+    """Answers with given times, and with the right message unless the test sets another."""
 
     def __init__(self, times: list[float], stream: Stream, content: str | None = None) -> None:
         self.times = iter(times)

@@ -1,4 +1,4 @@
-"""The command: what it prints, to the character; what it says when the user is wrong; that it never raises."""
+"""The command line: its exact output, its errors for wrong usage, and that it never raises."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Run:
         return code, out, err
 
     def fails(self, *arguments: str, stdin: str | bytes = b"") -> str:
-        """What it says on stderr: one line, and nothing on stdout."""
+        """Check that the command fails; return the one line on stderr. Nothing may be on stdout."""
         code, out, err = self(*arguments, stdin=stdin)
         assert (code, out) == (2, "")
         assert err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""``pull``, ``list``, ``show`` and ``rm``: what they print, and what they say when it cannot be done."""
+"""``pull``, ``list``, ``show`` and ``rm``: their output and their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``serve``: its options, what it says when it cannot begin, and one server from its greeting to its end."""
+"""``serve``: its options, its errors at the start, and one server from its greeting to its end."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_packages_that_are_missing(capsys: pytest.CaptureFixture[str], monkeypat
 
 @contextmanager
 def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server in a process of its own; and what it has printed when it listens."""
+    """Start a server in a process of its own; yield it with its output until it listens."""
     command = [sys.executable, "-m", "untemplate", "serve", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""The demo: its outputs mean what they say under every law, and it can be shown anywhere."""
+"""The demo: its outputs parse as expected under every law, and it works on any terminal."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_a_wrong_message_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 class Terminal(io.StringIO):
-    """A terminal of 40 lines that keeps what is written to it, and what can be seen on it in the end."""
+    """A terminal of 40 lines that records the written text, and the text that is visible at the end."""
 
     encoding = "utf-8"
 

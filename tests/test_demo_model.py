@@ -1,10 +1,11 @@
-"""The demonstration model (``demo/``): its package, its template, and the conversations that it learned from.
+"""The demonstration model (``demo/``): its package, its template, and its training conversations.
 
 Rules of this module:
 
-* torch is not needed, and what needs ``gguf`` or ``xllamacpp`` is skipped without it.
-* The package is the one in the checkout, else the installed one; without either there is nothing to test.
-* The model is held to what any change of it must keep, not to the numbers of its card: ``make demo-model`` measures.
+* torch is not needed; tests that need ``gguf`` or ``xllamacpp`` are skipped without it.
+* The package is the one in the checkout, otherwise the installed one. Without either, all tests are skipped.
+* The tests check properties that every version of the model must have, not the figures of its card, which
+  ``make demo-model`` measures.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def package() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def training() -> Iterator[SimpleNamespace]:
-    """The modules that make the data: programs beside each other, not a package."""
+    """Import the modules that generate the data: programs in one folder, not a package."""
     if not (DEMO / "training").is_dir():
         pytest.skip("not in a checkout")
     with pytest.MonkeyPatch.context() as patch:
@@ -315,7 +316,7 @@ def test_it_calls_a_tool_and_tells_the_result(engine: Any, package: ModuleType, 
 
 
 def test_it_tells_what_the_tour_tells(engine: Any, package: ModuleType, parser: OutputParser) -> None:
-    """`make run` is the first that many see."""
+    """`make run` shows the tour; many people see it first."""
     from untemplate.gateway.tour import STORIES
 
     calls = {

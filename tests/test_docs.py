@@ -1,4 +1,4 @@
-"""The documentation is true: its examples run, its pages are in step with the code, its links lead somewhere."""
+"""The documentation is correct: its examples run, its pages match the code, its links lead somewhere."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def defined(path: Path) -> set[str]:
-    """The classes, functions, methods, constants and documented fields of a file."""
+    """Return the classes, functions, methods, constants and documented fields of a file."""
     found: set[str] = set()
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.ClassDef | FUNCTION):
@@ -195,7 +195,7 @@ def defined(path: Path) -> set[str]:
 
 
 def test_the_architecture_names_what_is_there():
-    """Each step names a file, and every name before it is of that file; a name may be used again without."""
+    """Each step names a file, and every name before it is defined in that file (once is enough)."""
     text = BLOCK.sub("", page("docs/architecture.md")).partition("## The rest")[0]
     known: set[str] = set()
     files = set(re.findall(r"`([\w/]+\.py)`", text))
@@ -224,7 +224,7 @@ def test_the_map_is_whole():
 
 
 def anchors(text: str) -> set[str]:
-    """As GitHub makes them of headings."""
+    """Return the anchors that GitHub makes of headings."""
     without_code = BLOCK.sub("", text)
     heads = re.findall(r"^#+ (.*)$", without_code, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}

@@ -65,7 +65,7 @@ class Run:
         return out
 
     def fails(self, *arguments: str, stdin: str = "") -> str:
-        """What it says on stderr: one line, and nothing on stdout."""
+        """Check that the command fails; return the one line on stderr. Nothing may be on stdout."""
         code, out, err = self(*arguments, stdin=stdin)
         assert (code, out) == (2, "")
         assert err.count("\n") == 1
@@ -106,7 +106,7 @@ policies  * differs from the default; --policy NAME=VALUE sets one
 
 
 def explained(template: str) -> str:
-    """The whole page for a template of our own; its digest, counts, markers and runner-up as the analysis has them."""
+    """Return the expected page for a template of our own, with digest, counts, markers and runner-up from the analysis."""
     analysis = analyze(ChatTemplate(template), cache=False)
     markers = "\n".join(f"  {name:<20}{text!r}" for name, text in analysis.result.markers.to_dict().items())
     digest, tag = analysis.template_sha256[:12], "action" if "action>" in template else "tool_call"
@@ -789,7 +789,7 @@ def test_every_source_of_templates_is_on_the_page():
 
 
 def test_both_modes_are_told_of():
-    """What the page says of calls that are judged whole: one delta, at the close."""
+    """The page describes calls that are validated as a whole: one delta, at the close."""
     page = " ".join((DOCS / "policies.md").read_text("utf-8").split())
     listed = re.findall(r"`(\w+)`", page.partition("needs a whole call (")[2].partition(")")[0])
     settings = {"strict": True, "unknown_tools": "drop", "malformed_arguments": "content"}

@@ -1,9 +1,8 @@
-"""What users suffer from in output parsing, by number of the list that the project keeps: each trigger once, held
-against every law.
+"""The failure modes of docs/failure-modes.md, by their numbers: each trigger once, checked under every law.
 
-Left out, because they are a gateway's: hard failures of servers (9, in part), Responses and Anthropic translation (26,
-27), stop strings and budgets (31, 32), log probabilities (37), template defects (25, 45). GLM's name run together with
-its first key (7, vllm#54971) comes out whole, as content.
+Failure modes of gateways are left out: hard failures of servers (9, in part), Responses and Anthropic translation (26,
+27), stop strings and budgets (31, 32), log probabilities (37), template defects (25, 45). GLM's name written as one
+word with its first key (7, vllm#54971) becomes content as a whole.
 """
 
 from __future__ import annotations
@@ -369,7 +368,7 @@ def test_trigger(trigger: tuple[str, str, str | None, str, str, str, Calls]) -> 
 
 
 def test_06_the_prompt_decides_where_reasoning_begins() -> None:
-    """tabbyAPI#309, llama.cpp#24674, vllm#48863: prefilled, prefilled with a newline, closed, and not there at all."""
+    """tabbyAPI#309, llama.cpp#24674, vllm#48863: prefilled, prefilled with a newline, closed, and absent."""
     parser = OutputParser.named("hermes", reasoning="qwen3")
     start = "<|im_start|>user\nSay <think>!<|im_end|>\n<|im_start|>assistant\n"
     for opened in ("<think>", "<think>\n"):

@@ -1,4 +1,4 @@
-"""The JSON scanner: what it takes, where it stops, and that neither splits nor copies change that."""
+"""The JSON scanner: the accepted texts, the place where it stops, and that neither splits nor copies change either."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ soup = st.lists(st.sampled_from(PIECES), max_size=10).map("".join)
 
 
 def lenient(parts: list[str]) -> tuple[int, int, list[str]]:
-    """Scan the parts one after the other, each copy of the scanner taking one; return where and how reading stopped."""
+    """Scan the parts in turn, each with a copy of the scanner; return where and how it stopped."""
     scanner = JsonScanner(strict=False)
     done = 0
     for part in parts:

@@ -1,6 +1,6 @@
-"""What imports what: the core works without the layers above it, and private names stay in their package.
+"""Imports: the core works without the layers above it, and private names stay in their package.
 
-The order of the layers themselves is a contract in ``pyproject.toml`` (``make imports``).
+The order of the layers is a contract in ``pyproject.toml`` (``make imports``).
 """
 
 from __future__ import annotations

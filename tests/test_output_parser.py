@@ -1,4 +1,4 @@
-"""The front door: what a caller gives, and what comes back."""
+"""`OutputParser`: its arguments and its results."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class TestMisuse:
 
 
 class Tokenizer:
-    """Markers that are one token each, and words."""
+    """A tokenizer whose markers are one token each, besides words."""
 
     def get_vocab(self) -> dict[str, int]:
         return {"<think>": 0, "</think>": 1, "<tool_call>": 2, "</tool_call>": 3, "<|im_end|>": 4, "word": 5}
@@ -207,7 +207,7 @@ class TestTokenIds:
         return OutputParser.named("hermes", reasoning="qwen3", tokenizer=Tokenizer())
 
     def test_a_marker_that_was_only_spelled_is_text(self, parser: OutputParser) -> None:
-        """Text from users and tools holds markers too; only the model writes their ids."""
+        """Text from users and tools contains markers, too; only the model writes their ids."""
         stream = parser.stream(prompt="<|im_start|>assistant\n<think>\n", collect=True)
         stream.feed("about </think> tags ", [5])
         stream.feed("</think>", [1])

@@ -1,4 +1,4 @@
-"""What is installed: the core needs only its dependencies, an extra that is missing is named, wheels are whole."""
+"""Installation: the core needs only its dependencies, a missing extra is named, and wheels are complete."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ sys.meta_path.insert(0, Blocked())
 
 
 def bare(code: str, *arguments: str, cwd: Path, blocked: set[str] = EXTRAS) -> subprocess.CompletedProcess[str]:
-    """Runs code as if these packages were not installed."""
+    """Run code as if these packages were not installed."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("UNTEMPLATE_", "HF_"))}
     environ |= {"BLOCKED": " ".join(blocked), "PYTHONPATH": str(ROOT / "src"), "HF_HOME": str(cwd)}
     return subprocess.run(
@@ -101,7 +101,7 @@ except Exception as error:
 
 
 def test_dev_has_what_the_extras_have():
-    """But for what is large, not published, or this repository's own."""
+    """`dev` may lack only extras that are large, unpublished, or part of this repository."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     dev = set(extras.pop("dev"))
     left = {one for wanted in extras.values() for one in wanted} - dev
@@ -109,7 +109,7 @@ def test_dev_has_what_the_extras_have():
 
 
 def wheel(source: Path, into: Path) -> set[str]:
-    """The files of the wheel that is built from a copy of the sources."""
+    """Return the files of the wheel that is built from a copy of the sources."""
     pytest.importorskip("setuptools")
     copy = into / "source"
     shutil.copytree(

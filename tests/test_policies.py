@@ -1,4 +1,4 @@
-"""Policies: each setting in both modes, over the whole catalogue, and what it does on outputs a reader can follow."""
+"""Policies: each setting over the whole catalogue, and its effect on simple outputs."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ KNOWN = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n<
     ],
 )
 def test_unknown_tools(setting: str, expected: Any) -> None:
-    """sglang#12226 forwards, vllm#37790 rejects: both are right for somebody."""
+    """sglang#12226 wants such calls forwarded, vllm#37790 wants them rejected: both are policies."""
     parsed = hermes(unknown_tools=setting).parse(UNKNOWN + "\n" + KNOWN, tools=TOOLS)
     assert summary(parsed) == expected
     assert [d.code for d in parsed.diagnostics] == (["dropped_call"] if setting == "drop" else [])

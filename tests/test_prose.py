@@ -1,7 +1,7 @@
-"""The prose of the project stays plain English. `tests/prose.py` counts; ``data/prose.json`` holds the ceilings.
+"""Keep the prose of the project plain English: `tests/prose.py` counts, and ``data/prose.json`` has the ceilings.
 
-The ceilings only go down: when a change makes the prose plainer, lower them. Nobody has to reach zero, since some of
-the phrases are right where they are.
+The ceilings only go down: lower them when a change makes the prose plainer. Zero is not the goal, because some of the
+phrases are right where they are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The wire types: what they dump, what they encode to, what they default to."""
+"""The wire types: dumps, JSON encoding and defaults."""
 
 import copy
 import json

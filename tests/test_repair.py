@@ -1,4 +1,4 @@
-"""Repair: what is mended, by which steps, and above all what is left alone."""
+"""Repair: the repaired texts, the steps that are reported, and above all the texts that are left alone."""
 
 import json
 import re
@@ -93,14 +93,14 @@ LEFT_ALONE = [
     # Strings without an end
     '{"city": "Par', '{"a": ["x", "y\\"z', '{"a": "b\\', '{"a": "b\\u12', "{'a': 'b", '{"args": ["-rf", "/ho',
     '"{\\"city\\": \\"Par"', '"{\\"city\\": \\"Par', '```json\n{"city": "Par', '[{"city": "Par',
-    # What JSON cannot say, and words nobody has quoted
+    # Values that JSON does not have, and unquoted words
     '{"a": NaN}', '{"a": Infinity}', '{"a": 007}', '{"a": .5}', '{"a": 0x1F}', '{"a": (1, 2)}', "{'a', 'b'}",
     '{"keywords": PERCENTILE function}', '{"query": \\"foo\\"}', '{"a"=1}',
     # Two readings
     '{"a": "x" "b": 1}', '{"a": "x"\n "b": "y"}', '{"a": ["x" "y"]}', '{"a": ["x""y"]}', '{"city": "Paris}',
     '{"a": "x, "b": 1}', '{"a": "say "hi"}', '{"cmd": "echo "hi", "there": 1}', '{"size": "6" pipe"}',
     '{"a": "x",foo bar:"y"}', "{'a': 'the users' file'}", '{"a": "say "hi" and', '{"a\n": 1}',
-    # A bracket is missing or too much somewhere (json_repair#173 has read this as [[…], …])
+    # A bracket is missing or superfluous somewhere (json_repair#173 has read this as [[…], …])
     '[{"type":"x","content":{"aaa":[{"d":"0"}],"bbb":[{"d":"0"}}]},{"type":"y"}]', '{"a": [1, "b": 2}',
     '{"a": [1]], "b": 2}', '{{"a": 1}}',
 ]  # fmt: skip
@@ -163,7 +163,7 @@ values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=6
 )
 objects = st.dictionaries(texts, values, max_size=4)
-# What repr writes with escapes that JSON has as well.
+# Objects whose repr uses only escapes that JSON has, too.
 python_objects = st.dictionaries(
     st.text("\"'\\{}[],: \n\tab1é😀", max_size=12),
     st.booleans() | st.none() | st.integers() | st.lists(st.text("\"'\\,}:\n ax", max_size=12), max_size=2),
@@ -178,7 +178,7 @@ soup = st.text("{}[],: \n\"'\\ab1", max_size=40) | st.lists(
 
 
 def check(text: str) -> Any:
-    """Repairs ``text``; what is true of every repair."""
+    """Repair ``text``, and check the properties of every repair."""
     repair = repair_syntax(text)
     if repair is None:
         return None
@@ -198,7 +198,7 @@ def is_json(text: str) -> bool:
 
 
 def letters(value: Any) -> str:
-    """The letters and digits of the keys and values, in order."""
+    """Return the letters and digits of the keys and values, in order."""
     if isinstance(value, dict):
         return "".join(letters(key) + letters(item) for key, item in value.items())
     if isinstance(value, list):
@@ -289,7 +289,7 @@ def is_part(part: Any, whole: Any) -> bool:
         )
     if isinstance(part, list):
         return isinstance(whole, list) and all(is_part(v, w) for v, w in zip(part, whole, strict=False))
-    # A number that was cut cannot be told from one that was not.
+    # A number that was cut looks like one that was not.
     return part == whole or (isinstance(part, (int, float)) and isinstance(whole, (int, float)))
 
 
@@ -302,7 +302,7 @@ CUT: list[dict[str, Any]] = [
 
 
 def whole_values_only(part: Any, whole: Any) -> bool:
-    """True if ``part`` is ``whole`` with keys and items missing at the end, each value that is there being complete."""
+    """True if ``part`` is ``whole`` without some keys and items at the end, and each remaining value is complete."""
     if isinstance(part, dict) and isinstance(whole, dict):
         same = list(part) == list(whole)[: len(part)]
         return same and all(whole_values_only(value, whole[key]) for key, value in part.items())
@@ -312,7 +312,7 @@ def whole_values_only(part: Any, whole: Any) -> bool:
 
 
 class TestCut:
-    """A command or path of which half is missing must not run."""
+    """A command or path whose second half is missing must not run."""
 
     @pytest.mark.parametrize("value", CUT)
     @pytest.mark.parametrize("ascii_only", [True, False])
@@ -429,7 +429,7 @@ BY_SCHEMA = [
     ('{"todos": "[{\\"title\\": \\"test\\", \\"n\\": \\"4\\"}]"}', '{"todos": [{"title": "test", "n": 4}]}',
      ["coerced_string"]),
     ('{"edit": "{\\"title\\": \\"x\\"}"}', '{"edit": {"title": "x"}}', ["coerced_string"]),
-    # What is unwrapped may still be wrong.
+    # The unwrapped value may still be wrong.
     ('{"todos": "[{\\"n\\": 1}]"}', '{"todos": [{"n": 1}]}', ["coerced_string"]),
     # The other way round
     ('{"city": 75001}', '{"city": "75001"}', ["made_string"]),
@@ -564,7 +564,7 @@ class TestSchema:
         ],
     )
     def test_work_is_bounded(self, item: str, schema: Any, count: int) -> None:
-        """However much there is to repair."""
+        """The work has a limit, however much there is to repair."""
         count = min(count, MAX_LENGTH // (len(item) + 1) - 10)
         text = f'{{"v": [{",".join([item] * count)}]}}'
         assert lines_run(lambda: repair_schema(text, {"properties": {"v": {"items": schema}}})) < 10_000_000

@@ -1,6 +1,6 @@
-"""The shared cases: what models wrote, and the message that it means; every one right, and under every law.
+"""The shared cases: outputs of models, and the messages that they mean. Every one must be right under every law.
 
-The cases are facts about models and belong to nobody's code: they are read where they are, never copied. Without them
+The cases are facts about models and not part of this code: they are read from their folder, never copied. Without them
 these tests are skipped.
 """
 
@@ -18,7 +18,7 @@ from untemplate.testing import check
 SHARED = shared_folder()
 
 BELIEVED_WRONG: dict[str, str] = {}
-"""Cases that are held to be wrong, by id, with the reason."""
+"""Cases that we believe to be wrong, by id, with the reason."""
 
 # Template → (tool name, reasoning name).
 TEMPLATES: dict[str, tuple[str, str | None]] = {
@@ -65,7 +65,7 @@ TEMPLATES: dict[str, tuple[str, str | None]] = {
 
 
 def cases(name: str) -> list[Any]:
-    """The cases of one file, as parameters; one skipped parameter where there is no such file."""
+    """Return the cases of one file as parameters; one skipped parameter if the file is missing."""
     path = SHARED / "cases" / f"{name}.jsonl" if SHARED is not None else None
     if path is None or not path.is_file():
         skip = pytest.mark.skip(reason="no shared cases: set UNTEMPLATE_SHARED, or put shared/ beside the checkout")
@@ -84,7 +84,7 @@ def format_tools() -> list[dict[str, Any]]:
 
 
 def checked(count: Any, name: str, *case: Any, **settings: Any) -> Any:
-    """``check``, and a law that breaks is counted."""
+    """Run ``check``, and count a case that breaks a law."""
     try:
         return check(*case, **settings)
     except AssertionError:
@@ -158,7 +158,7 @@ def same_arguments(got: str, wanted: Any, partial: bool) -> bool:
 
 
 def lost(words: list[str], parsed: Any) -> list[str]:
-    """Words of the output that came out nowhere."""
+    """Return the words of the output that are nowhere in the message."""
     said = [parsed.reasoning_content or "", parsed.content or ""]
     said += [f"{c.function.name} {c.function.arguments}" for c in parsed.tool_calls]
     return [word for word in words if word not in " ".join(said)]

@@ -1,4 +1,4 @@
-"""Answers are kept in memory and on disk, and a broken file is no file."""
+"""Results are cached in memory and on disk, and a broken file is ignored."""
 
 from __future__ import annotations
 

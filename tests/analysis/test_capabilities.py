@@ -1,4 +1,4 @@
-"""Certificates against tables that were written by reading the templates: the count that agree does not go down."""
+"""Certificates against tables that were written by reading the templates: the number that agree does not fall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a template nobody has seen costs: conversations that it renders. Benchmarks time them."""
+"""The cost of a new template: the number of conversations that it renders. Benchmarks time them."""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def test_several_ways_to_say_reasoning() -> None:
     for key in ("reasoning_content", "reasoning", "thinking", "thought"):
         source = HEAD + "{%- if m." + key + " -%}<r>{{- m." + key + " -}}</r>{%- endif -%}" + OBJECT
         analysis = analysed(source)
-        # Reasoning stands before the turn's own header here: nobody could parse that, and nobody claims to.
+        # Reasoning comes before the turn's own header here: nobody could parse that, and the certificate does not claim
+        # to.
         assert analysis.certificate.capabilities["content"] == "yes"
 
 

@@ -1,4 +1,4 @@
-"""The demonstration model under llama.cpp behind a gateway, and texts that it can be made to write, token by token."""
+"""The demonstration model under llama.cpp with a gateway, and texts that it can be made to write, token by token."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ SET_VOLUME = {"name": "set_volume", "description": "Set the volume", "strict": T
 ASKED: list[Any] = [{"role": "user", "content": "What is the weather in Rosenheim?"}]
 HELLO: list[Any] = [{"role": "user", "content": "Hello! Who are you?"}]
 HOT = {"min_p": 0, "top_k": 0, "top_p": 1}
-"""Any token may come: llama.cpp cuts off the unlikely ones before it heats the rest."""
+"""Any token is possible: by default llama.cpp removes unlikely tokens before it applies the temperature."""
 
 
 class Dictated(LlamaCppEngine):
-    """Writes what the grammar ``rule`` allows, where there is one."""
+    """Writes a text that the grammar ``rule`` allows, if there is one."""
 
     rule: str | None = None
 
@@ -60,7 +60,7 @@ class Dictated(LlamaCppEngine):
         return super().generate(job)
 
     def of_text(self, text: str) -> str:
-        """The rule that allows this text only, its special tokens by their ids only."""
+        """Return the rule that allows only this text, with its special tokens only by their ids."""
         ids = self.vocabulary().get_vocab()
         parts = [part for part in re.split(r"(</?(?:think|tool_call)>)", text) if part]
         return " ".join(f"<[{ids[part]}]>" if part in ids else json.dumps(part, ensure_ascii=False) for part in parts)
@@ -68,8 +68,10 @@ class Dictated(LlamaCppEngine):
 
 @contextlib.contextmanager
 def demo(slots: int) -> Iterator[Running]:
-    """A gateway with the model. In one slot the same request gives the same output: in several, what else is in the
-    batch changes the last digits of what llama.cpp computes. Its context shifts, so that an output has no end."""
+    """Run a gateway with the model. With one slot, the same request gives the same output; with several, other requests
+    in the batch change the last digits of llama.cpp's results. The context shifts, so that an output never ends by
+    itself.
+    """
     assert GGUF.is_file(), f"{GGUF} is gone"
 
     async def load() -> Model:
@@ -92,13 +94,13 @@ def engine_of(gateway: Running) -> Dictated:
 
 @contextlib.contextmanager
 def dictated(gateway: Running, text: str) -> Iterator[None]:
-    """The model writes this text inside of the block."""
+    """Make the model write this text inside of the block."""
     with _ruled(gateway, engine_of(gateway).of_text(text)):
         yield
 
 
 def babbling(gateway: Running) -> contextlib.AbstractContextManager[None]:
-    """The model writes letters inside of the block: which, it does not know. (It knows all too well what to say.)"""
+    """Make the model write random letters inside of the block."""
     return _ruled(gateway, "[a-z]{60,90}")
 
 
@@ -132,7 +134,7 @@ def calls_of(message: Any) -> list[tuple[str, Any]]:
 
 
 def said(choice: Any) -> tuple[Any, ...]:
-    """All that a choice says."""
+    """Return all parts of a choice."""
     message = choice.message
     reasoning = getattr(message, "reasoning", None)
     return reasoning, message.content or None, calls_of(message), choice.finish_reason

@@ -1,4 +1,4 @@
-"""An engine that writes what a test says, and remembers what it was asked for."""
+"""An engine that writes given outputs and records its jobs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ TEMPLATE = (
 
 
 class Scripted(Engine):
-    """Writes ``outputs`` in turn, in pieces of ``size`` characters. ``"\\x00"`` in an output: the engine fails there;
-    ``"\\x01"``: it waits until it is closed."""
+    """Writes ``outputs`` in turn, in pieces of ``size`` characters. At ``"\\x00"`` in an output the engine fails; at
+    ``"\\x01"`` it waits until it is closed.
+    """
 
     kind = "scripted"
 
@@ -42,11 +43,11 @@ class Scripted(Engine):
         self.reason = reason
         self.takes = takes or Takes(logprobs=True, grammar="gbnf")
         self.gate = asyncio.Event()
-        """Nothing is written while it is not set."""
+        """Nothing is written until it is set."""
         self.gate.set()
         self.jobs: list[Job] = []
         self.closed: list[str] = []
-        """Jobs that were left before their end."""
+        """Jobs that were stopped before their end."""
 
     async def start(self) -> None: ...
     async def close(self) -> None: ...
@@ -90,7 +91,7 @@ class Scripted(Engine):
 
 
 def scripted(outputs: Any, *, format: str = "hermes", reasoning: str | None = "qwen3", **settings: Any) -> Model:
-    """A model whose outputs are written down."""
+    """Return a model with given outputs."""
     return Model(
         name="scripted",
         engine=Scripted(outputs, **settings),

@@ -1,4 +1,4 @@
-"""The gateway behind a real server on loopback, for clients to drive."""
+"""The gateway on a real server on loopback, for tests with clients."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from untemplate.gateway.manager.model import Model
 from untemplate.gateway.settings import Settings
 
 LONG = 120.0
-"""Seconds that nothing takes, on a busy machine neither."""
+"""Seconds that no test takes, even on a busy machine."""
 
 
 def soon(met: Callable[[], bool]) -> bool:
-    """Whether it is so within what a busy machine may take."""
+    """True if the condition is met within the time that a busy machine may need."""
     until = time.monotonic() + LONG
     while not met() and time.monotonic() < until:
         time.sleep(0.005)
@@ -32,7 +32,7 @@ def soon(met: Callable[[], bool]) -> bool:
 
 
 class Running:
-    """A gateway that runs. ``url`` ends without a slash."""
+    """A running gateway. ``url`` ends without a slash."""
 
     def __init__(self, app: Gateway, server: uvicorn.Server, port: int) -> None:
         self.app = app
@@ -40,10 +40,10 @@ class Running:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.loop: asyncio.AbstractEventLoop
-        """The server's."""
+        """The event loop of the server."""
 
     def ps(self) -> tuple[Status, ...]:
-        """What the manager says of its models, asked in the server's loop, where it changes."""
+        """Return the manager's list of models, computed in the server's loop, in which it changes."""
 
         async def ask() -> tuple[Status, ...]:
             return self.app.manager.ps()
@@ -55,7 +55,7 @@ class Running:
 def running(
     models: Sequence[Model] = (), *, load: Callable[[], Awaitable[Model]] | None = None, **settings: Any
 ) -> Iterator[Running]:
-    """Serves these models from a thread until the block ends; ``load``: one that is made in the server's loop."""
+    """Serve these models from a thread until the block ends; ``load`` makes a model in the server's loop."""
     manager = Manager(models, any_name=settings.get("any_model_name", False))
     settings.setdefault("shutdown_grace", 1.0)
     held = Settings(**settings)
@@ -63,7 +63,8 @@ def running(
     grace = round(settings["shutdown_grace"]) + 1
     config = server_config(app, held, log_level="error", timeout_graceful_shutdown=grace, lifespan="on")
     server = uvicorn.Server(config)
-    # Named as TCP, or asyncio leaves Nagle's algorithm on, and each request waits 40 ms for an acknowledgement.
+    # Without a protocol number, asyncio leaves Nagle's algorithm on, and each request waits 40 ms for an
+    # acknowledgement.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
 

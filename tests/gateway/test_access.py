@@ -16,7 +16,7 @@ from .server import LONG, running
 
 
 def refused(settings: dict[str, Any], host: str, origin: str = "") -> str:
-    """Why a request is refused; ``""``: it is not."""
+    """Return the reason why a request is refused; ``""`` if it is not."""
     headers = [(b"host", host.encode()), *([(b"origin", origin.encode())] if origin else [])]
     try:
         Access(Settings(**settings)).check_page({"headers": headers})

@@ -134,7 +134,7 @@ class TestLeaving:
     @pytest.mark.parametrize("stream", [True, False])
     @pytest.mark.parametrize("n", [1, 2])
     def test_the_engine_is_freed(self, stream: bool, n: int) -> None:
-        """Within a tenth of a second, the issue says; here within what a busy machine may take."""
+        """The goal is a tenth of a second; the test allows for a busy machine."""
         model = scripted("word " * 20 + "\1", size=5)
         assert isinstance(model.engine, Scripted)
         with running([model]) as gateway:
@@ -180,7 +180,7 @@ class TestLookingInside:
             assert f'untemplate_outputs_total{{{labels},outcome="{outcome}"}}' in text
         assert counted in text
         assert 'untemplate_tokens_total{kind="prompt",model="scripted"} 28.0' in text
-        assert "untemplate_requests_running 0.0" in text  # the one that asks is not counted
+        assert "untemplate_requests_running 0.0" in text  # without the request that asks
 
     def test_raw_outputs_where_the_operator_wants_them(self, tmp_path: Path) -> None:
         file = tmp_path / "raw.jsonl"

@@ -86,7 +86,7 @@ class TestEveryFormat:
         assert whole.usage.total_tokens == whole.usage.prompt_tokens + whole.usage.completion_tokens
 
     def test_a_conversation(self, client: openai.OpenAI, name: str) -> None:
-        """The call goes back with its result, and an answer comes."""
+        """The call is sent back with its result, and an answer follows."""
         messages: list[Any] = [{"role": "user", "content": ASKED}]
         first = client.chat.completions.create(model=name, messages=messages, tools=[TOOL]).choices[0].message
         assert first.tool_calls
@@ -140,7 +140,7 @@ class TestEveryFormat:
 
 
 def shown(item: Any) -> dict[str, Any]:
-    """Without what differs from response to response."""
+    """Return an item without the fields that differ between responses."""
     dump: dict[str, Any] = item.model_dump(exclude_none=True)
     for key in ("id", "call_id", "parsed_arguments", "parsed_output", "toolu"):
         dump.pop(key, None)

@@ -1,5 +1,6 @@
-"""Connections that try to hold the server: endless heads, bodies that never come, too many connections. Bounds are in
-bytes and counts, never in time."""
+"""Connections that try to occupy the server: endless heads, bodies that never arrive, too many connections. The tests
+check limits in bytes and counts, never in time.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ def connected(gateway: Running) -> socket.socket:
 
 
 def answer(client: socket.socket) -> tuple[int, str]:
-    """The status and error message of the only response on a connection that the server closes."""
+    """Return the status and error message of the only response on a connection that the server closes."""
     data = b"".join(iter(lambda: client.recv(65536), b""))
     head, _, body = data.partition(b"\r\n\r\n")
     return int(head.split()[1]), json.loads(body)["error"]["message"]
 
 
 def open_post(gateway: Running, length: int = 1000) -> socket.socket:
-    """A client that announces a body and sends one byte of it."""
+    """Return a client that announces a body and sends one byte of it."""
     client = connected(gateway)
     client.sendall(f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{{".encode())
     return client
@@ -83,7 +84,7 @@ class TestBodies:
             assert (status, problem) == (408, "the body did not arrive within 0.2 seconds")
 
     def test_they_take_no_place_of_requests(self) -> None:
-        """Nor does what monitoring asks, when all places are taken."""
+        """Connections without a request take no place of a request; nor does monitoring, when all places are taken."""
         with running([scripted("x")], max_concurrent_requests=1) as gateway:
             clients = [open_post(gateway) for _ in range(8)]
             assert httpx.post(gateway.url + CHAT, json=ASK, timeout=LONG).status_code == 200

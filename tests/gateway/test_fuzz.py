@@ -1,6 +1,6 @@
-"""No request whatever is answered with a 5xx: schemathesis over the gateway's own OpenAPI document.
+"""No request is answered with a 5xx: schemathesis tests the gateway's own OpenAPI document.
 
-`make test` asks a few dozen times per endpoint, `make laws` some thousands of times.
+`make test` sends a few dozen requests per endpoint, `make laws` some thousands.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OUTPUT = '<think>\nHm.\n</think>\n\nSure.\n<tool_call>\n{"name": "f", "arguments
 PATHS = [(method, path) for path, methods in document("0")["paths"].items() for method in methods]
 EVERY = pytest.mark.parametrize(("method", "path"), PATHS, ids=[path for _, path in PATHS])
 ALLOWED = {501}
-"""What the engine cannot do."""
+"""The status for features that the engine does not have."""
 
 
 @pytest.fixture(scope="module")

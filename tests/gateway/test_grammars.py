@@ -1,4 +1,4 @@
-"""Grammars that must not stop the gateway: they are bounded, compiled in a worker, and given up with their client."""
+"""Grammars must not block the gateway: they are bounded, compiled in a worker, and stopped when their client leaves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LARGE = {"type": "object", "properties": {f"p{i}": {"type": "string", "descripti
 
 
 def doubling(depth: int) -> dict[str, Any]:
-    """A schema of which each part holds the part before twice."""
+    """Return a schema in which each part contains the part before twice."""
     parts: dict[str, Any] = {"d0": {"type": "object", "properties": {"x": {"type": "string"}}}}
     for i in range(1, depth):
         ref = {"$ref": f"#/$defs/d{i - 1}"}
@@ -56,7 +56,7 @@ class TestRequests:
         ids=["tools", "response_format"],
     )
     def test_a_schema_that_doubles(self, fields: dict[str, Any]) -> None:
-        """2 KB that once froze the process: it has a grammar now, or is refused."""
+        """2 KB that once froze the process: they now have a grammar, or are refused."""
         with running([scripted("{}", reasoning=None)]) as gateway:
             answer = httpx.post(gateway.url + CHAT, json={**ASK, **fields}, timeout=LONG)
             assert answer.status_code in (200, 400)
@@ -80,7 +80,7 @@ class TestRequests:
                 client.sendall(head.encode() + body)
                 assert soon(lambda: any(worker.process for worker in list(compiler._busy)))
                 (worker,) = compiler._busy
-                # The gateway goes on meanwhile.
+                # Meanwhile the gateway answers other requests.
                 assert httpx.post(gateway.url + CHAT, json=ASK, timeout=LONG).status_code == 200
             assert soon(lambda: worker.process is not None and worker.process.poll() is not None)
 

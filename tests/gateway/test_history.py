@@ -1,4 +1,4 @@
-"""History as the model's template wants it: arguments, ids, content, roles, thinking."""
+"""History in the shape that the model's template needs: arguments, ids, content, roles, thinking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that writes noise, under llama.cpp and our grammar: the official clients get calls that validate."""
+"""A model that writes noise, under llama.cpp and our grammar: the official clients get calls that are valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demonstration model under llama.cpp, through every API: what only a real model and a real engine can show."""
+"""The demonstration model under llama.cpp, through every API: tests that need a real model and a real engine."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class TestEveryApi:
         assert "17" in second.message.content
 
     def test_completions(self, client: openai.OpenAI) -> None:
-        """A prompt as it stands, and what comes as it stands."""
+        """The prompt and the output are passed on unchanged."""
         prompt = "<|im_start|>user\nHello! Who are you?<|im_end|>\n<|im_start|>assistant\n"
         request: Any = {"model": "demo", "prompt": prompt, "temperature": 0, "max_tokens": 200}
         whole = client.completions.create(**request)
@@ -136,13 +136,13 @@ class TestEveryApi:
 
 
 class TestOllama:
-    """Both endpoints have one prompt for one question, and so one answer, whole and streamed."""
+    """Both endpoints have the same prompt for one question, and so the same answer, whole and streamed."""
 
     def said(self, llama: ollama.Client, temperature: float = 0, **request: Any) -> tuple[str, str, str | None, int]:
-        """Thinking, text, why it ended, and how many tokens it has."""
+        """Return thinking, text, the reason for the end, and the number of tokens."""
         options = {"temperature": temperature, "num_predict": 300, **request.pop("options", {})}
         asked: Any = {"model": "demo", "options": options, **request}
-        # Now the prompt is in the cache: it is computed in one way for all that follow.
+        # Puts the prompt into the cache, so that it is computed in the same way for all later requests.
         llama.chat(**{**asked, "options": {**options, "num_predict": 1}}, messages=HELLO)
         ways = set()
         chats = [llama.chat(**asked, messages=HELLO)], [*llama.chat(**asked, messages=HELLO, stream=True)]
@@ -210,7 +210,7 @@ class TestOllama:
 
 class TestMessages:
     def said(self, claude: anthropic.Anthropic, messages: Any = HELLO, **request: Any) -> tuple[Any, ...]:
-        """Blocks, why it ended, and the stop sequence: the same whole and streamed."""
+        """Return the blocks, the reason for the end, and the stop sequence: the same whole and streamed."""
         body = {"temperature": 0, **request}
         asked: Any = {"model": "demo", "max_tokens": 300, "messages": messages, "extra_body": body}
         with claude.messages.stream(**asked) as stream:
@@ -237,7 +237,7 @@ class TestMessages:
         assert found == ([["A stop here."], ["One stop "]], "stop_sequence", "two")
 
     def test_a_stop_sequence_behind_a_call(self, gateway: Running, claude: anthropic.Anthropic) -> None:
-        """The call is there to be answered."""
+        """The call is kept, so that it can be answered."""
         with dictated(gateway, f"{CALL}stop and on"):
             found = self.said(claude, stop_sequences=["stop"], tools=self.tools(FUNCTION))
         assert found == ([["get_weather", {"city": "Ulm"}]], "tool_use", None)
@@ -270,7 +270,7 @@ class TestMessages:
 
 class TestResponses:
     def said(self, client: openai.OpenAI, **request: Any) -> list[list[Any]]:
-        """The items: the same whole and streamed."""
+        """Return the items: the same whole and streamed."""
         asked: Any = {
             "model": "demo",
             "input": HELLO[0]["content"],
@@ -328,7 +328,7 @@ class TestResponses:
 
 class TestCompletions:
     def said(self, client: openai.OpenAI, n: int = 1, **request: Any) -> list[tuple[str, str]]:
-        """Texts and why they ended: the same whole and streamed."""
+        """Return the texts and the reasons for their ends: the same whole and streamed."""
         asked: Any = {"model": "demo", "prompt": "To be", "temperature": 0, "max_tokens": 100, "n": n, **request}
         client.completions.create(**{**asked, "max_tokens": 1})  # into the cache with it
         texts, reasons = [""] * n, [""] * n
@@ -343,7 +343,7 @@ class TestCompletions:
         return found
 
     def test_stop(self, gateway: Running, client: openai.OpenAI) -> None:
-        """Nothing is markup here: a stop string counts where it stands."""
+        """A raw output has no markup: a stop string has an effect anywhere."""
         with dictated(gateway, STOPS):
             assert self.said(client) == [(STOPS, "stop")]
             assert self.said(client, n=2, stop=["here"]) == [("<think>\nA stop ", "stop")] * 2

@@ -38,7 +38,7 @@ ROOM = {"type": "string", "enum": ["kitchen", "hall"]}
 
 
 def strict(name: str, **properties: Any) -> dict[str, Any]:
-    """A tool whose calls have to be right."""
+    """Return a tool with strict arguments."""
     parameters = {
         "type": "object",
         "properties": properties,
@@ -69,17 +69,17 @@ def client(gateway: Running) -> Iterator[openai.OpenAI]:
 
 
 def token(gateway: Running, text: str) -> str:
-    """A token's id, for ``logit_bias``."""
+    """Return a token's id, for ``logit_bias``."""
     return str(engine_of(gateway).vocabulary().get_vocab()[text])
 
 
 def warm(client: openai.OpenAI) -> None:
-    """Gets the prompt into the cache: it is computed in one way for all that follow."""
+    """Put the prompt into the cache, so that it is computed in the same way for all later requests."""
     chat(client, HELLO, max_tokens=1)
 
 
 def several(client: openai.OpenAI, request: dict[str, Any]) -> list[tuple[str, str]]:
-    """Reasoning and content of each choice of a stream."""
+    """Return reasoning and content of each choice of a stream."""
     found = [("", "")] * request["n"]
     for chunk in client.chat.completions.create(**request, stream=True):
         for choice in chunk.choices:
@@ -91,7 +91,7 @@ def several(client: openai.OpenAI, request: dict[str, Any]) -> list[tuple[str, s
 
 class TestSampling:
     def test_seeds(self, gateway: Running, client: openai.OpenAI) -> None:
-        """The same seed gives the same message, another one another."""
+        """The same seed gives the same message, another seed gives another one."""
 
         def written(seed: int) -> str:
             found = chat(client, HELLO, temperature=2.0, seed=seed, max_tokens=30, extra_body=HOT)
@@ -121,7 +121,7 @@ class TestSampling:
         assert again == texts
 
     def test_several_at_once(self) -> None:
-        """In slots of their own: what belongs to one does not get into another."""
+        """Requests run in slots of their own: no text of one gets into another."""
         colour = {"enum": ["red", "green", "blue"]}
         schema = strict("paint", wall=colour, door=colour)["function"]["parameters"]
         wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
@@ -137,7 +137,7 @@ class TestSampling:
         assert len({json.dumps(json.loads(content)) for _, content in found}) > 1
 
     def test_stop_strings(self, client: openai.OpenAI) -> None:
-        """One that the model writes by itself."""
+        """The model writes the stop string by itself."""
         whole = said(chat(client, HELLO))
         word = whole[1][len(whole[1]) // 2 :][:3]
         cut = whole[1][: whole[1].index(word)] or None
@@ -152,13 +152,13 @@ class TestSampling:
     def test_a_stop_string_in_reasoning(
         self, gateway: Running, client: openai.OpenAI, way: Any, stop: list[str], content: str
     ) -> None:
-        """There it is none."""
+        """In reasoning it has no effect."""
         with dictated(gateway, "<think>\nA stop here.\n</think>\n\nOne stop two."):
             assert said(way(client, HELLO, stop=stop)) == ("A stop here.", content, [], "stop")
 
     @pytest.mark.parametrize("way", [chat, streamed])
     def test_a_stop_string_behind_a_call(self, gateway: Running, client: openai.OpenAI, way: Any) -> None:
-        """The first call holds it in its arguments, where it is none; what comes behind it was never said."""
+        """The first call has it in its arguments, where it has no effect; after it, everything is cut."""
         calls = [f'<tool_call>\n{{"name": "get_weather", "arguments": {{"city": "{c}"}}}}\n</tool_call>' for c in "SU"]
         with dictated(gateway, f"I look.\n{calls[0]}S{calls[1]}"):
             more: Any = {"tools": [TOOL]}
@@ -171,7 +171,7 @@ class TestSampling:
         assert (found.choices[0].finish_reason, found.usage.completion_tokens) == ("length", 7)
 
     def test_length_anywhere(self, gateway: Running, client: openai.OpenAI) -> None:
-        """In the middle of a character too: its bytes are tokens."""
+        """The cut may be in the middle of a character, whose bytes are tokens."""
         parts = ("ä😀", "€😀")
         with dictated(gateway, f"<think>\n{parts[0]}\n</think>\n\n{parts[1]}"):
             *_, last = found = [said(chat(client, HELLO, max_tokens=most)) for most in range(1, 30)]
@@ -205,7 +205,7 @@ class TestSampling:
 
 
 class TestGrammars:
-    """What the grammar allows is all that can come, however hot the model runs."""
+    """Only text that the grammar allows can be written, at any temperature."""
 
     @pytest.mark.parametrize("seed", range(4))
     @pytest.mark.parametrize("choice", ["required", "set_volume"])
@@ -237,7 +237,7 @@ class TestGrammars:
 
     @pytest.mark.parametrize("way", [chat, streamed])
     def test_a_stop_string_in_json(self, client: openai.OpenAI, way: Any) -> None:
-        """The engine is left, with its grammar in the middle."""
+        """The engine is stopped in the middle of its grammar."""
         wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"const": "To be or not"}}}
         request: Any = {"response_format": wanted, "reasoning_effort": "none"}
         _, content, *_ = said(way(client, HELLO, **request))
@@ -247,7 +247,7 @@ class TestGrammars:
 
     @pytest.mark.parametrize("way", [chat, streamed])
     def test_a_required_call_behind_reasoning(self, gateway: Running, client: openai.OpenAI, way: Any) -> None:
-        """It thinks because nothing is likelier, until its budget is gone; then it has to call."""
+        """The model is made to think until its budget is used up; then it has to call."""
         bias = {token(gateway, "<think>"): 100, token(gateway, "</think>"): -100}
         function = {"type": "function", "function": SET_VOLUME}
         request: Any = {"tools": [TOOL, function], "parallel_tool_calls": False, "logit_bias": bias}
@@ -259,8 +259,9 @@ class TestGrammars:
 
     @pytest.mark.parametrize("way", [chat, streamed])
     def test_a_call_of_its_own_behind_reasoning(self, client: openai.OpenAI, way: Any) -> None:
-        """A strict tool, and the choice is the model's: the grammar sleeps until a call begins. The city is not the one
-        that was asked about, so that it is the grammar that says it."""
+        """A strict tool that the model may call: the grammar is inactive until a call begins. The city is not the one
+        in the question, which proves that the grammar has set it.
+        """
         city = {**FIXED, "properties": {"city": {"const": "Ulm"}}, "required": ["city"]}
         function = {"type": "function", "function": {**FUNCTION, "strict": True, "parameters": city}}
         reasoning, *rest = said(way(client, ASKED, tools=[function], parallel_tool_calls=False))
@@ -269,7 +270,7 @@ class TestGrammars:
 
 
 class TestLeaving:
-    """The end is forbidden, and the context shifts: an output that nobody stops is as long as was asked."""
+    """The end token is forbidden, and the context shifts: an output is as long as requested unless it is stopped."""
 
     ASKED = 4000
 
@@ -292,7 +293,7 @@ class TestLeaving:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    last = time.monotonic() + 100  # longer than it takes to write everything
+    last = time.monotonic() + 100  # longer than writing everything takes
     while not condition():
         assert time.monotonic() < last
         time.sleep(0.005)
@@ -308,16 +309,16 @@ def metric(text: str, name: str) -> float:
 
 
 def decoded(gateway: Running) -> float:
-    """How often llama.cpp has computed: once a token, in its one slot."""
+    """Return the number of llama.cpp's decodes: one for each token, in its one slot."""
     return metric(llama(gateway, "metrics").text, "llamacpp:n_decode_total")
 
 
 def busy(gateway: Running) -> bool:
-    """Whether llama.cpp works on anything, or has anything waiting."""
+    """True if llama.cpp is working or has waiting requests."""
     waiting = metric(llama(gateway, "metrics").text, "llamacpp:requests_deferred")
     return bool(waiting) or any(slot["is_processing"] for slot in llama(gateway, "slots").json())
 
 
 def requests(gateway: Running) -> float | None:
-    """That the gateway is answering."""
+    """Return the number of requests that the gateway is answering."""
     return gateway.app.metrics.registry.get_sample_value("untemplate_requests_running")

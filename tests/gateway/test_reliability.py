@@ -1,5 +1,6 @@
-"""What a gateway has to stand: clients that send nonsense, do not read, leave or talk all at once; upstreams that die;
-models that are swapped under load; a server that is told to go."""
+"""Reliability: clients that send nonsense, do not read, leave, or all come at once; upstreams that fail; models that
+are replaced under load; a server that is shut down.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def post(gateway: Running, path: str, body: Any, **more: Any) -> httpx.Response:
 
 
 def sent(gateway: Running, path: str, body: Any) -> socket.socket:
-    """A request of a client that does nothing further."""
+    """Return the socket of a client that sends a request and does nothing more."""
     data = json.dumps(body).encode()
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -48,7 +49,7 @@ def sent(gateway: Running, path: str, body: Any) -> socket.socket:
 
 
 def metric(gateway: Running, line: str) -> float:
-    """The value of a metric, by its name and labels; 0 where it is not there."""
+    """Return the value of a metric, by its name and labels; 0 if it is missing."""
     for row in gateway.app.metrics.text().decode().splitlines():
         if row.startswith(line + " "):
             return float(row.rpartition(" ")[2])
@@ -86,7 +87,7 @@ class TestNonsense:
         assert (refused.status_code, refused.json()["error"]["message"]) == (400, problem)
 
     def test_a_template_to_parse_by_is_no_file(self, shared: Running, tmp_path: Path) -> None:
-        """Else clients would read what the server may read."""
+        """Otherwise clients could read files of the server."""
         file = tmp_path / "template.jinja"
         file.write_text(TEMPLATE)
         assert post(shared, "/parse", {"text": "x", "template": TEMPLATE}).status_code == 200
@@ -176,7 +177,7 @@ class TestNonsense:
 
 
 class Endless(Scripted):
-    """Writes without end, as fast as it is read; ``silent``: nothing at all."""
+    """Writes without end, as fast as it is read; with ``silent``, nothing at all."""
 
     def __init__(self, *, silent: bool = False) -> None:
         super().__init__("")
@@ -212,7 +213,7 @@ class TestReaders:
                     before = engine.written
                     time.sleep(0.3)
                     assert before < 200
-                # 250 000 characters a piece: what the gateway holds beside the sockets is a few of them.
+                # 250 000 characters a piece: besides the buffers of the sockets, the gateway holds only a few of them.
                 other = post(gateway, CHAT, {**ASK, "model": "scripted"})
                 assert other.json()["choices"][0]["message"]["content"] == "x"
             assert soon(lambda: len(engine.closed) == n)
@@ -268,7 +269,7 @@ RESPONSES = {"input": "Hi", "tools": [{"type": "function", "name": "f", "paramet
 
 
 def events(text: str) -> list[Any]:
-    """The data of server-sent events, or lines of JSON."""
+    """Return the data of server-sent events, or lines of JSON."""
     lines = (line.removeprefix("data: ") for line in text.splitlines())
     return [json.loads(line) for line in lines if line.startswith("{")]
 
@@ -364,7 +365,7 @@ class TestDyingUpstreams:
 
 
 class Before(OpenAIEngine):
-    """In front of a server that ends with it."""
+    """An engine whose server is stopped together with it."""
 
     def __init__(self, url: str, server: asyncio.Server) -> None:
         super().__init__(url)
@@ -377,7 +378,7 @@ class Before(OpenAIEngine):
 
 @pytest.fixture(scope="module")
 def dying() -> Any:
-    """A gateway in front of one whose server breaks off each connection in the middle of the output."""
+    """Run a gateway in front of another one whose server breaks each connection in the middle of the output."""
 
     async def broken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -411,7 +412,7 @@ def dying() -> Any:
 
 
 class Echo(Scripted):
-    """Says the last word of its prompt again, thinking of it first, and calls with it."""
+    """Repeats the last word of its prompt in its reasoning, its answer and a call."""
 
     def __init__(self) -> None:
         super().__init__(self._written, size=4)
@@ -434,7 +435,7 @@ def echo(name: str = "echo") -> Model:
 
 
 def asked(kind: int, word: str) -> tuple[str, dict[str, Any], Any]:
-    """A request in one of the dialects, and what reads its stream."""
+    """Return a request in one of the dialects, and the function that reads its stream."""
     messages = [{"role": "user", "content": word}]
     kinds: list[tuple[str, dict[str, Any], Any]] = [
         (CHAT, {"messages": messages, "tools": TOOLS}, chat_said),
@@ -450,7 +451,7 @@ WORDS = " ".join(["one two three four five six seven eight nine ten"] * 3)
 
 class TestCrowds:
     def test_everyone_gets_their_own_while_models_are_swapped(self) -> None:
-        """64 clients at a time, in four APIs, streamed; the model is swapped under them again and again."""
+        """64 clients at a time, in four APIs, streamed, while the model is replaced again and again."""
         with running([echo()]) as gateway:
             manager = gateway.app.manager
             loop = gateway.loop

@@ -1,4 +1,4 @@
-"""A request from prompt to message: what stop strings, budgets, logprobs, choices and failing engines do."""
+"""A request from prompt to message: stop strings, budgets, logprobs, choices and failing engines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASKED = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
 
 
 class Lines:
-    """A writer whose frames are lines of JSON: what a session told it."""
+    """A writer whose frames are lines of JSON: one for each call of the session."""
 
     media_type = "text/plain"
 
@@ -110,7 +110,7 @@ def test_whole_and_streamed_are_the_same_message(size: int) -> None:
 class TestStops:
     @pytest.mark.parametrize("size", [1, 2, 3, 1000])
     def test_a_stop_string_ends_content_only(self, size: int) -> None:
-        """In reasoning and in arguments it is nothing."""
+        """It has no effect in reasoning and in arguments."""
         model = scripted(f"<think>\nSTOP\n</think>\n\nOne STOP two {CALL}", size=size)
         (ended,), _ = whole(model, ask(tools=TOOLS, stop=("STOP",)))
         assert (ended.parsed.reasoning, ended.parsed.content) == ("STOP", "One ")
@@ -126,7 +126,7 @@ class TestStops:
 
     @pytest.mark.parametrize("size", [1, 3, 1000])
     def test_a_call_before_the_stop_string_stands(self, size: int) -> None:
-        """The same whole and streamed, though all content before the call had been told."""
+        """The result is the same whole and streamed, although all content before the call had been sent."""
         model = scripted(f"Sure.{CALL}STOP and on", size=size)
         (ended,), _ = whole(model, ask(tools=TOOLS, stop=("STOP",)))
         assert [call.function.name for call in ended.parsed.tool_calls] == ["f"]
@@ -174,7 +174,7 @@ class TestStops:
         assert text_of(streamed(scripted("abcdeé🙂fg", size=size), ask(stop=stops))) == content
 
     def test_the_prompt_is_counted_all_the_same(self) -> None:
-        """The engine, left in the middle, does not say any more how long it was."""
+        """An engine that is stopped early does not report the length of the prompt."""
         (ended,), usage = whole(scripted("One STOP two", size=1), ask(stop=("STOP",)))
         assert (usage.prompt_tokens, usage.completion_tokens) == (len(ASKED), len("One STOP"))
         assert ended.usage.prompt_tokens == len(ASKED)
@@ -182,7 +182,7 @@ class TestStops:
 
 class TestThinking:
     def test_a_budget_closes_reasoning(self) -> None:
-        """The model thinks on and on; the gateway closes for it, and it goes on with an answer."""
+        """The model does not stop thinking; the gateway closes reasoning, and the model continues with an answer."""
 
         def output(job: Any) -> str:
             return "Answer." if "</think>" in job.prompt else "<think>\n" + "hm " * 100
@@ -202,7 +202,7 @@ class TestThinking:
 
     @pytest.mark.parametrize("ids", [False, True])
     def test_a_budget_closes_a_channel(self, ids: bool) -> None:
-        """Where reasoning is a message of its own (gpt-oss), the next message is opened as well."""
+        """If reasoning is a message of its own (gpt-oss), the next message is opened as well."""
         tokenizer = PieceTokenizer(OutputParser.named("gpt-oss").format.special_tokens)
         parser = OutputParser.named("gpt-oss", tokenizer=tokenizer if ids else None)
         closed = "<|end|><|start|>assistant<|channel|>final<|message|>"
@@ -302,7 +302,7 @@ class TestFailures:
             whole(scripted("\0"), ask())
 
     def test_in_the_middle(self) -> None:
-        """What was parsed is told, the open call too, then the error."""
+        """The parsed part is sent, including the open call, then the error."""
         lines = streamed(scripted(f"Sure. {CALL[:50]}\0", size=5), ask(tools=TOOLS))
         assert text_of(lines) == "Sure."
         assert lines[-2:] == [["finish", 0, "error"], ["error", 502, "the engine broke"]]
@@ -362,7 +362,7 @@ class TestTools:
 
     @pytest.mark.parametrize(("enabled", "reasoning"), [(None, "closed"), (False, "off")])
     def test_a_grammar_begins_where_the_prompt_ends(self, enabled: bool | None, reasoning: str) -> None:
-        """Outside reasoning, though outputs of this format begin inside it where no prompt is known."""
+        """It begins outside reasoning, although outputs of this format begin inside it if no prompt is known."""
         model = scripted("{}", reasoning="step3")
         assert model.parser.format.reasoning is not None
         assert model.parser.format.reasoning.start == "open"
@@ -372,7 +372,7 @@ class TestTools:
         assert model.engine.jobs[0].grammar == model.parser.grammar(None, response_format=wanted, reasoning=reasoning)
 
     def test_markers_that_a_grammar_lets_be_spelled(self) -> None:
-        """Where the grammar knows no token ids, a marker of ordinary tokens is what it stands for."""
+        """If the grammar has no token ids, a marker written with ordinary tokens counts as the marker."""
         tokenizer = PieceTokenizer(("<tool_call>", "</tool_call>"), spell=True)
         parser = OutputParser.named("hermes", tokenizer=tokenizer)
         ids = [(piece, [token]) for piece, token in zip(tokenizer.pieces(CALL), tokenizer.encode(CALL), strict=True)]

@@ -1,4 +1,4 @@
-"""The tour of a model that has just been served: what it asks, and what it shows."""
+"""The tour of a served model: its questions and its printed text."""
 
 from __future__ import annotations
 

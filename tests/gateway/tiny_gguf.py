@@ -1,6 +1,6 @@
-"""A tiny GGUF model with random weights: what a real llama.cpp does with our prompts, grammars and aborts.
+"""A tiny GGUF model with random weights, to test a real llama.cpp with our prompts, grammars and aborts.
 
-Its vocabulary is the bytes and a few special tokens; what it writes is noise, unless a grammar makes sense of it.
+Its vocabulary is the bytes and a few special tokens. It writes noise unless a grammar restricts it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOISE = {str(i): -100.0 for i in (*range(32), *range(127, 256), *range(257, 264)
 
 
 def tiny_gguf(folder: Path, *, bos: bool = False, context: int = 4096) -> Path:
-    """Writes the model. ``bos``: llama.cpp puts the token ``<end>`` before prompts; ``context``: in tokens."""
+    """Write the model. With ``bos``, llama.cpp adds the token ``<end>`` before prompts; ``context`` is in tokens."""
     pytest.importorskip("xllamacpp")
     pytest.importorskip("gguf")
     np = pytest.importorskip("numpy")

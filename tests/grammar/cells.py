@@ -1,10 +1,9 @@
-"""What is tested: every Format of the catalogue and of the public templates, some tools, and what holds of one sample.
+"""The subjects of the grammar tests: every Format of the catalogue and of the public templates, some tools, and the
+check of one sample.
 
-Rules of this module:
-
-* A sample is sound if it parses whole, without a diagnostic, into calls for offered tools whose arguments their schemas
-  allow; content is what ``response_format`` asks for.
-* Templates are those beside the checkout; where there are none, nothing is said of them.
+* A sample is sound if the whole of it parses without a diagnostic into calls for offered tools with valid arguments;
+  content must be what ``response_format`` asks for.
+* Templates are read from a folder next to the checkout; without them, their cells are left out.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ TOOLS: list[dict[str, Any]] = [
 
 @cache
 def formats() -> dict[str, Format]:
-    """Every way of the catalogue to write calls, with the reasoning of the same name; equal ones once."""
+    """Return every way of the catalogue to write calls, with the reasoning of the same name; equal ones once."""
     found: dict[str, Format] = {}
     seen: dict[Any, str] = {}
     for entry in entries():
@@ -85,7 +84,7 @@ def formats() -> dict[str, Format]:
 
 @cache
 def templates() -> dict[str, Format]:
-    """What analysis makes of every template that writes calls, by the name of its file."""
+    """Return the Format that analysis infers from every template with calls, by the name of its file."""
     shared = Path(os.environ.get("UNTEMPLATE_SHARED") or Path(__file__).parents[3] / "shared")
     found: dict[str, Format] = {}
     for path in sorted((shared / "templates").glob("*.jinja")):
@@ -96,7 +95,7 @@ def templates() -> dict[str, Format]:
 
 
 def subjects() -> dict[str, Format]:
-    """All that cells are measured of."""
+    """Return all Formats that have cells."""
     return {**formats(), **templates()}
 
 
@@ -130,7 +129,7 @@ def problem(
     tool_choice: Any = None,
     response: bool = False,
 ) -> str | None:
-    """Why a sample is not sound; ``None`` if it is."""
+    """Return the reason why a sample is not sound; ``None`` if it is."""
     parsed = parser.parse(text, tools=tools, token_ids=ids, prompt=prompt, tool_choice=tool_choice)
     if parsed.diagnostics:
         return f"diagnostics {[d.code for d in parsed.diagnostics]}"
@@ -162,11 +161,11 @@ def problem(
 
 
 HUGE = re.compile(r"[eE][+-]?\d{3,}")
-"""A number that no float holds: JSON to an engine, none to Python. Such samples do not count."""
+"""A number too large for a float: valid JSON for an engine, but not for Python. Such samples do not count."""
 
 
 def opened(fmt: Format) -> str:
-    """A prompt that leaves reasoning open."""
+    """Return a prompt that leaves reasoning open."""
     start = "" if fmt.turn.start is None else fmt.turn.start.text
     channels = fmt.channels
     if channels is not None:
@@ -216,4 +215,4 @@ MESSAGES: list[dict[str, Any]] = [
         "tool_calls": [_call("get_weather", PARIS), _call("ping", {})],
     },
 ]
-"""Arguments stand in the order of their schema: no engine takes them in another."""
+"""Arguments in the order of their schema: no engine accepts them in another."""

@@ -1,6 +1,6 @@
 """The engines that decode under a grammar, as samplers: random tokens under the mask, and acceptance of a given text.
 
-Rule of this module: an engine that is not installed is ``None`` in ``ENGINES``; nothing here stands in for one.
+An engine that is not installed is ``None`` in ``ENGINES``; nothing replaces it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ CLOSERS = '"}])>\n'
 
 
 def _spellings(fmt: Format | None) -> list[str]:
-    """Every marker of a Format, or of the catalogue, and every special token: literals that models write as one token
-    or as a few."""
+    """Return every marker of a Format, or of the catalogue, and every special token: texts that models write as one
+    token or a few.
+    """
     found: dict[str, None] = {}
 
     def walk(part: Any) -> None:
         spelled = getattr(part, "spellings", None)
         if spelled is not None:
             found.update(dict.fromkeys(spelled))
-            # With the white space in front as well: what ends a value is often more than its tag.
+            # With the white space in front, too: the text that ends a value is often more than its tag.
             found[part.text.rstrip()] = None
         elif isinstance(part, tuple):
             for item in part:
@@ -44,7 +45,7 @@ def _spellings(fmt: Format | None) -> list[str]:
 
 
 def _closing(fmt: Format) -> list[str]:
-    """What ends text: reasoning, and values."""
+    """Return the markers that end reasoning and values."""
     found = [] if fmt.reasoning is None else [fmt.reasoning.close]
     for way in fmt.tools:
         arguments = getattr(way.body, "arguments", None)
@@ -58,10 +59,11 @@ WORDS = ("get", "_weather", "city", "true", "null", " and", "日本", "ß", '": 
 
 @dataclass
 class Vocabulary:
-    """Single bytes, every marker of a Format (``None``: of the catalogue), a few words, and the end."""
+    """Single bytes, every marker of a Format (``None`` for the catalogue), a few words, and the end."""
 
     special: frozenset[str] = frozenset()
-    """Markers that are special tokens: known by id, and no text to an engine that tells the two apart."""
+    """Markers that are special tokens, which engines know by id. They are not text for engines that distinguish the
+    two."""
     format: Format | None = None
     pieces: list[bytes] = field(init=False)
 
@@ -72,7 +74,7 @@ class Vocabulary:
         self.end = len(self.pieces) - 1
         self.weights = [1.0] * len(self.pieces)
         self.wanted: dict[int, float] = {}
-        """Markers that are written more often, so that outputs end sooner: what closes, above all."""
+        """Markers that are written more often, so that outputs end sooner: mostly closing ones."""
         if self.format is not None:
             plain = _spellings(self.format.extend(turn=Turn(), special_tokens=()))
             self.wanted = {self.ids[t]: 4.0 for t in plain} | {self.ids[t]: 25.0 for t in _closing(self.format)}
@@ -86,10 +88,10 @@ class Vocabulary:
             self.weights[ord(c)] = 6
         for c in "\\-eE":
             self.weights[ord(c)] = 0.3
-        # White space between the parts of JSON tells nothing and costs most of the time.
+        # White space between the parts of JSON tests nothing, and would take most of the time.
         for text in ("\n", "\t", " ", "\n\n"):
             self.weights[ord(text) if len(text) == 1 else self.ids[text]] = 0.1
-        # Towards the end of what is allowed: what closes things, and markers rather than letters.
+        # Used near the length limit: closing markers are likelier than letters.
         self.hasty = list(self.weights)
         for c in '"}])':
             self.hasty[ord(c)] *= 50
@@ -97,7 +99,7 @@ class Vocabulary:
             self.hasty[i] *= 10
 
     def stops(self) -> list[int]:
-        """Tokens that end a turn: an engine stops there, whatever its grammar says."""
+        """Return the tokens that end a turn: an engine stops there, whatever its grammar allows."""
         if self.format is None or self.format.turn.end is None:
             return []
         others = _spellings(self.format.extend(turn=Turn(), special_tokens=()))
@@ -105,8 +107,8 @@ class Vocabulary:
         return [self.ids[t] for t in ends if not any(t in other for other in others)]
 
     def get_vocab(self) -> dict[str, int]:
-        """As a tokenizer gives it: every token. What the format's models have as a special token, and this one has not,
-        is none."""
+        """Return every token, as a tokenizer does. Special tokens of the format's models that this vocabulary lacks are
+        left out."""
         none = set(() if self.format is None else self.format.special_tokens) - self.special
         known = {text: i for text, i in self.ids.items() if text not in none}
         return {**{f"<0x{i:02X}>": i for i in range(BYTES)}, **known, "<END>": self.end}
@@ -118,7 +120,7 @@ class Vocabulary:
         return b"".join(self.pieces[i] for i in ids).decode("utf-8", errors="replace")
 
     def encode(self, text: str) -> list[int]:
-        """Special tokens by id, everything else byte by byte."""
+        """Return special tokens by id, everything else byte by byte."""
         ids: list[int] = []
         at = 0
         while at < len(text):
@@ -133,10 +135,10 @@ class Vocabulary:
 
 
 class Matcher:
-    """One output under way."""
+    """The state of one output."""
 
     def allowed(self) -> list[int]:
-        """The tokens that may come next."""
+        """Return the tokens that may come next."""
         raise NotImplementedError
 
     def take(self, token: int) -> bool:
@@ -152,7 +154,7 @@ class Engine:
         raise NotImplementedError
 
     def accepts(self, ids: Sequence[int]) -> int:
-        """How many of the tokens are accepted; ``len(ids) + 1``: all, and the output may end there."""
+        """Return the number of tokens that are accepted; ``len(ids) + 1`` if all are, and the output may end there."""
         matcher = self.matcher()
         for i, token in enumerate(ids):
             if not matcher.take(token):
@@ -160,8 +162,9 @@ class Engine:
         return len(ids) + (self.vocabulary.end in matcher.allowed())
 
     def sample(self, rng: random.Random, most: int, likely: Sequence[int] = ()) -> list[int] | None:
-        """Random tokens under the mask up to the end; ``None``: no end within ``most`` tokens. ``likely`` tokens are
-        taken where they may stand, now and then."""
+        """Return random tokens under the mask up to the end; ``None`` if there is no end within ``most`` tokens.
+        Sometimes one of the ``likely`` tokens is taken, where it is allowed.
+        """
         vocabulary = self.vocabulary
         matcher = self.matcher()
         ids: list[int] = []
@@ -190,7 +193,7 @@ class Engine:
 
 
 def _tokens(bits: bytes, size: int) -> list[int]:
-    """The tokens of a mask."""
+    """Return the tokens of a mask."""
     found: list[int] = []
     for at, byte in enumerate(bits):
         if byte == 255:

@@ -1,11 +1,9 @@
-"""llama.cpp itself, through the ``xllamacpp`` wheel, on models that are written here.
+"""llama.cpp itself, through the package ``xllamacpp``, on models that are written here.
 
-Rules of this module:
-
-* To sample: a model with random weights over bytes and the catalogue's markers; the grammar is all that it obeys.
-* To see whether a text is accepted: a model that can write nothing but the given texts. Each of its tokens occurs
-  once and leads to the next; its first token says which text. Under a grammar that accepts the text it comes out whole;
-  under any other it cannot.
+* Sampling uses a model with random weights over bytes and the catalogue's markers, restricted only by the grammar.
+* Acceptance of a text is tested with a model that can write only the given texts. Each of its tokens occurs once and
+  leads to the next; its first token selects the text. If the grammar accepts the text, the output is the whole text;
+  otherwise it cannot be.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ import numpy as np
 
 from .engines import BYTES, CLOSERS, Vocabulary
 
-# Texts that llama.cpp takes for the end of generation wherever they are tokens.
+# Texts that llama.cpp takes for the end of generation if they are tokens.
 ENDS = frozenset(
     [
         "<|eot_id|>",
@@ -142,7 +140,7 @@ def _serve(path: str) -> Any:
 
 
 class Llama:
-    """A server whose model writes at random."""
+    """A server whose model writes random tokens."""
 
     def __init__(self, vocabulary: Vocabulary | None = None) -> None:
         self.vocabulary = vocabulary or Vocabulary()
@@ -173,7 +171,7 @@ class Llama:
         self.bias.append([self.vocabulary.end, 4.0])
 
     def complete(self, grammar: str, seed: int, most: int = 400, **settings: Any) -> tuple[str, list[int]] | None:
-        """What the model writes under the grammar; ``None`` if it does not end within ``most`` tokens."""
+        """Return the model's output under the grammar; ``None`` if it does not end within ``most`` tokens."""
         answer = self._server.handle_completions(
             {
                 "prompt": "x",
@@ -200,13 +198,13 @@ class Llama:
         ids = [t["id"] for t in chosen["logprobs"]["content"]]
         if ids and ids[-1] == self.vocabulary.end:
             ids.pop()
-        # The ids of a character that came as several tokens are not reported; its text is.
+        # The ids of a character that consists of several tokens are not reported; its text is.
         whole = b"".join(self.pieces[i] for i in ids).decode("utf-8", errors="replace")
         return text, ids if whole == text else []
 
 
 def accepted(grammar: str, texts: Sequence[str], **settings: Any) -> list[bool]:
-    """For each text whether the grammar accepts it, whole. ``settings``: further fields of the request."""
+    """Return for each text whether the grammar accepts all of it. ``settings`` are further fields of the request."""
     chunks: list[list[str]] = []
     used: set[str] = set(ENDS)
     for text in texts:
@@ -217,7 +215,7 @@ def accepted(grammar: str, texts: Sequence[str], **settings: Any) -> list[bool]:
             while stop <= len(text) and text[at:stop] in used:
                 stop += 1
             if stop > len(text):
-                # Nothing new is left to say: the parts before take the rest.
+                # Nothing new is left: the parts before take the rest.
                 rest = text[at:]
                 while rest in used:
                     if not parts:
@@ -231,7 +229,7 @@ def accepted(grammar: str, texts: Sequence[str], **settings: Any) -> list[bool]:
             used.add(text[at:stop])
             at = stop
         chunks.append(parts)
-    # Single bytes, which it never writes: llama.cpp tokenises triggers and preserved tokens.
+    # Single bytes, which the model never writes: llama.cpp tokenizes triggers and preserved tokens with them.
     pieces: list[bytes] = [bytes([i]) for i in range(BYTES)] + [b"<END>"]
     end = BYTES
     starts: list[int] = []

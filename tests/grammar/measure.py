@@ -1,13 +1,11 @@
-"""Measures cells: Format × dialect → compiled, sound, accepted. Run as a program it writes ``grammar_matrix.json``.
+"""Measure cells: Format × dialect → compiled, sound, accepted. Run as a program, it writes ``grammar_matrix.json``.
 
     python -m tests.grammar.measure --samples 200 --write
 
-Rules of this module:
-
-* A cell is measured in two ways of tokenising: every marker spelled as text (the cell), and special tokens by id
-  (``by_id``), where the parser has the ids as well.
-* Per cell there are several requests (``SCENES``). ``auto`` gets all the samples that were asked for, each with a call;
-  the others get an eighth each.
+* A cell is measured with two tokenizations: every marker spelled as text (the cell), and special tokens by id
+  (``by_id``), which the parser gets as well.
+* A cell has several requests (``SCENES``). ``auto`` gets all requested samples, each with a call; the others get an
+  eighth each.
 * The vocabulary is that of one Format: single bytes, its markers, a few words. Templates that make the same Format are
   measured once.
 """
@@ -72,7 +70,7 @@ SCENES = (
 
 @dataclass
 class Cell:
-    """What was found."""
+    """The results of one cell."""
 
     compiled: bool = True
     samples: int = 0
@@ -118,7 +116,7 @@ _LLAMA: dict[str, Any] = {}
 
 
 def llama(vocabulary: Vocabulary | None = None) -> Any:
-    """A server with this vocabulary. The last one is kept."""
+    """Return a server with this vocabulary. The last one is kept."""
     from .llama import Llama
 
     vocabulary = vocabulary or vocabulary_of(None, False)
@@ -141,7 +139,7 @@ def engine_of(grammar: Grammar, vocabulary: Vocabulary) -> Engine:
 
 
 def likely(grammar: Grammar, vocabulary: Vocabulary) -> list[int]:
-    """Tokens that lead to a call where there need be none."""
+    """Return tokens that lead to a call where calls are optional."""
     fmt = vocabulary.format
     assert fmt is not None
     words = [t.value for t in grammar.triggers if t.type != "pattern"]
@@ -160,8 +158,9 @@ def likely(grammar: Grammar, vocabulary: Vocabulary) -> list[int]:
 def samples(
     grammar: Grammar, vocabulary: Vocabulary, count: int, seed: int, lead: bool = True
 ) -> Iterator[tuple[str, list[int]] | str]:
-    """Outputs that end, from as many as ``TRIES`` for each of ``count``; a text says what went wrong. ``lead``:
-    towards a call."""
+    """Yield outputs that end, from up to ``TRIES`` for each of ``count``, or a text with the error. With ``lead``,
+    tokens that lead to a call are likelier.
+    """
     switches = likely(grammar, vocabulary) if lead else []
     if grammar.dialect == "gbnf":
         server = llama(vocabulary)
@@ -179,15 +178,16 @@ def samples(
         except AssertionError as error:
             yield f"DEAD END: {error}"
             return
-        # Bytes that are no UTF-8 are no text to anybody; some engines let them through.
+        # Invalid UTF-8 is not text; some engines allow it.
         if ids is None or HUGE.search(vocabulary.text(ids)) or "\ufffd" in vocabulary.text(ids):
             continue
         yield vocabulary.text(ids), ids
 
 
 def measure(fmt: Format, dialect: str, count: int, *, by_id: int = 0, accept: bool = True) -> Cell:
-    """One cell: ``count`` samples of ``auto``, an eighth of the other scenes; ``by_id`` of ``auto`` and ``required``
-    with special tokens by id."""
+    """Measure one cell: ``count`` samples of ``auto``, an eighth of the other scenes, and ``by_id`` of ``auto`` and
+    ``required`` with special tokens by id.
+    """
     cell = Cell()
     try:
         for scene in SCENES:
@@ -239,7 +239,7 @@ def _sample(fmt: Format, dialect: str, scene: Scene, count: int, cell: Cell, *, 
 
 
 def completeness(fmt: Format, dialect: str, cell: Cell) -> None:
-    """What ``render`` writes is accepted."""
+    """Check that the grammar accepts what ``render`` writes."""
     vocabulary = vocabulary_of(fmt, False)
     groups: dict[Grammar, list[str]] = {}
     for message in MESSAGES:
@@ -247,7 +247,7 @@ def completeness(fmt: Format, dialect: str, cell: Cell) -> None:
             continue
         calls = bool(message.get("tool_calls"))
         text = render(fmt, message)
-        # Lazy grammars begin where calls begin: there the whole output is what ``required`` describes.
+        # A lazy grammar begins where calls begin; ``required`` describes the whole output there.
         plain = calls and not message.get("content") and dialect == "gbnf"
         if dialect == "gbnf" and not plain:
             continue
@@ -271,7 +271,7 @@ def completeness(fmt: Format, dialect: str, cell: Cell) -> None:
 
 
 def row(cell: Cell) -> dict[str, Any]:
-    """A cell of the matrix."""
+    """Return a cell as a row of the matrix."""
     return {
         **{what: getattr(cell, what) for what in WHAT},
         "samples": cell.samples, "with_calls": cell.with_calls, "by_id_samples": cell.by_id_samples,
@@ -324,7 +324,7 @@ def main() -> None:
 
 
 def write(table: dict[str, dict[str, dict[str, Any]]]) -> None:
-    """Into the matrix; cells that were not measured stay."""
+    """Write cells into the matrix; cells that were not measured stay."""
     matrix: dict[str, dict[str, Any]] = json.loads(MATRIX.read_text())
     for name, cells in table.items():
         matrix.setdefault(name, {}).update(cells)

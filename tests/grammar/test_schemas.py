@@ -1,4 +1,4 @@
-"""What schemas say, the grammars of every dialect say too, or a note says that they do not."""
+"""Every rule of a schema is in the grammars of every dialect, or a note reports that it is not."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def tool(schema: Any) -> list[dict[str, Any]]:
 
 
 def drawn(format_name: str, dialect: str, tools: Any, count: int) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
-    """(text, arguments) of some outputs, and the grammar's notes."""
+    """Return (text, arguments) of some outputs, and the grammar's notes."""
     fmt = named(format_name)
     grammar = make_grammar(fmt, tools, "required", parallel_tool_calls=False, strict=True, dialect=dialect)
     vocabulary = Vocabulary()
@@ -107,7 +107,7 @@ def drawn(format_name: str, dialect: str, tools: Any, count: int) -> tuple[list[
     found: list[tuple[str, str]] = []
     for _ in range(count * 4):
         ids = engine.sample(rng, 300)
-        # Lone surrogates, which xgrammar takes for one character, are three that are none once they are text.
+        # xgrammar takes a lone surrogate for one character; as text it becomes three invalid ones.
         if ids is None or HUGE.search(vocabulary.text(ids)) or "\ufffd" in vocabulary.text(ids):
             continue
         text = vocabulary.text(ids)
@@ -128,7 +128,7 @@ def test_arguments_are_what_the_schema_says_or_a_note_says_otherwise(name: str, 
     tools = tool(SCHEMAS[name])
     samples, notes = drawn(format_name, dialect, tools, 12)
     if name == "nullable":
-        # OpenAPI's word, which JSON Schema does not know; the parser does.
+        # OpenAPI's keyword, which JSON Schema does not know; the parser does.
         tools = tool({"type": ["string", "null"]})
     validator = jsonschema_rs.validator_for(tools[0]["function"]["parameters"], validate_formats=True)
     assert samples
@@ -140,7 +140,7 @@ def test_arguments_are_what_the_schema_says_or_a_note_says_otherwise(name: str, 
 
 
 def keywords(error: Any) -> set[str]:
-    """The keywords that a value breaks."""
+    """Return the keywords that a value violates."""
     words = {str(part) for part in error.schema_path}
     return words & {"if", "then", "not", "oneOf"} or {str(error.schema_path[-1])}
 

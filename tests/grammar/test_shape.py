@@ -1,4 +1,4 @@
-"""Schemas that are none: refused with the tool, the place and the keyword; whatever else is given, no other error."""
+"""Invalid schemas are refused with the tool, the place and the keyword; no input causes another error."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Law 9 with the real engines: what a grammar accepts parses into calls that validate; what ``render`` writes it
-accepts. A few Formats and samples here; every cell, often, in ``make test-grammar``.
+"""Law 9 with the real engines: what a grammar accepts parses into valid calls, and it accepts what ``render`` writes. A
+few Formats and samples here; every cell, with many samples, in ``make test-grammar``.
 
-The ratchet: ``tests/data/grammar_matrix.json`` says what holds of each cell. One that holds there and not here fails.
+``tests/data/grammar_matrix.json`` records the properties of each cell. A recorded property that fails here is an error.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def test_every_cell_is_in_the_matrix() -> None:
     matrix = json.loads(MATRIX.read_text())
     named = {name for name in matrix if not name.endswith(".jinja")}
     assert named == set(formats())
-    # Cells of templates stay where the templates are not there.
+    # Cells of templates stay in the matrix if the templates are missing.
     assert set(templates()) <= set(matrix)
     for cells in matrix.values():
         assert sorted(cells) == sorted(DIALECTS)
@@ -57,7 +57,7 @@ def test_some_cells_hold(name: str, dialect: str) -> None:
 
 @cache
 def measured() -> list[tuple[str, ...]]:
-    """The names of the matrix, those of one Format together: it is measured once."""
+    """Return the names of the matrix, with those of one Format together: it is measured once."""
     groups: dict[Any, list[str]] = {}
     for name, fmt in subjects().items():
         groups.setdefault(fmt.extend(name="x"), []).append(name)
@@ -201,7 +201,7 @@ def verdicts(grammar: Any, texts: list[str]) -> list[bool]:
     ],
 )
 def test_llama_cpp_waits_for_the_trigger_of_a_lazy_grammar(name: str, kind: str, call: str) -> None:
-    """A model that writes these texts and nothing else: what it cannot write, the grammar forbids."""
+    """The model can write only these texts: a text that it does not write is forbidden by the grammar."""
     installed("gbnf")
     from .llama import accepted
 

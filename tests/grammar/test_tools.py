@@ -1,6 +1,6 @@
 """Law 9 with other tools than the matrix has, and with every ``tool_choice`` and ``response_format``, on the engines.
 
-Rule of this module: arguments that do not validate are allowed only where a note names the keyword that they break.
+Invalid arguments are allowed only if a note names the keyword that they violate.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def test_allowed_tools_with_a_mode_may_or_must_call(mode: str, dialect: str) -> 
     fmt = named("hermes", reasoning="qwen3")
     function = {"type": "function", "function": {"name": "ping"}}
     choice = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": [function]}}
-    # Reasoning that the prompt has opened: no dialect is lazy there.
+    # Reasoning opened by the prompt: no dialect is lazy there.
     grammar = make_grammar(fmt, TOOLS, choice, dialect=dialect, reasoning="open")
     assert not grammar.lazy
     texts = [f"Hm.\n</think>\n\n{text}" for text in (written(fmt, "ping"), written(fmt, "now"), "Hello!")]

@@ -1,6 +1,6 @@
-"""What models write, and what they might write: Hypothesis strategies for messages and for noise, for any Format.
+"""Hypothesis strategies for messages and for noise, for any Format: outputs that models write, or might write.
 
-Nothing here knows a family: markers, keys and names come from the Format itself.
+Nothing here depends on a family: markers, keys and names come from the Format.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NAMES = [tool["function"]["name"] for tool in TOOLS]
 
 
 def formats() -> dict[str, Format]:
-    """Every Format of the registry, by an id: each name's own, and reasoning alone where tools have that name too."""
+    """Return the catalogue's Formats by an id: each name's own, and reasoning alone if tools have the same name."""
     found: dict[str, Format] = {}
     for entry in entries():
         found.setdefault(entry.name, named(entry.name))
@@ -65,7 +65,7 @@ FORMATS = formats()
 
 
 def markers(part: Any) -> Iterator[Marker]:
-    """All markers of a Format, in the order of its fields."""
+    """Yield all markers of a Format, in the order of its fields."""
     if isinstance(part, Marker):
         yield part
     elif isinstance(part, tuple):
@@ -77,7 +77,7 @@ def markers(part: Any) -> Iterator[Marker]:
 
 
 def literals(fmt: Format) -> list[str]:
-    """Every text that a marker of the Format may have, headers of other families' turns aside."""
+    """Return every text that a marker of the Format may have, without headers of other families' turns."""
     found: dict[str, None] = {}
     for marker in markers(replace(fmt, turn=type(fmt.turn)())):
         found.update(dict.fromkeys((marker.text, *marker.spellings)))
@@ -125,7 +125,8 @@ CODE = (
 
 
 def texts(fmt: Format, *, plain: bool = False) -> st.SearchStrategy[str]:
-    """Strings that are hard to carry: code, quotes, white space, and (unless ``plain``) the Format's own markers."""
+    """Return strings that are hard to transport: code, quotes, white space, and (unless ``plain``) the Format's own
+    markers."""
     pieces = [st.sampled_from(CODE), st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)]
     if not plain:
         pieces.append(st.sampled_from(literals(fmt) or ["x"]))
@@ -133,7 +134,7 @@ def texts(fmt: Format, *, plain: bool = False) -> st.SearchStrategy[str]:
 
 
 def values(fmt: Format) -> st.SearchStrategy[Any]:
-    """JSON values."""
+    """Return JSON values."""
     scalars = st.one_of(
         texts(fmt),
         st.integers(-(10**12), 10**12),
@@ -153,7 +154,7 @@ def keys() -> st.SearchStrategy[str]:
 
 
 def calls(fmt: Format) -> st.SearchStrategy[dict[str, Any]]:
-    """Calls of the tools above, with arguments that fit their schema."""
+    """Return calls of the tools above, with arguments that fit their schema."""
 
     def weather() -> st.SearchStrategy[dict[str, Any]]:
         return st.fixed_dictionaries(
@@ -178,7 +179,7 @@ def calls(fmt: Format) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def messages(fmt: Format, *, most_calls: int = 4) -> st.SearchStrategy[dict[str, Any]]:
-    """Assistant messages: reasoning, content, calls, each perhaps missing."""
+    """Return assistant messages: reasoning, content and calls, each of which may be missing."""
 
     def message(parts: tuple[str, str, list[dict[str, Any]]]) -> dict[str, Any]:
         reasoning, content, some = parts
@@ -268,8 +269,9 @@ FRAGMENTS = (
 
 
 def noise(fmt: Format, *, longest: int = 14) -> st.SearchStrategy[str]:
-    """Anything: the Format's own markers, whole and in part, JSON fragments, names, white space, and what no text
-    should hold."""
+    """Return random outputs: the Format's own markers, whole and in part, JSON fragments, names, white space, and
+    unusual characters.
+    """
     own = literals(fmt) or ["x"]
     sampled = st.sampled_from(own)
     part = st.tuples(sampled, st.integers(0, 30)).map(lambda x: x[0][: x[1]])
@@ -280,8 +282,7 @@ def noise(fmt: Format, *, longest: int = 14) -> st.SearchStrategy[str]:
 
 
 def sketches(fmt: Format) -> st.SearchStrategy[str]:
-    """Nearly right outputs: calls as the Format writes them, from pieces of which any may be missing, doubled or
-    another."""
+    """Return nearly right outputs: calls as the Format writes them, with parts missing, doubled or replaced."""
     ways = [_pieces(fmt, i) for i in range(len(fmt.tools))] or [_channel_pieces(fmt)]
     own = literals(fmt) or ["x"]
 

@@ -1,7 +1,7 @@
-"""Law 8, and all others on its way: what a Format can say is read back, to the character, however it is cut.
+"""Law 8, and all others with it: a message that a Format can express is read back exactly, however the output is cut.
 
-Messages with awkward values are written by the renderer and parsed under every law; those that cannot be said are
-skipped, and their rate is kept elsewhere (tests/test_render.py).
+The renderer writes messages with awkward values, which are parsed under every law. Messages that the Format cannot
+express are skipped, and their rate is recorded elsewhere (tests/test_render.py).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_messages_read_back(fmt: Format) -> None:
 
 @EVERY
 def test_twenty_calls(fmt: Format) -> None:
-    """Each in its place, each with its own arguments."""
+    """Each call is in its place with its own arguments."""
     if not fmt.tools and fmt.channels is None:
         pytest.skip("no calls in this format")
     call = {"name": "get_weather", "arguments": ""}

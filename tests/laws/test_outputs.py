@@ -1,6 +1,6 @@
-"""Every law on any output whatever, for every Format of the catalogue: noise, and calls that are nearly right.
+"""Every law on random outputs, for every Format of the catalogue: noise, and calls that are nearly right.
 
-`make test` holds a sample of fixed outputs against the laws, `make laws` a large number of new ones.
+`make test` checks a sample of fixed outputs, `make laws` a large number of new ones.
 """
 
 from __future__ import annotations

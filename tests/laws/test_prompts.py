@@ -1,4 +1,4 @@
-"""Law 7: the start state comes from the prompt's end, from the text after the last turn start, never from user text."""
+"""Law 7: the start state comes from the end of the prompt, after the last turn start, and never from user text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def opened(fmt: Format) -> str:
 
 @EVERY
 def test_both_start_states(fmt: Format) -> None:
-    """Opened by the prompt, closed by the prompt, and not mentioned by it."""
+    """Reasoning is opened by the prompt, closed by the prompt, or not mentioned."""
     assert fmt.reasoning is not None
     assert fmt.turn.start is not None
     close = fmt.reasoning.close.text
@@ -53,7 +53,7 @@ def test_a_prefill_is_part_of_the_message(fmt: Format) -> None:
 
 @EVERY
 def test_user_text_decides_nothing(fmt: Format) -> None:
-    """Markers in an earlier turn, quoted, open, closed or cut, are the user's."""
+    """Markers in an earlier turn (quoted, open, closed or cut) belong to the user."""
     assert fmt.reasoning is not None
     raw = f"One.{fmt.reasoning.close.text}Two."
     parser = OutputParser.from_format(fmt)

@@ -1,4 +1,4 @@
-"""One parser, many threads: streams share nothing that changes."""
+"""One parser in many threads: streams share no mutable state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from untemplate import OutputParser
 
 
 def test_64_threads_share_one_parser() -> None:
-    """A parser answers each of them as it would alone (vllm#34932: 38 % success at 150 workers)."""
+    """Each thread gets the same answers as alone (vllm#34932: 38 % success at 150 workers)."""
     parser = OutputParser.named("qwen3_coder", reasoning="qwen3")
     outputs = [
         f"<think>{i}</think>Look.\n<tool_call>\n<function=f{i}>\n<parameter=n>\n{i}\n</parameter>\n</function>\n</tool_call>"

@@ -16,7 +16,7 @@ EVERY = pytest.mark.parametrize("fmt", SPECIAL.values(), ids=list(SPECIAL))
 
 
 def spelled(fmt: Format, raw: str, policy: Policy | None = None) -> tuple[OutputParser, list[str], list[list[int]]]:
-    """A parser, and the output in pieces with ids none of which is a special token's."""
+    """Return a parser, and the output in pieces whose ids are none of special tokens."""
     tokenizer = PieceTokenizer(fmt.special_tokens, spell=True)
     pieces, ids = tokenizer.pieces(raw), [[i] for i in tokenizer.encode(raw)]
     return OutputParser.from_format(fmt, tokenizer=tokenizer, policy=policy), pieces, ids
@@ -24,7 +24,7 @@ def spelled(fmt: Format, raw: str, policy: Policy | None = None) -> tuple[Output
 
 @EVERY
 def test_spelled_markers_are_text(fmt: Format) -> None:
-    """No id, no marker: an output in which every special token was spelled is read as if it had none."""
+    """Without ids there are no markers: an output whose special tokens were spelled is read as if it had none."""
 
     @settings(max_examples=5)
     @given(sketches(fmt))
@@ -83,7 +83,7 @@ def test_a_quoted_marker_beside_a_real_one() -> None:
 
 @pytest.mark.parametrize("fmt", [FORMATS["hermes"], FORMATS["gpt-oss"], FORMATS["deepseek_v3"]], ids=lambda f: f.name)
 def test_a_real_tokenizer(fmt: Format) -> None:
-    """Byte-level BPE by the tokenizers package, its special tokens added: text that comes in halves of characters."""
+    """Byte-level BPE by the package tokenizers, with its special tokens added: text may arrive in half characters."""
     tokenizers = pytest.importorskip("tokenizers")
     from untemplate.render import render
 

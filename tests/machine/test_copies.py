@@ -1,4 +1,4 @@
-"""A half-fed stream can be copied, and the copy goes on by itself."""
+"""A half-fed stream can be copied, and the copy continues independently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON of any depth means the same to any caller: Python's reader, which is recursive, does not decide."""
+"""JSON of any depth means the same to any caller: the recursion limit of Python's reader has no influence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def nested(levels: int) -> str:
 
 
 def from_deep(levels: int, answer: Any) -> Any:
-    """``answer()``, asked from this many frames further down."""
+    """Return ``answer()``, called this many frames further down."""
     return answer() if levels == 0 else from_deep(levels - 1, answer)
 
 

@@ -79,6 +79,6 @@ CALL = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
     ],
 )
 def test_what_the_prompt_began_says_nothing_of_the_output(prefill: str, raw: str, content: str) -> None:
-    """Text is looked at for markers once: each place of the output, whatever stood at that place of the prompt."""
+    """The output is searched for markers from its first character, whatever the prompt has at the same offset."""
     expected = {"content": content, "tool_calls": [("f", "{}")] * raw.count("arguments")}
     check("hermes", raw, expected, prompt="<|im_start|>assistant\n" + prefill, exhaustive=True, roundtrip=False)

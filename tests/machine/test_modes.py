@@ -1,4 +1,4 @@
-"""The modes of the machine: the table in the code is true of real outputs, and the machine's docstring shows it."""
+"""The modes of the machine: the table in the code matches real outputs, and the machine's docstring shows it."""
 
 from __future__ import annotations
 

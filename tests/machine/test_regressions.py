@@ -1,4 +1,4 @@
-"""Bugs that a fresh reader found: each once, as small as it was."""
+"""Bugs found by independent readers: each once, in its smallest form."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_name_and_its_first_key_in_one_word(name: str) -> None:
     raw = f"<tool_call>{MERGED}</tool_call>"
     expected = {"tool_calls": [("send_command_to_shell", '{"command": "echo test"}')]}
     check(name, raw, expected, tools=[SHELL], exhaustive=True)
-    # With nothing to go by, or with two ways to go, it is text.
+    # Without a matching tool, or with two readings, it is text.
     assert check(name, raw, roundtrip=False).content == raw
     short = {"type": "function", "function": {"name": "send", "parameters": {"properties": {MERGED[4:28]: {}}}}}
     assert check(name, raw, tools=[SHELL, short], roundtrip=False).content == raw

@@ -1,4 +1,4 @@
-"""DelegatingParser: around anybody's parsers, nothing lost, right in every cut; around the catalogue's, in one pass."""
+"""DelegatingParser: around any parsers, nothing is lost and every cut is right; around the catalogue's, in one pass."""
 
 import logging
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ MESSAGE = {"reasoning": "why ", "content": "Sure. and ", "calls": [("0", "f", "{
 
 @dataclass
 class TheirDelta:
-    """A delta of another make."""
+    """A delta of another class."""
 
     content: str | None = None
     reasoning_content: str | None = None
@@ -81,7 +81,7 @@ class TheirReasoning:
 
 
 class TheirTools:
-    """``<tool_call>name</tool_call>``. Says one thing at a time, from the whole text each time, and has no end."""
+    """``<tool_call>name</tool_call>``. Emits one thing at a time, from the whole text each time, and has no end."""
 
     def __init__(self, tokenizer):
         self.sent = ""
@@ -332,7 +332,7 @@ CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
 
 
 def test_the_catalogue_works_in_one_pass():
-    """A call inside reasoning that the output ends on: only a parser that sees both can tell."""
+    """The output ends on a call inside reasoning: only a parser that sees both can decide."""
     raw = f"<think>\nwhy {CALL}</think>"
     for pieces in cuts(raw):
         found = stream(Catalogue(TOKENIZER), [(piece, []) for piece in pieces])

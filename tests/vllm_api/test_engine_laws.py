@@ -102,7 +102,7 @@ def test_the_ledger_adds_up(config, raw, sizes):
 @settings(max_examples=75, deadline=None)
 @given(raw=outputs)
 def test_deltas_of_a_prefix_are_a_prefix(config, raw):
-    """Before the end nothing is said that more text would make wrong."""
+    """Before the end, nothing is emitted that more text would make wrong."""
     engine = parser(CONFIGS[config])
     whole = streamed(CONFIGS[config], [raw])
     said = []
@@ -142,7 +142,7 @@ SLOW = 20_000
     ["<tool_call>", "</tool_call>", "<think>", "</think>", " ", "<", '"', "{", "\\", '<tool_call>{"name": "f"}'],
 )
 def test_much_of_the_same(piece):
-    """Takes seconds where it is linear, hours where it is not."""
+    """Takes seconds if the time is linear, hours if it is not."""
     raw = piece * SLOW
     content = parser(CONFIGS["hermes"]).parse(f"<tool_call>{raw}")[1]
     found = streamed(CONFIGS["hermes"], [raw[i : i + 7] for i in range(0, len(raw), 7)])

@@ -310,7 +310,7 @@ def test_a_converter_for_an_object_that_holds_the_name():
 
 
 def test_a_converter_that_takes_back_what_it_said():
-    """The same argument twice: the first one has been said, and stays."""
+    """The same argument twice: the first one has been emitted, and stays."""
     raw = "<function=get><parameter=city>A</parameter><parameter=city>B</parameter></function>"
     check(qwen_coder(), raw, calls=[("get", '{"city": "A')])
     parser = engine(qwen_coder())
@@ -549,7 +549,7 @@ def test_overrides():
         deltas = [parser.parse_delta(piece, [], finished=False) for piece in pieces]
         found = message([*deltas, parser.parse_delta("", [], finished=True)])
         assert found == {"reasoning": "A", "content": "b", "calls": [("f:0", "f", "{}")]}
-        # An override sees the white space that is taken off afterwards.
+        # An override sees the white space that is removed afterwards.
         assert "".join(parser.seen) == "a \n"
 
 

@@ -1,4 +1,4 @@
-"""Events of hand-written configs: the same in every cut, nothing lost, ids believed."""
+"""Events of hand-written configs: the same in every cut, nothing lost, ids respected."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def event(kind, value="", index=-1):
 
 
 def merged(events):
-    """Neighbouring texts as one."""
+    """Return events with neighbouring texts joined."""
     result = []
     for one in events:
         before = result[-1] if result else None

@@ -43,7 +43,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that may write for longer than any test waits."""
+    """Return a model that may write for longer than any test waits."""
     return tiny_gguf(tmp_path_factory.mktemp("models"), context=1 << 18)
 
 
@@ -104,7 +104,7 @@ def test_what_is_known_of_the_model(model: Path):
     [("m.gguf", 1000, 1), ("m.gguf", 64 << 20, 0), ("m-00001-of-00003.gguf", 1000, 0), ("m-00002.gguf", 1000, 1)],
 )
 def test_a_small_model_has_one_thread(tmp_path: Path, name: str, size: int, threads: int):
-    """But not a large one in parts, of which the first may have no weights."""
+    """A large model in parts has more threads, even if its first part has no weights."""
     path = tmp_path / name
     with path.open("wb") as file:
         file.truncate(size)

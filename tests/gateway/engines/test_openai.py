@@ -1,4 +1,4 @@
-"""The OpenAI engine against a server that answers as it is told."""
+"""The OpenAI engine against a server with scripted answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(
     models: Any = None,
     **settings: Any,
 ) -> Any:
-    """Starts upstream and engine, and lets ``act`` use them."""
+    """Start upstream and engine, and run ``act`` with them."""
 
     async def main() -> Any:
         async with Upstream(answers, models=models) as upstream:
@@ -305,7 +305,7 @@ def test_requests_are_repeated_before_the_first_byte():
             "the upstream refuses the gateway's API key",
             1,
         ),
-        # It may have closed an idle connection before it saw the request: that one is made good for.
+        # It may have closed an idle connection before it saw the request: this request is repeated.
         (Answer([DIE]), 502, "the upstream broke off: the connection was closed", 2),
     ],
 )
@@ -500,7 +500,7 @@ def test_a_slow_reader_does_not_grow_memory():
         await anext(output)
         await asyncio.sleep(0.2)
         [connection] = engine._client._all
-        # What the reader leaves is bounded, whatever the server has written meanwhile.
+        # Unread data is bounded, however much the server has written in the meantime.
         assert connection.size < 2**20
         assert sum([len(piece.text) async for piece in output]) == 19_999_000
 
@@ -524,7 +524,7 @@ def test_nobody_is_there():
     assert error.message == "the upstream cannot be reached"
     assert error.detail.startswith("http://127.0.0.1:1: ")
     assert start("ftp://x").message == "upstream: 'ftp://x' is not an http:// or https:// URL"
-    # Typed into a word processor, or copied from one.
+    # The quotes of a word processor.
     error = start("http://127.0.0.1:1", api_key="\u201ckey\u201d")
     assert error.message == "upstream: '\u201c' is not allowed in a URL, a key or a header"
     error = start("http://two..dots")

@@ -1,4 +1,4 @@
-"""The replay engine: what it chooses, that it means something in every format, and how it is paced."""
+"""The replay engine: the choice of recordings, messages in every format, and its pace."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_recordings_from_a_file(tmp_path: Path):
     offered = Generation(messages=[USER], tools=tools({"name": "f"}))
     assert text(pieces(engine, job(engine, offered))) == lines[0]["output"]
     assert text(pieces(engine, job(engine, Generation(messages=[USER])))) in ("Hello.", "Yes.")
-    # Nothing is made up: where nothing fits, any recording does.
+    # Nothing is made up: if no recording fits, any recording is used.
     assert text(pieces(engine, job(engine, Generation(messages=[USER], tools=tools(TICKET))))) in {
         recording.output for recording in recordings
     }
@@ -298,7 +298,7 @@ def test_a_set_speed_is_kept_and_can_be_left(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     found = pieces(engine, job(engine, Generation(messages=[USER]), max_tokens=4))
-    # Nobody really slept, so each wait is until the token's own time.
+    # No sleep really waited, so each one is as long as the time until the token is due.
     assert len(slept) == len(found)
     assert all(0 < wait <= 0.05 for wait in slept)
     assert slept == sorted(slept)

@@ -1,7 +1,7 @@
-"""A server that answers as it is told: HTTP by hand, so that it can do everything wrong.
+"""A server with scripted answers: HTTP written by hand, so that it can break any rule.
 
-Rule of this module: an answer is a list of byte strings, each written by itself; ``DIE`` breaks the connection,
-``WAIT`` keeps it open and says no more.
+An answer is a list of byte strings, each written by itself; ``DIE`` breaks the connection, ``WAIT`` keeps it open and
+sends nothing more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Answer:
 
 
 def events(*values: Any) -> list[bytes]:
-    """Values as server-sent events, ``[DONE]`` at the end."""
+    """Return values as server-sent events, with ``[DONE]`` at the end."""
     return [*(b"data: " + json.dumps(value).encode() + b"\n\n" for value in values), b"data: [DONE]\n\n"]
 
 

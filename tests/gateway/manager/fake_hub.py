@@ -1,4 +1,4 @@
-"""A hub on loopback: what huggingface_hub asks, answered from a dict."""
+"""A hub on loopback: answers the requests of huggingface_hub from a dict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def commit(repo: str) -> str:
 
 @contextmanager
 def fake_hub(repos: Repos) -> Iterator[tuple[str, list[str]]]:
-    """A running hub: its URL, and the paths that it was asked for."""
+    """Run a hub; yield its URL, and the list of requested paths."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

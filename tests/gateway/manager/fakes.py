@@ -1,4 +1,4 @@
-"""An engine that does what a test tells it, and models with it."""
+"""An engine controlled by a test, and models with it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ TEMPLATE = """\
 {{- '<|im_end|>\\n' }}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
-"""Writes what hermes reads."""
+"""Writes calls in the format hermes."""
 
 FIELDS: dict[str, Any] = {
     "general.architecture": "qwen2",
@@ -47,7 +47,7 @@ CONFIG: dict[str, Any] = {
 
 
 def gguf_model(path: Path, fields: Mapping[str, Any] = {}) -> Path:
-    """A GGUF file with a vocabulary and a template, and no sensible weights. ``None`` leaves a field out."""
+    """Write a GGUF file with a vocabulary and a template, but without useful weights. ``None`` leaves a field out."""
     kept = {key: value for key, value in {**FIELDS, **fields}.items() if value is not None}
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_gguf(path, kept, {"token_embd.weight": (64, 5)})
@@ -66,7 +66,7 @@ def tokenizer_json(special: tuple[str, ...] = ("<|im_start|>", "<|im_end|>", "<t
 
 
 def safetensors_files(**more: str) -> dict[str, bytes]:
-    """A folder of safetensors, as files."""
+    """Return the files of a folder of safetensors."""
     files = {
         "config.json": json.dumps(CONFIG),
         "model.safetensors": "x" * 1000,

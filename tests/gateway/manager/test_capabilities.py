@@ -1,4 +1,4 @@
-"""What models can do, by their templates."""
+"""The abilities of models, derived from their templates."""
 
 from __future__ import annotations
 

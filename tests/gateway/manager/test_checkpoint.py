@@ -1,4 +1,4 @@
-"""Models on disk: what they are, whether they would load, and which tokens they have."""
+"""Models on disk: their kind, the checks before loading, and their tokens."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def test_a_configuration_of_nonsense(tmp_path: Path, config: dict[str, Any]):
 
 
 def test_layers_without_end(tmp_path: Path):
-    # A list of as many would not fit into memory.
+    # A list of this length would not fit into memory.
     path = gguf_model(tmp_path / "m.gguf", {"qwen2.block_count": 2**32 - 1})
     assert cache_bytes_per_token(open_checkpoint(path)) == (2**32 - 1) * 2 * (16 + 16) * 2
 

@@ -1,4 +1,4 @@
-"""The hub: what is chosen, fetched, found again and deleted; and what is said when it cannot be had."""
+"""The hub: models are chosen, downloaded, found again and deleted; and the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From settings to models: engines, templates, formats; and what is said when that cannot be."""
+"""From settings to models: engines, templates and formats, and the errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def llama(monkeypatch: pytest.MonkeyPatch) -> list[FakeLlama]:
 
 
 def _calm(checkpoint: Any, **more: Any) -> Any:
-    """Preflight on a machine with memory."""
+    """Run preflight as on a machine with enough memory."""
     from untemplate.gateway.manager.preflight import preflight
 
     return preflight(checkpoint, **{**more, "available": 10**12})

@@ -1,4 +1,4 @@
-"""Models come and go, and no request notices."""
+"""Models are loaded, replaced and unloaded without an effect on running requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .fakes import FakeEngine, model
 
 
 def refused(manager: Manager, name: str) -> tuple[int, str | None, str]:
-    """How a request for this name fails."""
+    """Return the error of a request for this name."""
 
     async def ask() -> None:
         async with manager.use(name):
@@ -28,7 +28,7 @@ def refused(manager: Manager, name: str) -> tuple[int, str | None, str]:
 
 
 async def answer(manager: Manager, name: str = "") -> str:
-    """One request, in several steps."""
+    """Answer one request, in several steps."""
     async with manager.use(name) as leased:
         text = ""
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Settings: where they come from, which go first, and what is said about those that cannot be."""
+"""Settings: their sources, the order of these, and errors."""
 
 from __future__ import annotations
 

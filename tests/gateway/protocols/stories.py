@@ -1,4 +1,4 @@
-"""Outputs on their way through a dialect's writer: recorded ones, and some in which everything goes wrong."""
+"""Outputs for a dialect's writer: recorded ones, and some with every kind of error."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def request(story: Story, **more: Any) -> Generation:
 def play(
     story: Story, cut: int, dialect: Dialect, *, asked: Generation | None = None, error: ApiError | None = None
 ) -> tuple[bytes, Ended]:
-    """The bytes of the story's stream, and how its choice ended. The output comes in pieces of ``cut`` characters."""
+    """Return the bytes of the story's stream, and its finished choice. The output is fed in pieces of ``cut``
+    characters."""
     asked = asked or request(story)
     parser = OutputParser.named(story.format, reasoning=story.reasoning)
     stream = parser.stream(
@@ -111,7 +112,7 @@ def play(
 
 
 def events(data: bytes) -> list[tuple[str, Any]]:
-    """Server-sent events: (name, data)."""
+    """Return server-sent events as (name, data)."""
     found = []
     assert data.endswith(b"\n\n")
     for block in data[:-2].split(b"\n\n"):
@@ -124,12 +125,12 @@ def events(data: bytes) -> list[tuple[str, Any]]:
 
 
 def lines(data: bytes) -> list[Any]:
-    """Lines of JSON, found as httpx finds them."""
+    """Return lines of JSON, split as httpx splits them."""
     assert data.endswith(b"\n")
     return [json.loads(line) for line in data.decode().splitlines()]
 
 
 def letter(text: str) -> dict[str, Any]:
-    """The log probabilities that the stories' engine gives a token, as the APIs show them."""
+    """Return the log probabilities of a token in the stories' engine, as the APIs show them."""
     shown = {"token": text, "logprob": -0.5, "bytes": list(text.encode())}
     return {**shown, "top_logprobs": [shown]}

@@ -30,7 +30,7 @@ def whole(story: Story, ended: Any, **more: Any) -> Any:
 
 
 def put_together(found: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The message that the events tell; the input of calls as the text that was written."""
+    """Return the message of the events; the input of calls is the text that was written."""
     message = dict(found[0][1]["message"])
     blocks: list[dict[str, Any]] = []
     opened: list[int] = []
@@ -103,7 +103,7 @@ def test_clients_understand_it(typed: Any, story: Story):
     assert snapshot.usage == expected.usage
     for one, other in zip(snapshot.content, expected.content, strict=True):
         if other.type == "tool_use" and "INVALID_JSON" in other.input:
-            # What was cut is the beginning that was written; what broke on the way has the member as well.
+            # A cut input is the beginning that was written; broken input has the member INVALID_JSON.
             assert other.input.items() <= one.input.items() or "INVALID_JSON" not in one.input
             continue
         assert one.model_dump(exclude_none=True) == other.model_dump(exclude_none=True)
@@ -191,7 +191,7 @@ def test_arguments_that_are_no_object_are_kept():
     _, ended = play(story, 3, MESSAGES)
     (block,) = whole(story, ended)["content"]
     assert block["input"] == {"INVALID_JSON": '{"path": "/tm'}
-    # Sent back, they are what the model wrote.
+    # Sent back, they are the text of the model.
     message = {"role": "assistant", "content": [block]}
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": block["id"]}]}
     read = MESSAGES.read({"max_tokens": 1, "messages": [message, result]})

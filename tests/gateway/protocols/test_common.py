@@ -1,4 +1,4 @@
-"""What the dialects share; and what all of them hold to: any JSON is read or refused, any output is told."""
+"""Parts shared by the dialects, and two properties of all: any JSON is read or refused, any output can be written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .stories import META, USAGE, Story, play, request
 @given(st.text(alphabet=st.characters()) | st.text(alphabet='a\u2028\u2029\x85\ud800\udfff\n\r\x0b\x1c“é😀\\"'))
 def test_text_is_json_in_one_line(text: str):
     for data in (encode_text(text), encode(text)):
-        # Two halves of a character that stand side by side are the character.
+        # Two adjacent halves of a character are the character.
         assert json.loads(data) == text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
         assert len(data.decode().splitlines()) == 1
 
@@ -172,7 +172,7 @@ BODIES["/count_tokens"] = BODIES["/v1/messages"]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every path in a JSON value."""
+    """Return every path in a JSON value."""
     found = [path] if path else []
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in inside:
@@ -182,7 +182,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @st.composite
 def bent(draw: st.DrawFn, path: str) -> dict[str, Any]:
-    """A good body, of which a few parts are something else, or not there, or twice there."""
+    """Return a valid body with a few parts replaced, removed or duplicated."""
     body = copy.deepcopy(BODIES[path])
     for _ in range(draw(st.integers(0, 3))):
         *way, last = draw(st.sampled_from(places(body)))

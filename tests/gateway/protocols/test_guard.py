@@ -1,4 +1,4 @@
-"""What the guard lets through can be parsed at every moment, and nothing of it is lost."""
+"""Text that passes the guard can be parsed at every moment, and nothing of it is lost."""
 
 from __future__ import annotations
 

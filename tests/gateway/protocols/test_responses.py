@@ -387,7 +387,7 @@ def test_a_whole_request():
 
 
 def test_output_goes_back_in():
-    """What a response gave out is the history that the next request means."""
+    """The output of a response, sent back as history, means the same."""
     story = Story("", "<think>\nHm.\n</think>\n\nYes." + call("f", '{"x": 1}') + call("g", "{}"))
     _, ended = play(story, 3, RESPONSES)
     output = whole(story, ended)["output"]

@@ -4,7 +4,9 @@ from ..entrypoints.openai.chat_completion.protocol import DeltaFunctionCall, Del
 
 
 class CallParser:
-    """``[name` … `]``: the name when the bracket opens, arguments as they come, but the last ``}`` only at the end."""
+    """Parses ``[name` … `]``: emits the name when the bracket opens, and arguments as they arrive; the last ``}`` only
+    at the end.
+    """
 
     def __init__(self, tokenizer, tools=None):
         self.prev_tool_call_arr = []

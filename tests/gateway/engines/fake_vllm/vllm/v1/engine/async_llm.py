@@ -69,7 +69,7 @@ class AsyncLLM:
     arguments: Any
     model_config: Config = field(default_factory=Config)
     script: list[Any] = field(default_factory=list)
-    """What is written: completions, or exceptions; ``None``: wait for ever."""
+    """The outputs: completions, or exceptions; ``None`` waits for ever."""
     requests: list[Any] = field(default_factory=list)
     aborted: list[str] = field(default_factory=list)
     dead: bool = False
