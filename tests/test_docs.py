@@ -243,6 +243,7 @@ def test_links_lead_somewhere(path: Path):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_pages_name_no_machine(path: Path):
     text = path.read_text("utf-8")
+    assert re.findall(r"^(?:<{7}|={7}|>{7})(?: |$)", text, re.MULTILINE) == []
     assert re.findall(r"/(?:home|root|work|tmp|Users)/\S*|https?://\S+|\bindex-url\b", text) == []
 
 
