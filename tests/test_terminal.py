@@ -1,4 +1,4 @@
-"""Text for terminals: when to colour, what is shown instead of sent, how wide it is, where it wraps."""
+"""Text for terminals: colours, escaped control characters, width and wrapping."""
 
 from __future__ import annotations
 

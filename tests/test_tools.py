@@ -46,7 +46,7 @@ class Tool(msgspec.Struct):
 
 
 class Dumped:
-    """As a pydantic model: ollama's client has one for the parameters."""
+    """A class that dumps like a pydantic model: ollama's client has one for the parameters."""
 
     def model_dump(self, *, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
         assert by_alias
@@ -163,7 +163,7 @@ def test_a_set_of_a_set() -> None:
 
 
 class Counting(Mapping[str, Any]):
-    """A schema that counts how often it is looked into."""
+    """A schema that counts its look-ups."""
 
     def __init__(self, inner: dict[str, Any]) -> None:
         self.inner = inner

@@ -1,4 +1,4 @@
-"""Validation: what is reported, in which words, and that nothing a model writes raises."""
+"""Validation: the reported problems, their wording, and that no model output raises."""
 
 import json
 from types import SimpleNamespace
@@ -29,12 +29,12 @@ def tool(name: str, parameters: Any) -> dict[str, Any]:
 
 
 def said(arguments: str, schema: Any, **options: Any) -> list[str]:
-    """The problems as ``slug path: message``."""
+    """Return the problems as ``slug path: message``."""
     return [f"{p.slug} {p}" for p in validate(arguments, schema, **options)]
 
 
 def of(schema: Any, value: str, **options: Any) -> list[str]:
-    """The problems of one property."""
+    """Return the problems of one property."""
     return said(f'{{"v": {value}}}', {"properties": {"v": schema}, "$defs": DEFS}, **options)
 
 
@@ -192,7 +192,7 @@ class TestBuiltIn:
         assert found[63] == "type $.v[63]: expected string, got number 63"
 
     def test_work_is_bounded(self) -> None:
-        # Two alternatives that each go one level down: 2 ** 60 ways.
+        # Two alternatives that each go one level down: 2 ** 60 paths.
         two: dict[str, Any] = {"type": "array"}
         two["items"] = {"anyOf": [{"allOf": [two, {"type": "string"}]}, two, {"type": "string"}]}
         assert said('{"v": ' + "[" * 60 + "1" + "]" * 60 + "}", {"properties": {"v": two}}) == [
@@ -284,7 +284,7 @@ class TestFull:
             ({"format": "date"}, '"x"', 'schema $.v: "x" is not a "date"'),
             ({"if": {"required": ["a"]}, "then": {"required": ["b"]}}, '{"a": 1}', "missing $.v.b: is required"),
             ({"contains": {"const": 1}}, "[2]", "schema $.v: None of [2] are valid under the given schema"),
-            # What the built-in check covers is said in its words.
+            # Keywords that the built-in check covers are reported in its words.
             ({"type": "integer", "minimum": 3}, '"2"', 'type $.v: expected integer, got string "2"'),
         ],
     )

@@ -1,6 +1,7 @@
-"""Work that is counted instead of timed: the same on every machine, however busy it is.
+"""Count work instead of timing it: counts are the same on every machine, however busy it is.
 
-Calls are counted quickly, lines more finely. What one built-in call does inside is not seen: benchmarks time that.
+Function calls are counted quickly, lines more finely. The work inside a built-in function is not counted; benchmarks
+time it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any
 
 
 def function_calls(work: Callable[[], object]) -> int:
-    """How many calls, of Python functions and of built-in ones, some work takes in this thread."""
+    """Return the number of calls, of Python functions and built-in ones, that some work makes in this thread."""
     return _counted(work, sys.getprofile, sys.setprofile, ("call", "c_call"))
 
 
 def lines_run(work: Callable[[], object]) -> int:
-    """How many lines of Python some work runs in this thread."""
+    """Return the number of lines of Python that some work runs in this thread."""
     return _counted(work, sys.gettrace, sys.settrace, ("line",))
 
 

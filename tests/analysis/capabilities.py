@@ -1,8 +1,8 @@
-"""What each public template can express, written down by reading it. Certificates must say the same.
+"""The abilities of each public template, written down by reading it. Certificates must agree.
 
-Plain data: `TABLE` maps a template's file name to what it can do; what is not named it cannot. `FIELDS` says what each
-word means. Where a certificate has a word that is not here: ``content`` and ``several_turns`` hold for every template,
-``integer`` wherever ``number`` does, ``awkward_strings`` wherever ``calls`` does.
+`TABLE` maps a template's file name to its abilities; it has no others. `FIELDS` explains each name. Some abilities of
+certificates are not here: ``content`` and ``several_turns`` hold for every template, ``integer`` if ``number`` does,
+``awkward_strings`` if ``calls`` does.
 """
 
 from __future__ import annotations
@@ -124,6 +124,6 @@ TABLE: Final[dict[str, frozenset[str]]] = {
 
 
 def row(name: str) -> dict[str, bool]:
-    """Every field of one template, true or false."""
+    """Return every field of one template, true or false."""
     able = TABLE[name]
     return {field: field in able for field in FIELDS}

@@ -1,4 +1,4 @@
-"""Where the public templates are, and no cache unless a test asks for one."""
+"""The folder of public templates, and no cache unless a test sets one."""
 
 from __future__ import annotations
 

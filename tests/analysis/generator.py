@@ -148,7 +148,7 @@ def template(frame: str, reasoning: str, marks: tuple[str, str], calls: str, wra
     if reasoning == "split":
         content = "{{- (m.content or '').split(C.strip())[-1] -}}"
     if calls == "json_bare":
-        # With nothing to mark them, calls are told from content only where there is none.
+        # Unmarked calls can be distinguished from content only if there is no content.
         content = "{%- if not m.tool_calls -%}" + content + "{%- endif -%}"
     if wrapped:
         content = "{%- if m.content -%}{{- '<say>' -}}" + content + "{{- '</say>' -}}{%- endif -%}"
@@ -169,7 +169,7 @@ def template(frame: str, reasoning: str, marks: tuple[str, str], calls: str, wra
 
 
 def generate(seed: int = 7, rounds: int = 3) -> list[Generated]:
-    """Every way to write calls ``rounds`` times, each time with another frame and another kind of reasoning."""
+    """Return every way to write calls ``rounds`` times, each time with another frame and another kind of reasoning."""
     rng = random.Random(seed)
     found = []
     pairs = itertools.cycle(rng.sample(list(itertools.product(FRAMES, REASONING)), len(FRAMES) * len(REASONING)))

@@ -1,4 +1,4 @@
-"""What the engine had to learn before inferred Formats could be parsed under every split."""
+"""Features of the machine that inferred Formats need to be parsed under every split."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from untemplate.format import Channels, Format, JsonBody, Marker, NamedBody, Tag
 
 
 def alike(fmt: Format, text: str) -> tuple[str | None, list[tuple[str, str]]]:
-    """What a Format reads, whole and in pieces of every size."""
+    """Parse a text whole and in pieces of every size; return the one result."""
     parser = OutputParser.from_format(fmt)
     read = []
     for size in (len(text), 1, 2, 3, 5, 8):
