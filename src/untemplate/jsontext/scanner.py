@@ -91,22 +91,21 @@ class JsonScanner:
                 else:
                     state = IN_ESCAPE
                 continue
-            if state >= IN_ESCAPE:
-                if state == IN_ESCAPE:
-                    state = IN_STRING
-                    pos += 1
-                    continue
-                if state == IN_WORD:
-                    found = WORD.match(text, pos)
-                    if found is not None:
-                        pos = found.end()
-                        if pos >= size:
-                            break
-                    state = SEPARATOR
-                    if not closers:
-                        state = ENDED
+            if state == IN_WORD:
+                found = WORD.match(text, pos)
+                if found is not None:
+                    pos = found.end()
+                    if pos >= size:
                         break
-                    continue
+                state = SEPARATOR
+                if not closers:
+                    state = ENDED
+                    break
+                continue
+            if state == IN_ESCAPE:
+                state = IN_STRING
+                pos += 1
+                continue
             # Each branch continues if the character is legal here; otherwise it breaks the text.
             c = text[pos]
             if c == '"':

@@ -378,7 +378,8 @@ class ArgumentsReader(CallHandler):
         self._emitter.arguments(text)
 
     def mark(self, kind: int, pos: int) -> None:
-        self.context.mark(kind, pos)
+        context = self.context
+        context.ledger.mark(kind, context.base + pos)
 
     def report(self, code: DiagnosticCode, start: int, end: int) -> None:
         self._recovered = self._recovered or code in RECOVERING

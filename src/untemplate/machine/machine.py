@@ -111,17 +111,20 @@ class Machine(ReaderContext):
                 self.base += len(text)
                 self.ledger.mark(ARGUMENT_TEXT, self.base)
                 return
-        room = self._room()
-        while len(text) > room:
-            self._read(text[:room])
-            text = text[room:]
-            room = self._room()
+        if self.speculation.size + len(cur.text) + len(text) > self.max_held:
+            text = self._read_parts(text)
         self._read(text)
 
-    def _room(self) -> int:
-        """Return how many characters may be read before the limit of speculation has to be checked. It is counted from
-        where speculation began or may begin, so that what becomes text does not depend on how the output was cut."""
-        return max(self.max_held - self.speculation.size - len(self.cur.text), 1)
+    def _read_parts(self, text: str) -> str:
+        """Read text up to each place where the limit of speculation has to be checked, and return the rest. The places
+        are counted from where speculation began or may begin, so that what becomes text does not depend on how the
+        output was cut."""
+        while True:
+            room = max(self.max_held - self.speculation.size - len(self.cur.text), 1)
+            if len(text) <= room:
+                return text
+            self._read(text[:room])
+            text = text[room:]
 
     def _read(self, text: str) -> None:
         cur = self.cur
@@ -349,7 +352,8 @@ class Machine(ReaderContext):
         self._call_reader().enter([(syntaxes[i], entry) for i, entry in rule.entries], rule.ambiguous)
 
     def _read_calls(self) -> int:
-        calls = self._call_reader()
+        calls = self._calls
+        assert calls is not None
         result = calls.step()
         if result != DONE:
             return result

@@ -28,8 +28,6 @@ class JsonReader(JsonScanner):
     def step(self, cur: Cursor, out: ArgumentWriter) -> int:
         text = cur.text
         start = cur.pos
-        if start >= len(text) and not cur.final:
-            return MORE
         if self.state == VALUE:
             end = self._whole(cur, text, start)
             if end > start:
