@@ -241,6 +241,11 @@ def test_links_lead_somewhere(path: Path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_pages_hold_no_conflict_markers(path: Path):
+    assert re.findall(r"^(?:<<<<<<<|>>>>>>>|=======)(?: .*)?$", path.read_text("utf-8"), re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_pages_name_no_machine(path: Path):
     text = path.read_text("utf-8")
     assert re.findall(r"^(?:<{7}|={7}|>{7})(?: |$)", text, re.MULTILINE) == []
