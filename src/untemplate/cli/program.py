@@ -23,7 +23,7 @@ _REGIONS: Final = {
     p.IN_ARGUMENTS: "arguments",
     p.IN_SILENT: "dropped",
 }
-_EDGES: Final = {
+_RULES: Final = {
     p.OPEN_REASONING: "opens reasoning",
     p.CLOSE_REASONING: "closes reasoning",
     p.OPEN_WRAP: "opens wrapped content",
@@ -96,8 +96,8 @@ def shown(program: Program) -> Iterator[Row]:
         yield from _state(program, state)
     if program.header is not None:
         yield from _header(program.header)
-    for grammar in program.call_syntaxes:
-        yield from _grammar(grammar)
+    for syntax in program.call_syntaxes:
+        yield from _syntax(syntax)
 
 
 def _name(program: Program, state: int) -> str:
@@ -115,17 +115,17 @@ def _state(program: Program, state: TextState) -> Iterator[Row]:
             label = ""
 
 
-def _effects(program: Program, edge: MarkerRule) -> Iterator[str]:
-    if edge.kind == p.ENTER_STATE:
-        yield f"-> {_name(program, edge.target)}"
-    elif edge.kind in (p.OPEN_CALLS, p.OPEN_BARE_CALLS):
-        only = " (only in an open section)" if edge.in_section_only else ""
-        for grammar, entry in edge.entries:
-            yield f"opens {_ENTRIES[entry]} -> {program.call_syntaxes[grammar].path}{only}"
-    elif edge.kind == p.OPEN_WRAP:
-        yield _EDGES[edge.kind] + (" anywhere" if edge.anywhere else " at the start")
+def _effects(program: Program, rule: MarkerRule) -> Iterator[str]:
+    if rule.kind == p.ENTER_STATE:
+        yield f"-> {_name(program, rule.target)}"
+    elif rule.kind in (p.OPEN_CALLS, p.OPEN_BARE_CALLS):
+        only = " (only in an open section)" if rule.in_section_only else ""
+        for syntax, entry in rule.entries:
+            yield f"opens {_ENTRIES[entry]} -> {program.call_syntaxes[syntax].path}{only}"
+    elif rule.kind == p.OPEN_WRAP:
+        yield _RULES[rule.kind] + (" anywhere" if rule.anywhere else " at the start")
     else:
-        yield _EDGES[edge.kind]
+        yield _RULES[rule.kind]
 
 
 def _header(header: HeaderSyntax) -> Iterator[Row]:
@@ -141,20 +141,20 @@ def _header(header: HeaderSyntax) -> Iterator[Row]:
         yield "namespace", f"{header.namespace!r}, left out of names"
 
 
-def _grammar(grammar: CallSyntax) -> Iterator[Row]:
-    yield f"call syntax {grammar.path}", ""
-    yield "a call is", _BODIES[grammar.body]
-    if grammar.body == p.JSON_BODY:
-        yield from _json(grammar)
+def _syntax(syntax: CallSyntax) -> Iterator[Row]:
+    yield f"call syntax {syntax.path}", ""
+    yield "a call is", _BODIES[syntax.body]
+    if syntax.body == p.JSON_BODY:
+        yield from _json(syntax)
     else:
-        yield "name", repr(grammar.name.pattern)
-        if grammar.body == p.NAMED_TAGGED:
-            yield "key", repr(grammar.key.pattern)
-        if grammar.body == p.NAMED_LITERAL:
-            quotes = " ".join(map(repr, grammar.quotes))
+        yield "name", repr(syntax.name.pattern)
+        if syntax.body == p.NAMED_TAGGED:
+            yield "key", repr(syntax.key.pattern)
+        if syntax.body == p.NAMED_LITERAL:
+            quotes = " ".join(map(repr, syntax.quotes))
             yield (
                 "arguments",
-                f"{grammar.bracket_open!r} key {grammar.assign!r} value {grammar.bracket_close!r}, quotes {quotes}",
+                f"{syntax.bracket_open!r} key {syntax.assign!r} value {syntax.bracket_close!r}, quotes {quotes}",
             )
     flags = [
         ("bare", "may have no marker at the start of content"),
@@ -162,31 +162,31 @@ def _grammar(grammar: CallSyntax) -> Iterator[Row]:
         ("call_optional", "its call marker may be left out"),
         ("separated", "calls may follow one another after a separator"),
     ]
-    yield from (("", said) for name, said in flags if getattr(grammar, name))
+    yield from (("", said) for name, said in flags if getattr(syntax, name))
     for label, literals in (
-        ("between", grammar.between),
-        ("before it", grammar.before_body),
-        ("name ends", grammar.name_ends),
-        ("id ends", grammar.id_ends),
-        ("arguments", grammar.tags),
-        ("key ends", grammar.key_ends),
-        ("value opens", grammar.value_opens),
-        ("value ends", grammar.value_ends),
-        ("after it", grammar.after),
-        ("resumes at", grammar.resync),
+        ("between", syntax.between),
+        ("before it", syntax.before_body),
+        ("name ends", syntax.name_ends),
+        ("id ends", syntax.id_ends),
+        ("arguments", syntax.tags),
+        ("key ends", syntax.key_ends),
+        ("value opens", syntax.value_opens),
+        ("value ends", syntax.value_ends),
+        ("after it", syntax.after),
+        ("resumes at", syntax.resync),
     ):
         yield from _literals(label, literals)
 
 
-def _json(grammar: CallSyntax) -> Iterator[Row]:
-    if grammar.name_is_key:
+def _json(syntax: CallSyntax) -> Iterator[Row]:
+    if syntax.name_is_key:
         yield "name", "the object's only key"
     for label, keys in (
-        ("name", () if grammar.name_is_key else sorted(grammar.name_keys)),
-        ("arguments", () if grammar.name_is_key else sorted(grammar.arguments_keys)),
-        ("id", filter(None, [grammar.id_key])),
-        ("inside", filter(None, [grammar.nested_key])),
-        ("constant", sorted(grammar.constant_keys)),
+        ("name", () if syntax.name_is_key else sorted(syntax.name_keys)),
+        ("arguments", () if syntax.name_is_key else sorted(syntax.arguments_keys)),
+        ("id", filter(None, [syntax.id_key])),
+        ("inside", filter(None, [syntax.nested_key])),
+        ("constant", sorted(syntax.constant_keys)),
     ):
         if joined := _joined(keys):
             yield label, f"key {joined}"

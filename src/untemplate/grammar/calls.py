@@ -110,12 +110,12 @@ class Calls:
     """The calls of one request in one way of writing them."""
 
     def __init__(
-        self, fmt: Format, way: Tools, grammar: CallSyntax, tools: Sequence[Tool], parallel: bool, spelling: Spelling,
+        self, fmt: Format, way: Tools, syntax: CallSyntax, tools: Sequence[Tool], parallel: bool, spelling: Spelling,
         rules: Rules,
     ) -> None:  # fmt: skip
         self.fmt: Format = fmt
         self.way: Tools = way
-        self.grammar: CallSyntax = grammar
+        self.syntax: CallSyntax = syntax
         self.tools: Sequence[Tool] = tools
         self.parallel: bool = parallel
         self.spelling: Spelling = spelling
@@ -189,12 +189,12 @@ class Calls:
     # -- names in markers ---------------------------------------------------------------------------------------
 
     def _named_body(self, tool: Tool, body: NamedBody) -> Node:
-        grammar = self.grammar
+        syntax = self.syntax
         name = html.escape(tool.name) if body.escape == "xml" else tool.name
-        bad = grammar.name_illegal.search(name)
-        found = grammar.name_ends.find(name, 0)
+        bad = syntax.name_illegal.search(name)
+        found = syntax.name_ends.find(name, 0)
         around = _VARIABLE.sub(lambda part: name if part[1] == "name" else "0", body.name)
-        if name != name.strip(WS) or bad is not None or found is not None or grammar.name.split(around)["name"] != name:
+        if name != name.strip(WS) or bad is not None or found is not None or syntax.name.split(around)["name"] != name:
             what = bad.group() if bad is not None else found.group() if found is not None else name
             raise GrammarError(f"tool {tool.name!r}: {what!r} in a name cannot be written in format {self.fmt.name!r}")
         parts: list[Node | str | None] = []
@@ -259,16 +259,16 @@ class Calls:
         return properties, required, more
 
     def _tag_key(self, tool: Tool, key: str, arguments: TaggedArguments) -> Node:
-        grammar = self.grammar
+        syntax = self.syntax
         written = html.escape(key) if arguments.escape == "xml" else key
         text = arguments.key.replace("{key}", written)
-        ends = grammar.key_ends.find(text, 0) or grammar.resync.find(text, 0)
+        ends = syntax.key_ends.find(text, 0) or syntax.resync.find(text, 0)
         if (
             not key
             or key != key.strip(WS)
             or "\n" in key
             or ends is not None
-            or grammar.key.split(text)["key"] != written
+            or syntax.key.split(text)["key"] != written
         ):
             raise GrammarError(
                 f"tool {tool.name!r}: the parameter name {key!r} cannot be written in format {self.fmt.name!r}"
@@ -360,7 +360,7 @@ class Calls:
         arguments = self.way.body.arguments if isinstance(self.way.body, NamedBody) else None
         assert isinstance(arguments, TaggedArguments)
         written = html.escape(word) if arguments.escape == "xml" else word
-        if self.grammar.value_ends.find(written, 0) is not None:
+        if self.syntax.value_ends.find(written, 0) is not None:
             raise GrammarError(f"tool {tool.name!r}: 'enum' holds {word!r}, which closes the value")
         return Lit(written)
 
@@ -394,7 +394,7 @@ class Calls:
             quote = arguments.quotes[0]
             escapes = "'\"\\nrtbf" if arguments.escapes and len(quote) == 1 else ""
             # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may be.
-            markers = [t[:-1] for t in self.grammar.resync.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
+            markers = [t[:-1] for t in self.syntax.resync.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
             syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, tuple(markers), True)
             self._literals = Values(syntax, self.rules, self.spelling.node)
         return self._literals

@@ -66,21 +66,21 @@ def compile_config(config: ParserEngineConfig, *, tools: bool = True, drops: fro
 def _compile(config: ParserEngineConfig, tools: bool, drops: Iterable[str]) -> Program:
     program = Program(config.name)
     for index, state in enumerate(STATES):
-        edges: dict[str, MarkerRule] = {}
+        rules: dict[str, MarkerRule] = {}
         for (source, terminal), transition in config.transitions.items():
             if source is not state:
                 continue
             taken = _rule(transition) if tools else _rule_without_calls(source, transition)
             if taken is not None:
-                edges.update(dict.fromkeys(config.literals(terminal), taken))
+                rules.update(dict.fromkeys(config.literals(terminal), taken))
         for literal in drops:
-            if literal not in edges:
-                edges[literal] = edge = MarkerRule(ENTER_STATE, index)
-                edge.events = (_DROP,)
-                edge.needs_id = 2
+            if literal not in rules:
+                rules[literal] = rule = MarkerRule(ENTER_STATE, index)
+                rule.events = (_DROP,)
+                rule.needs_id = 2
         kind = config.content_events.get(state)
         region = IN_SILENT if kind is None else _REGIONS[kind]
-        program.states.append(TextState(state.name, region, edges, False))
+        program.states.append(TextState(state.name, region, rules, False))
     program.content = STATES.index(ParserState.CONTENT)
     program.reasoning = STATES.index(ParserState.REASONING)
     program.start_without_prompt = program.after_turn_start = STATES.index(config.initial_state)
@@ -88,10 +88,10 @@ def _compile(config: ParserEngineConfig, tools: bool, drops: Iterable[str]) -> P
 
 
 def _rule(transition: Transition) -> MarkerRule:
-    edge = MarkerRule(ENTER_STATE, STATES.index(transition.next_state))
-    edge.events = tuple(_EVENTS.index(event) for event in transition.events)
-    edge.needs_id = 1 if transition.skip_in_token_id_mode else 0
-    return edge
+    rule = MarkerRule(ENTER_STATE, STATES.index(transition.next_state))
+    rule.events = tuple(_EVENTS.index(event) for event in transition.events)
+    rule.needs_id = 1 if transition.skip_in_token_id_mode else 0
+    return rule
 
 
 def _rule_without_calls(source: ParserState, transition: Transition) -> MarkerRule | None:
@@ -150,10 +150,10 @@ class ConfigRun(ConfigEvents):
         self._ahead = max(self._ahead, start - pos)
         return not self._string
 
-    def take(self, edge: MarkerRule, literal: str, start: int) -> int:
+    def take(self, rule: MarkerRule, literal: str, start: int) -> int:
         kind = MARKUP
-        self._keep_unless_opening(edge, literal, start)
-        for number in edge.events:
+        self._keep_unless_opening(rule, literal, start)
+        for number in rule.events:
             if number == _DROP:
                 self._drop(literal, start)
                 return DROPPED
@@ -169,8 +169,8 @@ class ConfigRun(ConfigEvents):
             if event is EventType.TOOL_CALL_END:
                 self._open = False
         self._ahead = 0
-        if edge.target != self._state:
-            self._state = edge.target
+        if rule.target != self._state:
+            self._state = rule.target
             self._begun = False
             self._json = False
             self._string = False
@@ -206,10 +206,10 @@ class ConfigRun(ConfigEvents):
             self.dropped.append(KeptText(start))
         self.dropped[-1].add(text)
 
-    def _keep_unless_opening(self, edge: MarkerRule, literal: str, start: int) -> None:
+    def _keep_unless_opening(self, rule: MarkerRule, literal: str, start: int) -> None:
         if not self.holds:
             return
-        if _OPENS in edge.events:
+        if _OPENS in rule.events:
             held = self.held[self.tool_index + 1] = KeptText(start)
             held.add(literal)
         else:
