@@ -352,13 +352,14 @@ class ArgumentsReader(CallHandler):
         if kept:
             self.put("".join(self._raw_space) + kept)
             self._raw_space = []
+            context.mark(ARGUMENT_TEXT, start + len(kept))
         if len(kept) < len(piece):
             self._raw_space.append(piece[len(kept) :])
         cur.pos = end
-        context.mark(ARGUMENT_TEXT, end)
         if found is None:
             return MORE
         self._raw_space = []
+        context.mark(MARKUP, end)
         self._whole = self._closes_here()
         return DONE
 
@@ -388,9 +389,9 @@ class ArgumentsReader(CallHandler):
     def accounted(self) -> int:
         return self.context.accounted()
 
-    def drop_arguments(self, start: int, values: list[tuple[int, int]]) -> None:
+    def drop_arguments(self, code: DiagnosticCode, start: int, values: list[tuple[int, int]]) -> None:
         self._recovered = True
-        self.context.drop_arguments(start, values)
+        self.context.drop_arguments(code, start, values)
 
     def authorised(self, start: int, end: int) -> bool:
         return not self.context.checks_ids or self.context.authorised(start, end)

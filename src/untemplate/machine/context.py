@@ -101,11 +101,11 @@ class ReaderContext:
         """Return where the accounted part of the output ends, in characters of the output."""
         return self.ledger.frontier
 
-    def drop_arguments(self, start: int, values: list[tuple[int, int]]) -> None:
+    def drop_arguments(self, code: DiagnosticCode, start: int, values: list[tuple[int, int]]) -> None:
         """Account for all arguments from ``start`` on as dropped: they were not the arguments after all. Report each of
         their ``values`` (start, end)."""
         for begin, end in values:
-            self.ledger.report("unused_member", begin, end)
+            self.ledger.report(code, begin, end)
         self.ledger.change(ARGUMENT_TEXT, DROPPED, start)
 
     # -- white space --------------------------------------------------------------------------------------------

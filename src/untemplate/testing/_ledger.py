@@ -1,159 +1,171 @@
-"""Nothing is lost: every character of an output is somewhere in its message, or reported."""
+"""Check that nothing is lost: every character of an output is in its message, is declared markup, or is reported.
+
+Two kinds of text may differ from what the Format declares without a report, because they carry no part of the message:
+
+* the index in the pattern of a name (``functions.{name}:{index}``) may be any text;
+* the words in a header of a channel (role, channel, type of the text) may be any text without angle brackets.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
-from ..format import Format, JsonBody, LiteralArguments, Marker, TaggedArguments
-from ..messages import ParsedOutput, Span
-from ._subject import Subject, difference
+from ..format import Format, JsonBody
+from ..machine.arguments.xml_text import unescape_xml
+from ..messages import ParsedOutput, Span, ToolCall
+from ..tools import ToolSet
+from ._alignment import CallText, alignments
+from ._markup import markup_rest
+from ._subject import Subject, difference, short
 
 _KINDS: Final = {"reasoning", "content", "name", "id", "arguments", "markup", "dropped"}
-_WORD: Final = re.compile(r"(?<![\w\\&#])[^\W\d_]{4,}(?![\w;])")
+_OF_CALLS: Final = ("name", "id", "arguments")
 _MAX_DIAGNOSTICS: Final = 256
+_LAW: Final = "nothing is lost"
 
 
 def ledger(subject: Subject, raw: str, result: ParsedOutput, where: str) -> None:
-    """Nothing is lost: spans cover the output without a gap; what they call text came out; what they call markup is
-    nothing but markup; what they call dropped has been reported."""
-    law = "nothing is lost"
+    """Check that spans cover the output without a gap, and that each of them holds what its kind says.
+
+    Policies that drop, trim or repair text change the message, so only the cover is checked with them.
+    """
+    try:
+        _cover(raw, result)
+        if subject.default_policy:
+            _text(raw, result)
+            _calls(subject, raw, result)
+            _markup(subject.format, raw, result)
+            _dropped(raw, result)
+    except _LostError as error:
+        raise subject.fail(_LAW, f"{where}: {error}") from None
+
+
+class _LostError(Exception):
+    """A character that is not accounted for."""
+
+
+def _cover(raw: str, result: ParsedOutput) -> None:
+    """Check that spans are in order, without a gap, and that those of calls belong to a call."""
     at = 0
-    found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     for span in result.spans:
         if span.kind not in _KINDS or span.start != at or span.end <= at:
-            raise subject.fail(law, f"{where}: {span!r} does not begin at {at}")
+            raise _LostError(f"{span!r} does not begin at {at}")
         at = span.end
-        found[span.kind].append(raw[span.start : span.end])
+        if (span.call is not None) != (span.kind in _OF_CALLS):
+            raise _LostError(f"{span!r}: names, ids and arguments, and nothing else, belong to a call")
+        if span.call is not None and not 0 <= span.call < len(result.tool_calls):
+            raise _LostError(f"{span!r} with {len(result.tool_calls)} calls")
     if at != len(raw):
-        raise subject.fail(law, f"{where}: spans end at {at} of {len(raw)}: {result.spans!r}")
-    if not subject.default_policy:
-        return
+        raise _LostError(f"spans end at {at} of {len(raw)}: {result.spans!r}")
+
+
+def _text(raw: str, result: ParsedOutput) -> None:
+    """Check that content and reasoning are their spans."""
     for kind, text in (("content", result.content or ""), ("reasoning", result.reasoning_content or "")):
-        if "".join(found[kind]) != text:
-            raise subject.fail(law, f"{where}: {kind} is not its spans" + difference("".join(found[kind]), text))
-    said = " ".join(c.function.arguments for c in result.tool_calls)
-    said = (said + " " + _decoded(said)).lower()
-    quotes = _word_quotes(subject.format)
-    valueless = [d.start for d in result.diagnostics if d.code == "argument_without_value"]
+        spans = "".join(raw[s.start : s.end] for s in result.spans if s.kind == kind)
+        if spans != text:
+            raise _LostError(f"{kind} is not its spans" + difference(spans, text))
+
+
+def _dropped(raw: str, result: ParsedOutput) -> None:
+    """Check that what was dropped has been reported."""
+    if len(result.diagnostics) >= _MAX_DIAGNOSTICS:
+        return
     for span in result.spans:
-        piece = quotes.sub(" ", raw[span.start : span.end])
-        if span.kind != "arguments" or piece in said or any(_last_before(result, at) is span for at in valueless):
-            continue
-        for word in _WORD.findall(piece):
-            if word.lower() not in said and word != "None":
-                raise subject.fail(law, f"{where}: {word!r} is in no argument, but its span says so: {piece!r}")
-    _calls_of_spans(subject, raw, result, where)
-    words = _markup_words(subject.format)
-    for i, piece in enumerate(found["markup"]):
-        rest = words.pattern.sub(" ", piece)
-        if i == len(found["markup"]) - 1 and result.spans[-1].kind == "markup":
-            rest = words.without_part(rest.rstrip())
-        if re.search(r"\w", rest):
-            raise subject.fail(law, f"{where}: {piece!r} is called markup and holds {rest.strip()!r}")
-    if len(result.diagnostics) < _MAX_DIAGNOSTICS:
-        for span in result.spans:
-            if span.kind == "dropped" and not any(
-                d.start <= span.end and d.end >= span.start for d in result.diagnostics
-            ):
-                raise subject.fail(law, f"{where}: {raw[span.start : span.end]!r} was dropped and not reported")
+        if span.kind == "dropped" and not any(d.start <= span.end and d.end >= span.start for d in result.diagnostics):
+            raise _LostError(f"{raw[span.start : span.end]!r} was dropped and not reported")
 
 
-def _calls_of_spans(subject: Subject, raw: str, result: ParsedOutput, where: str) -> None:
-    """Each span of a name, an id or arguments belongs to a call, and its text to that call."""
+def _markup(fmt: Format, raw: str, result: ParsedOutput) -> None:
+    """Check that markup is nothing else."""
     for span in result.spans:
-        if span.kind not in ("name", "id", "arguments"):
-            if span.call is not None:
-                raise subject.fail("spans name their call", f"{where}: {span!r} belongs to no call")
-            continue
-        if span.call is None or not 0 <= span.call < len(result.tool_calls):
-            raise subject.fail("spans name their call", f"{where}: {span!r} with {len(result.tool_calls)} calls")
-        name = result.tool_calls[span.call].function.name
-        piece = raw[span.start : span.end]
-        if span.kind == "name" and re.sub(r"\W", "", name) not in re.sub(r"\W", "", piece):
-            raise subject.fail("spans name their call", f"{where}: {piece!r} is not the name of {name!r}")
+        if span.kind == "markup":
+            piece = raw[span.start : span.end]
+            rest = markup_rest(fmt, piece, cut=span.end == len(raw))
+            if rest:
+                raise _LostError(f"{piece!r} is called markup and holds {rest!r}")
 
 
-@lru_cache(maxsize=128)
-def _word_quotes(fmt: Format) -> re.Pattern[str]:
-    """Quotes that hold letters (``<escape>``)."""
-    found = {
-        q for t in fmt.tools if isinstance(a := getattr(t.body, "arguments", None), LiteralArguments) for q in a.quotes
-    }
-    return re.compile("|".join(re.escape(q) for q in sorted(found) if re.search(r"\w", q)) or "(?!)")
+# -- calls --------------------------------------------------------------------------------------------------------
 
 
-def _last_before(result: ParsedOutput, place: int) -> Span | None:
-    """The last argument span before a place: a name without a value, where that has been reported."""
-    return next((s for s in reversed(result.spans) if s.kind == "arguments" and s.end <= place), None)
+def _calls(subject: Subject, raw: str, result: ParsedOutput) -> None:
+    """Check names, ids and arguments, call by call."""
+    spans: list[list[Span]] = [[] for _ in result.tool_calls]
+    for span in result.spans:
+        if span.call is not None:
+            spans[span.call].append(span)
+    tools = ToolSet(subject.context.get("tools"))
+    for call, own in zip(result.tool_calls, spans, strict=True):
+        pieces = {kind: [raw[s.start : s.end] for s in own if s.kind == kind] for kind in _OF_CALLS}
+        if len(pieces["name"]) != 1 or not _is_name(subject.format, pieces["name"][0], call):
+            raise _LostError(f"{pieces['name']!r} is not the name of {call.function.name!r}")
+        for piece in pieces["id"]:
+            if not _is_id(piece, call):
+                raise _LostError(f"{piece!r} is not the id of {call!r}")
+        _arguments(subject.format, raw, result, call, [s for s in own if s.kind == "arguments"], tools)
 
 
-def _decoded(arguments: str) -> str:
-    """JSON text with its escapes undone, roughly: words that were escaped can be found in it."""
-    return re.sub(
-        r"\\(?:u([0-9a-fA-F]{4})|(.))",
-        lambda m: chr(int(m[1], 16)) if m[1] else {"n": "\n", "t": "\t", "r": "\r"}.get(m[2], m[2]),
-        arguments,
+def _arguments(fmt: Format, raw: str, result: ParsedOutput, call: ToolCall, spans: list[Span], tools: ToolSet) -> None:
+    """Check that arguments are their spans, in one of the syntaxes that the Format has."""
+    function = call.function
+    without_value = {d.start for d in result.diagnostics if d.code in ("argument_without_value", "broken_arguments")}
+    places = set()
+    if without_value:
+        at = 0
+        for span in spans:
+            places |= {at + place - span.start for place in without_value if span.start <= place <= span.end}
+            at += span.end - span.start
+    text = CallText(
+        tuple(raw[s.start : s.end] for s in spans), function.name, function.arguments, tools, frozenset(places)
+    )
+    rests = []
+    for align in alignments(fmt):
+        rest = align(text)
+        if rest is None:
+            return
+        rests.append(rest)
+    left, missing = min(rests, key=lambda rest: len(rest[0]) + len(rest[1]))
+    raise _LostError(
+        f"arguments of {function.name!r} are not their spans: {short(left)} of the spans against {short(missing)}"
+        + difference(text.text, function.arguments)
     )
 
 
-@dataclass(slots=True)
-class _Words:
-    """What may stand in a span of markup besides punctuation."""
-
-    pattern: re.Pattern[str]
-    literals: list[str]
-
-    def without_part(self, text: str) -> str:
-        """The text without the beginning of a marker at its end, where the output was cut."""
-        for size in range(max(map(len, self.literals), default=0), 0, -1):
-            if text[-size:].strip() and any(word.startswith(text[-size:]) for word in self.literals):
-                return text[:-size]
-        return text
+def _is_name(fmt: Format, piece: str, call: ToolCall) -> bool:
+    """True if the text of a name span is the call's name, with no more around it than the Format declares."""
+    text = piece.strip()
+    name = call.function.name
+    if name in (text, unescape_xml(text), _json_text(f'"{piece}"')):
+        return True
+    return any(re.fullmatch(_name_pattern(p, name, call.id), text) for p in _name_patterns(fmt))
 
 
 @lru_cache(maxsize=128)
-def _markup_words(fmt: Format) -> _Words:
-    words = {s for marker in markers(fmt) for s in (*marker.spellings, marker.text)}
-    attributes: list[str] = []
-    for tools in fmt.tools:
-        body = tools.body
-        if isinstance(body, JsonBody):
-            keys = [body.name_key, body.arguments_key, *body.accepted_name_keys, *body.accepted_arguments_keys]
-            keys += [k for k in (body.id_key, body.nested_key) if k]
-            words |= {json.dumps(k) for k in keys}
-            words |= {json.dumps(part) for constant in body.constants for part in constant}
-            words |= {"null"}
-            continue
-        patterns = [body.name]
-        if isinstance(body.arguments, TaggedArguments):
-            patterns.append(body.arguments.key)
-        # What a name's or key's pattern brings along: ``functions.{name}:{index}``, ``{key}" string="{string}``.
-        pieces = [p for pattern in patterns for p in re.split(r"\{\w+\}", pattern) if re.search(r"\w", p)]
-        words |= set(pieces)
-        closes = [s for m in markers(body) for s in m.spellings]
-        ends = "|".join(map(re.escape, closes)) or "$"
-        attributes += [rf"{re.escape(piece)}[^\n]{{0,40}}?[ \t\r\n]{{0,40}}(?={ends}|$)" for piece in pieces]
-    if fmt.channels is not None:
-        # A header, from its first marker to its last: roles and channels are words.
-        heads = [m for m in (fmt.channels.open, fmt.channels.channel, fmt.channels.recipient) if m is not None]
-        opens = "|".join(re.escape(s) for m in heads for s in m.spellings)
-        body_ = "|".join(re.escape(s) for s in fmt.channels.body.spellings)
-        attributes.append(f"(?:{opens}|^)(?s:.){{0,512}}?(?:{body_}|$)")
-    literals = sorted(words, key=len, reverse=True)
-    return _Words(re.compile("|".join([*attributes, *map(re.escape, literals)]) or "(?!)"), literals)
+def _name_patterns(fmt: Format) -> tuple[str, ...]:
+    return tuple({t.body.name for t in fmt.tools if not isinstance(t.body, JsonBody)} - {"{name}"})
 
 
-def markers(part: Any) -> Iterator[Marker]:
-    if isinstance(part, Marker):
-        yield part
-    elif isinstance(part, tuple):
-        for item in part:
-            yield from markers(item)
-    elif is_dataclass(part):
-        for field in fields(part):
-            yield from markers(getattr(part, field.name))
+@lru_cache(maxsize=1024)
+def _name_pattern(pattern: str, name: str, call_id: str) -> str:
+    """Return an expression for a name written in a pattern; models leave out parts of it."""
+    variables = {"{name}": re.escape(name), "{id}": re.escape(call_id), "{index}": "(?s:.*)"}
+    pieces = re.split(r"(\{\w+\})", pattern)
+    return "".join(variables.get(p) or "".join(f"(?:{re.escape(c)})?" for c in p) for p in pieces)
+
+
+def _is_id(piece: str, call: ToolCall) -> bool:
+    ids = (call.id, call.model_id)
+    return piece.strip() in ids or _json_text(piece) in ids
+
+
+def _json_text(text: str) -> str | None:
+    """Return the text of a JSON string; None if it is not one."""
+    try:
+        value = json.loads(text, strict=False)
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..messages import ParsedOutput
 from ._ledger import ledger
-from ._subject import SEED, Outcome, Parsed, Subject, difference
+from ._subject import SEED, Outcome, Subject, as_parsed, difference
 
 _EXPECTED_KEYS: Final = ("reasoning", "content", "tool_calls", "finish_reason", "diagnostics")
 
@@ -66,12 +66,7 @@ def sound(subject: Subject, raw: str, outcome: Outcome, where: str) -> None:
     """Check a single parse: deltas add up to the result, the finish reason fits, every character is accounted for."""
     result = outcome.result
     reason = result.finish_reason
-    items: Parsed = tuple(
-        (i.type, i.text or "")
-        if i.call is None
-        else ("call", i.call.id, i.call.function.name, i.call.function.arguments)
-        for i in result.items
-    )
+    items = as_parsed(result.items)
     if items != outcome.folded:
         raise subject.fail("deltas add up to the result", where + difference(items, outcome.folded))
     texts = {kind: "".join(i[1] for i in items if i[0] == kind) for kind in ("reasoning", "content")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from ..format import Marker
-from ._ledger import markers
+from ._markup import markers
 from ._subject import Subject, difference
 
 

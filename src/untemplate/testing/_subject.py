@@ -10,15 +10,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
+from ..deltas import assemble
 from ..errors import UntemplateError
 from ..format import Format
 from ..formats import named
-from ..messages import DeltaMessage, ParsedOutput
+from ..messages import DeltaMessage, Item, ParsedOutput
 from ..output_parser import OutputParser
 from ..policy import Policy
 from ..stream import Stream
 
 SEED: Final = "untemplate.testing"
+_RETRACTED: Final = "nothing is retracted"
 
 Parsed = tuple[tuple[str, ...], ...]
 """A message in order: ``("reasoning", text)``, ``("content", text)``, ``("call", id, name, arguments)``."""
@@ -40,38 +42,42 @@ def fold(deltas: Iterable[DeltaMessage]) -> Parsed:
         LawBroken: a delta that no client could add: a call continued before it began, begun twice, or begun without id,
             type or name; an empty delta.
     """
-    items: list[list[str]] = []
-    calls: list[list[str]] = []
-
-    def text(kind: str, piece: str | None) -> None:
-        if piece is None:
-            return
-        if not piece:
-            raise LawBroken("nothing is retracted", f"an empty {kind} delta")
-        if items and items[-1][0] == kind:
-            items[-1][1] += piece
-        else:
-            items.append([kind, piece])
-
+    checked = []
+    begun = 0
     for delta in deltas:
-        if delta.reasoning is None and delta.content is None and not delta.tool_calls:
-            raise LawBroken("nothing is retracted", f"an empty delta: {delta!r}")
-        text("reasoning", delta.reasoning)
-        text("content", delta.content)
-        for piece in delta.tool_calls or ():
-            function = piece.function
-            if piece.index == len(calls):
-                if not piece.id or piece.type != "function" or function is None or not function.name:
-                    raise LawBroken("nothing is retracted", f"a call begins without id, type or name: {piece!r}")
-                calls.append(["call", piece.id, function.name, ""])
-                items.append(calls[-1])
-            elif piece.index != len(calls) - 1:
-                raise LawBroken("nothing is retracted", f"call {piece.index} goes on after {len(calls)} have begun")
-            elif piece.id or piece.type or (function is not None and function.name):
-                raise LawBroken("nothing is retracted", f"a call's id, type or name comes again: {piece!r}")
-            if function is not None and function.arguments:
-                calls[-1][3] += function.arguments
-    return tuple(tuple(item) for item in items)
+        begun = _check_delta(delta, begun)
+        checked.append(delta)
+    return as_parsed(assemble(checked).items)
+
+
+def _check_delta(delta: DeltaMessage, begun: int) -> int:
+    """Check a delta that follows on ``begun`` calls, and return how many have begun after it."""
+    if delta.reasoning is None and delta.content is None and not delta.tool_calls:
+        raise LawBroken(_RETRACTED, f"an empty delta: {delta!r}")
+    for kind, text in (("reasoning", delta.reasoning), ("content", delta.content)):
+        if text == "":
+            raise LawBroken(_RETRACTED, f"an empty {kind} delta")
+    for piece in delta.tool_calls or ():
+        named = piece.function is not None and bool(piece.function.name)
+        if piece.index == begun:
+            if not piece.id or piece.type != "function" or not named:
+                raise LawBroken(_RETRACTED, f"a call begins without id, type or name: {piece!r}")
+            begun += 1
+        elif piece.index != begun - 1:
+            raise LawBroken(_RETRACTED, f"call {piece.index} goes on after {begun} have begun")
+        elif piece.id or piece.type or named:
+            raise LawBroken(_RETRACTED, f"a call's id, type or name comes again: {piece!r}")
+    return begun
+
+
+def as_parsed(items: Iterable[Item]) -> Parsed:
+    """Return the items of a message as plain tuples."""
+    return tuple(
+        (i.type, i.text or "")
+        if i.call is None
+        else ("call", i.call.id, i.call.function.name, i.call.function.arguments)
+        for i in items
+    )
 
 
 @dataclass(slots=True)

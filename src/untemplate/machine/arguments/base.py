@@ -39,7 +39,7 @@ class CallHandler(ArgumentWriter):
         """Return where the marked part of the output ends, in characters of the output."""
         return 0
 
-    def drop_arguments(self, start: int, values: list[tuple[int, int]]) -> None:
+    def drop_arguments(self, code: DiagnosticCode, start: int, values: list[tuple[int, int]]) -> None:
         """Mark the argument text since ``accounted()`` was ``start`` as dropped, and report these values in it."""
 
     def authorised(self, start: int, end: int) -> bool:

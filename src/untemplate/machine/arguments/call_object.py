@@ -100,8 +100,7 @@ class CallObjectReader:
                 self._phase = _KEY
             elif self._phase == _KEY:
                 if c == '"':
-                    if not self._others:
-                        call.mark(MARKUP, cur.pos)
+                    call.mark(MARKUP, cur.pos)
                     found = _SIMPLE.match(cur.text, cur.pos)
                     if found is None:
                         self._capture()
@@ -164,14 +163,7 @@ class CallObjectReader:
         raw = ""
         if self._value is not None and isinstance(out, BufferedWriter) and out is not self._held:
             raw = out.take()
-        key = json.dumps(self._key, ensure_ascii=False)
-        member = ""
-        if self._phase == _VALUE and raw:
-            member = f"{key}: {raw}"
-        elif self._phase == _KEY and raw and not self._is_known(raw[1:], True):
-            member = raw
-        elif self._phase in (_COLON, _VALUE) and not self._is_known(self._key, False):
-            member = key
+        member = self._cut_member(raw)
         if self._has_arguments:
             if raw and self._phase == _VALUE and self._what == _IS_ARGUMENTS and not "null".startswith(raw):
                 # a word where the arguments should be
@@ -185,9 +177,19 @@ class CallObjectReader:
         parts = [*self._others, member] if member else self._others
         if parts:
             call.put("{" + ", ".join(parts))
+        if member:
             call.mark(ARGUMENT_TEXT, cur.pos)
         self._others = []
         self._has_arguments = True
+
+    def _cut_member(self, raw: str) -> str:
+        """Return the member in which the object ends, with ``raw`` as its cut key or value; empty if there is none."""
+        key = json.dumps(self._key, ensure_ascii=False)
+        if self._phase == _VALUE and raw:
+            return f"{key}: {raw}"
+        if self._phase == _KEY and raw and not self._is_known(raw[1:], True):
+            return raw
+        return key if self._phase in (_COLON, _VALUE) and not self._is_known(self._key, False) else ""
 
     def _is_known(self, key: str, begun: bool) -> bool:
         """True if ``key`` is one of the call object's own keys; with ``begun``, if one begins with it."""
@@ -237,7 +239,7 @@ class CallObjectReader:
         self._has_arguments = True
         if self._others:
             # They had been marked as arguments while there was no key for arguments.
-            call.drop_arguments(self._others_start, self._others_values)
+            call.drop_arguments("unused_member", self._others_start, self._others_values)
             self._others = []
             self._others_values = []
             self._others_size = 0

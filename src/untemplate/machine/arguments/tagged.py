@@ -49,6 +49,8 @@ class TaggedReader:
         self._dropping: bool = False
         """True if the text before the cursor was dropped."""
         self._key: str = ""
+        self._key_start: int = 0
+        """The place of the key in the output."""
         self._mode: int = _STREAM
         self._param: Param | None = None
         self._typed: bool = False
@@ -188,11 +190,14 @@ class TaggedReader:
         """Mark a key and the literals of its pattern. Anything else between the tags is dropped."""
         at = max(raw.find(key), 0)
         call.mark(MARKUP, start + at)
+        self._key_start = call.accounted()
         call.mark(ARGUMENT_TEXT, start + at + len(key))
         rest = raw[at + len(key) :].strip(WS)
         pattern = self._syntax.key
-        attributes = pattern.literals[1] if len(pattern.literals) > 1 else ""
-        if rest and not attributes.startswith(rest) and not rest.startswith(attributes or "\0"):
+        attribute = pattern.literals[1] if len(pattern.literals) > 1 else ""
+        value = rest[len(attribute) :].removesuffix(pattern.literals[-1])
+        fits = attribute != "" and rest.startswith(attribute) and (value + "a").isalpha() and value.isascii()
+        if not fits and not attribute.startswith(rest):
             call.report("broken_key", start + at + len(key), start + len(raw))
             call.mark(DROPPED, start + len(raw))
 
@@ -243,7 +248,7 @@ class TaggedReader:
             return MORE
         if end >= 0:
             self._dropping = False
-            call.report("argument_without_value", cur.pos, cur.pos)
+            call.drop_arguments("argument_without_value", self._key_start, [(self._key_start, call.accounted())])
             self._phase = _BETWEEN
             return AGAIN
         return self._read_unopened(cur, call)
@@ -275,9 +280,10 @@ class TaggedReader:
                 return MORE
             self._opened = True
             self._put_key(call)
-        if self._trim and not self._trim_front(cur):
-            return MORE
-        call.mark(MARKUP, cur.pos)
+        if self._trim:
+            if not self._trim_front(cur):
+                return MORE
+            call.mark(MARKUP, cur.pos)
         start = cur.pos
         search = start
         while True:
@@ -298,6 +304,7 @@ class TaggedReader:
             self._read_text(cur, at, call)
             if verdict == MORE:
                 return MORE
+            call.mark(MARKUP, at)
             if verdict == ENDS_BEFORE:
                 call.report("missing_close", at, at)
             else:
@@ -317,7 +324,7 @@ class TaggedReader:
             self._last = cur.text[end - 1]
         self._add(cur.text[cur.pos : end], call)
         cur.pos = end
-        call.mark(ARGUMENT_TEXT, end)
+        call.mark(ARGUMENT_TEXT, end - len(self._newlines))
 
     def _trim_front(self, cur: Cursor) -> bool:
         """Skip the declared newlines before the value. False if more text is needed."""
@@ -429,6 +436,7 @@ class TaggedReader:
         if self._mode == _STREAM:
             if self._newlines or text:
                 call.put(json_escape(text + self._newlines))
+                call.mark(ARGUMENT_TEXT, cur.pos)
         elif text:
             stripped = text.strip(WS)
             call.put(stripped if stripped[:1] in '{["-0123456789tfn' else '"' + json_escape(text))

@@ -1,0 +1,374 @@
+"""Compare the text of a call's argument spans with its arguments, character by character.
+
+Every syntax of arguments has one function here. It takes a `CallText` and returns None if each character of the spans
+is in the arguments, in order, and the arguments hold nothing else; otherwise it returns the rest that does not fit.
+
+* Arguments that pass through must equal their spans. Those in a JSON string must equal the decoded string.
+* Converted arguments are read as a sequence of keys and scalars. Between these, a span holds only the punctuation of
+  its syntax. Strings and keys must equal their text, escapes undone; numbers and constants may be spelled otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from ..format import Format, JsonBody, LiteralArguments, TaggedArguments
+from ..jsontext.lexical import WS, without_surrogates
+from ..machine.arguments.literal_words import closing_quote, unescaped
+from ..machine.arguments.xml_text import unescape_xml
+from ..tools import ToolSet
+
+Rest = tuple[str, str]
+"""Text of the spans that is not in the arguments, and text of the arguments that is not in the spans."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallText:
+    """One call: its argument spans as text, and what they became."""
+
+    pieces: tuple[str, ...]
+    name: str
+    arguments: str
+    tools: ToolSet
+    without_value: frozenset[int] = frozenset()
+    """Places in the joined pieces where a missing value has been reported."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+Alignment = Callable[[CallText], Rest | None]
+
+_ESCAPE: Final = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.", re.DOTALL)
+_STRING: Final = r'"(?:[^"\\]|\\.)*+"'
+_MEMBER: Final = re.compile(rf"({_STRING})[ \t\r\n]*(?::[ \t\r\n]*(.*))?", re.DOTALL)
+_KEY: Final = re.compile(r'(?:\{|, )"((?:[^"\\]|\\.)*+)(?:"(: )?)?', re.DOTALL)
+_VALUE_PART: Final = re.compile(rf'{_STRING}|"(?:[^"\\]|\\.)*+|[\[\]{{}},]', re.DOTALL)
+_LEAF: Final = re.compile(r'[ \t\r\n]*(?:([\[\]{}:,])|"((?:[^"\\]|\\.)*+)("?)|([^ \t\r\n"\[\]{}:,]++))', re.DOTALL)
+_PUNCTUATION: Final = re.compile(r"[ \t\r\n,()\[\]{}]*+")
+_CLOSERS: Final = re.compile(r"[ \t\r\n,)\]}]*+")
+_EMPTY: Final = re.compile(r"[ \t\r\n,)\]}]*+[ \t\r\n,(\[{]*+[)\]}]?")
+_SPACE: Final = re.compile(r"[ \t\r\n]*+")
+_ASSIGN: Final = re.compile(r"[ \t\r\n]*(?::|=(?!=))")
+_WORD: Final = re.compile(r"[^ \t\r\n,()\[\]{}\"']++")
+_OPENERS: Final = ("(", "[", "{")
+_INTEGER: Final = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*)")
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9_]+)?")
+_CONSTANTS: Final = {"true": ("true", "1"), "false": ("false", "0"), "null": ("null", "none")}
+"""JSON's constants with their other spellings, in lower case."""
+
+
+@lru_cache(maxsize=128)
+def alignments(fmt: Format) -> tuple[Alignment, ...]:
+    """Return the functions for the syntaxes of arguments that the Format has."""
+    found: list[Alignment] = [] if fmt.channels is None else [as_written, in_a_string]
+    for tools in fmt.tools:
+        body = tools.body
+        if isinstance(body, JsonBody):
+            found += [as_written, in_a_string, as_members]
+        elif isinstance(body.arguments, TaggedArguments):
+            found.append(in_xml_tags if body.arguments.escape == "xml" else in_tags)
+        elif isinstance(body.arguments, LiteralArguments):
+            found.append(_Literals(body.arguments).align)
+        else:
+            found += [as_written, in_a_string]
+    return tuple(dict.fromkeys(found))
+
+
+def rest_of(text: str, arguments: str) -> Rest:
+    """Return two texts without what they have in common at both ends."""
+    size = min(len(text), len(arguments))
+    start = next((i for i in range(size) if text[i] != arguments[i]), size)
+    size -= start
+    end = next((i for i in range(size) if text[-1 - i] != arguments[-1 - i]), size)
+    return text[start : len(text) - end], arguments[start : len(arguments) - end]
+
+
+def as_written(call: CallText) -> Rest | None:
+    """Compare JSON that passes through. A call without arguments gets ``{}``."""
+    text = call.text
+    return None if text == call.arguments or (not text and call.arguments == "{}") else rest_of(text, call.arguments)
+
+
+def in_a_string(call: CallText) -> Rest | None:
+    """Compare JSON text that is written inside a JSON string."""
+    text = call.text
+    if not text.startswith('"'):
+        return rest_of(text, call.arguments)
+    body = text[1:-1] if re.fullmatch(_STRING, text, re.DOTALL) else text[1:]
+    decoded = _ESCAPE.sub(_unescaped_pair, body)
+    same = call.arguments in (decoded, without_surrogates(decoded))
+    return None if same else rest_of(decoded, call.arguments)
+
+
+def _unescaped_pair(found: re.Match[str]) -> str:
+    try:
+        return str(json.loads(f'"{found.group()}"'))
+    except ValueError:
+        return found.group()
+
+
+def as_members(call: CallText) -> Rest | None:
+    """Compare arguments that are written next to the name: the members of one object, one span each. After a break,
+    the rest of the object is passed through."""
+    members = [_member(piece) for piece in call.pieces]
+    whole = "{" + ", ".join(members)
+    broken = "{" + ", ".join(members[:-1]) + "".join(call.pieces[-1:])
+    return None if call.arguments in (whole, whole + "}", broken) else rest_of(whole, call.arguments)
+
+
+def _member(piece: str) -> str:
+    """Return a member as the machine writes it: the key anew, the value unchanged."""
+    found = _MEMBER.fullmatch(piece)
+    if found is None:
+        return piece
+    try:
+        key = json.loads(found[1], strict=False)
+    except ValueError:
+        key = found[1][1:-1]
+    written = json.dumps(key, ensure_ascii=False)
+    return f"{written}: {found[2]}" if found[2] else written
+
+
+# -- tags ---------------------------------------------------------------------------------------------------------
+
+
+def in_tags(call: CallText, decode: Callable[[str], str] = str) -> Rest | None:
+    """Compare arguments in tags. Each key and each value is a span of its own; an empty one has no span."""
+    at, pieces, number = 0, call.pieces, 0
+    arguments = call.arguments
+    while at < len(arguments) and arguments[at:] != "}" and arguments != "{}":
+        found = _KEY.match(arguments, at)
+        if found is None:
+            break
+        key = _unescaped(found[1])
+        if key:
+            if number == len(pieces) or key not in (decode(pieces[number]), pieces[number]):
+                return "".join(pieces[number : number + 1]), key
+            number += 1
+        at = found.end()
+        if found[2] is None:
+            break
+        piece = pieces[number] if number < len(pieces) else ""
+        end = len(arguments) if arguments[at:] == piece.strip(WS) else _value_end(arguments, at)
+        value = arguments[at:end]
+        if value not in ('""', '"'):
+            if not _same_value(value, piece) and not _same_value(value, decode(piece)):
+                return rest_of(piece, _unescaped(value[1:].removesuffix('"')) if value[:1] == '"' else value)
+            number += bool(piece)
+        at = end
+    left = "".join(pieces[number:])
+    more = "" if arguments[at:] == "}" or arguments == "{}" else arguments[at:]
+    return (left, more) if left or more else None
+
+
+def in_xml_tags(call: CallText) -> Rest | None:
+    """Compare arguments in tags, with XML's entities."""
+    return in_tags(call, unescape_xml)
+
+
+def _value_end(text: str, at: int) -> int:
+    """Return where the JSON value at ``at`` ends, which may be cut."""
+    depth = 0
+    for found in _VALUE_PART.finditer(text, at):
+        c = found.group()
+        if not depth and c in ("}", ","):
+            return found.start()
+        depth += (c in "[{") - (c in "]}")
+    return len(text)
+
+
+def _same_value(value: str, piece: str) -> bool:
+    """True if the text of a tag has this JSON value. Without a schema, text is a string and nothing is converted."""
+    if value.startswith('"'):
+        return (
+            _unescaped(value[1:].removesuffix('"') if re.fullmatch(_STRING, value, re.DOTALL) else value[1:]) == piece
+        )
+    stripped = piece.strip(WS)
+    if value == stripped or _same_word(value, stripped):
+        return True
+    return value[:1] in ("{", "[") and _PYTHON.align(CallText((stripped,), "", value, ToolSet(None))) is None
+
+
+def _same_word(value: str, word: str) -> bool:
+    """True if a word has this value, which is a JSON number or constant."""
+    if value in _CONSTANTS:
+        return word.lower() in _CONSTANTS[value]
+    try:
+        if _INTEGER.fullmatch(word):
+            number: float = int(word, 0) if word[-1:].isdigit() and word.lstrip("+-")[:1] != "0" else _int(word)
+        elif _NUMBER.fullmatch(word):
+            number = float(word)
+        else:
+            return False
+        return bool(json.loads(value) == number)
+    except ValueError:
+        return False
+
+
+def _int(word: str) -> int:
+    """Return an integer with a prefix (``0x10``) or with leading zeros (``007``)."""
+    try:
+        return int(word, 0)
+    except ValueError:
+        return int(word)
+
+
+# -- literals -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Leaf:
+    """A key, string, number or constant of the arguments, which may be cut."""
+
+    text: str
+    """The text of a string, a word as written, or nothing for an empty list or object."""
+    is_string: bool
+    is_key: bool
+    depth: int
+    whole: bool = True
+
+
+def _leaves(arguments: str) -> Iterator[_Leaf]:
+    """Yield the keys, scalars, and empty lists and objects of JSON text, in order."""
+    objects: list[bool] = []
+    key = False
+    last = ""
+    at = 0
+    while (found := _LEAF.match(arguments, at)) is not None:
+        at = found.end()
+        mark, string, close, word = found.groups()
+        if mark is None:
+            whole = bool(close) if word is None else at < len(arguments)
+            text = _unescaped(string) if word is None else word
+            yield _Leaf(text, word is None, key, len(objects), whole)
+        elif mark in "[{":
+            objects.append(mark == "{")
+        elif mark in "]}" and objects:
+            objects.pop()
+            if last in ("[", "{"):
+                yield _Leaf("", False, False, len(objects))
+        last = mark or ""
+        key = mark is not None and mark in "{," and bool(objects) and objects[-1]
+
+
+class _Literals:
+    """Compares arguments that are written as literals of a language."""
+
+    def __init__(self, syntax: LiteralArguments) -> None:
+        quotes = {*syntax.quotes, *(q * 3 for q in syntax.quotes if len(q) == 1)}
+        self._quote = re.compile("|".join(map(re.escape, sorted(quotes, key=len, reverse=True))))
+        self._short_quote = re.compile("|".join(map(re.escape, sorted(syntax.quotes, key=len, reverse=True))))
+        self._by_place = syntax.open == "("
+
+    def align(self, call: CallText) -> Rest | None:
+        text = call.text
+        at = min(len(text), 1)
+        keys = 0
+        is_value = False
+        for leaf in _leaves(call.arguments):
+            start = _after(_SPACE, text, at)
+            if leaf.is_key and leaf.depth == 1:
+                start = _after(_CLOSERS, text, start)
+            elif (leaf.text or leaf.is_string) and (not is_value or text[start : start + 1] in _OPENERS):
+                start = _after(_PUNCTUATION, text, start)
+            if leaf.is_key:
+                end = self._key(text, start, leaf)
+                is_value = end >= 0 and leaf.whole
+                if leaf.depth == 1:
+                    positional = leaf.text in (str(keys), call.tools.positional(call.name, keys))
+                    keys += 1
+                    if end < 0 and positional and text[:1] == "(":
+                        end = start
+            else:
+                end = self._value(text, start, leaf)
+                if end < 0 and leaf.text == "null" and is_value and start in call.without_value:
+                    end = start
+                is_value = False
+            if end < 0:
+                return _shorter(text[start:], leaf.text)
+            at = end
+        left = text[_after(_PUNCTUATION, text, at) :]
+        return (left, "") if left else None
+
+    def _key(self, text: str, at: int, key: _Leaf) -> int:
+        """Return where a key and its assignment end; -1 if they are not here."""
+        quote = self._short_quote.match(text, at)
+        end = -1 if quote is None else _string_end(text, quote, key)
+        if end < 0:
+            end = at + len(key.text) if key.text and text.startswith(key.text, at) else -1
+        assign = _ASSIGN.match(text, end) if end >= 0 else None
+        if assign is not None:
+            return assign.end()
+        return end if end >= 0 and not text[end:].strip(WS) else -1
+
+    def _value(self, text: str, at: int, value: _Leaf) -> int:
+        """Return where a value ends; -1 if it is not here."""
+        if not value.is_string and not value.text:
+            return _after(_EMPTY, text, at)
+        if not value.is_string:
+            found = _WORD.match(text, at)
+            word = "" if found is None else found.group()
+            same = _same_word(value.text, word) or word == value.text or (not value.whole and _begins(value.text, word))
+            return at + len(word) if same else -1
+        quote = self._quote.match(text, at)
+        if quote is not None:
+            return _string_end(text, quote, value)
+        return at + len(value.text) if text.startswith(value.text, at) else -1
+
+
+def _string_end(text: str, quote: re.Match[str], leaf: _Leaf) -> int:
+    """Return where a quoted string ends, if it is the text of the leaf; otherwise -1."""
+    start = quote.end()
+    mark = quote.group()
+    escapes = mark[0] in "'\""
+    close = closing_quote(text, start, mark, escapes, len(text))
+    body = text[start : len(text) if close < 0 else close]
+    decoded = unescaped(body) if escapes else body
+    if decoded != leaf.text and (leaf.whole or close >= 0 or decoded.rstrip(WS) != leaf.text):
+        return -1
+    return len(text) if close < 0 else close + len(mark)
+
+
+def _begins(value: str, word: str) -> bool:
+    """True if ``word`` and ``value`` may be beginnings of one constant, in two spellings."""
+    return any(
+        constant.startswith(value) and any(s.startswith(word.lower()) for s in spellings)
+        for constant, spellings in _CONSTANTS.items()
+    )
+
+
+def _shorter(text: str, leaf: str) -> Rest:
+    """Return what is left without what both begin with. Of the spans, only what a reader needs."""
+    left, right = text, leaf
+    for quote in ("'", '"'):
+        if text.startswith(quote) and leaf[:1] != quote:
+            left = text[1:]
+    size = min(len(left), len(right))
+    same = next((i for i in range(size) if left[i] != right[i]), size)
+    return left[same : same + 40], right[same : same + 40]
+
+
+def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return at if found is None else found.end()
+
+
+_JSON_ESCAPE: Final = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
+_CHARACTERS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def _unescaped(inside: str) -> str:
+    """Return the text of a JSON string. Surrogates are not joined, as they are apart in literals of other languages."""
+    if "\\" not in inside:
+        return inside
+    return _JSON_ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _CHARACTERS.get(m[2], m[2]), inside)
+
+
+_PYTHON: Final = _Literals(LiteralArguments())

@@ -1,0 +1,88 @@
+"""Check that text which is called markup holds nothing but what a Format declares."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..format import Channels, Format, JsonBody, Marker, TaggedArguments
+
+
+def markup_rest(fmt: Format, piece: str, cut: bool) -> str:
+    """Return what a piece of markup holds besides markers, keys, punctuation and white space. ``cut``: the output ends
+    after it, so that it may end inside a marker."""
+    words = _markup_words(fmt)
+    rest = words.pattern.sub(" ", piece)
+    if cut:
+        rest = words.without_part(rest.rstrip())
+    return rest.strip() if re.search(words.text, rest) else ""
+
+
+@dataclass(slots=True)
+class _Words:
+    """The text that a span of markup may hold besides punctuation and white space."""
+
+    pattern: re.Pattern[str]
+    literals: list[str]
+    text: str
+    """Matches a character that is not markup."""
+
+    def without_part(self, text: str) -> str:
+        """Return the text without the beginning of a marker at its end, where the output was cut."""
+        for size in range(max(map(len, self.literals), default=0), 0, -1):
+            if text[-size:].strip() and any(word.startswith(text[-size:]) for word in self.literals):
+                return text[:-size]
+        return text
+
+
+@lru_cache(maxsize=128)
+def _markup_words(fmt: Format) -> _Words:
+    words = {s for marker in markers(fmt) for s in (*marker.spellings, marker.text)}
+    attributes: list[str] = []
+    for tools in fmt.tools:
+        body = tools.body
+        if isinstance(body, JsonBody):
+            keys = [body.name_key, body.arguments_key, *body.accepted_name_keys, *body.accepted_arguments_keys]
+            keys += [k for k in (body.id_key, body.nested_key) if k]
+            words |= {json.dumps(k) for k in keys}
+            words |= {json.dumps(part) for constant in body.constants for part in constant}
+            # OpenAI's functions have this member, so it may occur in any Format.
+            words |= {"null", '"type"', '"function"'}
+            continue
+        if isinstance(body.arguments, TaggedArguments):
+            # What a key's pattern brings along: ``{key}" string="{string}``.
+            pieces = [p for p in re.split(r"\{\w+\}", body.arguments.key) if p]
+            words |= set(pieces)
+            attributes += [rf"{re.escape(piece)}[A-Za-z]*" for piece in pieces]
+    if fmt.channels is not None:
+        attributes.append(_header(fmt.channels))
+    has_json = any(isinstance(tools.body, JsonBody) for tools in fmt.tools)
+    text = r"[^\s{}\[\]\",:]" if has_json else r"\S"
+    literals = sorted(words, key=len, reverse=True)
+    return _Words(re.compile("|".join([*attributes, *map(re.escape, literals)]) or "(?!)"), literals, text)
+
+
+def _header(channels: Channels) -> str:
+    """Return an expression for a header, or a part of it before or after a name. Its words may be any text without
+    angle brackets: a model may write other roles, channels and types than the Format lists."""
+    heads = (channels.open, channels.channel, channels.recipient, channels.constraint)
+    opens = "|".join(re.escape(s) for m in heads if m is not None for s in m.spellings)
+    body = "|".join(map(re.escape, channels.body.spellings))
+    text = "[^<>]{0,512}"
+    return rf"(?:\A{text}(?={opens}|{body}))?(?:(?:{opens}){text})*(?:{body}|\Z)"
+
+
+def markers(part: Any) -> Iterator[Marker]:
+    """Yield all markers of a part of a Format."""
+    if isinstance(part, Marker):
+        yield part
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from markers(item)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from markers(getattr(part, field.name))
