@@ -173,7 +173,7 @@ def _syntax(syntax: CallSyntax) -> Iterator[Row]:
         ("value opens", syntax.value_opens),
         ("value ends", syntax.value_ends),
         ("after it", syntax.after),
-        ("resumes at", syntax.resync),
+        ("resumes at", syntax.call_stops),
     ):
         yield from _literals(label, literals)
 

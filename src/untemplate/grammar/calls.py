@@ -262,7 +262,7 @@ class Calls:
         syntax = self.syntax
         written = html.escape(key) if arguments.escape == "xml" else key
         text = arguments.key.replace("{key}", written)
-        ends = syntax.key_ends.find(text, 0) or syntax.resync.find(text, 0)
+        ends = syntax.key_ends.find(text, 0) or syntax.call_stops.find(text, 0)
         if (
             not key
             or key != key.strip(WS)
@@ -394,7 +394,7 @@ class Calls:
             quote = arguments.quotes[0]
             escapes = "'\"\\nrtbf" if arguments.escapes and len(quote) == 1 else ""
             # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may be.
-            markers = [t[:-1] for t in self.syntax.resync.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
+            markers = [t[:-1] for t in self.syntax.call_stops.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
             syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, tuple(markers), True)
             self._literals = Values(syntax, self.rules, self.spelling.node)
         return self._literals

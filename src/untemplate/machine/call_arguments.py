@@ -171,15 +171,15 @@ class ArgumentsReader(CallHandler):
             if answer != AGAIN:
                 return answer
 
-    def passes(self, text: str) -> bool:
+    def pass_through(self, text: str) -> bool:
         """Take the short path for text in the middle of a long string; False if it is not, and nothing has happened."""
         if self._phase == _VALUE:
             if self._json is not None:
-                return self._json.passes(text, self)
+                return self._json.pass_through(text, self)
             if self._tagged is not None:
-                return self._tagged.passes(text, self)
-            return self._literal is not None and self._literal.passes(text, self)
-        return self._phase == _CALL_OBJECT and self._call_object is not None and self._call_object.passes(text)
+                return self._tagged.pass_through(text, self)
+            return self._literal is not None and self._literal.pass_through(text, self)
+        return self._phase == _CALL_OBJECT and self._call_object is not None and self._call_object.pass_through(text)
 
     def finish(self) -> bool:
         """Take note that the output ended inside the arguments. False if this is not a call."""
@@ -243,7 +243,7 @@ class ArgumentsReader(CallHandler):
         """Begin JSON arguments at their first character. A call that has committed takes any text as arguments."""
         if c == "{":
             self._commit_once()
-            self._json = JsonReader(self._syntax.resync)
+            self._json = JsonReader(self._syntax.call_stops)
             self._phase = _VALUE
         elif c == '"':
             self._commit_once()
@@ -259,7 +259,7 @@ class ArgumentsReader(CallHandler):
         """Return where the literal at the cursor ends; NO_MATCH or MORE."""
         cur = self.context.cur
         end = literals.at(cur.text, cur.pos, cur.final)
-        return NO_MATCH if end >= 0 and not self.authorised(cur.pos, end) else end
+        return NO_MATCH if end >= 0 and not self.may_be_marker(cur.pos, end) else end
 
     def _begin_literal(self, c: str) -> int:
         syntax = self._syntax
@@ -338,12 +338,12 @@ class ArgumentsReader(CallHandler):
         cur = context.cur
         text = cur.text
         start = cur.pos
-        resync = self._syntax.resync
+        resync = self._syntax.call_stops
         found = resync.find(text, start)
-        while found is not None and not self.authorised(found.start(), found.end()):
+        while found is not None and not self.may_be_marker(found.start(), found.end()):
             found = resync.find(text, found.start() + 1)
-        end = found.start() if found is not None else len(text) if cur.final else resync.tail(text, start)
-        held = -1 if found is None or cur.final else resync.held(text, start, end)
+        end = found.start() if found is not None else len(text) if cur.final else resync.undecided_from(text, start)
+        held = -1 if found is None or cur.final else resync.longer_from(text, start, end)
         if held >= 0:
             found = None
             end = held
@@ -368,7 +368,7 @@ class ArgumentsReader(CallHandler):
         cur = self.context.cur
         if self._in_list and self._literal is not None and cur.text[cur.pos] == "]":
             return True
-        resync = self._syntax.resync
+        resync = self._syntax.call_stops
         end = resync.at(cur.text, cur.pos, True)
         return end >= 0 and resync.tags[cur.text[cur.pos : end]] in _CLOSERS
 
@@ -393,11 +393,11 @@ class ArgumentsReader(CallHandler):
         self._recovered = True
         self.context.drop_arguments(code, start, values)
 
-    def authorised(self, start: int, end: int) -> bool:
-        return not self.context.checks_ids or self.context.authorised(start, end)
+    def may_be_marker(self, start: int, end: int) -> bool:
+        return not self.context.checks_ids or self.context.may_be_marker(start, end)
 
-    def proven(self, start: int, end: int) -> bool:
-        return self.context.checks_ids and self.context.proven(start, end)
+    def has_id(self, start: int, end: int) -> bool:
+        return self.context.checks_ids and self.context.has_id(start, end)
 
     def named(self, name: str, call_id: str, arguments: bool) -> bool:
         self._name = name

@@ -152,9 +152,9 @@ class CallReader:
             if answer != AGAIN:
                 return answer
 
-    def passes(self, text: str) -> bool:
+    def pass_through(self, text: str) -> bool:
         """Emit text in the middle of a long string argument, without the phases. False: nothing was read."""
-        return self._phase == _ARGUMENTS and self._arguments.passes(text)
+        return self._phase == _ARGUMENTS and self._arguments.pass_through(text)
 
     def finish(self) -> bool:
         """End the output. Return False if what is being read is not a call and must become text."""
@@ -173,7 +173,7 @@ class CallReader:
         """Return where the literal at the cursor ends, NO_MATCH or MORE."""
         cur = self.context.cur
         end = literals.at(cur.text, cur.pos, cur.final)
-        if end >= 0 and self.context.checks_ids and not self.context.authorised(cur.pos, end):
+        if end >= 0 and self.context.checks_ids and not self.context.may_be_marker(cur.pos, end):
             return NO_MATCH
         return end
 
@@ -361,9 +361,15 @@ class CallReader:
         cur = self.context.cur
         text = cur.text
         found = syntax.name_ends.near(text, cur.pos, cur.pos + MAX_NAME)
-        if found is not None and not cur.final and syntax.name_ends.held(text, cur.pos, found.start()) >= 0:
+        if found is not None and not cur.final and syntax.name_ends.longer_from(text, cur.pos, found.start()) >= 0:
             found = None
-        end = found.start() if found is not None else len(text) if cur.final else syntax.name_ends.tail(text, cur.pos)
+        end = (
+            found.start()
+            if found is not None
+            else len(text)
+            if cur.final
+            else syntax.name_ends.undecided_from(text, cur.pos)
+        )
         raw = text[cur.pos : min(end, cur.pos + MAX_NAME + 1)]
         name = raw.strip(WS)
         illegal = syntax.name_illegal.search(masked_xml(name) if syntax.unescape else name)

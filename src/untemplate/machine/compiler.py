@@ -229,7 +229,7 @@ def _compile_tools(tools: Tools, path: str, fmt: Format) -> CallSyntax:
         (turn_end, IS_TURN_END),
     )
     words = [text for text in _accepted(tools) if not _MARKED.search(text)]
-    syntax.resync = Literals({text: tag for text, tag in stops.items() if text not in words})
+    syntax.call_stops = Literals({text: tag for text, tag in stops.items() if text not in words})
     if isinstance(body, JsonBody):
         _compile_json_body(syntax, body)
     else:
@@ -398,7 +398,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
             dict.fromkeys((*_spellings(channels.call_close), *_spellings(channels.close)), IS_CALL_CLOSE)
         )
         syntax.call_closes = not syntax.after.empty
-        syntax.resync = Literals(
+        syntax.call_stops = Literals(
             dict.fromkeys((*syntax.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end)), IS_CALL_CLOSE)
         )
         program.call_syntaxes = [syntax]

@@ -1,7 +1,7 @@
 """The state of one output that all of its readers share.
 
 A reader gets a ReaderContext when it is made. It reads from the cursor, emits through the receiver, accounts for what
-it has read (``mark``, ``report``), and asks whether a literal is a marker (``authorised``, ``proven``).
+it has read (``mark``, ``report``), and asks whether a literal is a marker (``may_be_marker``, ``has_id``).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ReaderContext:
 
     # -- markers ------------------------------------------------------------------------------------------------
 
-    def authorised(self, start: int, end: int) -> bool:
+    def may_be_marker(self, start: int, end: int) -> bool:
         """True if the literal at ``cur.text[start:end]`` may be a marker: its token id has come, or it is not a special
         token, or no ids are in use."""
         scanner = self.scanner
@@ -79,7 +79,7 @@ class ReaderContext:
             return True
         return scanner.covers(self.cur.text[start:end], self.base + start)
 
-    def proven(self, start: int, end: int) -> bool:
+    def has_id(self, start: int, end: int) -> bool:
         """True if a token id proves that the literal is a marker."""
         scanner = self.scanner
         if scanner is None or not scanner.active:

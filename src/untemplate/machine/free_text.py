@@ -99,7 +99,7 @@ class FreeText:
             start = found.start()
             if not cur.final:
                 # A longer literal may have begun before this one and contain it: ``Action:\n``` `` before ``` ``` ``.
-                tail = literals.tail(text, pos)
+                tail = literals.undecided_from(text, pos)
                 if tail <= start:
                     end = tail
                     break
@@ -110,7 +110,7 @@ class FreeText:
                 return self._take(rule, found.end())
             search = start + 1
         if end < 0:
-            end = size if cur.final else literals.tail(text, pos)
+            end = size if cur.final else literals.undecided_from(text, pos)
         self.emit_trimmed(text[pos:end], base + end)
         cur.pos = end
         return MORE
@@ -118,7 +118,7 @@ class FreeText:
     def _accepts(self, rule: MarkerRule, start: int, end: int) -> bool:
         """True if the literal at ``start`` is a marker here."""
         context = self.context
-        if context.checks_ids and not context.authorised(start, end):
+        if context.checks_ids and not context.may_be_marker(start, end):
             return False
         action = rule.kind
         if action == OPEN_REASONING:
@@ -140,7 +140,7 @@ class FreeText:
         if action == OPEN_CALLS:
             return self._accepts_calls(rule, start)
         if action == ENTER_STATE:
-            if rule.needs_id and (context.checks_ids or rule.needs_id == 2) and not context.proven(start, end):
+            if rule.needs_id and (context.checks_ids or rule.needs_id == 2) and not context.has_id(start, end):
                 return False
             events = context.config_events
             return events is None or events.accepts(context.cur.text, context.cur.pos, start)
@@ -211,7 +211,7 @@ class FreeText:
         """Take an end-of-turn marker. Without a token id it counts only if nothing follows it."""
         context = self.context
         cur = context.cur
-        if not context.proven(cur.pos, end):
+        if not context.has_id(cur.pos, end):
             context.speculate(end - cur.pos)
             cur.pos = end
             return READ_TURN_END

@@ -42,7 +42,7 @@ class HeaderReader:
         end = header.literals.at(cur.text, cur.pos, cur.final)
         if end == MORE:
             return MORE
-        if end >= 0 and (not context.checks_ids or context.authorised(cur.pos, end)):
+        if end >= 0 and (not context.checks_ids or context.may_be_marker(cur.pos, end)):
             tag = header.literals.tags[cur.text[cur.pos : end]]
             if tag == IS_HEADER_CLOSE:
                 context.drop_space()

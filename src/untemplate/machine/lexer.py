@@ -29,9 +29,9 @@ class Literals:
         # An empty alternation would match everywhere; (?!) matches nowhere.
         self.pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, texts)) or "(?!)")
         heads = "".join(sorted({t[0] for t in texts}))
-        self.first: str = heads
+        self.first_characters: str = heads
         """The first characters of the literals."""
-        self.heads: re.Pattern[str] = re.compile(f"[{re.escape(heads)}]" if heads else "(?!)")
+        self.first_character_pattern: re.Pattern[str] = re.compile(f"[{re.escape(heads)}]" if heads else "(?!)")
         self.prefixes: frozenset[str] = frozenset(t[:i] for t in texts for i in range(1, len(t)))
 
     def find(self, text: str, pos: int) -> re.Match[str] | None:
@@ -55,25 +55,25 @@ class Literals:
         """True if all text from ``pos`` on is a proper prefix of a literal."""
         return len(text) - pos < self.longest and text[pos:] in self.prefixes
 
-    def held(self, text: str, pos: int, start: int) -> int:
+    def longer_from(self, text: str, pos: int, start: int) -> int:
         """Return where a longer literal may have begun, at or before the one found at ``start``; -1 if none may.
 
         The text ends inside that longer literal, so more text has to come to decide between the two."""
         if len(text) - start >= self.longest:
             return -1
-        tail = self.tail(text, pos)
+        tail = self.undecided_from(text, pos)
         return tail if tail <= start else -1
 
-    def tail(self, text: str, pos: int) -> int:
+    def undecided_from(self, text: str, pos: int) -> int:
         """Return where the undecided end of ``text[pos:]`` begins: its longest suffix that a literal begins with.
         Without one, return ``len(text)``."""
         size = len(text)
-        found = self.heads.search(text, max(pos, size - self.longest + 1))
+        found = self.first_character_pattern.search(text, max(pos, size - self.longest + 1))
         while found is not None:
             start = found.start()
             if text[start:] in self.prefixes:
                 return start
-            found = self.heads.search(text, start + 1)
+            found = self.first_character_pattern.search(text, start + 1)
         return size
 
 

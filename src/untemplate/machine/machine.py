@@ -107,7 +107,7 @@ class Machine(ReaderContext):
                 return
         elif self._mode == READ_CALL and not cur.text and not self.speculation.active:
             calls = self._calls
-            if calls is not None and calls.passes(text):
+            if calls is not None and calls.pass_through(text):
                 self.base += len(text)
                 self.ledger.mark(ARGUMENT_TEXT, self.base)
                 return
@@ -381,7 +381,7 @@ class Machine(ReaderContext):
         end = state.literals.at(cur.text, cur.pos, cur.final)
         if end < 0:
             return end
-        if self.checks_ids and not self.authorised(cur.pos, end):
+        if self.checks_ids and not self.may_be_marker(cur.pos, end):
             return NO_MATCH
         rule = state.rules[state.literals.tags[cur.text[cur.pos : end]]]
         if rule.kind == OPEN_CALLS and reasoning_call.close_start < 0:

@@ -228,7 +228,7 @@ class CallSyntax:
         self.quotes: tuple[str, ...] = ()
         self.escapes: bool = True
         # Where reading goes on after text that breaks the call.
-        self.resync: Literals = Literals({})
+        self.call_stops: Literals = Literals({})
 
 
 @final

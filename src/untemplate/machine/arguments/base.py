@@ -3,8 +3,8 @@
 * ``step(cursor, out)`` reads from the cursor as far as the text decides, puts JSON text, and returns a signal. After
   DONE or NO_MATCH the cursor is at the first character that does not belong to the value.
 * A reader looks at each character once. What it keeps is bounded or passed on.
-* ``passes(text, out)`` is the short path for text inside a long string. If the text needs no closer look, it is put and
-  the result is True; otherwise nothing has happened.
+* ``pass_through(text, out)`` is the short path for text inside a long string. If the text needs no closer look, it is
+  put and the result is True; otherwise nothing has happened.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class CallHandler(ArgumentWriter):
     def drop_arguments(self, code: DiagnosticCode, start: int, values: list[tuple[int, int]]) -> None:
         """Mark the argument text since ``accounted()`` was ``start`` as dropped, and report these values in it."""
 
-    def authorised(self, start: int, end: int) -> bool:
+    def may_be_marker(self, start: int, end: int) -> bool:
         """True if the literal there may be a marker."""
         return True
 
-    def proven(self, start: int, end: int) -> bool:
+    def has_id(self, start: int, end: int) -> bool:
         """True if a token id proves that it is a marker."""
         return False
 

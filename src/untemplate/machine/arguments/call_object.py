@@ -141,11 +141,11 @@ class CallObjectReader:
             else:
                 return NO_MATCH
 
-    def passes(self, text: str) -> bool:
+    def pass_through(self, text: str) -> bool:
         """Put text in the middle of a string of arguments that stream; False if it is not, and nothing has happened."""
         value = self._value
         streams = self.committed and self._phase == _VALUE and self._what == _IS_ARGUMENTS
-        return streams and value is not None and value.passes(text, self._out)
+        return streams and value is not None and value.pass_through(text, self._out)
 
     def cut(self, cur: Cursor, call: CallHandler) -> bool:
         """Take note that the output ends here. True if what there is makes a call."""

@@ -20,7 +20,7 @@ class JsonReader(JsonScanner):
     """Passes one JSON value through, whatever it holds. ``stops`` are literals that end it where a word could begin."""
 
     def __init__(self, stops: Literals | None = None) -> None:
-        super().__init__(strict=False, word_heads="" if stops is None else stops.first)
+        super().__init__(strict=False, word_heads="" if stops is None else stops.first_characters)
         self.stops: Literals | None = stops
         self.valid: bool = False
         """True if the value is known to be valid JSON."""
@@ -58,7 +58,7 @@ class JsonReader(JsonScanner):
             end = self.scan(cur.text, end)
         return end
 
-    def passes(self, text: str, out: ArgumentWriter) -> bool:
+    def pass_through(self, text: str, out: ArgumentWriter) -> bool:
         """Put text that is all in the middle of a string; False if it may not be, and nothing has happened."""
         if self.state != IN_STRING or '"' in text or "\\" in text:
             return False

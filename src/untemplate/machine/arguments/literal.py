@@ -51,7 +51,7 @@ class LiteralReader:
         self._syntax: CallSyntax = syntax
         self._tools: ToolSet = tools
         self._name: str = name
-        self._stops: Literals = syntax.resync
+        self._stops: Literals = syntax.call_stops
         self._outer: str = outer
         self._quotes: Literals = Literals({q: i for i, q in enumerate(syntax.quotes)})
         self._phase: int = _OPEN
@@ -96,7 +96,7 @@ class LiteralReader:
                 end = self._stops.at(cur.text, cur.pos, cur.final)
                 if end == MORE:
                     return MORE
-                if end >= 0 and out.authorised(cur.pos, end):
+                if end >= 0 and out.may_be_marker(cur.pos, end):
                     return NO_MATCH
             c = cur.text[cur.pos]
             if self._phase == _OPEN:
@@ -131,7 +131,7 @@ class LiteralReader:
             elif not self._begin_value(cur, c, out):
                 return MORE
 
-    def passes(self, text: str, out: ArgumentWriter) -> bool:
+    def pass_through(self, text: str, out: ArgumentWriter) -> bool:
         """Put text in the middle of a string; False if it is not, and nothing has happened."""
         if self._phase != _STRING or self._quote_head in text or (self._escapes and "\\" in text):
             return False
@@ -324,7 +324,7 @@ class LiteralReader:
         if stop >= 0:
             end = stop
         elif found is None and not cur.final:
-            end = self._stops.tail(text, start)
+            end = self._stops.undecided_from(text, start)
         if end > start:
             self._drop_to(cur, end, out)
         if found is None and stop < 0:
@@ -335,7 +335,7 @@ class LiteralReader:
     def _next_stop(self, cur: Cursor, end: int, out: CallHandler) -> int:
         """Return where a literal that ends the call begins between the cursor and ``end``; -1 if there is none."""
         found = self._stops.near(cur.text, cur.pos, end)
-        while found is not None and not out.authorised(found.start(), found.end()):
+        while found is not None and not out.may_be_marker(found.start(), found.end()):
             found = self._stops.near(cur.text, found.start() + 1, end)
         return -1 if found is None or found.start() >= end else found.start()
 
@@ -391,7 +391,7 @@ class LiteralReader:
             elif cur.final:
                 end = len(text)
             else:
-                end = self._quote.tail(text, cur.pos)
+                end = self._quote.undecided_from(text, cur.pos)
             if self._escapes:
                 slash = text.find("\\", cur.pos, end)
                 if slash >= 0:
@@ -434,7 +434,7 @@ class LiteralReader:
                 self._end_word(out)
                 return NO_MATCH
             if end < 0:
-                end = size if cur.final else self._stops.tail(text, cur.pos)
+                end = size if cur.final else self._stops.undecided_from(text, cur.pos)
                 self._add_word(text[cur.pos : end], out)
                 cur.pos = end
                 return MORE

@@ -51,7 +51,7 @@ class TaggedReader:
         self._key: str = ""
         self._key_start: int = 0
         """The place of the key in the output."""
-        self._mode: int = _STREAM
+        self._handling: int = _STREAM
         self._param: Param | None = None
         self._typed: bool = False
         """True if the tag itself declares the value to be JSON."""
@@ -83,9 +83,9 @@ class TaggedReader:
         """Start at a key whose opener is missing."""
         self._phase = _KEY
 
-    def passes(self, text: str, call: CallHandler) -> bool:
+    def pass_through(self, text: str, call: CallHandler) -> bool:
         """Put text in the middle of a value that streams; False if it is not, and nothing has happened."""
-        if self._phase != _VALUE or self._mode != _STREAM or self._trim or not self._opened or self._newlines:
+        if self._phase != _VALUE or self._handling != _STREAM or self._trim or not self._opened or self._newlines:
             return False
         syntax = self._syntax
         if syntax.unescape_values or (syntax.trim and text[-1] in "\r\n"):
@@ -105,7 +105,7 @@ class TaggedReader:
         end = tags.at(text, cur.pos, cur.final)
         if end == MORE:
             return MORE
-        if end >= 0 and call.authorised(cur.pos, end):
+        if end >= 0 and call.may_be_marker(cur.pos, end):
             self._dropping = False
             if tags.tags[text[cur.pos : end]] == IS_KEY_OPEN:
                 cur.pos = end
@@ -119,7 +119,7 @@ class TaggedReader:
         if doubled != NO_MATCH:
             return doubled
         next_tag = tags.find(text, cur.pos + 1)
-        stop = len(text) if cur.final else tags.tail(text, cur.pos + 1)
+        stop = len(text) if cur.final else tags.undecided_from(text, cur.pos + 1)
         self._drop(cur, stop if next_tag is None else next_tag.start(), call)
         return AGAIN if next_tag is not None else MORE
 
@@ -152,10 +152,10 @@ class TaggedReader:
         syntax = self._syntax
         text = cur.text
         found = syntax.key_ends.near(text, cur.pos, cur.pos + _MAX_KEY)
-        if found is not None and not cur.final and syntax.key_ends.held(text, cur.pos, found.start()) >= 0:
+        if found is not None and not cur.final and syntax.key_ends.longer_from(text, cur.pos, found.start()) >= 0:
             found = None
         # Text that may still become the close is not part of the key: it may contain a newline.
-        held = len(text) if cur.final else syntax.key_ends.tail(text, cur.pos)
+        held = len(text) if cur.final else syntax.key_ends.undecided_from(text, cur.pos)
         end = found.start() if found is not None else min(held, cur.pos + _MAX_KEY + 1)
         broken = self._key_breaks(text, cur.pos, end)
         if broken >= 0:
@@ -173,7 +173,7 @@ class TaggedReader:
         self._mark_key(cur.pos, raw, key, call)
         cur.pos = found.end()
         call.mark(MARKUP, cur.pos)
-        self._choose_mode(variables)
+        self._choose_handling(variables)
         opened = syntax.key_ends.tags[found.group()] == IS_VALUE_OPEN or not syntax.has_value_open
         self._phase = _VALUE if opened else _VALUE_OPEN
         self._opened = False
@@ -213,21 +213,21 @@ class TaggedReader:
             return start + _MAX_KEY
         return -1 if tag is None else stop
 
-    def _choose_mode(self, variables: dict[str, str]) -> None:
+    def _choose_handling(self, variables: dict[str, str]) -> None:
         """Decide if the value streams: by the type that the tag declares, or else by the schema."""
         said = variables.get("string", "")
         kind = variables.get("type", "")
         self._param = self._tools.param(self._name, self._key)
         self._typed = False
         if said == "true" or kind == "string":
-            self._mode = _STREAM
+            self._handling = _STREAM
         elif said == "false" or kind:
-            self._mode = _HOLD
+            self._handling = _HOLD
             self._typed = True
         elif self._param is None or self._param.streams:
-            self._mode = _STREAM
+            self._handling = _STREAM
         else:
-            self._mode = _MAYBE_NULL if self._param.nullable else _HOLD
+            self._handling = _MAYBE_NULL if self._param.nullable else _HOLD
 
     def _read_value_open(self, cur: Cursor, call: CallHandler) -> int:
         syntax = self._syntax
@@ -259,7 +259,7 @@ class TaggedReader:
         text = cur.text
         start = cur.pos
         nearest = syntax.unopened.near(text, start + 1, start + MAX_LOOKAHEAD)
-        while nearest is not None and not call.authorised(nearest.start(), nearest.end()):
+        while nearest is not None and not call.may_be_marker(nearest.start(), nearest.end()):
             nearest = syntax.unopened.near(text, nearest.end(), start + MAX_LOOKAHEAD)
         if nearest is None and not cur.final and len(text) - start <= MAX_LOOKAHEAD + syntax.unopened.longest:
             return MORE
@@ -289,11 +289,11 @@ class TaggedReader:
         while True:
             found = syntax.value_stops.find(text, search)
             if found is None:
-                end = len(text) if cur.final else syntax.value_stops.tail(text, search)
+                end = len(text) if cur.final else syntax.value_stops.undecided_from(text, search)
                 self._read_text(cur, end, call)
                 return MORE
             at = found.start()
-            held = -1 if cur.final else syntax.value_stops.held(text, search, at)
+            held = -1 if cur.final else syntax.value_stops.longer_from(text, search, at)
             if held >= 0:
                 self._read_text(cur, held, call)
                 return MORE
@@ -350,7 +350,7 @@ class TaggedReader:
     def _put_key(self, call: CallHandler) -> None:
         call.put(f'{", " if self._any else "{"}"{json_escape(self._key)}": ')
         self._any = True
-        if self._mode == _STREAM:
+        if self._handling == _STREAM:
             call.put('"')
 
     def _add(self, piece: str, call: CallHandler) -> None:
@@ -372,17 +372,17 @@ class TaggedReader:
             self._text(piece, call)
 
     def _text(self, piece: str, call: CallHandler) -> None:
-        if self._mode == _STREAM and not self._syntax.unescape_values:
+        if self._handling == _STREAM and not self._syntax.unescape_values:
             call.put(json_escape(piece))
             return
         self._parts.append(piece)
-        if self._mode == _MAYBE_NULL:
+        if self._handling == _MAYBE_NULL:
             if not self._may_be_null(piece):
-                self._mode = _STREAM
+                self._handling = _STREAM
                 text = "".join(self._parts)
                 self._parts = []
                 call.put('"' + json_escape(text))
-        elif self._mode == _STREAM:
+        elif self._handling == _STREAM:
             text = "".join(self._parts)
             cut = ENTITY_BEGUN.search(text)
             end = len(text) if cut is None else cut.start()
@@ -409,7 +409,7 @@ class TaggedReader:
         if self._syntax.unescape_values:
             text = unescape_xml(text)
         self._parts = []
-        if self._mode == _STREAM:
+        if self._handling == _STREAM:
             call.put(json_escape(text) + '"')
         elif self._typed:
             call.put(_as_json(text))
@@ -433,7 +433,7 @@ class TaggedReader:
             return
         text = "".join(self._parts)
         self._parts = []
-        if self._mode == _STREAM:
+        if self._handling == _STREAM:
             if self._newlines or text:
                 call.put(json_escape(text + self._newlines))
                 call.mark(ARGUMENT_TEXT, cur.pos)

@@ -89,7 +89,7 @@ class ValueEnds:
         start = found.start()
         self.end = found.end()
         tag = self._syntax.value_stops.tags[found.group()]
-        if tag != IS_VALUE_STEM and not call.authorised(start, self.end):
+        if tag != IS_VALUE_STEM and not call.may_be_marker(start, self.end):
             return NO_MATCH
         if tag == IS_VALUE_CLOSE:
             return self._at_close(cur, start, call)
@@ -100,7 +100,7 @@ class ValueEnds:
         if tag in _RANKS:
             return self._at_chain(cur, start, call)
         if tag == IS_TURN_END:
-            return ENDS_BEFORE if call.proven(start, self.end) else NO_MATCH
+            return ENDS_BEFORE if call.has_id(start, self.end) else NO_MATCH
         if tag == IS_NAME_OPEN and self._marked and self._syntax.call_opens:
             return NO_MATCH
         end = self._whole_opener(cur, start)
@@ -113,7 +113,7 @@ class ValueEnds:
 
     def _at_close(self, cur: Cursor, start: int, call: CallHandler) -> int:
         end = self.end
-        if call.proven(start, end):
+        if call.has_id(start, end):
             return ENDS
         if self._quoted_calls:
             return self._at_quoted_chain(cur, end, ENDS_IN_QUOTATION, call)
@@ -135,7 +135,7 @@ class ValueEnds:
             end = self._syntax.value_successors.at(text, pos, cur.final)
             if end < 0:
                 break
-            if not call.authorised(pos, end):
+            if not call.may_be_marker(pos, end):
                 return NO_MATCH
             tag = self._syntax.value_successors.tags[text[pos:end]]
             if tag in (IS_KEY_OPEN, IS_TURN_END):
@@ -171,11 +171,11 @@ class ValueEnds:
             if cur.final or len(text) - pos > MAX_LOOKAHEAD:
                 return NO_MATCH
             # Text with a tag that is not one of the format's is not stray.
-            return NO_MATCH if "<" in text[pos : self._syntax.value_stops.tail(text, pos)] else MORE
+            return NO_MATCH if "<" in text[pos : self._syntax.value_stops.undecided_from(text, pos)] else MORE
         at = found.start()
         if self._syntax.value_stops.tags[found.group()] != IS_KEY_OPEN or "<" in text[pos:at] or text[at - 1] != "\n":
             return NO_MATCH
-        if not call.authorised(at, found.end()):
+        if not call.may_be_marker(at, found.end()):
             return NO_MATCH
         key = self._whole_key(cur, found.end())
         if key is None:
@@ -210,9 +210,15 @@ class ValueEnds:
         syntax = self._syntax
         text = cur.text
         found = syntax.key_ends.near(text, start, start + MAX_LOOKAHEAD)
-        if found is not None and not cur.final and syntax.key_ends.held(text, start, found.start()) >= 0:
+        if found is not None and not cur.final and syntax.key_ends.longer_from(text, start, found.start()) >= 0:
             return None
-        end = found.start() if found is not None else len(text) if cur.final else syntax.key_ends.tail(text, start)
+        end = (
+            found.start()
+            if found is not None
+            else len(text)
+            if cur.final
+            else syntax.key_ends.undecided_from(text, start)
+        )
         raw = text[start:end]
         if "\n" in raw or "<" in raw or end - start > MAX_LOOKAHEAD:
             return ""
@@ -292,7 +298,7 @@ class ValueEnds:
             if stop == MORE:
                 return MORE, end
             here = 0 if stop < 0 else _RANKS.get(syntax.value_successors.tags[text[pos:stop]], 0)
-            if here <= rank or not call.authorised(pos, stop):
+            if here <= rank or not call.may_be_marker(pos, stop):
                 break
             rank = here
             end = stop
@@ -316,12 +322,12 @@ class ValueEnds:
             if stop < 0:
                 return _END if cur.final and self._syntax.value_stops.undecided(text, pos) else _TEXT
             tag = self._syntax.value_stops.tags[text[pos:stop]]
-            if tag != IS_TURN_END or not call.authorised(pos, stop):
+            if tag != IS_TURN_END or not call.may_be_marker(pos, stop):
                 break
-            if call.proven(pos, stop):
+            if call.has_id(pos, stop):
                 return _END
             end = stop
-        if tag not in (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN) or not call.authorised(pos, stop):
+        if tag not in (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN) or not call.may_be_marker(pos, stop):
             return _TEXT
         opened = self._whole_opener(cur, pos)
         return MORE if opened == MORE else _OPENER if opened >= 0 else _TEXT
@@ -343,7 +349,13 @@ class ValueEnds:
             if pos < 0:
                 return NO_MATCH
         found = syntax.name_ends.near(text, pos, pos + MAX_NAME)
-        stop = found.start() if found is not None else len(text) if cur.final else syntax.name_ends.tail(text, pos)
+        stop = (
+            found.start()
+            if found is not None
+            else len(text)
+            if cur.final
+            else syntax.name_ends.undecided_from(text, pos)
+        )
         name = text[pos:stop].strip(WS)
         if len(name) > MAX_NAME or "\n" in name or syntax.name_illegal.search(name) is not None:
             return NO_MATCH
