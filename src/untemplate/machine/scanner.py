@@ -18,6 +18,7 @@ TokenBytes = Callable[[int], bytes | None]
 """token id → its bytes; None if unknown."""
 
 _REPLACEMENT: Final = "�"
+_INTEGERS: Final = frozenset({int})
 
 
 def check_ids(ids: Sequence[int]) -> None:
@@ -26,6 +27,8 @@ def check_ids(ids: Sequence[int]) -> None:
     Raises:
         TypeError: an id is not an integer.
     """
+    if set(map(type, ids)) <= _INTEGERS:
+        return
     for place, token in enumerate(ids):
         if not hasattr(token, "__index__"):
             raise TypeError(
