@@ -317,7 +317,7 @@ def test_members_that_turn_out_not_to_be_arguments_are_dropped_alone(step: int) 
     parsed = stream.result()
     assert [(d.code, d.text) for d in parsed.diagnostics] == [("unused_member", '"x"'), ("unused_member", "1")]
     dropped = [raw[span.start : span.end] for span in parsed.spans if span.kind == "dropped"]
-    assert dropped == ['"a": "x"', '", "b": 1']
+    assert dropped == ['"a": "x"', '"b": 1']
 
 
 def test_spans_name_their_call(parser: OutputParser) -> None:
