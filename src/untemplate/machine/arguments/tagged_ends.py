@@ -359,6 +359,9 @@ class ValueEnds:
         name = text[pos:stop].strip(WS)
         if len(name) > MAX_NAME or "\n" in name or syntax.name_illegal.search(name) is not None:
             return NO_MATCH
+        if syntax.value_ends.find(name, 0) is not None:
+            # A value that holds the opener alone, and closes.
+            return NO_MATCH
         if found is None:
             return NO_MATCH if cur.final else MORE
         if not name:
