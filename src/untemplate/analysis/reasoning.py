@@ -122,6 +122,14 @@ def _opens(tail: str, open_: str | None, close: str) -> bool:
     return tail.strip().endswith((open_ or "").strip()) and close.strip() not in tail
 
 
+def _closes_of_pairs(pairs: list[tuple[str, str]], before: str, after: str) -> Iterator[str]:
+    """Yield the closes of those pairs that the turn writes. The pair shows where a close ends, the turn its spelling."""
+    for opened, closed in pairs:
+        if opened.strip() == before.strip() and after.strip().startswith(closed.strip()):
+            stop = after.index(closed.strip()) + len(closed.strip())
+            yield after[:stop] + diff.lead(after[stop:])
+
+
 def _from_presence(
     frame: TurnFrame, evidence: ReasoningEvidence, pairs: list[tuple[str, str]], call_front: str | None
 ) -> list[tuple[str | None, str, str]]:
@@ -133,12 +141,7 @@ def _from_presence(
     opens: list[str | None] = [before]
     if not before.strip():
         opens = [*(t for t in dict.fromkeys((turn.tail, frame.tail)) if t.strip()), None]
-    closes = []
-    for opened, closed in pairs:
-        if opened.strip() == before.strip() and behind.strip().startswith(closed.strip()):
-            # The pair shows where the close ends, the turn how it is written.
-            stop = behind.index(closed.strip()) + len(closed.strip())
-            closes.append(behind[:stop] + diff.lead(behind[stop:]))
+    closes = list(_closes_of_pairs(pairs, before, behind))
     plain = evidence.plain
     front = None
     if plain is not None and follower in plain.text:
