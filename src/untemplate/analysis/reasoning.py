@@ -14,6 +14,7 @@ Words such as "think" have no influence.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -123,7 +124,7 @@ def _opens(tail: str, open_: str | None, close: str) -> bool:
 
 
 def _closes_of_pairs(pairs: list[tuple[str, str]], before: str, after: str) -> Iterator[str]:
-    """Yield the closes of those pairs that the turn writes. The pair shows where a close ends, the turn its spelling."""
+    """Yield the closes of those pairs that the turn writes: the pair ends a close, the turn spells it."""
     for opened, closed in pairs:
         if opened.strip() == before.strip() and after.strip().startswith(closed.strip()):
             stop = after.index(closed.strip()) + len(closed.strip())
