@@ -337,6 +337,7 @@ CANNOT = [
     ("key_characters", "pythonic", {"tool_calls": [call("f", {"a b": 1})]}, None),
     ("key_characters", "gemma4", {"tool_calls": [call("f", {"a": {"b:c": 1}})]}, None),
     ("marker_in_value", "minimax_m2", {"tool_calls": [call("f", {"a": "</parameter>\n</invoke>"})]}, None),
+    ("marker_in_value", "minimax_m2", {"tool_calls": [call("f", {"a": "</parameter>"})]}, None),
     ("marker_in_value", "gemma4", {"tool_calls": [call("f", {"a": 'a <|"|> b'})]}, None),
     ("value_newlines", "qwen3_coder", {"tool_calls": [call("f", {"a": "x\r"})]}, None),
     ("value_type", "qwen3_coder", {"tool_calls": [call("f", {"a": 1})]}, None),
@@ -367,7 +368,7 @@ CAN = [
     # JSON can hold any text.
     ("hermes", {"tool_calls": [call("a b", {"</tool_call>": "\n</tool_call>"})]}, None),
     # A close tag without a text after it that can follow one.
-    ("minimax_m2", {"tool_calls": [call("f", {"a": "x</parameter> y", "b": "</parameter>"})]}, None),
+    ("minimax_m2", {"tool_calls": [call("f", {"a": "x</parameter> y", "b": "</param"})]}, None),
     ("qwen3_coder", {"tool_calls": [call("f", {"a": "\n\nx\n", "b": ""})]}, None),
     ("deepseek_v32", {"tool_calls": [call("f", {"a": 1, "b": "1", "c": None})]}, None),
     ("qwen3_coder", {"tool_calls": [call("f", {"a": 1, "b": None})]}, [tool("f", a="integer", b=["string", "null"])]),

@@ -229,6 +229,13 @@ class TestThinking:
         (ended,), _ = whole(model, ask(thinking=Thinking(budget=100)))
         assert (ended.parsed.reasoning, ended.parsed.content) == ("hm", "Answer.")
 
+    def test_reasoning_that_begins_again_after_every_close_is_stopped(self) -> None:
+        """An engine that ignores what the gateway wrote must not keep it busy for ever."""
+        model = scripted("<think>\nHm.\n</think>\n\nSure.")
+        (ended,), _ = whole(model, ask(thinking=Thinking(budget=0)))
+        assert isinstance(model.engine, Scripted)
+        assert (len(model.engine.jobs), ended.finish_reason) == (4, "length")
+
     def test_max_tokens_count_over_the_close(self) -> None:
         model = scripted(lambda job: "Answer. " * 9 if "</think>" in job.prompt else "<think>\n" + "hm " * 99, size=3)
         (ended,), _ = whole(model, ask(thinking=Thinking(budget=10), max_tokens=20))

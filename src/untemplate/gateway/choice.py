@@ -44,6 +44,8 @@ class ChoiceStream:
         self.tokens = 0
         """Number of tokens so far."""
         self._before = 0
+        self.closes = 0
+        """How often the gateway has closed reasoning."""
         plain = self._stops is None and self._aligned is None and self._budget is None and request.include_reasoning
         self.feed: Callable[[EngineChunk], list[Step]] = self._feed_plain if plain else self._feed_all
         self.left = False
@@ -103,6 +105,7 @@ class ChoiceStream:
         """
         self._before = self.tokens
         self.left = False
+        self.closes += 1
         deltas = []
         for text, ids in parts:
             self.raw.append(text)

@@ -40,6 +40,9 @@ _Steps = tuple[int, list[Step]]
 _AHEAD: Final = 8
 """Most steps that are buffered for the client if a request has several choices."""
 
+_MAX_CLOSES: Final = 3
+"""Most times that the gateway closes reasoning in one output. A model that goes on reasoning is stopped then."""
+
 
 class Session:
     """One request.
@@ -291,8 +294,11 @@ class Session:
             if choice.left:
                 await self._count(choice)
             if failed is None and choice.over_budget:
-                yield index, choice.force(self._close())
-                job = await self._continued(here, choice)
+                if choice.closes == _MAX_CLOSES:
+                    choice.finish_reason = "length"
+                else:
+                    yield index, choice.force(self._close())
+                    job = await self._continued(here, choice)
         steps, ended = choice.finish("error" if failed is not None else None)
         if steps:
             yield index, steps

@@ -129,7 +129,9 @@ def _tagged_problem(
     openers = (tools.call_open, tools.section_open, arguments.value_open)
     tags = (*successors, *(text for marker in openers for text in spellings(marker)))
     close = _alternation(arguments.value_close.spellings)
-    closes = re.compile(f"(?={close}[{WS}]{{0,{_MAX_LOOKAHEAD}}}{_alternation(successors)})")
+    space = f"[{WS}]{{0,{_MAX_LOOKAHEAD}}}"
+    # A close that comes twice is read as one.
+    closes = re.compile(f"(?={close}{space}(?:{close}{space})*{_alternation(successors)})")
     end = f"{arguments.value_close.text}{successors[0]}"
     for key, value in members.items():
         if not _key_fits(key, key_text(key, value, arguments), arguments, tags):
