@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from untemplate import cli
-from untemplate.gateway.settings import fields
+from untemplate.gateway.settings import Settings, fields
 
 for package in ("starlette", "uvicorn", "httptools", "prometheus_client"):
     pytest.importorskip(package)
@@ -135,6 +138,29 @@ def test_packages_that_are_missing(capsys: pytest.CaptureFixture[str], monkeypat
     assert fails(capsys, "replay") == "serving needs uvicorn, prometheus-client: pip install 'untemplate[serve]'"
 
 
+def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixture[str]):
+    """A model without a template takes raw prompts only."""
+    from untemplate import OutputParser
+    from untemplate.cli.serve import _greet
+    from untemplate.gateway.engines.replay import ReplayEngine, bundled
+    from untemplate.gateway.manager.model import Model
+
+    parser = OutputParser.named("hermes")
+    engine = ReplayEngine(*bundled()["hermes"])
+    chats = Model(name="chats", engine=engine, parser=parser, template=engine.template(), context_length=4096)
+    completes = Model(name="completes", engine=engine, parser=parser)
+    _greet("http://127.0.0.1:8000", [completes, chats], Settings(model="m", api_keys=("key",)))
+    assert capsys.readouterr().out == (
+        "\nuntemplate serves on http://127.0.0.1:8000\n\n"
+        "  MODEL      FORMAT  THINKING  TOOLS  CONTEXT\n"
+        "  completes  hermes  no        no\n"
+        "  chats      hermes  no        no     4096\n\n"
+        '  curl -N http://127.0.0.1:8000/v1/completions -H "Authorization: Bearer $API_KEY" \\\n'
+        "  -H 'Content-Type: application/json' -d "
+        '\'{"model": "completes", "prompt": "6 times 7 is", "max_tokens": 64, "stream": true}\'\n\n'
+    )
+
+
 # -- A server -----------------------------------------------------------------------------------------------------
 
 
@@ -186,6 +212,31 @@ def test_a_server_greets_answers_and_ends_what_it_has_begun():
         said = process.stderr.read()
     assert "shutting down: running requests may take 30 s more" in said
     assert "Traceback" not in said
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """Write a self-signed certificate for 127.0.0.1 and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", key, "-out", cert]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(command, check=True, capture_output=True)
+    return cert, key
+
+
+def test_https(tmp_path: Path):
+    """A client that trusts the certificate gets an answer; one that does not refuses the connection."""
+    cert, key = certificate(tmp_path)
+    with serving("replay:hermes", "--port", "0", "--tls-cert", str(cert), "--tls-key", str(key)) as (_, greeting):
+        found = re.search(r"untemplate serves on (https://127\.0\.0\.1:\d+)\n", greeting)
+        assert found is not None
+        trusting = ssl.create_default_context(cafile=str(cert))
+        with urllib.request.urlopen(ask(found[1], model="replay"), context=trusting) as response:
+            assert json.load(response)["object"] == "chat.completion"
+        with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+            urllib.request.urlopen(ask(found[1]), context=ssl.create_default_context())
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

@@ -11,6 +11,7 @@ Rules of this package:
 from __future__ import annotations
 
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, get_args
@@ -31,6 +32,8 @@ __all__ = ["SERVERS", "Dialect", "Grammar", "GrammarError", "Trigger", "make_gra
 
 _CACHE: Final[OrderedDict[Any, Grammar]] = OrderedDict()
 _CACHED: Final = 256
+_LOCK: Final = threading.Lock()
+"""Held while the cache is used: grammars are made in several threads."""
 
 
 def make_grammar(
@@ -60,10 +63,11 @@ def make_grammar(
     start = _start(fmt, reasoning)
     special = {t: i for t, i in (tokens or {}).items() if t in fmt.special_tokens}
     key = (fmt, dialect, chosen, parallel_tool_calls, start, response, tuple(special.items()))
-    found = _CACHE.get(key)
-    if found is not None:
-        _CACHE.move_to_end(key)
-        return found
+    with _LOCK:
+        found = _CACHE.get(key)
+        if found is not None:
+            _CACHE.move_to_end(key)
+            return found
     for tool in chosen.tools:
         if tool.strict:
             check_shape(tool.schema, tool.name)
@@ -99,9 +103,10 @@ def make_grammar(
         notes=tuple(dict.fromkeys(rules.notes)),
         json=value,
     )
-    _CACHE[key] = grammar
-    if len(_CACHE) > _CACHED:
-        _CACHE.popitem(last=False)
+    with _LOCK:
+        _CACHE[key] = grammar
+        if len(_CACHE) > _CACHED:
+            _CACHE.popitem(last=False)
     return grammar
 
 

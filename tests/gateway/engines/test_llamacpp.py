@@ -410,6 +410,38 @@ def test_requests_that_share_the_context_wait_for_each_other(model: Path):
     run(model, act, n_ctx=512, n_parallel=3)
 
 
+def test_requests_without_a_limit_take_turns(model: Path):
+    """Each may write until the context is full; together they would need three times the context."""
+
+    async def act(engine: LlamaCppEngine) -> None:
+        prompt = [65] * 100
+        jobs = [job("A" * 100, ENDLESS), job(prompt, ENDLESS), job(prompt, ENDLESS, max_tokens=1500)]
+        first, second, third = await asyncio.gather(*(pieces(engine, one) for one in jobs))
+        for found in (first, second):
+            assert found[-1].finish_reason == "length"
+            assert found[-1].usage is not None
+            assert found[-1].usage.prompt_tokens == 100
+            assert found[-1].usage.completion_tokens >= 2048 - 100 - 1
+            assert sum(len(piece.token_ids) for piece in found) == found[-1].usage.completion_tokens
+        assert third[-1].finish_reason == "length"
+        assert third[-1].usage == Usage(100, 1500, cached_tokens=third[-1].usage.cached_tokens)
+        assert engine._shared().held == 0
+
+    run(model, act, n_ctx=2048, n_parallel=3)
+
+
+def test_an_output_in_parts_goes_on_where_it_was(model: Path):
+    """Greedy, and bent to count: the parts are the same text as one output."""
+
+    async def act(engine: LlamaCppEngine) -> str:
+        greedy = Sampling(temperature=0.0, logit_bias=ENDLESS)
+        return joined(await pieces(engine, Job(id="1", model="m", prompt="x", sampling=greedy, max_tokens=900)))
+
+    whole = run(model, act, n_ctx=2048, n_parallel=1)
+    assert len(whole) == 900
+    assert run(model, act, n_ctx=2048, n_parallel=4) == whole
+
+
 def test_a_prompt_that_cannot_fit_is_not_tokenized_whole(model: Path):
     async def act(engine: LlamaCppEngine) -> None:
         asked = 0

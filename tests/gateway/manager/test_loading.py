@@ -304,8 +304,8 @@ def test_a_context_that_does_not_fit(tmp_path: Path, llama: list[FakeLlama], mon
         await loading.load_models(Settings(model=str(path), llamacpp=LlamaCpp(n_ctx=999)), said.append)
 
     asyncio.run(run())
-    assert [engine.options["n_ctx"] for engine in llama] == [65536, 999]
-    assert "a context of 1048576 tokens would not fit: using 65536 (--llamacpp-n-ctx sets it)" in said
+    assert [engine.options["n_ctx"] for engine in llama] == [262144, 999]
+    assert "a context of 1048576 tokens would not fit: using 262144 (--llamacpp-n-ctx sets it)" in said
 
 
 def test_swapping_by_settings(tmp_path: Path, llama: list[FakeLlama]):

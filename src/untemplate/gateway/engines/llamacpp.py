@@ -158,17 +158,62 @@ class LlamaCppEngine(Engine):
     async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         """Generate one output. See `Engine.generate`.
 
-        Running requests share the context. A request waits until the tokens that it may need are free: its prompt and
-        its ``max_tokens``. A request without ``max_tokens`` reserves its share of the rest.
+        Running requests share the context. A request waits until the tokens that it may need are free. A long output is
+        generated in parts: after each, the request frees its tokens and waits until those of the next part are free.
         """
         prompt_tokens = await self._prompt_tokens(job.prompt)
-        rest = job.max_tokens
-        if rest is None:
-            rest = max(0, self.context_length - prompt_tokens) // self._n_parallel
-        with await self._shared().reserve(prompt_tokens + rest):
+        room = max(0, self.context_length - prompt_tokens)
+        part = room // self._n_parallel
+        if job.grammar is not None or part < _LEAST_PART or "ctx_shift" in self._extra:
+            # A grammar cannot be continued in the middle.
+            most = room if job.max_tokens is None else job.max_tokens
+            chunks = self._admitted(job, prompt_tokens + most)
+        else:
+            chunks = self._in_parts(job, prompt_tokens, part)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk
+
+    async def _admitted(self, job: Job, tokens: int) -> AsyncGenerator[EngineChunk, None]:
+        """Generate an output that may need so many tokens of the context."""
+        with await self._shared().reserve(tokens):
             async with aclosing(self._completed(job)) as chunks:
                 async for chunk in chunks:
                     yield chunk
+
+    async def _in_parts(self, job: Job, prompt_tokens: int, part: int) -> AsyncGenerator[EngineChunk, None]:
+        """Generate an output, ``part`` tokens at a time."""
+        left = job.max_tokens
+        first: Usage | None = None
+        ids: list[int] = []
+        while True:
+            most = part if left is None else min(part, left)
+            here = msgspec.structs.replace(job, max_tokens=most)
+            last = EngineChunk()
+            async with aclosing(self._admitted(here, prompt_tokens + most)) as chunks:
+                async for chunk in chunks:
+                    ids += chunk.token_ids
+                    if chunk.finish_reason is None:
+                        yield chunk
+                    else:
+                        last = chunk
+            usage = last.usage or Usage()
+            written, prompt_tokens = usage.completion_tokens, usage.prompt_tokens + usage.completion_tokens
+            if first is None:
+                first = usage
+            else:
+                first.completion_tokens += written
+            left = None if left is None else left - written
+            if last.finish_reason != "length" or written < most or left == 0:
+                yield msgspec.structs.replace(last, usage=first)
+                return
+            if last.text or last.token_ids:
+                yield EngineChunk(last.text, last.token_ids, None, last.logprobs)
+            if isinstance(job.prompt, str):
+                tokens = await self._tokens(job.prompt.removeprefix(self._bos), add_special=True)
+                job = msgspec.structs.replace(job, prompt=tokens)
+            job = msgspec.structs.replace(job, prompt=[*job.prompt, *ids])
+            ids = []
 
     async def _completed(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         """Generate the output of a job that has been admitted."""
@@ -250,6 +295,8 @@ class LlamaCppEngine(Engine):
             raise EngineError(f"llama.cpp does not answer: {error}") from None
 
 
+_LEAST_PART: Final = 256
+"""Least tokens of a part of an output. In a smaller context, a request reserves all that it may need."""
 _PART_CHARACTERS: Final = 32 * 1024
 """Characters of a prompt that are tokenized at a time."""
 _CUTS: Final = 8

@@ -211,23 +211,21 @@ def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatT
 
 
 def _context(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
-    """Return the total number of tokens of context that the engine will have."""
+    """Return the tokens of context that the engine will have. llama.cpp's requests share them."""
     if kind == "vllm":
         return settings.vllm.max_model_len
-    each = settings.llamacpp.n_ctx or _fitting(settings, checkpoint) or checkpoint.context_length or 0
-    return each * settings.llamacpp.n_parallel
+    return settings.llamacpp.n_ctx or _fitting(checkpoint) or checkpoint.context_length or 0
 
 
-def _fitting(settings: Settings, checkpoint: Checkpoint) -> int:
-    """Return a context for each request that fits into memory; 0 to use the one that the model was trained with."""
-    parallel = settings.llamacpp.n_parallel
+def _fitting(checkpoint: Checkpoint) -> int:
+    """Return a context that fits into memory; 0 to use the one that the model was trained with."""
     trained = checkpoint.context_length
     if not trained:
         return 0
-    memory = estimate(checkpoint, context=trained * parallel)
+    memory = estimate(checkpoint, context=trained)
     if memory.fits is not False or memory.fitting_context is None:
         return 0
-    return max(min(memory.fitting_context // parallel, trained), 2048)
+    return max(min(memory.fitting_context, trained), 2048)
 
 
 def _beside_upstream(name: str) -> Checkpoint | None:
@@ -382,7 +380,7 @@ def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> E
         options = settings.llamacpp
         n_ctx = options.n_ctx
         if not n_ctx:
-            n_ctx = _fitting(settings, source.checkpoint)
+            n_ctx = _fitting(source.checkpoint)
             if n_ctx:
                 report(
                     f"a context of {source.checkpoint.context_length} tokens would not fit: "
