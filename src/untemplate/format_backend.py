@@ -81,7 +81,7 @@ class FormatBackend(ParserBackend):
         self._make_id = make_id
         self._stripped = special_text == "stripped"
         known = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary.read(tokenizer)
-        self.special_ids, self._tokens = known.table(format.special_tokens)
+        self.special_ids, self.tokens = known.table(format.special_tokens)
 
     @property
     def has_reasoning(self) -> bool:
@@ -135,7 +135,7 @@ class FormatBackend(ParserBackend):
 
             receiver = Tee(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
-        scanner = TokenScanner(self.special_ids, self._tokens.bytes_of, self._stripped) if self.special_ids else None
+        scanner = TokenScanner(self.special_ids, self.tokens.bytes_of, self._stripped) if self.special_ids else None
         return FormatStream(machine, builder, scanner, policy, context.collect)
 
     def _prompt(self, context: OutputContext) -> str:
@@ -149,7 +149,7 @@ class FormatBackend(ParserBackend):
 
     def turn_tail(self, prompt_token_ids: Sequence[int]) -> str:
         """Return the text of a prompt from its last turn start on."""
-        return self._tokens.tail(prompt_token_ids, self.program.turn_starts)
+        return self.tokens.tail(prompt_token_ids, self.program.turn_starts)
 
     @property
     def begins_in_reasoning(self) -> bool:
@@ -188,8 +188,17 @@ class FormatStream(StreamBackend):
             machine.checks_ids = scanner.active and self._checks_ids
         elif token_ids:
             check_ids(token_ids)
+        return self._read(text)
+
+    def feed_tokens(self, text: str, token_ids: Sequence[int], places: Sequence[int]) -> list[DeltaMessage]:
+        if self._scanner is not None:
+            self._scanner.follow(text, places)
+            self._machine.checks_ids = self._checks_ids
+        return self._read(text)
+
+    def _read(self, text: str) -> list[DeltaMessage]:
         if text:
-            machine.feed(text)
+            self._machine.feed(text)
             if self._raw is not None:
                 self._raw.append(text)
         deltas = self._builder.take()

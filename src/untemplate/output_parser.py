@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .backend import OutputContext, ParserBackend, find_backend
@@ -22,7 +23,8 @@ from .machine.ids import IdFactory
 from .messages import DeltaMessage, ParsedOutput
 from .policy import Policy
 from .stream import Stream
-from .tokens import SpecialText, Tokenizer
+from .token_spans import ParsedTokens
+from .tokens import SpecialText, Tokenizer, TokenTable, vocabulary_of
 
 if TYPE_CHECKING:
     from .analysis import Certificate
@@ -288,6 +290,13 @@ class OutputParser:
     def _special_ids(self) -> dict[str, int]:
         return self._backend.special_ids if isinstance(self._backend, FormatBackend) else {}
 
+    @cached_property
+    def _table(self) -> TokenTable | None:
+        """The text of each token id; ``None`` without a tokenizer."""
+        if isinstance(self._backend, FormatBackend):
+            return self._backend.tokens
+        return None if self._tokenizer is None else vocabulary_of(self._tokenizer).table(())[1]
+
     def token_id(self, special_token: str) -> int | None:
         """Return the id of one of the Format's special tokens; ``None`` if the vocabulary does not have it."""
         return self._special_ids.get(special_token)
@@ -405,6 +414,59 @@ class OutputParser:
         )
         return self._backend.parse(model_output, token_ids, finish_reason, context)
 
+    def parse_tokens(
+        self,
+        token_ids: Sequence[int],
+        request: Any = None,
+        finish_reason: str | None = "stop",
+        *,
+        tools: Sequence[Any] | None = None,
+        tool_choice: Any = None,
+        prompt: str | None = None,
+        prompt_token_ids: Sequence[int] | None = None,
+        prefill: str = "",
+        messages: Sequence[Any] | None = None,
+        policy: Policy | None = None,
+        seed: int | str | bytes | None = None,
+    ) -> ParsedTokens:
+        """Return the message of a whole output that is given as token ids, with the tokens of each part.
+
+        The ids are never encoded again: their text is read from the tokenizer's vocabulary.
+
+        Args:
+            token_ids: the output's ids, special tokens included; a list, or an array with ``tolist()``.
+            request, finish_reason: as for :meth:`parse`.
+            tools, tool_choice, prompt, prompt_token_ids, prefill, messages, policy, seed: as for :meth:`stream`.
+
+        Raises:
+            ValueError: an id is not in the vocabulary, the parser has no tokenizer, or that knows none of the
+                Format's special tokens.
+            TypeError: an id is not an integer.
+        """
+        special = self.format.special_tokens
+        if special and self._table and not self._table.special_ids:
+            shown = ", ".join(map(repr, special[:4]))
+            raise ValueError(
+                f"tokenizer: has none of the special tokens of format {self.format.name!r} ({shown}, …): it belongs to "
+                "another model, or the model to another format"
+            )
+        stream = self.stream(
+            tools=tools,
+            tool_choice=tool_choice,
+            prompt=prompt,
+            prompt_token_ids=prompt_token_ids,
+            prefill=prefill,
+            messages=messages,
+            request=request,
+            policy=policy,
+            collect=True,
+            spans=True,
+            seed=seed,
+        )
+        stream.feed_tokens(token_ids)
+        stream.finish(finish_reason)
+        return stream.token_result()
+
     def parse_complete_with_fallback(
         self,
         model_output: str,
@@ -505,7 +567,7 @@ class OutputParser:
             seed=seed,
             on_event=on_event,
         )
-        return Stream(self._backend.open(context), context.policy, collect, prefill)
+        return Stream(self._backend.open(context), context.policy, collect, prefill, self._table)
 
     # -- vLLM's interface ----------------------------------------------------------------------------------------
 

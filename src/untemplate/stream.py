@@ -14,6 +14,8 @@ from typing import Any
 from .deltas import assemble, finish_reason_of
 from .messages import DeltaMessage, ParsedOutput, name_reasoning
 from .policy import Policy
+from .token_spans import ParsedTokens
+from .tokens import Detokenizer, TokenTable
 
 __all__ = ["Stream", "StreamBackend"]
 
@@ -24,6 +26,10 @@ class StreamBackend(ABC):
     @abstractmethod
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
         """Take the next part of the output and return the deltas that it completes."""
+
+    def feed_tokens(self, text: str, token_ids: Sequence[int], places: Sequence[int]) -> list[DeltaMessage]:
+        """Take the text of exactly these ids; ``places`` are those in the text where special tokens begin."""
+        return self.feed(text, token_ids)
 
     @abstractmethod
     def finish(self, finish_reason: str | None) -> list[DeltaMessage]:
@@ -71,12 +77,29 @@ class Stream:
         collect: keep what :meth:`result` needs.
         prefill: text of the message that is in the prompt: parsed as the beginning of the output, and returned with
             the first delta.
+        tokens: the text of each token id, for :meth:`feed_tokens`.
     """
 
-    __slots__ = ("_backend", "_collected", "_feed", "_finish_reason", "_finished", "_pending", "_policy")
+    __slots__ = (
+        "_backend",
+        "_collected",
+        "_detokenizer",
+        "_feed",
+        "_finish_reason",
+        "_finished",
+        "_pending",
+        "_policy",
+        "_prefill",
+        "_tokens",
+    )
 
     def __init__(
-        self, backend: StreamBackend, policy: Policy | None = None, collect: bool = False, prefill: str = ""
+        self,
+        backend: StreamBackend,
+        policy: Policy | None = None,
+        collect: bool = False,
+        prefill: str = "",
+        tokens: TokenTable | None = None,
     ) -> None:
         self._backend = backend
         self._feed: Callable[[str, Sequence[int]], list[DeltaMessage]] = backend.feed
@@ -85,6 +108,9 @@ class Stream:
         self._pending: list[DeltaMessage] = backend.feed(prefill, ()) if prefill else []
         self._finished = False
         self._finish_reason: str | None = None
+        self._prefill = prefill
+        self._tokens = tokens
+        self._detokenizer: Detokenizer | None = None
 
     def feed(self, text: str, token_ids: Sequence[int] = ()) -> list[DeltaMessage]:
         """Take the next part of the output, with the token ids that have come with it.
@@ -105,6 +131,32 @@ class Stream:
         if self._collected is not None:
             self._collected += deltas
         return deltas
+
+    def feed_tokens(self, token_ids: Sequence[int]) -> list[DeltaMessage]:
+        """Take the next token ids of the output; their text is read from the parser's tokenizer.
+
+        A stream takes either ids or text, not both. Bytes of an unfinished character wait for the next ids.
+
+        Args:
+            token_ids: a list, or an array with ``tolist()``.
+
+        Returns:
+            The deltas that they complete, as :meth:`feed` does.
+
+        Raises:
+            ValueError: an id is not in the vocabulary, or the parser has no tokenizer.
+            TypeError: an id is not an integer.
+            RuntimeError: after ``finish``.
+        """
+        if self._finished:
+            return _feed_after_finish("", ())
+        if self._detokenizer is None:
+            if not self._tokens:
+                raise ValueError("feed_tokens() needs a parser with a tokenizer")
+            self._detokenizer = Detokenizer(self._tokens, offsets=self._collected is not None)
+        ids = token_ids.tolist() if hasattr(token_ids, "tolist") else token_ids
+        text, places = self._detokenizer.feed(ids)
+        return self._taken(self._backend.feed_tokens(text, ids, places))
 
     def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
         """Take a part of the message that somebody else has parsed, such as a server with a parser of its own.
@@ -130,10 +182,12 @@ class Stream:
         """
         if self._finished:
             return []
+        rest = self._detokenizer.finish() if self._detokenizer is not None else ""
+        deltas = self._taken(self._backend.feed_tokens(rest, (), ())) if rest else []
         self._finished = True
         self._feed = _feed_after_finish
         self._finish_reason = finish_reason
-        return self._taken(self._backend.finish(finish_reason))
+        return deltas + self._taken(self._backend.finish(finish_reason))
 
     def _taken(self, deltas: list[DeltaMessage]) -> list[DeltaMessage]:
         if self._pending:
@@ -189,6 +243,19 @@ class Stream:
         self._backend.complete(result)
         result.finish_reason = self.finish_reason
         return result
+
+    def token_result(self) -> ParsedTokens:
+        """Return the whole message with the tokens of each part; made with ``collect`` and ``spans``, it has them all.
+
+        Raises:
+            RuntimeError: as :meth:`result`.
+        """
+        result = self.result()
+        detokenizer = self._detokenizer
+        ids = [] if detokenizer is None else detokenizer.ids
+        shift = len(self._prefill)
+        offsets = [(start + shift, end + shift) for start, end in ([] if detokenizer is None else detokenizer.offsets)]
+        return ParsedTokens(result, ids, offsets)
 
     def __repr__(self) -> str:
         state = "finished" if self._finished else "in reasoning" if self.in_reasoning else "open"

@@ -3,17 +3,32 @@
 * A tokenizer needs only ``get_vocab()``. How it writes bytes (byte-level BPE's alphabet, SentencePiece's ``▁`` and
   ``<0x0A>``) is inferred from the tokens themselves.
 * Added tokens are their own text.
+* The text of ids is the text of their bytes: nothing is stripped at its beginning, and special tokens are kept.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
 from weakref import WeakKeyDictionary
 
-__all__ = ["BYTE_LEVEL", "SpecialText", "TokenTable", "Tokenizer", "Vocabulary", "vocabulary_of"]
+from .errors import TokenizerError
+
+__all__ = [
+    "BYTE_LEVEL",
+    "Detokenizer",
+    "SpecialText",
+    "TokenTable",
+    "Tokenizer",
+    "Vocabulary",
+    "encode",
+    "load_tokenizer",
+    "vocabulary_of",
+]
 
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
@@ -51,14 +66,22 @@ class TokenTable:
         self._vocab = vocab
         self._special = special
         self._bytes: dict[int, bytes | None] = {}
+        self.texts: dict[int, str | None] = {}
+        """The text of each id that was read; ``None``: it begins or ends inside a character."""
+        self.special_ids: Final = frozenset(special.values())
 
     @cached_property
     def _tokens(self) -> dict[int, str]:
         return {i: t for t, i in self._vocab.items()}
 
+    def __len__(self) -> int:
+        """Return the number of tokens."""
+        return len(self._vocab)
+
     @cached_property
     def _byte_level(self) -> bool:
-        return "Ġ" in self._vocab or any(t.startswith("Ġ") for t in self._vocab)
+        """False for SentencePiece with byte fallback, where ``Ġ`` is a letter."""
+        return "<0x0A>" not in self._vocab and ("Ġ" in self._vocab or any(t.startswith("Ġ") for t in self._vocab))
 
     def bytes_of(self, token: int) -> bytes | None:
         """Return the bytes that a token id adds to the text; ``None`` if the id is unknown."""
@@ -82,6 +105,22 @@ class TokenTable:
         byte = _BYTE.fullmatch(text)
         return bytes([int(byte.group(1), 16)]) if byte else text.replace("▁", " ").encode()
 
+    def text_of_token(self, token: int) -> str | None:
+        """Return the text of one id; ``None`` if its bytes begin or end inside a character.
+
+        Raises:
+            KeyError: the id is unknown.
+        """
+        data = self.bytes_of(token)
+        if data is None:
+            raise KeyError(token)
+        try:
+            text: str | None = data.decode()
+        except UnicodeDecodeError:
+            text = None
+        self.texts[token] = text
+        return text
+
     def text_of(self, ids: Sequence[int]) -> str:
         """Return the text of these ids; bytes that are not UTF-8 become U+FFFD."""
         return b"".join(self.bytes_of(i) or b"" for i in ids).decode("utf-8", "replace")
@@ -100,6 +139,99 @@ class TokenTable:
                 if any(start in text for start in starts):
                     return text
         return self.text_of(ids[-256:])
+
+
+class Detokenizer:
+    """Turns the ids of one output into text while they arrive. Bytes of an unfinished character are held.
+
+    Args:
+        table: the bytes of each id.
+        offsets: record the characters of each token.
+
+    Attributes:
+        ids: the ids so far, if offsets are recorded.
+        offsets: for each of them, the character that holds its first byte, and the one after its last byte.
+    """
+
+    __slots__ = ("_decoder", "_length", "_records", "_table", "ids", "offsets")
+
+    def __init__(self, table: TokenTable, *, offsets: bool = False) -> None:
+        self._table = table
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._records = offsets
+        self._length = 0
+        self.ids: list[int] = []
+        self.offsets: list[tuple[int, int]] = []
+
+    def feed(self, ids: Sequence[int]) -> tuple[str, list[int]]:
+        """Return the text that these ids add, and the places in it where special tokens begin.
+
+        Raises:
+            ValueError: an id is not in the vocabulary.
+            TypeError: an id is not an integer.
+        """
+        texts = self._table.texts
+        try:
+            pieces = [texts[i] if i in texts else self._table.text_of_token(i) for i in ids]
+        except (KeyError, TypeError):
+            raise self._refused(ids) from None
+        bounds = self._whole(pieces) if None not in pieces and not self._decoder.getstate()[0] else None
+        if bounds is None:
+            pieces, bounds = self._split(ids)
+        special = self._table.special_ids
+        places = [start - self._length for i, (start, _) in zip(ids, bounds, strict=True) if i in special]
+        if self._records:
+            self.ids += ids
+            self.offsets += bounds
+        text = "".join(pieces)  # type: ignore[arg-type]
+        self._length += len(text)
+        return text, places
+
+    def finish(self) -> str:
+        """Return U+FFFD if the last character is unfinished, else nothing."""
+        rest = self._decoder.decode(b"", True)
+        self._length += len(rest)
+        return rest
+
+    def _whole(self, pieces: Sequence[str | None]) -> list[tuple[int, int]]:
+        """Return the bounds of tokens that hold whole characters only."""
+        bounds = []
+        at = self._length
+        for piece in pieces:
+            end = at + len(piece or "")
+            bounds.append((at, end))
+            at = end
+        return bounds
+
+    def _split(self, ids: Sequence[int]) -> tuple[list[str | None], list[tuple[int, int]]]:
+        """Return the text that each id completes, and the bounds of its own characters."""
+        decoder = self._decoder
+        pieces: list[str | None] = []
+        bounds = []
+        at = self._length
+        for i in ids:
+            data = self._table.bytes_of(i) or b""
+            held = decoder.getstate()[0]
+            first = decoder.decode(data[:1])
+            # The first byte continues the held character, unless that was replaced and another one begins.
+            continues = held and (not first or (len(first) == 1 and not decoder.getstate()[0]))
+            start = at + 1 if held and data and not continues else at
+            piece = first + decoder.decode(data[1:])
+            pieces.append(piece)
+            at += len(piece)
+            bounds.append((start, max(start, at + bool(decoder.getstate()[0] and data))))
+        return pieces, bounds
+
+    def _refused(self, ids: Sequence[int]) -> Exception:
+        """Return the error for the first id that has no text."""
+        for place, token in enumerate(ids):
+            if not hasattr(token, "__index__"):
+                kind = type(token).__name__
+                return TypeError(f"token_ids[{place}]: expected a token id (int), got {kind}: {token!r:.80}")
+            if self._table.bytes_of(token) is None:
+                size = len(self._table)
+                return ValueError(f"token_ids[{place}]: {token} is not in the vocabulary of {size} tokens")
+        raise AssertionError(ids)
 
 
 class Vocabulary:
@@ -150,3 +282,36 @@ def vocabulary_of(tokenizer: Any) -> Vocabulary:
     if found is None:
         found = _READ[tokenizer] = Vocabulary.read(tokenizer)
     return found
+
+
+def encode(tokenizer: Any, text: str) -> list[int]:
+    """Return the ids of a text by a tokenizer of ``tokenizers`` or ``transformers``, without special tokens added.
+
+    Raises:
+        TypeError: the tokenizer has no ``encode()``.
+    """
+    if not callable(getattr(tokenizer, "encode", None)):
+        raise TypeError(f"tokenizer: {type(tokenizer).__name__} has no encode()")
+    encoded = tokenizer.encode(text, add_special_tokens=False)
+    return list(getattr(encoded, "ids", encoded))
+
+
+def load_tokenizer(source: str) -> Any:
+    """Return a tokenizer from a ``tokenizer.json``, a folder with one, or a hub id, read by the package tokenizers.
+
+    Raises:
+        TokenizerError: the package is missing, or there is no such tokenizer.
+    """
+    try:
+        from tokenizers import Tokenizer as Reader
+    except ImportError:
+        raise TokenizerError(
+            "reading a tokenizer needs the package tokenizers: pip install 'untemplate[hub]'"
+        ) from None
+    path = Path(source)
+    try:
+        if path.is_dir():
+            return Reader.from_file(str(path / "tokenizer.json"))
+        return Reader.from_file(source) if path.exists() else Reader.from_pretrained(source)
+    except Exception as error:  # the package raises plain exceptions
+        raise TokenizerError(f"{source}: no tokenizer: {error}") from None

@@ -79,6 +79,15 @@ class TokenScanner:
         self._carry = window[max(len(window) - self._longest + 1, 0) :]
         return text
 
+    def follow(self, text: str, places: Sequence[int]) -> None:
+        """Read a delta whose special tokens begin at these places of it."""
+        self.active = True
+        self._exact = False
+        for place in places:
+            self.authorised.add(self._seen + place)
+        self._seen += len(text)
+        self._carry = (self._carry + text)[-self._longest :]
+
     def covers(self, literal: str, start: int) -> bool:
         """True if every special token in the literal at ``start`` has a token id."""
         return all(start + found.start() in self.authorised for found in self._pattern.finditer(literal))
