@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-grammar test-canitoolcall lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
+.PHONY: help run test test-grammar test-canitoolcall test-transformers lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,11 @@ test-canitoolcall: $(STAMP) ## the public fixtures of canitoolcall, with their t
 	@test -x .venv-canitoolcall/bin/python || $(BIN)/python -m venv .venv-canitoolcall
 	@.venv-canitoolcall/bin/pip install -qq 'canitoolcall==0.1.1' jinja2 msgspec jsonschema-rs
 	@PYTHONPATH=src .venv-canitoolcall/bin/python -m tests.conformance.run
+
+test-transformers: $(STAMP) ## exported response templates, read by transformers (opt-in; its own .venv-transformers)
+	@test -x .venv-transformers/bin/python || $(BIN)/python -m venv .venv-transformers
+	@.venv-transformers/bin/pip install -qq 'transformers==5.23.0' 'pytest>=8.3' 'pytest-benchmark>=5.1' hypothesis jinja2 msgspec jsonschema-rs
+	@PYTHONPATH=src .venv-transformers/bin/python -m pytest tests/integrations/test_transformers.py -rP
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
 	@$(PYTEST) -p tests.chaos tests/gateway tests/test_cli_serve.py -n 3

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from .. import __version__
-from . import models
+from . import models, which_format
 
 __all__ = ["parser_for"]
 
@@ -24,6 +24,12 @@ def _parse(arguments: argparse.Namespace) -> None:
 
 def _explain(arguments: argparse.Namespace) -> None:
     from .explain import run
+
+    run(arguments)
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from .export import run
 
     run(arguments)
 
@@ -86,6 +92,18 @@ examples:
   untemplate explain hermes --grammar --json | jq '.requests["llama.cpp"]'
 """
 
+_EXPORT_DESCRIPTION: Final = """\
+Write the format of a model in a form that other projects read. A response template goes into tokenizer_config.json, as
+"response_template": transformers (5.13 and later) and TRL then parse the model's outputs without untemplate. Parts of
+the format that a response template cannot hold are listed on stderr; if calls would be wrong, that is an error.
+"""
+
+_EXPORT_EPILOG: Final = """\
+examples:
+  untemplate export --model ./my-model --response-template
+  untemplate export --format hermes --reasoning qwen3 --response-template -o response_template.json
+"""
+
 _FORMATS_DESCRIPTION: Final = """\
 List the catalogue of formats, or show one of them: its evidence, its markers, and a turn as its models write it. With
 --json, NAME prints the Format itself, which `untemplate parse --format FILE.json` reads.
@@ -134,6 +152,7 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     _add_parse(command("parse", "parse a raw model output into a message", _PARSE_DESCRIPTION, _PARSE_EPILOG))
     what = "show what a model or template writes, with the evidence"
     _add_explain(command("explain", what, _EXPLAIN_DESCRIPTION, _EXPLAIN_EPILOG))
+    _add_export(command("export", "write a format for other projects", _EXPORT_DESCRIPTION, _EXPORT_EPILOG))
     _add_formats(command("formats", "list the catalogue of formats, or show one", _FORMATS_DESCRIPTION))
     what = "serve OpenAI's, Anthropic's and Ollama's APIs"
     serve = command("serve", what, _SERVE_DESCRIPTION, _SERVE_EPILOG)
@@ -146,18 +165,9 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add_parse(parse: argparse.ArgumentParser) -> None:
-    parse.set_defaults(run=_parse)
+    parse.set_defaults(run=_parse, command="parse")
     parse.add_argument("file", nargs="?", default="-", metavar="FILE", help="raw output (default: -, stdin)")
-    which = parse.add_argument_group("Format (one of these)")
-    which.add_argument("--format", metavar="NAME|FILE.json", help="name from `untemplate formats`, or a Format as JSON")
-    which.add_argument("--template", metavar="FILE", help="chat template from which the format is inferred")
-    which.add_argument(
-        "--model", metavar="ID|FOLDER", help="hub id, folder or GGUF file for which the format is selected"
-    )
-    which.add_argument("--enforce-parser", metavar="NAME", help="format to use regardless of the model or template")
-    which.add_argument(
-        "--reasoning", metavar="NAME", help="format whose reasoning markers replace those of the named format"
-    )
+    which_format.add_arguments(parse)
     what = parse.add_argument_group("Prompt and request")
     _add_tools(what)
     what.add_argument(
@@ -215,6 +225,14 @@ def _add_explain(explain: argparse.ArgumentParser) -> None:
         help="tool choice for --grammar: auto (default), required, none, or the name of the tool to call",
     )
     explain.add_argument("--strict", action="store_true", help="make arguments follow their schemas, for --grammar")
+
+
+def _add_export(export: argparse.ArgumentParser) -> None:
+    export.set_defaults(run=_export, command="export")
+    which_format.add_arguments(export)
+    form = export.add_argument_group("Form and file")
+    form.add_argument("--response-template", action="store_true", required=True, help="response template, as JSON")
+    form.add_argument("-o", "--output", default="-", metavar="FILE", help="file to write (default: -, stdout)")
 
 
 def _add_formats(formats: argparse.ArgumentParser) -> None:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import codecs
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..terminal import coloured, painted
 from . import common
-from .common import UsageError, policy_of, print_json, print_text, quiet, read, read_tools, text_of
+from .common import UsageError, policy_of, print_json, print_text, read, read_tools, text_of
 from .regions import diagnosed, legend, marked, summary
+from .which_format import parser_of
 
 if TYPE_CHECKING:
     import argparse
 
-    from ..format import Format
     from ..messages import Diagnostic, ParsedOutput
-    from ..output_parser import OutputParser
     from ..policy import Policy
     from ..stream import Stream
 
@@ -27,7 +25,7 @@ __all__ = ["run"]
 
 def run(arguments: argparse.Namespace) -> None:
     policy = policy_of(arguments.policy)
-    parser = _parser(arguments, policy)
+    parser = parser_of(arguments, policy)
     if arguments.prompt == arguments.file == "-":
         raise UsageError("--prompt and FILE cannot both be read from stdin")
     prompt = None if arguments.prompt is None else text_of(read(arguments.prompt, "--prompt"))
@@ -60,84 +58,6 @@ def run(arguments: argparse.Namespace) -> None:
         print_json(_message(parsed, policy), indent=2)
         if parsed.diagnostics:
             _note_diagnostics(parsed.diagnostics)
-
-
-# -- Which parser -------------------------------------------------------------------------------------------------
-
-
-def _parser(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
-    from ..format import FormatError
-    from ..output_parser import OutputParser
-
-    enforced = arguments.enforce_parser
-    given = [o for o in ("format", "template", "model", "enforce_parser") if getattr(arguments, o) is not None]
-    if not given:
-        raise UsageError("parse needs one of: --format, --template, --model, --enforce-parser")
-    if "format" in given and len(given) > 1:
-        other = given[1].replace("_", "-")
-        raise UsageError(f"--format and --{other} exclude each other")
-    if arguments.reasoning is not None and "format" not in given and enforced is None:
-        raise UsageError("--reasoning needs --format or --enforce-parser")
-    try:
-        if arguments.format is not None:
-            return OutputParser.from_format(_format(arguments.format, arguments.reasoning), policy=policy)
-        if enforced is None and arguments.model is None:
-            return _from_template(arguments.template, policy)
-        return _selected(arguments, policy)
-    except FormatError as error:
-        raise UsageError(f"--format {arguments.format}: {error}") from None
-    except ValueError as error:  # an unknown name, two formats that cannot be combined, an invalid environment variable
-        raise UsageError(str(error)) from None
-
-
-def _format(name: str, reasoning: str | None) -> Format:
-    from ..format import Format
-    from ..formats import lookup, merge, named
-
-    if not name.endswith(".json") and os.sep not in name:
-        return named(name, reasoning=reasoning)
-    fmt = Format.from_json(read(name, "--format"))
-    return fmt if reasoning is None else merge(lookup("reasoning", reasoning).format, fmt)
-
-
-def _from_template(path: str, policy: Policy) -> OutputParser:
-    from ..analysis import AnalysisError
-    from ..output_parser import OutputParser
-    from ..templates import TemplateError
-
-    try:
-        parser = OutputParser.from_template(path, policy=policy)
-    except TemplateError as error:
-        raise UsageError(f"--template {error}") from None
-    except AnalysisError as error:
-        raise UsageError(f"--template {path}: {error}") from None
-    certificate = parser.certificate
-    if certificate is not None and not certificate.certified:
-        failed = ", ".join(k for k, v in certificate.capabilities.items() if v == "failed")
-        common.note(
-            f"warning: the format inferred from {path} is not certified ({failed}); untemplate explain shows why"
-        )
-    return parser
-
-
-def _selected(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
-    from ..formats import IncompatibleFormatsError, UnknownFormatError
-    from ..output_parser import OutputParser
-    from ..selection import select
-
-    try:
-        with quiet():
-            selection = select(
-                arguments.model,
-                template=arguments.template,
-                enforce=arguments.enforce_parser,
-                reasoning=arguments.reasoning,
-            )
-    except (UnknownFormatError, IncompatibleFormatsError) as error:
-        raise UsageError(f"--enforce-parser: {error}") from None
-    if selection.warning:
-        common.note("warning: " + "; ".join((selection.warning, *selection.notes)))
-    return OutputParser.from_format(selection.format, policy=policy)
 
 
 # -- What is read -------------------------------------------------------------------------------------------------

@@ -372,6 +372,19 @@ class Format:
 
         return from_response_template(template, name=name)
 
+    def to_response_template(self) -> dict[str, Any]:
+        """Return the Format as a ``response_template`` for a checkpoint's ``tokenizer_config.json``.
+
+        transformers (5.13 and later) parses outputs with it. ``untemplate export`` also lists what only unusual outputs
+        need and the template cannot hold.
+
+        Raises:
+            FormatError: the template cannot describe how calls are written; ``path`` names the part.
+        """
+        from .response_template.export import export
+
+        return export(self).template
+
 
 def _extended(part: Any, changes: dict[tuple[str, ...], Any], path: str) -> Any:
     """Return ``part`` with every nested change applied; each level is rebuilt once."""

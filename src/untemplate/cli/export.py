@@ -1,0 +1,38 @@
+"""``untemplate export``: write a Format in a form that other projects read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..policy import Policy
+from . import common
+from .common import UsageError, print_text
+from .which_format import parser_of
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["run"]
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from ..format import FormatError
+    from ..format.response_template.export import export
+
+    fmt = parser_of(arguments, Policy()).format
+    try:
+        exported = export(fmt)
+    except FormatError as error:
+        raise UsageError(f"{fmt.name} cannot be written as a response template: {error}") from None
+    text = json.dumps(exported.template, indent=2, ensure_ascii=False)
+    if arguments.output == "-":
+        print_text(text)
+    else:
+        try:
+            Path(arguments.output).write_text(text + "\n", "utf-8")
+        except OSError as error:
+            raise UsageError(f"{arguments.output}: {common.reason(error)}") from None
+    for part in exported.left_out:
+        common.note(f"left out: {part}")
