@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from untemplate.gateway.observe import JsonFormatter
+from untemplate.gateway.protocols.encoding import encode
 
 from .scripted import Scripted, scripted
 from .server import LONG, Running, running, soon
@@ -88,7 +89,6 @@ class TestErrors:
             ({**ASK, "tool_choice": {"type": "function", "function": {"name": "g"}}, "tools": TOOLS}, 400,
              "tool_choice.function.name: 'g' is not among the tools"),
             ({**ASK, "stream_options": {"include_usage": True}}, 400, "stream_options: needs stream: true"),
-            ({**ASK, "frobnicate": 1}, 400, "frobnicate: is not supported"),
             ({**ASK, "model": "gpt"}, 404, "the model 'gpt' does not exist (models: scripted)"),
             ({**ASK, "chat_template_kwargs": {"messages": []}}, 400,
              "chat_template_kwargs.messages: cannot be set by requests"),
@@ -98,6 +98,45 @@ class TestErrors:
     )  # fmt: skip
     def test_whole_texts(self, shared: Running, body: Any, status: int, problem: str) -> None:
         assert error(post(shared, body=body)) == (status, problem)
+
+    def test_unknown_fields_are_ignored_and_reported_once(
+        self, shared: Running, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, "untemplate.gateway")
+        body = {**ASK, "frobnicate": 1, "mood": False, "untemplate": {"diagnostics": True, "é\n": [1]}}
+        notes = ["untemplate.é\n: unknown field; ignored", "frobnicate: unknown field; ignored"]
+        for stream in (False, True):
+            answer = post(shared, body={**body, "stream": stream})
+            assert answer.status_code == 200
+            shown = "untemplate.\\xe9?: unknown field; ignored | frobnicate: unknown field; ignored"
+            assert answer.headers["x-untemplate-notes"] == shown
+            assert encode(notes) in answer.content
+        assert "x-untemplate-notes" not in post(shared).headers
+        told = [r.getMessage() for r in caplog.records if r.getMessage().startswith("note on requests")]
+        assert told == [
+            r"note on requests: untemplate.é\n: unknown field; ignored",
+            "note on requests: frobnicate: unknown field; ignored",
+        ]
+
+    def test_unknown_fields_can_be_refused(self) -> None:
+        with running([scripted("x")], unknown_fields="refuse") as gateway:
+            assert error(post(gateway, body={**ASK, "frobnicate": 1})) == (400, "frobnicate: is not supported")
+            nested = {**ASK, "untemplate": {"mood": 1}}
+            assert error(post(gateway, body=nested)) == (400, "untemplate.mood: is not supported")
+            neutral = {**ASK, "echo": False, "mood": None, "tags": [], "top_logprobs": 0, "best_of": ""}
+            assert post(gateway, body=neutral).status_code == 200
+
+    def test_errors_name_the_field_of_the_client(self, shared: Running) -> None:
+        schema = {"type": "json_schema", "schema": {"type": "object", "$ref": "#/nowhere"}}
+        asked = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 5, "output_config": {"format": schema}}
+        problem = post(shared, "/v1/messages", asked).json()["error"]["message"]
+        assert problem.startswith("output_config.format: ")
+        asked = {"model": "scripted", "input": "Hi", "text": {"format": {**schema, "name": "n"}}}
+        answer = post(shared, "/v1/responses", asked).json()["error"]
+        assert answer["param"] == "text.format"
+        assert answer["message"].startswith("text.format: ")
+        asked = {"messages": [{"role": "user", "content": "Hi"}], "format": schema["schema"]}
+        assert post(shared, "/api/chat", asked).json()["error"].startswith("format: ")
 
     def test_wrong_paths_and_methods(self, shared: Running) -> None:
         assert error(httpx.get(shared.url + "/v2", timeout=LONG)) == (404, "there is nothing at /v2")

@@ -153,10 +153,11 @@ class TestNonsense:
             assert soon(lambda: 'model="scripted",status="200"' in gateway.app.metrics.text().decode())
             assert "made-up" not in gateway.app.metrics.text().decode()
 
-    def test_what_clients_send_makes_no_lines_of_log(self, shared: Running, caplog: pytest.LogCaptureFixture) -> None:
+    def test_what_clients_send_makes_no_lines_of_log(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO, "untemplate.gateway")
         headers = {"x-request-id": "abcdefgh ijkl", "authorization": "Bearer s3cret-key"}
-        post(shared, CHAT, {**ASK, "a\nFAKE 200\x1b[2J\u2028": 1}, headers=headers)
+        with running([scripted("x")], unknown_fields="refuse") as gateway:
+            post(gateway, CHAT, {**ASK, "a\nFAKE 200\x1b[2J\u2028": 1}, headers=headers)
 
         def lines() -> list[str]:
             shown = [TextFormatter("%(message)s").format(r) for r in caplog.records if r.name == "untemplate.gateway"]

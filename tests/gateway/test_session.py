@@ -12,8 +12,9 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.gateway.engines.base import EngineChunk, Job
+from untemplate.gateway.engines.replay import ReplayEngine
 from untemplate.gateway.errors import ApiError
-from untemplate.gateway.generation import Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
+from untemplate.gateway.generation import Constraint, Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
 from untemplate.gateway.manager.model import Model
 from untemplate.gateway.session import Session
 from untemplate.messages import DeltaMessage
@@ -423,3 +424,46 @@ def test_a_prompt_that_cannot_fit_is_refused_before_it_is_tokenized() -> None:
         Session(model, Generation(prompt=[1] * 9), META)
     assert caught.value.message == "prompt: 9 tokens do not fit into the context of 8 tokens"
     Session(model, Generation(prompt="x" * 32), META)
+
+
+# -- Fields of other servers ------------------------------------------------------------------------------------------
+
+
+def test_a_stop_token_ends_the_output_and_is_no_part_of_it() -> None:
+    engine = ReplayEngine("hermes")
+    model = Model(name="m", engine=engine, parser=OutputParser.named("hermes"), template=engine.template())
+    (ended,), _ = whole(model, ask())
+    text = ended.parsed.content
+    assert text is not None
+    ids = engine.tokenizer.encode(text)
+    stop = next(i for i in ids[3:] if i not in ids[:3])
+    (ended,), usage = whole(model, ask(sampling=Sampling(stop_token_ids=[stop])))
+    assert ended.parsed.content == engine.tokenizer.decode(ids[: ids.index(stop)])
+    assert ended.finish_reason == "stop"
+    assert usage.completion_tokens == ids.index(stop)
+
+
+def test_settings_that_the_engine_does_not_know_are_noted() -> None:
+    request = ask(sampling=Sampling(min_tokens=3, ignore_eos=True, stop_token_ids=[]))
+    Session(scripted("x"), request, META)
+    assert request.sampling == Sampling(min_tokens=None, ignore_eos=None, stop_token_ids=[])
+    assert request.notes.texts == [
+        "min_tokens: this engine does not know it; ignored",
+        "ignore_eos: this engine does not know it; ignored",
+    ]
+
+
+def test_a_restriction_that_the_engine_cannot_follow_is_refused() -> None:
+    with pytest.raises(ApiError) as caught:
+        Session(scripted("x"), ask(constraint=Constraint("regex", "a+", "guided_regex")), META)
+    assert caught.value.message == "guided_regex: this engine takes no regex"
+
+
+def test_reasoning_settings_of_a_model_without_reasoning_are_noted() -> None:
+    request = ask(thinking=Thinking(enabled=True, effort="high", budget=5))
+    model = replace(scripted("x"), parser=OutputParser.named("passthrough"))
+    Session(model, request, META)
+    assert request.notes.texts == [
+        "thinking_budget: the gateway cannot close the reasoning of this model's format; ignored",
+        "reasoning_effort: the model's template has no setting for it; ignored",
+    ]

@@ -25,7 +25,8 @@ from .errors import ApiError
 from .generation import Generation, Meta
 from .grammars import GrammarCompiler
 from .manager import Manager, Model
-from .observe import Metrics, RawLog, Record, log_request
+from .notes import Notes
+from .observe import Metrics, NotesLog, RawLog, Record, log_request
 from .protocols import dialects, ollama
 from .protocols.base import Dialect
 from .protocols.encoding import encode
@@ -62,6 +63,7 @@ class Gateway:
         self._bodies = BodyReader(settings.max_body_bytes, settings.body_timeout)
         self._raw_log = RawLog(settings.log_raw) if settings.log_raw else None
         self._grammars = GrammarCompiler(settings.grammar_timeout)
+        self._told = NotesLog()
         self._running = 0
         found = {("POST", path): _generating(dialect) for path, dialect in dialects().items()} | endpoints()
         routes: list[BaseRoute] = [
@@ -159,8 +161,16 @@ class Gateway:
 
     async def generate(self, exchange: Exchange, dialect: Dialect) -> None:
         """Answer a request for model output."""
+        try:
+            await self._generate(exchange, dialect)
+        except ApiError as error:
+            raise error.renamed(dialect.fields) from None
+
+    async def _generate(self, exchange: Exchange, dialect: Dialect) -> None:
         record, send = exchange.record, exchange.send
-        request = dialect.read(exchange.body)
+        notes = Notes(refuse_unknown=self.settings.unknown_fields == "refuse", names=dialect.fields)
+        request = dialect.read(exchange.body, notes)
+        request.notes = notes
         _look_inside(exchange.scope, request)
         self._limit(request)
         record.stream = request.stream
@@ -182,7 +192,8 @@ class Gateway:
                 # The session ends in time by itself, unless it waits for a client that does not read.
                 done = await while_connected(exchange.receive, work, timeout + 1 if timeout else None)
             finally:
-                record.usage, record.notes = session.usage, session.notes
+                record.usage = session.usage
+                self._told.tell(notes)
                 if session.failed is not None:
                     record.fail(session.failed)
             if not done:
@@ -207,7 +218,7 @@ class Gateway:
         usage = await session.whole()
         body = dialect.respond(session.request, session.ended, usage, session.meta)
         record.status = 200
-        await send_json(send, 200, body, [])
+        await send_json(send, 200, body, session.request.notes.headers())
 
     async def _stream(self, send: Send, record: Record, dialect: Dialect, session: Session) -> None:
         writer = dialect.writer(session.request, session.meta)
@@ -215,7 +226,7 @@ class Gateway:
             first = await anext(frames)
             record.status = 200
             try:
-                await send_stream(send, first, frames, writer.media_type, [])
+                await send_stream(send, first, frames, writer.media_type, session.request.notes.headers())
             except Exception:
                 _log.exception("request %s", record.id)
                 error = _inside(record)

@@ -46,7 +46,9 @@ class ChoiceStream:
         self._before = 0
         self.closes = 0
         """How often the gateway has closed reasoning."""
+        self._ends = frozenset(request.sampling.stop_token_ids or ())
         plain = self._stops is None and self._aligned is None and self._budget is None and request.include_reasoning
+        plain = plain and not self._ends
         self.feed: Callable[[EngineChunk], list[Step]] = self._feed_plain if plain else self._feed_all
         self.left = False
         """True if the engine's stream is to be closed: at a stop string, or when the reasoning budget is used up."""
@@ -62,10 +64,15 @@ class ChoiceStream:
     def _feed_all(self, chunk: EngineChunk) -> list[Step]:
         if self.stopped is not None:
             return []
+        ended = chunk.token_ids and chunk.token_ids[-1] in self._ends
+        if ended and chunk.finish_reason is None:
+            # The token is not part of the output. Engines that send several tokens at once leave out its text.
+            text = chunk.text if len(chunk.token_ids) > 1 else ""
+            chunk = EngineChunk(text, chunk.token_ids[:-1], "stop", None, chunk.usage)
         if self._aligned is not None:
             self._aligned.tokens(chunk)
         steps = self._through(self._parsed(chunk))
-        self.left = self.stopped is not None or self.over_budget
+        self.left = bool(self.stopped is not None or self.over_budget or ended)
         return steps
 
     def _parsed(self, chunk: EngineChunk) -> list[DeltaMessage]:

@@ -6,6 +6,9 @@ internal detail; what only the operator should see is in ``detail``, which is lo
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from ..errors import UntemplateError
 
 __all__ = ["ApiError", "EngineError", "bad_request", "not_found", "unsupported"]
@@ -43,6 +46,20 @@ class ApiError(UntemplateError):
         self.code = code
         self.headers = headers or {}
         self.detail = detail
+
+    def renamed(self, names: Mapping[str, str]) -> ApiError:
+        """Return the error with the client's name of the field instead of the gateway's own.
+
+        Args:
+            names: own name → the client's. Where they differ, places inside the field do not match and are left out.
+        """
+        head = re.match(r"\w*", self.param or "")
+        name = names.get(head[0]) if head is not None else None
+        if name is not None and self.param is not None:
+            if self.message.startswith(f"{self.param}: "):
+                self.message = name + self.message[len(self.param) :]
+            self.param = name
+        return self
 
 
 class EngineError(ApiError):

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from ..messages import ParsedOutput
+from .notes import Notes
 
-__all__ = ["Ended", "Generation", "Meta", "Sampling", "Thinking", "TokenLogprob", "Usage"]
+__all__ = ["Constraint", "Ended", "Generation", "Meta", "Sampling", "Thinking", "TokenLogprob", "Usage"]
 
 
 class Sampling(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -28,6 +29,22 @@ class Sampling(msgspec.Struct, kw_only=True, omit_defaults=True):
     logit_bias: dict[str, float] | None = None
     """Token id as text → bias."""
     seed: int | None = None
+    stop_token_ids: list[int] | None = None
+    """Tokens that end the output; they are not part of it."""
+    min_tokens: int | None = None
+    """Least tokens of output before a token may end it."""
+    ignore_eos: bool | None = None
+    """True to go on after tokens that end an output."""
+
+
+class Constraint(msgspec.Struct, frozen=True):
+    """A restriction of the raw output that the client has written for its engine."""
+
+    kind: str
+    """``grammar`` (in the engine's own language), ``regex`` or ``choice`` (a list of texts)."""
+    value: str | tuple[str, ...]
+    field: str
+    """The field of the request."""
 
 
 class Thinking(msgspec.Struct, kw_only=True):
@@ -59,6 +76,10 @@ class Generation(msgspec.Struct, kw_only=True):
     parallel_tool_calls: bool = True
     response_format: dict[str, Any] | None = None
     """OpenAI's: ``{"type": "json_schema", "json_schema": {…}}``, ``{"type": "json_object"}``, or ``None`` for text."""
+    constraint: Constraint | None = None
+    """Excludes ``response_format`` and required calls."""
+    documents: list[dict[str, Any]] | None = None
+    """Documents for chat templates that know them."""
     n: int = 1
     stop: tuple[str, ...] = ()
     """Strings that end the content. They have no effect in reasoning, markup and arguments."""
@@ -87,7 +108,9 @@ class Generation(msgspec.Struct, kw_only=True):
     repeated: dict[str, Any] = {}
     """Fields of the request that the response of its dialect repeats (metadata, instructions)."""
     extra: dict[str, Any] = {}
-    """Fields that the gateway does not know. Engines that pass requests on send them; for others they are an error."""
+    """Fields that the gateway does not know. Engines that pass requests on send them; for others they are noted."""
+    notes: Notes = msgspec.field(default_factory=Notes)
+    """Remarks on the request."""
 
 
 class TokenLogprob(msgspec.Struct, gc=False):

@@ -21,10 +21,13 @@ from ..format import Format, Marker, NamedBody
 from .errors import ApiError
 from .generation import Ended, Usage
 from .manager.model import Model
+from .notes import Notes
 
 __all__ = ["JsonFormatter", "Metrics", "RawLog", "Record", "outcome"]
 
 _log: Final = logging.getLogger("untemplate.gateway")
+_TOLD: Final = 1000
+"""Most remarks on requests that are logged."""
 _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 _WORST: Final = ("incomplete", "invalid_json", "invalid_arguments", "unknown_tool", "recovered")
 """Statuses of calls, the worst first."""
@@ -86,7 +89,6 @@ class Record:
         """More about the error; only for the log."""
         self.key: str | None = None
         """The name of the API key."""
-        self.notes: tuple[str, ...] = ()
 
     def fail(self, error: ApiError) -> None:
         """Record why the request failed."""
@@ -179,6 +181,19 @@ class Metrics:
                 self.diagnostics.labels(model, fmt.name, diagnostic.code).inc()
 
 
+class NotesLog:
+    """Logs each remark on requests once."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def tell(self, notes: Notes) -> None:
+        for text in notes.texts:
+            if text not in self._told and len(self._told) < _TOLD:  # clients write parts of these texts
+                self._told.add(text)
+                _log.info("note on requests: %s", _printable(text))
+
+
 def log_request(record: Record) -> None:
     """Log one line for a request that has ended."""
     fmt = None if record.model is None else record.model.parser.format
@@ -197,7 +212,6 @@ def log_request(record: Record) -> None:
         "finish": [ended.finish_reason for ended in record.ended],
         "calls": [call.status for ended in record.ended for call in ended.parsed.tool_calls],
         "diagnostics": sorted({d.code for ended in record.ended for d in ended.parsed.diagnostics}),
-        "grammar_notes": list(record.notes),
         "key": record.key,
         "error": record.error,
         "detail": record.detail or None,
@@ -241,8 +255,11 @@ class TextFormatter(logging.Formatter):
 
 
 def _short(value: Any) -> str:
-    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-    # An error may quote the client: it must not begin a new line or move the cursor.
+    return _printable(",".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def _printable(text: str) -> str:
+    """Return a text that may quote the client: it must not begin a new line or move the cursor."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 

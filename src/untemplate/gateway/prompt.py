@@ -85,11 +85,11 @@ def _render(model: Model, request: Generation, needs: TemplateNeeds) -> str:
     messages = _texts_only(request.messages) if model.engine.takes.messages else request.messages
     messages = for_template(messages, needs, model.parser.format)
     tools = request.tools if request.tools and request.tool_choice != "none" else None
-    settings = {**model.template_kwargs, **_thinking(request, needs), **request.template_kwargs}
+    settings = {**model.template_kwargs, **_thinking(model, request, needs), **request.template_kwargs}
     for name in ("self", "messages", "tools", "add_generation_prompt", "continue_final_message"):
         if name in settings:
             raise unsupported(f"chat_template_kwargs.{name}", "cannot be set by requests")
-    documents = settings.pop("documents", None)
+    documents = settings.pop("documents", request.documents)
     if documents is not None and not (isinstance(documents, list) and all(isinstance(d, dict) for d in documents)):
         raise bad_request("chat_template_kwargs.documents", "must be a list of objects")
     return model.template.render(
@@ -113,7 +113,7 @@ def _texts_only(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return kept
 
 
-def _thinking(request: Generation, needs: TemplateNeeds) -> dict[str, Any]:
+def _thinking(model: Model, request: Generation, needs: TemplateNeeds) -> dict[str, Any]:
     """Return the template's variables for the request's reasoning settings."""
     settings: dict[str, Any] = {}
     thinking = request.thinking
@@ -124,6 +124,10 @@ def _thinking(request: Generation, needs: TemplateNeeds) -> dict[str, Any]:
         enabled = True
     if enabled is not None:
         settings.update(dict.fromkeys(needs.switches, enabled))
+    if thinking.effort is not None and not needs.effort and not thinking.off:
+        request.notes.ignored("reasoning_effort", "the model's template has no setting for it")
+    if thinking.enabled and not needs.switches and not model.parser.has_reasoning:
+        request.notes.ignored("enable_thinking", "the model has no reasoning")
     if needs.effort and thinking.effort is not None:
         settings["reasoning_effort"] = "low" if thinking.effort == "none" and not needs.switches else thinking.effort
     return settings

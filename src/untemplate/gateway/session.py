@@ -73,8 +73,6 @@ class Session:
         self.request = request
         self.meta = meta
         self.ended: list[Ended] = []
-        self.notes: tuple[str, ...] = ()
-        """Parts of the request that the grammar does not enforce."""
         self.failed: ApiError | None = None
         """The error that ended an output in the middle."""
         self._on_first = on_first
@@ -145,6 +143,7 @@ class Session:
             in_reasoning=choice.stream.in_reasoning,
             raw=request.prompt is not None,
             grammar=grammar,
+            constraint=request.constraint,
             request=request if self.model.engine.takes.messages or self.model.engine.takes.tool_choice else None,
         )
 
@@ -156,6 +155,8 @@ class Session:
         """Compile the grammar that the request needs, in the engine's dialect; ``None`` if it needs none."""
         request = self.request
         dialect = self.model.engine.takes.grammar
+        if request.constraint is not None:
+            return None  # the client's own grammar
         forced = request.tool_choice not in (None, "auto", "none")
         strict = any(_strict(tool) for tool in request.tools or ())
         if dialect is None or not (forced or strict or request.response_format is not None):
@@ -182,7 +183,8 @@ class Session:
         except RecursionError:
             field = "response_format" if request.response_format is not None else "tools"
             raise bad_request(field, "a schema refers to itself without end") from None
-        self.notes = grammar.notes
+        for note in grammar.notes:
+            request.notes.add(f"grammar: {note}")
         return grammar
 
     def _compiler(self) -> GrammarCompiler:
@@ -433,15 +435,16 @@ def _check(model: Model, request: Generation) -> None:
         ApiError: names the field.
     """
     takes = model.engine.takes
-    if request.extra and not takes.messages:
-        name = min(request.extra)
-        raise unsupported(name)
+    _check_sampling(model, request)
     if takes.messages:
         if request.prompt is not None:
             raise unsupported("prompt", "needs an upstream that completes raw prompts (--upstream)")
         if request.thinking.budget:
-            raise unsupported("thinking_budget", "needs an upstream that completes raw prompts (--upstream)")
+            request.notes.ignored("thinking_budget", "needs an upstream that completes raw prompts (--upstream)")
+            request.thinking.budget = None
         return
+    for name in sorted(request.extra):
+        request.notes.unknown(name, request.extra[name])
     choice = request.tool_choice
     if choice not in (None, "auto", "none") and takes.grammar is None and not takes.tool_choice:
         raise unsupported("tool_choice", "this engine supports only auto and none, because it takes no grammar")
@@ -452,4 +455,25 @@ def _check(model: Model, request: Generation) -> None:
     if request.logprobs is not None and not takes.logprobs:
         raise unsupported("logprobs", "this engine reports no log probabilities")
     if request.thinking.budget and model.parser.reasoning_close is None:
-        raise unsupported("thinking_budget", "the gateway cannot close the reasoning of this model's format")
+        request.notes.ignored("thinking_budget", "the gateway cannot close the reasoning of this model's format")
+        request.thinking.budget = None
+
+
+def _check_sampling(model: Model, request: Generation) -> None:
+    """Note the sampling parameters that the engine does not know, and refuse restrictions that it cannot follow.
+
+    Raises:
+        ApiError: names the field.
+    """
+    takes = model.engine.takes
+    for name in ("stop_token_ids", "min_tokens", "ignore_eos"):
+        if getattr(request.sampling, name) and name not in takes.sampling:
+            request.notes.ignored(name, "this engine does not know it")
+            setattr(request.sampling, name, None)
+    constraint = request.constraint
+    if constraint is None:
+        return
+    if constraint.kind not in takes.constraints:
+        raise unsupported(constraint.field, f"this engine takes no {constraint.kind}")
+    if request.tool_choice not in (None, "auto", "none"):
+        raise bad_request("tool_choice", f"excludes {constraint.field}")

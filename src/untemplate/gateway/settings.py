@@ -209,6 +209,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     # Limits
     max_body_bytes: Annotated[int, _is("bytes of a request body", ge=1024)] = 32 * 1024 * 1024
+    unknown_fields: Annotated[
+        Literal["ignore", "refuse"],
+        _is("treatment of request fields that the gateway does not know; ignored ones are logged once"),
+    ] = "ignore"
     max_messages: Annotated[int, _is("messages of a request", ge=1)] = 4096
     max_choices: Annotated[int, _is("choices of a request (n)", ge=1)] = 16
     max_concurrent_requests: Annotated[int, _is("concurrent requests; further ones get a 429; 0: no limit", ge=0)] = (
@@ -274,8 +278,8 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *("key_requests_per_minute", "key_tokens_per_minute", "key_concurrent_requests"),
     ),
     "Limits": (
-        *("max_body_bytes", "max_messages", "max_choices", "max_concurrent_requests", "max_connections"),
-        *("request_timeout", "head_timeout", "body_timeout", "write_timeout", "grammar_timeout"),
+        *("unknown_fields", "max_body_bytes", "max_messages", "max_choices", "max_concurrent_requests"),
+        *("max_connections", "request_timeout", "head_timeout", "body_timeout", "write_timeout", "grammar_timeout"),
     ),
     "Logging and metrics": ("log_format", "log_level", "log_raw", "log_raw_consent", "metrics"),
     "Engine replay": ("replay",),

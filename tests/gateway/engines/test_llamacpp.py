@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
-from untemplate.gateway.engines.base import EngineChunk, Health, Job, Takes
+from untemplate.gateway.engines.base import EngineChunk, Health, Job
 from untemplate.gateway.engines.llamacpp import LlamaCppEngine, check_version, default_threads
 from untemplate.gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate.gateway.errors import ApiError, EngineError
-from untemplate.gateway.generation import Generation, Sampling, Usage
+from untemplate.gateway.generation import Constraint, Generation, Sampling, Usage
 
 from ..tiny_gguf import END, NOISE, TEMPLATE, tiny_gguf
 
@@ -83,7 +84,7 @@ async def freed(engine: LlamaCppEngine) -> None:
 
 def test_what_is_known_of_the_model(model: Path):
     async def act(engine: LlamaCppEngine) -> None:
-        assert engine.takes == Takes(grammar="gbnf", logprobs=True, token_ids=True)
+        assert (engine.takes.grammar, engine.takes.logprobs, engine.takes.token_ids) == ("gbnf", True, True)
         assert engine.context_length == 512
         assert await engine.health() == Health(ok=True)
         template = engine.template()
@@ -348,7 +349,7 @@ def test_as_an_upstream_it_gives_ids_and_takes_grammars(model: Path):
 
     async def act(engine: OpenAIEngine) -> None:
         assert (engine.server, engine.context_length) == ("llama.cpp", 4096)
-        assert engine.takes == Takes(grammar="gbnf", logprobs=True, token_ids=True)
+        assert (engine.takes.grammar, engine.takes.logprobs, engine.takes.token_ids) == ("gbnf", True, True)
         assert await engine.health() == Health(ok=True)
         assert await engine.tokenize("<tool_call>") == [259]
         assert await engine.detokenize([259]) == "<tool_call>"
@@ -460,3 +461,17 @@ def test_a_prompt_that_cannot_fit_is_not_tokenized_whole(model: Path):
         assert asked <= 32 * 1024
 
     run(model, act, n_ctx=512)
+
+
+def test_restrictions_of_the_client(model: Path):
+    """The tiny model writes noise, so what it writes shows the restriction."""
+
+    async def act(engine: LlamaCppEngine) -> tuple[str, str]:
+        choice = Constraint("choice", ('say "a"', 'say "b"'), "guided_choice")
+        grammar = Constraint("grammar", 'root ::= "x" [0-9] "y"', "grammar")
+        found = [joined(await pieces(engine, job(bias={}, constraint=one))) for one in (choice, grammar)]
+        return found[0], found[1]
+
+    choice, grammar = run(model, act)
+    assert choice in ('say "a"', 'say "b"')
+    assert re.fullmatch("x[0-9]y", grammar)

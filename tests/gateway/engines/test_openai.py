@@ -11,7 +11,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.formats import named
-from untemplate.gateway.engines.base import Engine, EngineChunk, Health, Job, Takes
+from untemplate.gateway.engines.base import Engine, EngineChunk, Health, Job
 from untemplate.gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate.gateway.engines.wire import Client, Events, WireError
 from untemplate.gateway.errors import ApiError, EngineError
@@ -81,7 +81,7 @@ def test_text_ids_and_usage():
     chunks = events(text("Good", token_ids=[5]), text(" day", token_ids=[6]), text("", "stop", token_ids=[2]), USAGE)
 
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
-        assert engine.takes == Takes(grammar="structural_tag", logprobs=True, token_ids=True)
+        assert (engine.takes.grammar, engine.takes.logprobs, engine.takes.token_ids) == ("structural_tag", True, True)
         assert (engine.server, engine.model, engine.context_length) == ("vllm", "m", 4096)
         assert await pieces(engine, job()) == [
             EngineChunk("Good", [5]),
@@ -607,7 +607,12 @@ def test_chat_content_comes_raw():
     )
 
     async def act(engine: OpenAIChatEngine, upstream: Upstream) -> None:
-        assert engine.takes == Takes(logprobs=True, token_ids=True, messages=True, tool_choice=True)
+        assert (engine.takes.logprobs, engine.takes.token_ids, engine.takes.messages, engine.takes.tool_choice) == (
+            True,
+            True,
+            True,
+            True,
+        )
         assert await pieces(engine, chat_job(request, logprobs=2, max_tokens=9)) == [
             EngineChunk("<tool_call>\n"),
             EngineChunk("{}", [7]),

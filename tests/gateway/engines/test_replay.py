@@ -12,7 +12,7 @@ import pytest
 from untemplate import OutputParser
 from untemplate.examples import examples
 from untemplate.formats import named, names
-from untemplate.gateway.engines.base import EngineChunk, Health, Job, Takes
+from untemplate.gateway.engines.base import EngineChunk, Health, Job
 from untemplate.gateway.engines.replay import Recording, ReplayEngine, ToyTokenizer, bundled, load_recordings
 from untemplate.gateway.errors import EngineError
 from untemplate.gateway.generation import Generation, TokenLogprob, Usage
@@ -153,7 +153,7 @@ def test_what_the_prompt_has_said_is_not_said_again():
 
 def test_ids_are_those_of_the_vocabulary():
     engine = ReplayEngine("hermes")
-    assert engine.takes == Takes(logprobs=True, token_ids=True, tool_choice=True)
+    assert (engine.takes.logprobs, engine.takes.token_ids, engine.takes.tool_choice) == (True, True, True)
     found = pieces(engine, job(engine, Generation(messages=[USER], tools=tools(WEATHER))))
     vocab = engine.vocabulary().get_vocab()
     for piece in found:

@@ -13,7 +13,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.formats import named
-from untemplate.gateway.engines.base import EngineChunk, Health, Job, Takes
+from untemplate.gateway.engines.base import EngineChunk, Health, Job
 from untemplate.gateway.engines.vllm import VllmEngine
 from untemplate.gateway.errors import ApiError, EngineError
 from untemplate.gateway.generation import Sampling, TokenLogprob, Usage
@@ -59,7 +59,7 @@ def test_options_reach_vllm(vllm: Any):
         assert (arguments.model, arguments.dtype, arguments.enforce_eager) == ("a/model", "float16", True)
         assert (arguments.max_model_len, arguments.tensor_parallel_size) == (None, 2)
         assert (arguments.pipeline_parallel_size, arguments.trust_remote_code) == (4, False)
-        assert engine.takes == Takes(grammar="structural_tag", logprobs=True, token_ids=True)
+        assert (engine.takes.grammar, engine.takes.logprobs, engine.takes.token_ids) == ("structural_tag", True, True)
         assert engine.context_length == 128
 
     run(act, dtype="float16", enforce_eager=True, tensor_parallel_size=2, extra={"pipeline_parallel_size": 4})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from untemplate.gateway.errors import ApiError
-from untemplate.gateway.generation import Generation, Sampling, Thinking
+from untemplate.gateway.generation import Constraint, Generation, Sampling, Thinking
 from untemplate.gateway.protocols.chat import CHAT
 from untemplate.gateway.protocols.completions import COMPLETIONS
 
@@ -193,3 +193,60 @@ def test_what_is_refused(dialect: Any, body: dict[str, Any], problem: str, unsup
     assert (error.status, error.message) == (400, problem)
     assert error.param == problem.partition(": ")[0]
     assert (error.code == "unsupported_parameter") is unsupported
+
+
+RESTRICTIONS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"guided_json": SCHEMA}, {"response_format": SCHEMA}),
+    ({"guided_json": '{"type": "object"}'}, {"response_format": SCHEMA}),
+    ({"json_schema": SCHEMA}, {"response_format": SCHEMA}),
+    ({"structured_outputs": {"json": SCHEMA}}, {"response_format": SCHEMA}),
+    ({"structured_outputs": {"json_object": True}}, {"response_format": {"type": "json_object"}}),
+    ({"structured_outputs": {"json_object": False}}, {}),
+    ({"guided_regex": "a+"}, {"constraint": Constraint("regex", "a+", "guided_regex")}),
+    ({"regex": "a+"}, {"constraint": Constraint("regex", "a+", "regex")}),
+    (
+        {"structured_outputs": {"choice": ["a", "b"]}},
+        {"constraint": Constraint("choice", ("a", "b"), "structured_outputs.choice")},
+    ),
+    ({"ebnf": "r"}, {"constraint": Constraint("grammar", "r", "ebnf")}),
+    ({"grammar": "root ::= x"}, {"constraint": Constraint("grammar", "root ::= x", "grammar")}),
+]
+
+
+@pytest.mark.parametrize(("fields", "read"), RESTRICTIONS)
+def test_restrictions_under_the_names_of_other_servers(fields: dict[str, Any], read: dict[str, Any]):
+    expected = dict(read)
+    if expected.get("response_format") == SCHEMA:
+        schema = {"name": "response", "schema": SCHEMA, "strict": True}
+        expected["response_format"] = {"type": "json_schema", "json_schema": schema}
+    for dialect, body in ((CHAT, HELLO), (COMPLETIONS, {"prompt": "x"})):
+        found = dialect.read({**body, **fields})
+        assert (found.response_format, found.constraint) == (
+            expected.get("response_format"),
+            expected.get("constraint"),
+        )
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"regex": "a", "grammar": "b"}, "grammar: excludes regex"),
+        ({"guided_json": "x"}, "guided_json: must be a JSON schema"),
+        ({"guided_choice": []}, "guided_choice: must not be empty"),
+        ({"regex": "a", "response_format": {"type": "json_object"}},
+         "response_format: excludes other restrictions of the output"),
+        ({"max_tokens": 0}, "max_tokens: must be an integer from 1, or -1 for no limit, got 0"),
+    ],
+)  # fmt: skip
+def test_restrictions_that_exclude_each_other(fields: dict[str, Any], problem: str):
+    with pytest.raises(ApiError) as caught:
+        CHAT.read({**HELLO, **fields})
+    assert caught.value.message == problem
+
+
+def test_fields_of_other_servers():
+    more = {"repeat_penalty": 1.1, "stop_token_ids": [7], "min_tokens": 2, "ignore_eos": True, "max_tokens": -1}
+    read = CHAT.read({**HELLO, **more, "documents": [{"text": "d"}]})
+    assert read.sampling == Sampling(repetition_penalty=1.1, stop_token_ids=[7], min_tokens=2, ignore_eos=True)
+    assert read.max_tokens is None
+    assert read.documents == [{"text": "d"}]

@@ -481,9 +481,13 @@ WRONG = [
         "unsupported_parameter",
     ),
     ({"input": "x", "tools": [{"type": "function"}]}, "tools[0].name: is required", None),
-    ({"input": "x", "temperature": 3}, "temperature: must be a number from 0 to 2, got 3", None),
-    ({"input": "x", "temperature": "hot"}, "temperature: must be a number from 0 to 2, got a string", None),
-    ({"input": "x", "max_output_tokens": 0}, "max_output_tokens: must be an integer from 1, got 0", None),
+    ({"input": "x", "temperature": 11}, "temperature: must be a number from 0 to 10, got 11", None),
+    ({"input": "x", "temperature": "hot"}, "temperature: must be a number from 0 to 10, got a string", None),
+    (
+        {"input": "x", "max_output_tokens": 0},
+        "max_output_tokens: must be an integer from 1, or -1 for no limit, got 0",
+        None,
+    ),
     ({"input": "x", "top_logprobs": 2.5}, "top_logprobs: must be an integer from 0 to 20, got 2.5", None),
     (
         {"input": "x", "text": {"format": {"type": "json_schema", "name": "n"}}},

@@ -17,7 +17,7 @@ from ...grammar import Grammar
 from ...messages import DeltaMessage
 from ...tokens import SpecialText
 from ..errors import EngineError
-from ..generation import Generation, Sampling, TokenLogprob, Usage
+from ..generation import Constraint, Generation, Sampling, TokenLogprob, Usage
 
 __all__ = ["Engine", "EngineChunk", "EngineError", "Health", "Job", "Takes"]
 
@@ -35,6 +35,10 @@ class Takes(msgspec.Struct, frozen=True, kw_only=True):
     on."""
     tool_choice: bool = False
     """True if the engine applies ``tool_choice`` itself, from the request."""
+    sampling: frozenset[str] = frozenset()
+    """Those of ``stop_token_ids``, ``min_tokens`` and ``ignore_eos`` that it follows."""
+    constraints: frozenset[str] = frozenset()
+    """Kinds of `Constraint` that it follows."""
     special_text: SpecialText = "kept"
     """``kept`` if its text contains special tokens, otherwise ``stripped``."""
 
@@ -50,6 +54,7 @@ class Job(msgspec.Struct, kw_only=True):
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     logprobs: int | None = None
     grammar: Grammar | None = None
+    constraint: Constraint | None = None
     in_reasoning: bool = False
     """True if the prompt has opened reasoning."""
     raw: bool = False

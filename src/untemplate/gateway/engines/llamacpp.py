@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import json
 import os
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -22,12 +23,26 @@ import msgspec
 from ...gguf_file import GgufError, read_gguf
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError, bad_request
-from ..generation import Sampling, TokenLogprob, Usage
+from ..generation import Constraint, Sampling, TokenLogprob, Usage
 from .admission import SharedCache
 from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 from .wire import Client, Events, WireError
 
-__all__ = ["LlamaCppEngine", "check_version", "completion", "piece_of", "refused", "sampling_fields"]
+__all__ = [
+    "CONSTRAINTS",
+    "SAMPLING",
+    "LlamaCppEngine",
+    "check_version",
+    "completion",
+    "grammar_of",
+    "piece_of",
+    "refused",
+    "sampling_fields",
+]
+
+
+SAMPLING: Final = ("stop_token_ids", "ignore_eos")
+CONSTRAINTS: Final = ("grammar", "choice")
 
 
 class LlamaCppEngine(Engine):
@@ -44,7 +59,9 @@ class LlamaCppEngine(Engine):
     """
 
     kind = "llamacpp"
-    takes = Takes(grammar="gbnf", logprobs=True, token_ids=True)
+    takes = Takes(
+        grammar="gbnf", logprobs=True, token_ids=True, sampling=frozenset(SAMPLING), constraints=frozenset(CONSTRAINTS)
+    )
 
     def __init__(
         self,
@@ -164,7 +181,8 @@ class LlamaCppEngine(Engine):
         prompt_tokens = await self._prompt_tokens(job.prompt)
         room = max(0, self.context_length - prompt_tokens)
         part = room // self._n_parallel
-        if job.grammar is not None or part < _LEAST_PART or "ctx_shift" in self._extra:
+        constrained = job.grammar is not None or job.constraint is not None
+        if constrained or part < _LEAST_PART or "ctx_shift" in self._extra:
             # A grammar cannot be continued in the middle.
             most = room if job.max_tokens is None else job.max_tokens
             chunks = self._admitted(job, prompt_tokens + most)
@@ -329,7 +347,15 @@ def completion(job: Job, bos: str = "") -> dict[str, Any]:
         **sampling_fields(job.sampling),
         **({} if job.logprobs is None else {"n_probs": max(1, job.logprobs)}),
         **({} if job.grammar is None else job.grammar.request("llama.cpp")),
+        **({} if job.constraint is None else {"grammar": grammar_of(job.constraint)}),
     }
+
+
+def grammar_of(constraint: Constraint) -> str:
+    """Return a client's restriction in llama.cpp's grammar language."""
+    if isinstance(constraint.value, str):
+        return constraint.value
+    return "root ::= " + " | ".join(json.dumps(text) for text in constraint.value)
 
 
 def sampling_fields(sampling: Sampling) -> dict[str, Any]:
@@ -343,6 +369,7 @@ def sampling_fields(sampling: Sampling) -> dict[str, Any]:
         "frequency_penalty": sampling.frequency_penalty,
         "repeat_penalty": sampling.repetition_penalty,
         "seed": sampling.seed,
+        "ignore_eos": sampling.ignore_eos,
     }
     if sampling.logit_bias:
         fields["logit_bias"] = [[int(token), bias] for token, bias in sampling.logit_bias.items()]  # type: ignore[assignment]

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
 
 import msgspec
 
-from ..generation import Generation, Sampling
+from ..generation import Constraint, Generation, Sampling
 from . import llamacpp
 from .base import EngineChunk, EngineError, Job, Takes
 from .chunks import ServerDelta, ended, ended_early, logprobs_of, parsed_by_server, read_chunk, reason_of, usage_of
@@ -51,7 +52,13 @@ class OpenAIEngine(Upstream):
 
     async def start(self) -> None:
         await super().start()
-        self.takes = Takes(grammar=_DIALECTS.get(self.server), logprobs=True, token_ids=bool(self.server))
+        self.takes = Takes(
+            grammar=_DIALECTS.get(self.server),
+            logprobs=True,
+            token_ids=bool(self.server),
+            sampling=_sampled(self.server),
+            constraints=_constraints(self.server),
+        )
 
     def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         return self._native(job) if self.server == "llama.cpp" else self._completions(job)
@@ -65,6 +72,7 @@ class OpenAIEngine(Upstream):
             "max_tokens": await self._room(job) if job.max_tokens is None else job.max_tokens,
             **({} if job.logprobs is None else {"logprobs": job.logprobs}),
             **({} if job.grammar is None else job.grammar.request(self.server)),
+            **_constrained(job.constraint, self.server),
         }
         ours = self._ours
         if self.server == "vllm" and not job.raw:
@@ -149,7 +157,14 @@ class OpenAIChatEngine(Upstream):
             self._ours |= {"reasoning_format": "none", "parse_tool_calls": False}
         elif not self.server:
             del self._ours["return_token_ids"]
-        self.takes = Takes(logprobs=True, messages=True, tool_choice=True, token_ids=self.server in ("vllm", "sglang"))
+        self.takes = Takes(
+            logprobs=True,
+            messages=True,
+            tool_choice=True,
+            token_ids=self.server in ("vllm", "sglang"),
+            sampling=_sampled(""),
+            constraints=_constraints(self.server),
+        )
 
     async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         request = job.request
@@ -216,6 +231,9 @@ class OpenAIChatEngine(Upstream):
             fields["max_tokens"] = job.max_tokens
         if request.response_format is not None:
             fields["response_format"] = request.response_format
+        fields |= _constrained(job.constraint, self.server)
+        if request.documents is not None:
+            fields["documents"] = request.documents
         if job.logprobs is not None:
             fields["logprobs"] = True
             if job.logprobs:
@@ -231,6 +249,32 @@ class OpenAIChatEngine(Upstream):
         if request.continue_final_message:
             fields |= {"continue_final_message": True, "add_generation_prompt": False}
         return fields
+
+
+def _sampled(server: str) -> frozenset[str]:
+    """Return the names that `Takes.sampling` has for a kind of server. An unknown one decides itself."""
+    return frozenset(llamacpp.SAMPLING if server == "llama.cpp" else ("stop_token_ids", "min_tokens", "ignore_eos"))
+
+
+def _constraints(server: str) -> frozenset[str]:
+    """Return the kinds of restriction that a kind of server follows."""
+    if server == "llama.cpp":
+        return frozenset(llamacpp.CONSTRAINTS)
+    return frozenset(("grammar", "regex", "choice"))
+
+
+def _constrained(constraint: Constraint | None, server: str) -> dict[str, Any]:
+    """Return the fields that carry a client's restriction to a server."""
+    if constraint is None:
+        return {}
+    kind, value = constraint.kind, constraint.value
+    if server == "llama.cpp":
+        return {"grammar": llamacpp.grammar_of(constraint)}
+    if server == "sglang":
+        if not isinstance(value, str):
+            return {"regex": "|".join(map(re.escape, value))}
+        return {"ebnf" if kind == "grammar" else kind: value}
+    return {"structured_outputs": {kind: value}}
 
 
 def _sampling(sampling: Sampling) -> dict[str, Any]:

@@ -195,7 +195,7 @@ class ReplayEngine(Engine):
 
     kind = "replay"
     format: Format
-    takes = Takes(logprobs=True, token_ids=True, tool_choice=True)
+    takes = Takes(logprobs=True, token_ids=True, tool_choice=True, sampling=frozenset(("stop_token_ids",)))
 
     def __init__(
         self, format: Format | str, recordings: Sequence[Recording] | None = None, *, speed: float = 0.0

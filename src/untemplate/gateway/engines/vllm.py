@@ -19,7 +19,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Final
 
-from ...grammar import Grammar
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError
 from ..generation import TokenLogprob, Usage
@@ -58,7 +57,13 @@ class VllmEngine(Engine):
     """
 
     kind = "vllm"
-    takes = Takes(grammar="structural_tag", logprobs=True, token_ids=True)
+    takes = Takes(
+        grammar="structural_tag",
+        logprobs=True,
+        token_ids=True,
+        sampling=frozenset(("stop_token_ids", "min_tokens", "ignore_eos")),
+        constraints=frozenset(("grammar", "regex", "choice")),
+    )
 
     def __init__(
         self,
@@ -222,6 +227,9 @@ class VllmEngine(Engine):
             "frequency_penalty": asked.frequency_penalty,
             "repetition_penalty": asked.repetition_penalty,
             "seed": asked.seed,
+            "stop_token_ids": asked.stop_token_ids,
+            "min_tokens": asked.min_tokens,
+            "ignore_eos": asked.ignore_eos,
         }
         found = {name: value for name, value in fields.items() if value is not None}
         if asked.logit_bias:
@@ -229,7 +237,10 @@ class VllmEngine(Engine):
         if job.logprobs is not None:
             found["logprobs"] = job.logprobs
         if job.grammar is not None:
-            found |= self._constrained(job.grammar)
+            found |= self._constrained("structural_tag", job.grammar.text)
+        elif job.constraint is not None:
+            value = job.constraint.value
+            found |= self._constrained(job.constraint.kind, value if isinstance(value, str) else list(value))
         defaults = {name: value for name, value in self._defaults.items() if name != "max_tokens"}
         return self._params.SamplingParams(
             **{
@@ -242,11 +253,11 @@ class VllmEngine(Engine):
             }
         )
 
-    def _constrained(self, grammar: Grammar) -> dict[str, Any]:
+    def _constrained(self, kind: str, value: Any) -> dict[str, Any]:
         newer = getattr(self._params, "StructuredOutputsParams", None)
         if newer is not None:
-            return {"structured_outputs": newer(structural_tag=grammar.text)}
-        return {"guided_decoding": self._params.GuidedDecodingParams(structural_tag=grammar.text)}
+            return {"structured_outputs": newer(**{kind: value})}
+        return {"guided_decoding": self._params.GuidedDecodingParams(**{kind: value})}
 
 
 async def _awaited(value: Any) -> Any:

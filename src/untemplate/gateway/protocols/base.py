@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ...messages import DeltaMessage
@@ -46,11 +46,14 @@ class Dialect:
     """Name of the API."""
     request: type[Open]
     """The fields of a request."""
-    read: Callable[[dict[str, Any]], Generation]
-    """Read the JSON object of a request. Raises `ApiError` for a field that is wrong or not supported."""
+    read: Callable[..., Generation]
+    """Read the JSON object of a request; unknown fields go to the `Notes` that may be the second argument. Raises
+    `ApiError` for a field that is wrong or not supported."""
     respond: Callable[[Generation, Sequence[Ended], Usage, Meta], dict[str, Any]]
     """Return the whole response as the JSON object to send."""
     writer: Callable[[Generation, Meta], Writer]
     """Return the writer of a streamed response."""
     error: Callable[[ApiError], dict[str, Any]]
     """Return the body of a response that failed before it began."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Field of a `Generation` → the client's name of it, where they differ."""

@@ -7,7 +7,8 @@ of fields in the documentation are generated from it, descriptions included.
 * A body is either read or refused with an `ApiError` that names the field by its path
   (``messages[0].content[1].text``). msgspec converts; only when it refuses does `_Fitting` walk through the body, to
   find the path and the allowed values.
-* An `Open` struct ignores fields that it does not declare; `unknown` lists them. A `Closed` struct refuses them.
+* An `Open` struct leaves fields that it does not declare to its reader; `unknown` lists them. In a `Closed` struct they
+  have no effect: they are noted or refused, as the operator has set (`Notes`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get
 import msgspec
 
 from ..errors import ApiError, bad_request, unsupported
+from ..notes import Notes
 
 __all__ = [
     "Closed",
@@ -63,11 +65,12 @@ Ignored = Annotated[Any, msgspec.Meta(description="Accepted and ignored.", extra
 """A field that changes nothing here, and whose absence harms nobody."""
 
 
-def read_as(kind: type[T], value: Any, path: str = "") -> T:
+def read_as(kind: type[T], value: Any, path: str = "", notes: Notes | None = None) -> T:
     """Convert a JSON value to a struct.
 
     Args:
         path: the place of the value in the body; ``""`` for the body itself.
+        notes: receives the unknown fields; ``None`` to refuse them.
 
     Raises:
         ApiError: a field is missing or wrong.
@@ -75,7 +78,7 @@ def read_as(kind: type[T], value: Any, path: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError):
-        fitted = _fit_struct(kind, value, path)
+        fitted = _fit_struct(kind, value, path, notes or Notes())
     try:
         return msgspec.convert(fitted, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # a number beyond 64 bits, half a character
@@ -223,14 +226,14 @@ def shown(value: Any) -> str:
 # out), or raises the error for the first field that is wrong.
 
 
-def _fit_struct(kind: type[Open], value: Any, path: str) -> dict[str, Any]:
+def _fit_struct(kind: type[Open], value: Any, path: str, notes: Notes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise bad_request(path or "body", f"must be an object, got {_kind(value)}")
     found: dict[str, Any] = {}
     for field in fields_of(kind):
         given = value.get(field.encode_name)
         if given is not None:
-            found[field.encode_name] = _fit(field.type, given, at(path, field.encode_name))
+            found[field.encode_name] = _fit(field.type, given, at(path, field.encode_name), notes)
     for field in fields_of(kind):
         if field.required and field.encode_name not in found:
             raise bad_request(at(path, field.encode_name), "is required")
@@ -240,22 +243,22 @@ def _fit_struct(kind: type[Open], value: Any, path: str) -> dict[str, Any]:
     if config.forbid_unknown_fields:
         for name, given in value.items():
             if given is not None and name not in found:
-                raise unsupported(at(path, name))
+                notes.unknown(at(path, name), given)
     return found
 
 
-def _fit(kind: Any, value: Any, path: str) -> Any:
+def _fit(kind: Any, value: Any, path: str, notes: Notes) -> Any:
     bare, metas = _bare(kind)
     options = _options(bare)
     if bare is Any or (value is None and NoneType in options):
         return value
     structs = [option for option in options if isinstance(option, type) and issubclass(option, Open)]
     if structs and isinstance(value, dict):
-        return _fit_struct(_tagged(structs, value, path) if len(structs) > 1 else structs[0], value, path)
+        return _fit_struct(_tagged(structs, value, path) if len(structs) > 1 else structs[0], value, path, notes)
     for option in options:
         one, more = _bare(option)
         if _is_json_type(one, value):
-            return _fit_plain(one, value, path, metas + more, kind)
+            return _fit_plain(one, value, path, metas + more, kind, notes)
     message = f"must be {describe(kind)}, got {_kind(value)}"
     raise bad_request(path, message) if options != [NoneType] else _wrong(metas, path, message, value)
 
@@ -283,12 +286,12 @@ def _is_json_type(kind: Any, value: Any) -> bool:
     return kind is Any or isinstance(value, origin or kind)
 
 
-def _fit_plain(kind: Any, value: Any, path: str, metas: list[msgspec.Meta], whole: Any) -> Any:
+def _fit_plain(kind: Any, value: Any, path: str, metas: list[msgspec.Meta], whole: Any, notes: Notes) -> Any:
     origin = get_origin(kind)
     if origin is list:
-        return _fit_list(get_args(kind)[0], value, path, metas)
+        return _fit_list(get_args(kind)[0], value, path, metas, notes)
     if origin is dict:
-        return {name: _fit(get_args(kind)[1], given, at(path, name)) for name, given in value.items()}
+        return {name: _fit(get_args(kind)[1], given, at(path, name), notes) for name, given in value.items()}
     if origin is Literal and value not in get_args(kind):
         raise _wrong(metas, path, f"must be {describe(whole)}, got {shown(value)}", value)
     if kind is str and not value and _bound(metas, "min_length"):
@@ -302,13 +305,13 @@ def _fit_plain(kind: Any, value: Any, path: str, metas: list[msgspec.Meta], whol
     return value
 
 
-def _fit_list(item: Any, value: list[Any], path: str, metas: list[msgspec.Meta]) -> list[Any]:
+def _fit_list(item: Any, value: list[Any], path: str, metas: list[msgspec.Meta], notes: Notes) -> list[Any]:
     most = _bound(metas, "max_length")
     if most is not None and len(value) > most:
         raise _wrong(metas, path, f"must have at most {most} items, got {len(value)}", value)
     if not value and _bound(metas, "min_length"):
         raise _wrong(metas, path, "must not be empty", value)
-    return [_fit(item, one, f"{path}[{i}]") for i, one in enumerate(value)]
+    return [_fit(item, one, f"{path}[{i}]", notes) for i, one in enumerate(value)]
 
 
 def _wrong(metas: Sequence[msgspec.Meta], path: str, message: str, value: Any) -> ApiError:

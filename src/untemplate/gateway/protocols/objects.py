@@ -74,6 +74,8 @@ def reports_of(request: Generation, ended: Ended) -> dict[str, Any] | None:
     if request.diagnostics:
         reports["diagnostics"] = [diagnostic.model_dump() for diagnostic in ended.parsed.diagnostics]
         reports["calls"] = call_reports(ended.parsed)
+        if request.notes.texts:
+            reports["notes"] = request.notes.texts
     if request.raw:
         reports["raw"] = ended.raw
     return reports

@@ -4,43 +4,91 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from ..errors import bad_request
-from ..generation import Sampling
+from ..generation import Constraint, Sampling
 from .fields import Closed, Ignored, Open, about
 
 __all__ = [
     "Count",
     "Effort",
-    "Penalty",
+    "FrequencyPenalty",
+    "IgnoreEos",
+    "Limit",
+    "MinP",
+    "MinTokens",
+    "PresencePenalty",
     "PromptedRequest",
     "RepetitionPenalty",
     "Request",
     "SampledRequest",
     "Seed",
-    "Share",
     "Stop",
+    "StopSequences",
+    "StopTokens",
     "StreamOptions",
+    "Temperature",
     "TokenBudget",
     "TokenId",
     "TopK",
     "TopLogprobs",
+    "TopP",
+    "limit_of",
+    "sampling_of",
     "stop_strings",
     "usage_in_stream",
 ]
 
 Count = Annotated[int, Meta(ge=1, le=1 << 31)]
+Limit = Annotated[int, Meta(ge=-1, le=1 << 31, extra={"expected": "an integer from 1, or -1 for no limit"})]
 TokenId = Annotated[int, Meta(ge=0, le=(1 << 31) - 1, extra={"expected": "a token id"})]
 TokenBudget = Annotated[int, Meta(ge=0, le=1 << 31)]
-TopK = Annotated[int, Meta(ge=-1, le=1 << 31)]
 TopLogprobs = Annotated[int, Meta(ge=0, le=20)]
-Seed = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Penalty = Annotated[float, Meta(ge=-2, le=2)]
-RepetitionPenalty = Annotated[float, Meta(ge=0.01, le=10)]
-Stop = Annotated[list[str], Meta(max_length=64)]
+StopSequences = Annotated[list[str], Meta(max_length=64)]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+# Sampling parameters, as all APIs describe them.
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_Penalty = Annotated[float, Meta(ge=-2, le=2)]
+Temperature = Annotated[
+    Annotated[float, Meta(ge=0, le=10)] | None, about("Sampling temperature; 0 always takes the likeliest token.")
+]
+TopP = Annotated[_Share | None, about("Sample from the likeliest tokens that together have this probability.")]
+TopK = Annotated[
+    Annotated[int, Meta(ge=-1, le=1 << 31)] | None, about("Sample from this many of the likeliest tokens; -1 for all.")
+]
+MinP = Annotated[
+    _Share | None, about("Least probability of a token, as a fraction of the likeliest token's probability.")
+]
+PresencePenalty = Annotated[_Penalty | None, about("Penalty on tokens that have occurred.")]
+FrequencyPenalty = Annotated[_Penalty | None, about("Penalty on tokens, growing with each occurrence.")]
+RepetitionPenalty = Annotated[
+    Annotated[float, Meta(ge=0.01, le=10)] | None,
+    about("Factor that makes tokens less likely once they have occurred; 1 for none."),
+]
+Seed = Annotated[
+    Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | None,
+    about("Random seed; further choices (`n`) use the following seeds."),
+]
+Stop = Annotated[
+    str | StopSequences | None,
+    about(
+        "Strings that end the content, at most 64. They have no effect in reasoning, markup and arguments.",
+        expected="a string or a list of strings",
+    ),
+]
+StopTokens = Annotated[
+    Annotated[list[TokenId], Meta(max_length=64, extra={"expected": "a list of token ids"})] | None,
+    about("Tokens that end the output, without being a part of it. Needs an engine that reports token ids."),
+]
+MinTokens = Annotated[
+    Annotated[int, Meta(ge=0, le=1 << 31)] | None, about("Least tokens of output, for engines that know the setting.")
+]
+IgnoreEos = Annotated[
+    bool | None, about("Go on after the token that ends an output, for engines that know the setting.")
+]
 
 
 class Untemplate(Closed):
@@ -69,57 +117,128 @@ class Request(Open):
         return {"diagnostics": asked.diagnostics or False, "raw": asked.raw or False}
 
 
-class SampledRequest(Request):
-    """Sampling parameters and stop strings, under the names that OpenAI, vLLM and llama.cpp use."""
+class StructuredOutputs(Open):
+    """A restriction of the output, as vLLM nests it."""
 
-    temperature: Annotated[
-        Annotated[float, Meta(ge=0, le=2)] | None, about("Sampling temperature; 0 always takes the likeliest token.")
-    ] = None
-    top_p: Annotated[Share | None, about("Sample from the likeliest tokens that together have this probability.")] = (
-        None
-    )
-    top_k: Annotated[TopK | None, about("Sample from this many of the likeliest tokens; -1 for all.")] = None
-    min_p: Annotated[
-        Share | None, about("Least probability of a token, as a fraction of the likeliest token's probability.")
-    ] = None
-    presence_penalty: Annotated[Penalty | None, about("Penalty on tokens that have occurred.")] = None
-    frequency_penalty: Annotated[Penalty | None, about("Penalty on tokens, growing with each occurrence.")] = None
-    repetition_penalty: Annotated[
-        RepetitionPenalty | None, about("Factor that makes tokens less likely once they have occurred; 1 for none.")
-    ] = None
+    json: Annotated[dict[str, Any] | str | None, about("JSON schema, or its text.")] = None
+    json_object: Annotated[bool | None, about("Any JSON object.")] = None
+    regex: Annotated[str | None, about("Regular expression.")] = None
+    choice: Annotated[list[str] | None, about("Texts, one of which is the output.")] = None
+    grammar: Annotated[str | None, about("Grammar in the language of the engine.")] = None
+
+
+class SampledRequest(Request):
+    """Sampling parameters, stop strings and restrictions of the output, under the names that OpenAI, vLLM, SGLang and
+    llama.cpp use."""
+
+    temperature: Temperature = None
+    top_p: TopP = None
+    top_k: TopK = None
+    min_p: MinP = None
+    presence_penalty: PresencePenalty = None
+    frequency_penalty: FrequencyPenalty = None
+    repetition_penalty: RepetitionPenalty = None
+    repeat_penalty: Annotated[RepetitionPenalty, about("The name of `repetition_penalty` in llama.cpp.")] = None
     logit_bias: Annotated[
         dict[str, Annotated[float, Meta(ge=-100, le=100)]] | None,
         about("Token id (as text) → value that is added to its logit, from -100 to 100."),
     ] = None
-    seed: Annotated[Seed | None, about("Random seed; further choices (`n`) use the following seeds.")] = None
-    stop: Annotated[
-        str | Stop | None,
-        about(
-            "Strings that end the content, at most 64. They have no effect in reasoning, markup and arguments.",
-            expected="a string or a list of strings",
-        ),
+    seed: Seed = None
+    stop: Stop = None
+    stop_token_ids: StopTokens = None
+    min_tokens: MinTokens = None
+    ignore_eos: IgnoreEos = None
+    structured_outputs: Annotated[StructuredOutputs | None, about("Constrain the whole output, as vLLM nests it.")] = (
+        None
+    )
+    guided_json: Annotated[dict[str, Any] | str | None, about("The older name of `structured_outputs.json`.")] = None
+    guided_regex: Annotated[str | None, about("The older name of `structured_outputs.regex`.")] = None
+    guided_choice: Annotated[list[str] | None, about("The older name of `structured_outputs.choice`.")] = None
+    guided_grammar: Annotated[str | None, about("The older name of `structured_outputs.grammar`.")] = None
+    json_schema: Annotated[
+        dict[str, Any] | str | None, about("The name of `structured_outputs.json` in llama.cpp and SGLang.")
     ] = None
+    regex: Annotated[str | None, about("The name of `structured_outputs.regex` in SGLang.")] = None
+    ebnf: Annotated[str | None, about("The name of `structured_outputs.grammar` in SGLang.")] = None
+    grammar: Annotated[str | None, about("The name of `structured_outputs.grammar` in llama.cpp.")] = None
 
-    def sampling(self) -> Sampling:
-        """Return the sampling parameters.
+    def constrained(self) -> dict[str, Any]:
+        """Return the restriction of the output, as arguments of a `Generation`.
 
         Raises:
-            ApiError: a key of ``logit_bias`` is not a token id.
+            ApiError: there are several restrictions, or a schema is not JSON.
         """
-        for token in self.logit_bias or ():
-            if not (token.isascii() and token.isdecimal() and len(token) < 10):
-                raise bad_request("logit_bias", f"{token[:20]!r} is not a token id")
-        return Sampling(
-            temperature=self.temperature,
-            top_p=self.top_p,
-            top_k=self.top_k,
-            min_p=self.min_p,
-            presence_penalty=self.presence_penalty,
-            frequency_penalty=self.frequency_penalty,
-            repetition_penalty=self.repetition_penalty,
-            logit_bias=self.logit_bias,
-            seed=self.seed,
-        )
+        found = {name: value for name in _RESTRICTIONS if (value := getattr(self, name)) is not None}
+        nested = self.structured_outputs
+        for name in ("json", "json_object", "regex", "choice", "grammar") if nested is not None else ():
+            value = getattr(nested, name)
+            if value not in (None, False):
+                found[f"structured_outputs.{name}"] = value
+        if not found:
+            return {}
+        if len(found) > 1:
+            raise bad_request(min(found), f"excludes {max(found)}")
+        [(field, value)] = found.items()
+        kind = _RESTRICTIONS.get(field, field.rpartition(".")[2])
+        if kind == "json_object":
+            return {"response_format": {"type": "json_object"}}
+        if kind == "json":
+            schema = {"name": "response", "schema": _schema(field, value), "strict": True}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        if not value:
+            raise bad_request(field, "must not be empty")
+        return {"constraint": Constraint(kind, tuple(value) if isinstance(value, list) else value, field)}
+
+
+_RESTRICTIONS = {
+    "guided_json": "json",
+    "json_schema": "json",
+    "guided_regex": "regex",
+    "regex": "regex",
+    "guided_choice": "choice",
+    "guided_grammar": "grammar",
+    "ebnf": "grammar",
+    "grammar": "grammar",
+}
+"""Field of a request → the kind of restriction."""
+
+
+def _schema(field: str, value: dict[str, Any] | str) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    try:
+        found = msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        found = None
+    if not isinstance(found, dict):
+        raise bad_request(field, "must be a JSON schema")
+    return found
+
+
+def sampling_of(fields: Open) -> Sampling:
+    """Return the sampling parameters among the fields of a request.
+
+    Raises:
+        ApiError: a key of ``logit_bias`` is not a token id.
+    """
+    found = Sampling(**{name: getattr(fields, name, None) for name in Sampling.__struct_fields__})
+    if found.repetition_penalty is None:
+        found.repetition_penalty = getattr(fields, "repeat_penalty", None)
+    for token in found.logit_bias or ():
+        if not (token.isascii() and token.isdecimal() and len(token) < 10):
+            raise bad_request("logit_bias", f"{token[:20]!r} is not a token id")
+    return found
+
+
+def limit_of(limit: int | None, field: str) -> int | None:
+    """Return the most tokens of an output; ``None`` for no limit.
+
+    Raises:
+        ApiError: the limit is 0.
+    """
+    if limit == 0:
+        raise bad_request(field, "must be an integer from 1, or -1 for no limit, got 0")
+    return None if limit is None or limit < 0 else limit
 
 
 class PromptedRequest(SampledRequest):
@@ -134,6 +253,7 @@ class PromptedRequest(SampledRequest):
     chat_template_kwargs: Annotated[
         dict[str, Any] | None, about("Variables for the chat template. They override all other fields.")
     ] = None
+    documents: Annotated[list[dict[str, Any]] | None, about("Documents, for chat templates that know them.")] = None
     include_reasoning: Annotated[bool | None, about("`false` generates and counts reasoning without sending it.")] = (
         None
     )

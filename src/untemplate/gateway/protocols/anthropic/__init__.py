@@ -22,4 +22,10 @@ MESSAGES = Dialect(
     respond=respond_messages,
     writer=MessagesWriter,
     error=error_object,
+    fields={
+        "response_format": "output_config.format",
+        "thinking_budget": "thinking.budget_tokens",
+        "reasoning_effort": "output_config.effort",
+        "enable_thinking": "thinking.type",
+    },
 )

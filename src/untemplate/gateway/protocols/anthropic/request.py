@@ -15,9 +15,10 @@ from msgspec import Meta
 
 from ...errors import bad_request, unsupported
 from ...generation import Generation, Sampling, Thinking
+from ...notes import Notes
 from ..arguments import arguments_text
 from ..fields import Closed, Ignored, about, read_as, unknown
-from ..parameters import Count, Request, Share, Stop, TopK, stop_strings
+from ..parameters import Count, Request, StopSequences, Temperature, TopK, TopP, stop_strings
 from ..tools import Filled, function_tool, not_offered
 
 __all__ = ["CountTokensRequest", "MessagesRequest", "read_count_tokens", "read_messages"]
@@ -202,16 +203,12 @@ class CountTokensRequest(Request, kw_only=True, forbid_unknown_fields=True):
     output_config: Annotated[OutputConfig | None, about("Settings of the output.")] = None
     output_format: Annotated[OutputFormat | None, about("The older place of `output_config.format`.")] = None
     stop_sequences: Annotated[
-        Stop | None,
+        StopSequences | None,
         about("Strings that end the content, at most 64. They have no effect in thinking, markup and arguments."),
     ] = None
-    temperature: Annotated[
-        Annotated[float, Meta(ge=0, le=2)] | None, about("Sampling temperature; 0 always takes the likeliest token.")
-    ] = None
-    top_p: Annotated[Share | None, about("Sample from the likeliest tokens that together have this probability.")] = (
-        None
-    )
-    top_k: Annotated[TopK | None, about("Sample from this many of the likeliest tokens; -1 for all.")] = None
+    temperature: Temperature = None
+    top_p: TopP = None
+    top_k: TopK = None
     chat_template_kwargs: Annotated[
         dict[str, Any] | None, about("Variables for the chat template. They override all other fields.")
     ] = None
@@ -233,24 +230,24 @@ class MessagesRequest(CountTokensRequest, kw_only=True, forbid_unknown_fields=Fa
     max_tokens: Annotated[Count, about("Most tokens of output, reasoning included.")]
 
 
-def read_messages(body: dict[str, Any]) -> Generation:
+def read_messages(body: dict[str, Any], notes: Notes | None = None) -> Generation:
     """Read a request for output.
 
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    request = _generation(read_as(MessagesRequest, body))
+    request = _generation(read_as(MessagesRequest, body, notes=notes))
     request.extra = unknown(MessagesRequest, body)
     return request
 
 
-def read_count_tokens(body: dict[str, Any]) -> Generation:
+def read_count_tokens(body: dict[str, Any], notes: Notes | None = None) -> Generation:
     """Read a request to count tokens.
 
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    return _generation(read_as(CountTokensRequest, body))
+    return _generation(read_as(CountTokensRequest, body, notes=notes))
 
 
 def _generation(asked: CountTokensRequest) -> Generation:

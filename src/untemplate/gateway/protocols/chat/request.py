@@ -14,14 +14,17 @@ from msgspec import Meta
 
 from ...errors import bad_request, unsupported
 from ...generation import Generation, Thinking
+from ...notes import Notes
 from ..fields import Closed, Ignored, Open, about, read_as, unknown
 from ..parameters import (
-    Count,
     Effort,
+    Limit,
     PromptedRequest,
     StreamOptions,
     TokenBudget,
     TopLogprobs,
+    limit_of,
+    sampling_of,
     stop_strings,
     usage_in_stream,
 )
@@ -118,8 +121,8 @@ class ChatRequest(PromptedRequest, kw_only=True):
     ] = None
     n: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Number of choices.")] = None
     stream_options: Annotated[StreamOptions | None, about("Options of a streamed response.")] = None
-    max_completion_tokens: Annotated[Count | None, about("Most tokens of output, reasoning included.")] = None
-    max_tokens: Annotated[Count | None, about("The older name of `max_completion_tokens`.")] = None
+    max_completion_tokens: Annotated[Limit | None, about("Most tokens of output, reasoning included.")] = None
+    max_tokens: Annotated[Limit | None, about("The older name of `max_completion_tokens`.")] = None
     logprobs: Annotated[bool | None, about("Report log probabilities of the content's tokens.")] = None
     top_logprobs: Annotated[
         TopLogprobs | None, about("Number of likely tokens to report at each place; needs `logprobs`.")
@@ -148,13 +151,13 @@ class ChatRequest(PromptedRequest, kw_only=True):
     reasoning_format: Ignored = None
 
 
-def read_chat(body: dict[str, Any]) -> Generation:
+def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
     """Read a request.
 
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    asked = read_as(ChatRequest, body)
+    asked = read_as(ChatRequest, body, notes=notes)
     messages = [
         _message(message, raw, f"messages[{i}]")
         for i, (message, raw) in enumerate(zip(asked.messages, body["messages"], strict=True))
@@ -165,26 +168,32 @@ def read_chat(body: dict[str, Any]) -> Generation:
     if any(kind != "text" for kind in asked.modalities or ()):
         raise unsupported("modalities", "only text is supported")
     stream = asked.stream or False
-    limit = asked.max_completion_tokens
+    named = "max_tokens" if asked.max_completion_tokens is None else "max_completion_tokens"
+    constrained = asked.constrained()
+    if asked.response_format is not None and not isinstance(asked.response_format, TextFormat):
+        if constrained:
+            raise bad_request("response_format", "excludes other restrictions of the output")
+        constrained = {"response_format": body["response_format"]}
     return Generation(
         model=asked.model or "",
         messages=messages,
         tools=tools or None,
         tool_choice=read_tool_choice(asked.tool_choice, tools),
         parallel_tool_calls=asked.parallel_tool_calls is not False,
-        response_format=None if isinstance(asked.response_format, TextFormat) else body.get("response_format"),
         n=asked.n or 1,
         stop=stop_strings(asked.stop),
-        max_tokens=limit if limit is not None else asked.max_tokens,
-        sampling=asked.sampling(),
+        max_tokens=limit_of(getattr(asked, named), named),
+        sampling=sampling_of(asked),
         logprobs=_logprobs(asked),
         thinking=_thinking(asked),
         template_kwargs=asked.chat_template_kwargs or {},
+        documents=asked.documents,
         continue_final_message=asked.continue_final_message or False,
         include_reasoning=asked.include_reasoning is not False,
         stream=stream,
         include_usage=usage_in_stream(asked.stream_options, stream),
         extra=unknown(ChatRequest, body),
+        **constrained,
         **asked.reports(),
     )
 
@@ -231,7 +240,7 @@ def _tool(tool: FunctionTool, raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _logprobs(asked: ChatRequest) -> int | None:
-    if asked.top_logprobs is not None and not asked.logprobs:
+    if asked.top_logprobs and not asked.logprobs:
         raise bad_request("top_logprobs", "needs logprobs: true")
     return (asked.top_logprobs or 0) if asked.logprobs else None
 

@@ -11,8 +11,19 @@ from msgspec import Meta
 
 from ...errors import bad_request, unsupported
 from ...generation import Generation
+from ...notes import Notes
 from ..fields import Ignored, about, read_as, unknown
-from ..parameters import Count, SampledRequest, StreamOptions, TokenId, TopLogprobs, stop_strings, usage_in_stream
+from ..parameters import (
+    Limit,
+    SampledRequest,
+    StreamOptions,
+    TokenId,
+    TopLogprobs,
+    limit_of,
+    sampling_of,
+    stop_strings,
+    usage_in_stream,
+)
 
 __all__ = ["CompletionsRequest", "read_completions"]
 
@@ -29,7 +40,7 @@ class CompletionsRequest(SampledRequest, kw_only=True):
     ]
     n: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Number of choices.")] = None
     best_of: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Must be equal to `n`.")] = None
-    max_tokens: Annotated[Count | None, about(f"Most tokens of output; {_DEFAULT_MAX_TOKENS} by default.")] = None
+    max_tokens: Annotated[Limit | None, about(f"Most tokens of output; {_DEFAULT_MAX_TOKENS} by default.")] = None
     logprobs: Annotated[TopLogprobs | None, about("Report log probabilities, with this many likely tokens.")] = None
     echo: Annotated[bool | None, about("Repeat the prompt before the output.")] = None
     stream_options: Annotated[StreamOptions | None, about("Options of a streamed response.")] = None
@@ -42,13 +53,13 @@ class CompletionsRequest(SampledRequest, kw_only=True):
     return_token_ids: Ignored = None
 
 
-def read_completions(body: dict[str, Any]) -> Generation:
+def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Generation:
     """Read a request.
 
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    asked = read_as(CompletionsRequest, body)
+    asked = read_as(CompletionsRequest, body, notes=notes)
     n = asked.n or 1
     if (asked.best_of or n) != n:
         raise unsupported("best_of", "must be equal to n")
@@ -62,13 +73,14 @@ def read_completions(body: dict[str, Any]) -> Generation:
         parse=False,
         n=n,
         stop=stop_strings(asked.stop),
-        max_tokens=_DEFAULT_MAX_TOKENS if asked.max_tokens is None else asked.max_tokens,
-        sampling=asked.sampling(),
+        max_tokens=_DEFAULT_MAX_TOKENS if asked.max_tokens is None else limit_of(asked.max_tokens, "max_tokens"),
+        sampling=sampling_of(asked),
         logprobs=asked.logprobs,
         echo=asked.echo or False,
         stream=stream,
         include_usage=usage_in_stream(asked.stream_options, stream),
         extra=unknown(CompletionsRequest, body),
+        **asked.constrained(),
         **asked.reports(),
     )
 

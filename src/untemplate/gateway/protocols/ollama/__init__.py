@@ -37,6 +37,7 @@ CHAT = Dialect(
     respond=respond_chat,
     writer=ChatWriter,
     error=error_object,
+    fields={"response_format": "format", "reasoning_effort": "think", "enable_thinking": "think"},
 )
 GENERATE = Dialect(
     name="ollama",
@@ -45,4 +46,5 @@ GENERATE = Dialect(
     respond=respond_generate,
     writer=GenerateWriter,
     error=error_object,
+    fields={"messages": "prompt", "response_format": "format", "reasoning_effort": "think", "enable_thinking": "think"},
 )

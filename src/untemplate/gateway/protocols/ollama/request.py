@@ -14,10 +14,25 @@ import msgspec
 from msgspec import Meta
 
 from ...errors import bad_request, unsupported
-from ...generation import Generation, Sampling, Thinking
+from ...generation import Generation, Thinking
+from ...notes import Notes
 from ..arguments import arguments_text
 from ..fields import Closed, Ignored, Open, about, read_as, unknown
-from ..parameters import Penalty, RepetitionPenalty, Request, Seed, Share, Stop, TopK, TopLogprobs, stop_strings
+from ..parameters import (
+    FrequencyPenalty,
+    MinP,
+    PresencePenalty,
+    RepetitionPenalty,
+    Request,
+    Seed,
+    Stop,
+    Temperature,
+    TopK,
+    TopLogprobs,
+    TopP,
+    sampling_of,
+    stop_strings,
+)
 from ..tools import Filled, Function, function_tool
 
 __all__ = ["GenerateRequest", "Load", "OllamaChatRequest", "ShowRequest", "load_of", "read_chat", "read_generate"]
@@ -32,29 +47,15 @@ class OllamaOptions(Closed):
     num_predict: Annotated[
         Annotated[int, Meta(ge=-2, le=1 << 31)] | None, about("Most tokens of output; 0, -1 and -2 for no limit.")
     ] = None
-    stop: Annotated[
-        str | Stop | None,
-        about(
-            "Strings that end the content, at most 64. They have no effect in reasoning, markup and arguments.",
-            expected="a string or a list of strings",
-        ),
-    ] = None
-    temperature: Annotated[
-        Annotated[float, Meta(ge=0, le=10)] | None, about("Sampling temperature; 0 always takes the likeliest token.")
-    ] = None
-    top_p: Annotated[Share | None, about("Sample from the likeliest tokens that together have this probability.")] = (
-        None
-    )
-    top_k: Annotated[TopK | None, about("Sample from this many of the likeliest tokens; -1 for all.")] = None
-    min_p: Annotated[
-        Share | None, about("Least probability of a token, as a fraction of the likeliest token's probability.")
-    ] = None
-    presence_penalty: Annotated[Penalty | None, about("Penalty on tokens that have occurred.")] = None
-    frequency_penalty: Annotated[Penalty | None, about("Penalty on tokens, growing with each occurrence.")] = None
-    repeat_penalty: Annotated[
-        RepetitionPenalty | None, about("Factor that makes tokens less likely once they have occurred; 1 for none.")
-    ] = None
-    seed: Annotated[Seed | None, about("Random seed.")] = None
+    stop: Stop = None
+    temperature: Temperature = None
+    top_p: TopP = None
+    top_k: TopK = None
+    min_p: MinP = None
+    presence_penalty: PresencePenalty = None
+    frequency_penalty: FrequencyPenalty = None
+    repeat_penalty: RepetitionPenalty = None
+    seed: Seed = None
     mirostat: Annotated[
         Annotated[float, Meta(ge=0, le=0)] | None, about("Not supported.", refused="only 0 is supported")
     ] = None
@@ -249,13 +250,13 @@ def _unloads(keep_alive: float | str | None) -> bool:
 # -- Requests for output -----------------------------------------------------------------------------------------
 
 
-def read_chat(body: dict[str, Any]) -> Generation:
+def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
     """Read a chat request.
 
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    asked = read_as(OllamaChatRequest, body)
+    asked = read_as(OllamaChatRequest, body, notes=notes)
     request = _generation(asked)
     turns = _Turns()
     for i, message in enumerate(asked.messages):
@@ -269,13 +270,13 @@ def read_chat(body: dict[str, Any]) -> Generation:
     return request
 
 
-def read_generate(body: dict[str, Any]) -> Generation:
+def read_generate(body: dict[str, Any], notes: Notes | None = None) -> Generation:
     """Read a generate request.
 
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    asked = read_as(GenerateRequest, body)
+    asked = read_as(GenerateRequest, body, notes=notes)
     request = _generation(asked)
     if asked.raw:
         for name in ("images", "system"):
@@ -307,16 +308,7 @@ def _generation(asked: OllamaRequest) -> Generation:
         most = options.num_predict
         request.max_tokens = most if most is not None and most > 0 else None
         request.stop = stop_strings(options.stop)
-        request.sampling = Sampling(
-            temperature=options.temperature,
-            top_p=options.top_p,
-            top_k=options.top_k,
-            min_p=options.min_p,
-            presence_penalty=options.presence_penalty,
-            frequency_penalty=options.frequency_penalty,
-            repetition_penalty=options.repeat_penalty,
-            seed=options.seed,
-        )
+        request.sampling = sampling_of(options)
     return request
 
 

@@ -14,4 +14,10 @@ RESPONSES = Dialect(
     respond=respond_responses,
     writer=ResponsesWriter,
     error=error_object,
+    fields={
+        "messages": "input",
+        "response_format": "text.format",
+        "reasoning_effort": "reasoning.effort",
+        "logprobs": "include",
+    },
 )

@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final, Literal
 
 from ...errors import bad_request, unsupported
 from ...generation import Generation, Thinking
+from ...notes import Notes
 from ..fields import Closed, Ignored, Open, about, read_as, unknown
-from ..parameters import Count, Effort, PromptedRequest, TopLogprobs, stop_strings
+from ..parameters import Effort, Limit, PromptedRequest, TopLogprobs, limit_of, sampling_of, stop_strings
 from ..tools import Filled, ToolChoice, function_tool, read_tool_choice
 
 __all__ = ["ResponsesRequest", "read_responses"]
@@ -180,7 +181,7 @@ class ResponsesRequest(PromptedRequest, kw_only=True):
     ] = None
     text: Annotated[TextSettings | None, about("Settings of the text.")] = None
     reasoning: Annotated[ReasoningEffort | None, about("Settings of reasoning.")] = None
-    max_output_tokens: Annotated[Count | None, about("Most tokens of output, reasoning included.")] = None
+    max_output_tokens: Annotated[Limit | None, about("Most tokens of output, reasoning included.")] = None
     top_logprobs: Annotated[TopLogprobs | None, about("Number of likely tokens to report at each place.")] = None
     include: Annotated[
         list[str] | None, about(f"`{_LOGPROBS}` reports log probabilities; other values are ignored.")
@@ -204,13 +205,13 @@ class ResponsesRequest(PromptedRequest, kw_only=True):
     spaces_between_special_tokens: Ignored = None
 
 
-def read_responses(body: dict[str, Any]) -> Generation:
+def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generation:
     """Read a request.
 
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    asked = read_as(ResponsesRequest, _with_types(body))
+    asked = read_as(ResponsesRequest, _with_types(body), notes=notes)
     if asked.background:
         raise unsupported("background", "the gateway stores no responses: leave it out, and stream")
     messages = _messages(asked.input)
@@ -219,19 +220,24 @@ def read_responses(body: dict[str, Any]) -> Generation:
     tools = [function_tool(tool.name, tool.description, tool.parameters, tool.strict) for tool in asked.tools or ()]
     effort = asked.reasoning.effort if asked.reasoning is not None else None
     response_format, text = _text(asked.text)
+    constrained = asked.constrained()
+    if response_format is not None:
+        if constrained:
+            raise bad_request("text.format", "excludes other restrictions of the output")
+        constrained = {"response_format": response_format}
     return Generation(
         model=asked.model or "",
         messages=messages,
         tools=tools or None,
         tool_choice=read_tool_choice(asked.tool_choice, tools),
         parallel_tool_calls=asked.parallel_tool_calls is not False,
-        response_format=response_format,
         stop=stop_strings(asked.stop),
-        max_tokens=asked.max_output_tokens,
-        sampling=asked.sampling(),
+        max_tokens=limit_of(asked.max_output_tokens, "max_output_tokens"),
+        sampling=sampling_of(asked),
         logprobs=(asked.top_logprobs or 0) if _LOGPROBS in (asked.include or ()) else None,
         thinking=Thinking(enabled=asked.enable_thinking, effort=effort, budget=asked.thinking_budget),
         template_kwargs=asked.chat_template_kwargs or {},
+        documents=asked.documents,
         include_reasoning=asked.include_reasoning is not False,
         stream=asked.stream or False,
         repeated={
@@ -246,6 +252,7 @@ def read_responses(body: dict[str, Any]) -> Generation:
             "top_logprobs": asked.top_logprobs,
         },
         extra=unknown(ResponsesRequest, body),
+        **constrained,
         **asked.reports(),
     )
 
