@@ -1,7 +1,8 @@
 """A Chat Completions endpoint with server-sent events, in front of an engine of your own.
 
 `engine` stands for whatever generates: it yields text and token ids as they come. Run the file to see one request
-answered in process; `uvicorn examples.fastapi_sse:app` serves it. Needs `fastapi` (and `httpx` for the request below).
+answered in process; `uvicorn examples.fastapi_sse:app` serves it. Needs `fastapi` and `openai` (and `httpx` for
+the request below).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 
-from untemplate import DeltaMessage, OutputParser
+from untemplate import OutputParser
+from untemplate.integrations.openai import ChatChunks
 
 app = FastAPI()
 parser = OutputParser.named("hermes", reasoning="qwen3")  # one for the process
@@ -29,23 +31,14 @@ async def engine(prompt: str) -> AsyncIterator[tuple[str, list[int]]]:
 
 async def chunks(body: dict[str, Any]) -> AsyncIterator[str]:
     """Yield the events of one response: role first, finish reason last."""
-
-    def event(delta: dict[str, Any], finish_reason: str | None = None) -> str:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-        return f"data: {json.dumps({'object': 'chat.completion.chunk', 'choices': [choice]})}\n\n"
-
-    def dumped(deltas: list[DeltaMessage]) -> list[str]:
-        return [event(delta.model_dump(exclude_none=True)) for delta in deltas]
-
     prompt = "…"  # rendered from body["messages"] with the chat template of the model
     stream = parser.stream(tools=body.get("tools"), tool_choice=body.get("tool_choice"), prompt=prompt, seed=1)
-    yield event({"role": "assistant"})
+    made = ChatChunks(stream, model="my-model")
     async for text, token_ids in engine(prompt):
-        for line in dumped(stream.feed(text, token_ids)):
-            yield line
-    for line in dumped(stream.finish("stop")):
-        yield line
-    yield event({}, stream.finish_reason)
+        for chunk in made.feed(text, token_ids):
+            yield f"data: {chunk.model_dump_json(exclude_unset=True)}\n\n"
+    for chunk in made.finish("stop"):
+        yield f"data: {chunk.model_dump_json(exclude_unset=True)}\n\n"
     yield "data: [DONE]\n\n"
 
 

@@ -126,6 +126,18 @@ class WireModel(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True):
             return json.dumps(dump, indent=indent, separators=(",", ":" if indent is None else ": "))
         return (encoded if indent is None else msgspec.json.format(encoded, indent=indent)).decode()
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from .pydantic_schema import core_schema
+
+        return core_schema(cls)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        from .pydantic_schema import json_schema
+
+        return json_schema(cls)
+
     def _dump(self, exclude_none: bool, exclude_defaults: bool, extensions: bool) -> dict[str, Any]:
         hidden = () if extensions else self._extensions
         dump: dict[str, Any] = {}
