@@ -13,6 +13,7 @@ from __future__ import annotations
 from .analyze import Analysis, AnalysisError, Prepared, prepare
 from .cache import analyze
 from .certify import Certificate, FailedCheck
+from .prefix import PrefixBreak
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "FailedCheck",
     "Hypothesis",
     "MarkerRegistry",
+    "PrefixBreak",
     "Prepared",
     "analyze",
     "prepare",

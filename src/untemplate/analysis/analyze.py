@@ -18,6 +18,7 @@ from .certify import Certificate, Runner, certify
 from .channels import channels_guesses
 from .checks import Check, checks_of
 from .content import content_guesses
+from .prefix import PrefixBreak, find_prefix_breaks
 from .probes import ASKED, NAMES, Prober, Style, Template
 from .reasoning import ReasoningEvidence, dropping_literals, find_reasoning, reasoning_guesses
 from .result import AnalysisResult, ContentGuess, Hypothesis, ReasoningGuess, ToolsGuess, describe
@@ -42,6 +43,8 @@ class Analysis:
     seconds: float = 0.0
     from_cache: bool = False
     template_sha256: str = ""
+    prefix_breaks: tuple[PrefixBreak, ...] = ()
+    """Places where the template changes text of earlier turns as a conversation goes on; empty if it never does."""
     example_prompt: str = ""
     """The end of a prompt, with an output that parsed back and shows as much as the template can write."""
     example_output: str = ""
@@ -53,6 +56,7 @@ class Analysis:
             "certificate": self.certificate.to_dict(),
             "result": self.result.to_dict(),
             "hypotheses": [h.to_dict() for h in self.hypotheses],
+            "prefix_breaks": [b.to_dict() for b in self.prefix_breaks],
             "example": {"prompt": self.example_prompt, "output": self.example_output},
             "log": list(self.log),
             "renders": self.renders,
@@ -140,6 +144,9 @@ def analyze_template(template: Template, prepared: Prepared | None = None) -> An
         ready.prober.renders,
         ready.seconds + time.perf_counter() - began,
         template_sha256=template.sha256,
+        prefix_breaks=find_prefix_breaks(
+            ready.frame, None if ready.calls is None else ready.calls.style, ready.reasoning.style
+        ),
         example_prompt=example[0],
         example_output=example[1],
     )

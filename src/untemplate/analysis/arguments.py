@@ -190,8 +190,8 @@ def _tagged(evidence: CallEvidence, layout: _Layout, values: _Values) -> Iterato
     value_close = diff.common_prefix([layout.between, layout.behind])
     if not key_open.strip() or not value_close.strip():
         # No common token, so compare characters.
-        key_open = key_open if key_open.strip() else _common_suffix_text(layout.before, layout.between)
-        value_close = value_close if value_close.strip() else _common_prefix_text(layout.between, layout.behind)
+        key_open = key_open if key_open.strip() else diff.same_end(layout.before, layout.between)
+        value_close = value_close if value_close.strip() else diff.same_start(layout.between, layout.behind)
     if not key_open.strip() or not value_close.strip():
         return
     over = len(key_open) + len(value_close) - len(layout.between)
@@ -267,14 +267,3 @@ def _typed_attribute(gap: str, values: _Values) -> tuple[str, str] | None:
 def _newlines(text: str, *, at_end: bool) -> int:
     space = diff.trail(text) if at_end else diff.lead(text)
     return space.count("\n")
-
-
-def _common_prefix_text(a: str, b: str) -> str:
-    size = 0
-    while size < min(len(a), len(b)) and a[size] == b[size]:
-        size += 1
-    return a[:size]
-
-
-def _common_suffix_text(a: str, b: str) -> str:
-    return _common_prefix_text(a[::-1], b[::-1])[::-1]

@@ -18,12 +18,13 @@ from typing import Any, Final
 from ..format import Format, FormatError
 from .analyze import Analysis, Prepared, analyze_template
 from .certify import Certificate, FailedCheck
+from .prefix import PrefixBreak
 from .probes import Template
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
 
 __all__ = ["CACHE_VERSION", "analyze", "cache_folder", "clear_memory"]
 
-CACHE_VERSION: Final = 1
+CACHE_VERSION: Final = 2
 """Increase whenever the same template may be analysed differently."""
 _KEEP: Final = 256
 _memory: OrderedDict[str, Analysis] = OrderedDict()
@@ -152,6 +153,7 @@ def _restored(data: dict[str, Any], key: str) -> Analysis:
         seconds=float(data["seconds"]),
         from_cache=True,
         template_sha256=key,
+        prefix_breaks=tuple(PrefixBreak(**b) for b in data["prefix_breaks"]),
         hypotheses=tuple(
             Hypothesis(
                 Format.from_json(json.dumps(h["format"])), float(h["score"]), str(h["variant"]), tuple(h["sources"])

@@ -27,6 +27,8 @@ __all__ = [
     "json_at",
     "lead",
     "locate",
+    "same_end",
+    "same_start",
     "split_tags",
     "strip_front",
     "tokens",
@@ -73,6 +75,19 @@ def _shared(rows: Sequence[Sequence[str]]) -> list[str]:
             break
         shared.append(column[0])
     return shared
+
+
+def same_start(a: str, b: str) -> str:
+    """Return the characters that both texts begin with."""
+    size = 0
+    while size < min(len(a), len(b)) and a[size] == b[size]:
+        size += 1
+    return a[:size]
+
+
+def same_end(a: str, b: str) -> str:
+    """Return the characters that both texts end with."""
+    return same_start(a[::-1], b[::-1])[::-1]
 
 
 def strip_front(text: str, pieces: Iterable[str | None]) -> str:
