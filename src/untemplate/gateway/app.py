@@ -20,8 +20,9 @@ from starlette.routing import BaseRoute, Route, Router
 
 from .access import Access
 from .asgi import BodyReader, Receive, Scope, Send, header, path_of, send_bytes, send_json, send_stream, while_connected
-from .endpoints import Endpoint, Exchange, dialect_of, endpoints, ollama_load
+from .endpoints import dialect_of, endpoints, ollama_load
 from .errors import ApiError
+from .exchange import Endpoint, Exchange
 from .generation import Generation, Meta
 from .grammars import GrammarCompiler
 from .manager import Manager, Model
@@ -30,7 +31,9 @@ from .observe import Metrics, NotesLog, RawLog, Record, log_request
 from .protocols import dialects, ollama
 from .protocols.base import Dialect
 from .protocols.encoding import encode
+from .protocols.responses import RESPONSES
 from .session import Session
+from .store import ResponseStore
 from .threads import in_thread
 
 if TYPE_CHECKING:
@@ -64,6 +67,7 @@ class Gateway:
         self._raw_log = RawLog(settings.log_raw) if settings.log_raw else None
         self._grammars = GrammarCompiler(settings.grammar_timeout)
         self._told = NotesLog()
+        self.store = ResponseStore(settings.response_store, settings.response_ttl, settings.response_store_bytes)
         self._running = 0
         found = {("POST", path): _generating(dialect) for path, dialect in dialects().items()} | endpoints()
         routes: list[BaseRoute] = [
@@ -78,6 +82,7 @@ class Gateway:
         finally:
             await self.manager.close(timeout=self.settings.shutdown_grace)
             self._grammars.close()
+            self.store.close()
             if self._raw_log is not None:
                 self._raw_log.close()
 
@@ -112,6 +117,7 @@ class Gateway:
         try:
             if not endpoint.open:
                 key = self._access.key_of(scope)
+                record.owner = "" if key is None else key.name
             if endpoint.limited and key is not None:
                 record.key = key.name
                 key.begin()
@@ -119,7 +125,8 @@ class Gateway:
                 key = None
             # A body that is still arriving does not count as a running request.
             body = await self._bodies.read_json(scope, receive) if endpoint.reads_body else {}
-            exchange = Exchange(self, scope, receive, send, record, body)
+            notes = Notes(refuse_unknown=self.settings.unknown_fields == "refuse")
+            exchange = Exchange(self, scope, receive, send, record, body, notes)
             await (self._limited(endpoint, exchange) if endpoint.limited else endpoint.handle(exchange))
         except ApiError as error:
             await self._fail(send, record, dialect_of(path_of(scope)), error)
@@ -168,9 +175,13 @@ class Gateway:
 
     async def _generate(self, exchange: Exchange, dialect: Dialect) -> None:
         record, send = exchange.record, exchange.send
-        notes = Notes(refuse_unknown=self.settings.unknown_fields == "refuse", names=dialect.fields)
-        request = dialect.read(exchange.body, notes)
-        request.notes = notes
+        notes, body, keep = exchange.notes, exchange.body, None
+        notes.names = dialect.fields
+        if dialect is RESPONSES:
+            body = self.store.expanded(record.owner, body)
+            keep = self.store.keeper(record.owner, body)
+        request = dialect.read(body, notes)
+        request.notes, request.keep = notes, keep
         _look_inside(exchange.scope, request)
         self._limit(request)
         record.stream = request.stream

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -14,65 +12,23 @@ from ..format import Format, FormatError
 from ..output_parser import OutputParser
 from ..policy import Policy
 from ..templates import ChatTemplate
-from .asgi import Receive, Scope, Send, header, path_of, send_bytes, send_json
-from .errors import ApiError, bad_request, not_found, unsupported
+from .asgi import header, path_of
+from .counting import count_prompt, prompt_tokens
+from .errors import ApiError, bad_request, not_found
+from .exchange import Endpoint, Exchange, Handler
 from .generation import Generation, Meta
 from .manager.model import Model
-from .observe import Record
-from .prompt import check_length, make_prompt
 from .protocols import anthropic, chat, ollama
 from .protocols.fields import read_as
 from .protocols.objects import call_reports
 from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
+from .response_endpoints import count_input, delete_response, get_response, list_items
 from .threads import in_thread
 
 if TYPE_CHECKING:
     from .app import Gateway
 
-__all__ = ["Endpoint", "dialect_of", "endpoints", "ollama_load"]
-
-
-@dataclass(slots=True)
-class Exchange:
-    """One HTTP request and the means to answer it."""
-
-    gateway: Gateway
-    scope: Scope
-    receive: Receive
-    send: Send
-    record: Record
-    body: dict[str, Any]
-    """The request's JSON object; empty for endpoints that read none."""
-
-    async def reply(self, value: Any, status: int = 200) -> None:
-        """Send a whole response as JSON."""
-        self.record.status = status
-        await send_json(self.send, status, value, [])
-
-    async def reply_text(self, text: bytes, media_type: bytes) -> None:
-        """Send a whole response as text."""
-        self.record.status = 200
-        await send_bytes(self.send, 200, text, media_type, [])
-
-
-Handler = Callable[[Exchange], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A path and method of the API."""
-
-    name: str
-    """Name in logs and metrics."""
-    handle: Handler
-    reads_body: bool = False
-    """True if the endpoint takes a JSON object, which is read before the call."""
-    limited: bool = True
-    """False if the endpoint answers at once: it then never returns 429."""
-    open: bool = False
-    """True if it needs no API key."""
-    counted: bool = True
-    """False for endpoints that monitoring polls: they are neither counted nor logged."""
+__all__ = ["dialect_of", "endpoints", "ollama_load"]
 
 
 def dialect_of(path: str) -> str:
@@ -108,6 +64,10 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("GET", "/api/ps"): listing("models", _ps),
         ("POST", "/api/show"): Endpoint("models", _show, reads_body=True, limited=False),
         ("POST", "/v1/messages/count_tokens"): computing("count_tokens", _count_tokens),
+        ("POST", "/v1/responses/input_tokens"): computing("count_tokens", count_input),
+        ("GET", "/v1/responses/{id}"): listing("responses", get_response),
+        ("DELETE", "/v1/responses/{id}"): listing("responses", delete_response),
+        ("GET", "/v1/responses/{id}/input_items"): listing("responses", list_items),
         ("POST", "/tokenize"): computing("tokenize", _tokenize),
         ("POST", "/detokenize"): computing("detokenize", _detokenize),
         ("POST", "/parse"): computing("parse", _parse),
@@ -165,38 +125,18 @@ async def _models(exchange: Exchange) -> None:
 
 
 async def _model(exchange: Exchange) -> None:
-    model = exchange.gateway.manager.get(exchange.scope["path_params"]["model"])
-    await exchange.reply(_model_object(model))
+    found = _model_object(exchange.gateway.manager.get(exchange.scope["path_params"]["model"]))
+    if header(exchange.scope, b"anthropic-version"):
+        found = anthropic.models([found])["data"][0]
+    await exchange.reply(found)
 
 
 # -- Tokens ------------------------------------------------------------------------------------------------------
 
 
-async def _count(model: Model, request: Generation) -> list[int]:
-    """Return the tokens of a request's prompt."""
-    prompt = await in_thread(make_prompt, model, request)  # in a thread, so that other streams continue
-    if isinstance(prompt.text, list):
-        return prompt.text
-    if model.engine.takes.messages:
-        raise unsupported("model", f"the engine {model.engine.kind!r} renders prompts itself and cannot count them")
-    check_length(model, prompt.text, "messages" if request.prompt is None else "prompt")
-    return await _tokens(model, prompt.text)
-
-
-async def _tokens(model: Model, text: str) -> list[int]:
-    try:
-        return await model.engine.tokenize(text)
-    except NotImplementedError:
-        raise ApiError(
-            501, f"the engine {model.engine.kind!r} does not offer its tokenizer", code="no_tokenizer"
-        ) from None
-
-
 async def _count_tokens(exchange: Exchange) -> None:
-    request = anthropic.read_count_tokens(exchange.body)
-    async with exchange.gateway.manager.use(request.model) as model:
-        tokens = await _count(model, request)
-    await exchange.reply(anthropic.token_count(len(tokens)))
+    request = anthropic.read_count_tokens(exchange.body, exchange.notes)
+    await exchange.reply(anthropic.token_count(await count_prompt(exchange, request)))
 
 
 async def _tokenize(exchange: Exchange) -> None:
@@ -210,7 +150,7 @@ async def _tokenize(exchange: Exchange) -> None:
     else:
         request = Generation(model=asked.model or "", prompt=asked.prompt)
     async with exchange.gateway.manager.use(request.model) as model:
-        tokens = await _count(model, request)
+        tokens = await prompt_tokens(model, request)
         length = model.context_length
     await exchange.reply({"count": len(tokens), "max_model_len": length, "tokens": tokens})
 

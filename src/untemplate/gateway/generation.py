@@ -6,6 +6,7 @@ A `Generation` uses the terms of Chat Completions: OpenAI's messages, reasoning 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -107,6 +108,8 @@ class Generation(msgspec.Struct, kw_only=True):
     """Report the raw output (``"untemplate": {"raw": true}``)."""
     repeated: dict[str, Any] = {}
     """Fields of the request that the response of its dialect repeats (metadata, instructions)."""
+    keep: Callable[[dict[str, Any]], None] | None = None
+    """Called with the whole response before its end is sent, to store it."""
     extra: dict[str, Any] = {}
     """Fields that the gateway does not know. Engines that pass requests on send them; for others they are noted."""
     notes: Notes = msgspec.field(default_factory=Notes)

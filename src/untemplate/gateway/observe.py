@@ -87,6 +87,8 @@ class Record:
         self.param: str | None = None
         self.detail = ""
         """More about the error; only for the log."""
+        self.owner = ""
+        """The name of the API key, or an empty text; stored responses belong to it."""
         self.key: str | None = None
         """The name of the API key."""
 

@@ -207,6 +207,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0
     key_concurrent_requests: Annotated[int, _is("concurrent requests for each API key; 0: no limit", ge=0)] = 0
 
+    # Stored responses
+    response_store: Annotated[
+        str, _is("SQLite file for stored responses of /v1/responses; empty: they are kept in memory", metavar="FILE")
+    ] = ""
+    response_ttl: Annotated[
+        float, _is("seconds that a response is kept for later requests; 0: none is stored", ge=0)
+    ] = 3600.0
+    response_store_bytes: Annotated[int, _is("bytes of all stored responses; the oldest go first", ge=0)] = (
+        64 * 1024 * 1024
+    )
+
     # Limits
     max_body_bytes: Annotated[int, _is("bytes of a request body", ge=1024)] = 32 * 1024 * 1024
     unknown_fields: Annotated[
@@ -277,6 +288,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *("api_keys_file", "api_keys", "insecure", "allowed_hosts", "cors_origins"),
         *("key_requests_per_minute", "key_tokens_per_minute", "key_concurrent_requests"),
     ),
+    "Stored responses": ("response_store", "response_ttl", "response_store_bytes"),
     "Limits": (
         *("unknown_fields", "max_body_bytes", "max_messages", "max_choices", "max_concurrent_requests"),
         *("max_connections", "request_timeout", "head_timeout", "body_timeout", "write_timeout", "grammar_timeout"),

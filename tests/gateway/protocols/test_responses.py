@@ -9,6 +9,7 @@ import pytest
 
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Sampling, Thinking
+from untemplate.gateway.notes import Notes
 from untemplate.gateway.protocols.encoding import encode
 from untemplate.gateway.protocols.responses import RESPONSES
 
@@ -291,7 +292,7 @@ def test_a_whole_request():
         "tool_choice": {"type": "function", "name": "f"},
         "parallel_tool_calls": False,
         "text": {"format": {"type": "json_schema", "name": "cat", "schema": schema, "strict": True}},
-        "reasoning": {"effort": "low", "summary": "auto"},
+        "reasoning": {"effort": "low"},
         "max_output_tokens": 100,
         "temperature": 0.5,
         "top_p": 0.9,
@@ -350,6 +351,9 @@ def test_a_whole_request():
             "safety_identifier": None,
             "prompt_cache_key": None,
             "reasoning": {"effort": "low", "summary": None},
+            "tools": [TOOL],
+            "previous_response_id": None,
+            "given": {},
             "text": {"format": {"type": "json_schema", "name": "cat", "schema": schema, "strict": True}},
             "tool_choice": {"type": "function", "name": "f"},
             "top_logprobs": 2,
@@ -425,18 +429,14 @@ WRONG = [
     ({"input": ["x"]}, "input[0]: must be an object, got a string", None),
     ({"input": "x", "model": 7}, "model: must be a string, got a number", None),
     (
-        {"input": "x", "previous_response_id": "resp_1"},
-        "previous_response_id: the gateway stores no responses: send the earlier items in input",
-        "unsupported_parameter",
-    ),
-    (
         {"input": "x", "conversation": "conv_1"},
-        "conversation: the gateway stores no responses: send the earlier items in input",
+        "conversation: the gateway stores no conversations: use previous_response_id, or send the earlier items in "
+        "input",
         "unsupported_parameter",
     ),
     (
         {"input": "x", "background": True},
-        "background: the gateway stores no responses: leave it out, and stream",
+        "background: responses are not generated in the background: leave it out, and stream",
         "unsupported_parameter",
     ),
     (
@@ -446,14 +446,10 @@ WRONG = [
     ),
     (
         {"input": [{"type": "item_reference", "id": "msg_1"}]},
-        "input[0].type: the gateway stores no responses: send the earlier items in input",
-        "unsupported_parameter",
+        "input[0].id: no item 'msg_1' is stored here",
+        None,
     ),
-    (
-        {"input": [{"type": "web_search_call", "id": "ws_1"}]},
-        "input[0].type: must be one of message, reasoning, function_call, function_call_output, got 'web_search_call'",
-        "unsupported_parameter",
-    ),
+    ({"input": [{"type": "web_search_call", "id": "ws_1"}]}, "input: must not be empty", None),
     (
         {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]}]},
         "input[0].content[0].type: must be one of input_text, output_text, text, refusal, input_image,"
@@ -476,9 +472,14 @@ WRONG = [
         "unsupported_parameter",
     ),
     (
-        {"input": "x", "tools": [{"type": "web_search"}]},
-        "tools[0].type: tools of type 'web_search' are not supported, only function",
+        {"input": "x", "tools": [{"type": "telepathy"}]},
+        "tools[0].type: must be one of function, custom, local_shell, namespace, got 'telepathy'",
         "unsupported_parameter",
+    ),
+    (
+        {"input": "x", "tools": [{"type": "custom", "name": "f"}, {"type": "custom", "name": "f"}]},
+        "tools[1].name: 'f' is the name of another tool, too",
+        None,
     ),
     ({"input": "x", "tools": [{"type": "function"}]}, "tools[0].name: is required", None),
     ({"input": "x", "temperature": 11}, "temperature: must be a number from 0 to 10, got 11", None),
@@ -511,3 +512,115 @@ def test_what_is_refused(body: dict[str, Any], message: str, code: str | None):
     error = caught.value
     assert (error.status, error.message, error.code) == (400, message, code)
     assert error.param == message.partition(": ")[0]
+
+
+# -- Tools and items of Codex -----------------------------------------------------------------------------------------
+
+CODEX_TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "name": "f", "parameters": {"type": "object"}},
+    {"type": "custom", "name": "apply_patch", "description": "Patch.", "format": {"type": "grammar", "syntax": "lark",
+                                                                                  "definition": "start: X"}},
+    {"type": "local_shell"},
+    {"type": "namespace", "name": "mcp__maps__", "tools": [{"type": "function", "name": "find"}]},
+    {"type": "web_search", "external_web_access": True},
+    {"type": "tool_search"},
+]  # fmt: skip
+CODEX = {
+    "instructions": "Be brief.",
+    "input": [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look."}]},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}},
+        {"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": "*** Begin"},
+        {"type": "local_shell_call", "call_id": "c2", "status": "completed",
+         "action": {"type": "exec", "command": ["ls"], "timeout_ms": None, "env": {}}},
+        {"type": "function_call", "call_id": "c3", "name": "find", "namespace": "mcp__maps__", "arguments": "{}"},
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "Done."},
+        {"type": "local_shell_call_output", "id": "c2", "output": "a.txt"},
+        {"type": "function_call_output", "call_id": "c3", "output": "Ulm"},
+    ],
+    "tools": CODEX_TOOLS,
+    "client_metadata": {"x": "y"},
+    "store": False,
+    "stream": True,
+}  # fmt: skip
+
+
+def test_a_request_of_codex():
+    notes = Notes()
+    read = RESPONSES.read(CODEX, notes)
+    assert notes.texts == [
+        "tools[4]: tools of type web_search are not available here; left out",
+        "tools[5]: tools of type tool_search are not available here; left out",
+        "input[1]: items of type web_search_call are not known to the model; left out",
+    ]
+    assert read.tools is not None
+    names = [tool["function"]["name"] for tool in read.tools]
+    assert names == ["f", "apply_patch", "local_shell", "mcp__maps__find"]
+    patch = read.tools[1]["function"]
+    assert patch["description"] == "Patch.\nThe input must follow this lark grammar:\nstart: X"
+    assert patch["parameters"]["required"] == ["input"]
+    assert read.messages is not None
+    calls = [(call["function"]["name"], call["function"]["arguments"]) for call in read.messages[2]["tool_calls"]]
+    assert calls == [
+        ("apply_patch", '{"input": "*** Begin"}'),
+        ("local_shell", '{"command": ["ls"]}'),
+        ("mcp__maps__find", "{}"),
+    ]
+    assert [(m["tool_call_id"], m["content"]) for m in read.messages[3:]] == [
+        ("c1", "Done."), ("c2", "a.txt"), ("c3", "Ulm"),
+    ]  # fmt: skip
+
+
+CODEX_CALLS = (
+    '<tool_call>\n{"name": "apply_patch", "arguments": {"input": "*** A\\n"}}\n</tool_call>\n'
+    '<tool_call>\n{"name": "local_shell", "arguments": {"command": ["ls", "-l"]}}\n</tool_call>\n'
+    '<tool_call>\n{"name": "mcp__maps__find", "arguments": {"q": 1}}\n</tool_call>'
+)
+
+
+@pytest.mark.parametrize("cut", [1, 7, 1000])
+def test_calls_as_codex_expects_them(cut: int):
+    asked = RESPONSES.read(CODEX, Notes())
+    story = Story("", CODEX_CALLS, tools=asked.tools, request={"repeated": asked.repeated})
+    data, ended = play(story, cut, RESPONSES)
+    whole = RESPONSES.respond(request(story), [ended], USAGE, META)
+    shown = [{k: v for k, v in item.items() if k not in ("id", "call_id")} for item in whole["output"]]
+    assert shown == [
+        {"type": "custom_tool_call", "status": "completed", "name": "apply_patch", "input": "*** A\n"},
+        {
+            "type": "local_shell_call",
+            "status": "completed",
+            "action": {"type": "exec", "env": {}, "command": ["ls", "-l"]},
+        },
+        {
+            "type": "function_call",
+            "status": "completed",
+            "name": "find",
+            "arguments": '{"q": 1}',
+            "namespace": "mcp__maps__",
+        },
+    ]
+    events = [json.loads(line[6:]) for line in data.decode().split("\n") if line.startswith("data: ")]
+    assert events[-1]["response"]["output"] == whole["output"]
+    kinds = [event["type"].removeprefix("response.") for event in events]
+    assert kinds[2:9] == [
+        "output_item.added", "custom_tool_call_input.delta", "custom_tool_call_input.done", "output_item.done",
+        "output_item.added", "output_item.done", "output_item.added",
+    ]  # fmt: skip
+
+
+def test_reasoning_as_a_summary():
+    asked = RESPONSES.read({"input": "x", "reasoning": {"summary": "auto"}}, Notes())
+    story = Story("", "<think>\nHm.\n</think>\n\nYes.", request={"repeated": asked.repeated})
+    data, ended = play(story, 3, RESPONSES)
+    whole = RESPONSES.respond(request(story), [ended], USAGE, META)
+    assert whole["output"][0]["summary"] == [{"type": "summary_text", "text": "Hm."}]
+    assert whole["output"][0]["content"] == []
+    events = [json.loads(line[6:]) for line in data.decode().split("\n") if line.startswith("data: ")]
+    assert events[-1]["response"]["output"] == whole["output"]
+    kinds = [e["type"] for e in events if "summary" in e["type"]]
+    assert (kinds[0], kinds[-2:]) == (
+        "response.reasoning_summary_part.added",
+        ["response.reasoning_summary_text.done", "response.reasoning_summary_part.done"],
+    )
+    assert "".join(e["delta"] for e in events if e["type"] == "response.reasoning_summary_text.delta") == "Hm."

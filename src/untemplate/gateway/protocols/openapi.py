@@ -10,6 +10,7 @@ from . import dialects
 from .anthropic import CountTokensRequest
 from .fields import Open
 from .ollama import ShowRequest
+from .responses import ResponsesRequest
 from .utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 
 __all__ = ["document", "requests"]
@@ -17,7 +18,8 @@ __all__ = ["document", "requests"]
 _SUMMARIES: Final = {
     "/v1/chat/completions": "Chat Completions (OpenAI)",
     "/v1/completions": "Completions (OpenAI): raw prompt in, raw output out",
-    "/v1/responses": "Responses (OpenAI), without state",
+    "/v1/responses": "Responses (OpenAI)",
+    "/v1/responses/input_tokens": "Number of tokens of a prompt (OpenAI)",
     "/v1/messages": "Messages (Anthropic)",
     "/v1/messages/count_tokens": "Number of tokens of a prompt (Anthropic)",
     "/api/chat": "Chat (Ollama)",
@@ -41,6 +43,7 @@ def requests() -> dict[str, type[Open]]:
     """Return the struct of each path's requests."""
     return {
         **{path: dialect.request for path, dialect in dialects().items()},
+        "/v1/responses/input_tokens": ResponsesRequest,
         "/v1/messages/count_tokens": CountTokensRequest,
         "/api/show": ShowRequest,
         "/tokenize": TokenizeRequest,

@@ -12,6 +12,7 @@ from .fields import Open, about
 
 __all__ = [
     "AllowedTools",
+    "CustomChoice",
     "Filled",
     "Function",
     "FunctionChoice",
@@ -86,6 +87,10 @@ class FunctionChoice(ChosenTool, tag_field="type", tag="function"):
     """Requires a call of one function."""
 
 
+class CustomChoice(ChosenTool, tag_field="type", tag="custom"):
+    """Requires a call of one custom tool."""
+
+
 class Allowed(Open):
     mode: Annotated[Literal["auto", "required"] | None, about("`required` makes the model call one of them.")] = None
     tools: Annotated[list[ChosenTool] | None, about("The tools that may be called.")] = None
@@ -105,7 +110,7 @@ def not_offered(path: str, name: str) -> ApiError:
     return bad_request(path, f"{name[:64]!r} is not among the tools")
 
 
-def read_tool_choice(choice: ToolChoice | None, tools: Sequence[dict[str, Any]]) -> Any:
+def read_tool_choice(choice: ToolChoice | CustomChoice | None, tools: Sequence[dict[str, Any]]) -> Any:
     """Return ``tool_choice`` in the shape of Chat Completions.
 
     Raises:
@@ -114,7 +119,7 @@ def read_tool_choice(choice: ToolChoice | None, tools: Sequence[dict[str, Any]])
     if choice is None or isinstance(choice, str):
         return choice
     names = {tool["function"]["name"] for tool in tools}
-    if isinstance(choice, FunctionChoice):
+    if isinstance(choice, (FunctionChoice, CustomChoice)):
         return choice.chosen("tool_choice", names)
     nested = choice.allowed_tools
     allowed, path = (choice, "tool_choice") if nested is None else (nested, "tool_choice.allowed_tools")

@@ -1,4 +1,4 @@
-"""OpenAI's Responses (``/v1/responses``), without state: every response has ``store: false``."""
+"""OpenAI's Responses (``/v1/responses``)."""
 
 from ..base import Dialect
 from ..objects import error_object

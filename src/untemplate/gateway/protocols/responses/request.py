@@ -1,13 +1,14 @@
 """Requests of OpenAI's Responses.
 
-The gateway stores no responses, so references to earlier ones are refused. Items of reasoning, text and calls that
-follow each other become one message of the assistant.
+Requests may refer to stored responses; the gateway puts their items in place before it reads the request. Items of
+reasoning, text and calls that follow each other become one message of the assistant.
 
 Source: OpenAI API reference, "Responses".
 """
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Final, Literal
 
 from ...errors import bad_request, unsupported
@@ -15,11 +16,12 @@ from ...generation import Generation, Thinking
 from ...notes import Notes
 from ..fields import Closed, Ignored, Open, about, read_as, unknown
 from ..parameters import Effort, Limit, PromptedRequest, TopLogprobs, limit_of, sampling_of, stop_strings
-from ..tools import Filled, ToolChoice, function_tool, read_tool_choice
+from ..tools import CustomChoice, Filled, ToolChoice, read_tool_choice
+from .tools import ResponsesTool, flat_name, read_tools, shell_arguments, without_server_tools
 
 __all__ = ["ResponsesRequest", "read_responses"]
 
-_STATELESS: Final = "the gateway stores no responses: send the earlier items in input"
+_STATELESS: Final = "the gateway stores no conversations: use previous_response_id, or send the earlier items in input"
 _NO_PROMPTS: Final = "the gateway stores no prompt templates: send instructions and input"
 _NO_FILES: Final = "the gateway stores no files: send the image as image_url"
 _LOGPROBS: Final = "message.output_text.logprobs"
@@ -91,12 +93,33 @@ class ReasoningItem(Closed, tag_field="type", tag="reasoning"):
     status: Ignored = None
 
 
+class CustomCallItem(Closed, tag_field="type", tag="custom_tool_call"):
+    """An earlier call of a custom tool."""
+
+    call_id: Annotated[Filled, about("Id of the call, repeated by its output.")]
+    name: Annotated[Filled, about("Name of the tool.")]
+    input: Annotated[str, about("The text for the tool.")]
+    namespace: Annotated[str | None, about("Namespace of the tool.")] = None
+    id: Ignored = None
+    status: Ignored = None
+
+
+class ShellCallItem(Closed, tag_field="type", tag="local_shell_call"):
+    """An earlier call of the local shell."""
+
+    action: Annotated[dict[str, Any], about("The command.")]
+    call_id: Annotated[str | None, about("Id of the call, repeated by its output.")] = None
+    id: Annotated[str | None, about("Id of the item, if the call has none.")] = None
+    status: Ignored = None
+
+
 class CallItem(Closed, tag_field="type", tag="function_call"):
     """An earlier tool call."""
 
     call_id: Annotated[Filled, about("Id of the call, repeated by its output.")]
     name: Annotated[Filled, about("Name of the function.")]
     arguments: Annotated[str, about("The arguments as JSON text.")]
+    namespace: Annotated[str | None, about("Namespace of the function.")] = None
     id: Ignored = None
     status: Ignored = None
     caller: Ignored = None
@@ -113,24 +136,36 @@ class CallOutputItem(Closed, tag_field="type", tag="function_call_output"):
     caller: Ignored = None
 
 
+class CustomOutputItem(Closed, tag_field="type", tag="custom_tool_call_output"):
+    """The result of a call of a custom tool."""
+
+    call_id: Annotated[str, about("Id of the call.")]
+    output: Annotated[str | Parts, about("The result.", expected="a string or a list of parts")]
+    id: Ignored = None
+    name: Ignored = None
+
+
+class ShellOutputItem(Closed, tag_field="type", tag="local_shell_call_output"):
+    """The result of a call of the local shell."""
+
+    output: Annotated[str, about("The result.")]
+    id: Annotated[str | None, about("Id of the call.")] = None
+    call_id: Annotated[str | None, about("Id of the call.")] = None
+    status: Ignored = None
+
+
+CalledItem = CallItem | CustomCallItem | ShellCallItem
+AnsweredItem = CallOutputItem | CustomOutputItem | ShellOutputItem
+Item = MessageItem | ReasoningItem | CalledItem | AnsweredItem
+_SKIPPED: Final = (
+    *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "computer_call"),
+    *("computer_call_output", "mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"),
+    *("tool_search_call", "tool_search_output", "compaction", "ghost_snapshot"),
+)
+"""Items of tools that OpenAI's servers run, and of clients' own records."""
+
+
 # -- The request -------------------------------------------------------------------------------------------------
-
-
-class ResponsesTool(Closed):
-    """A tool."""
-
-    type: Annotated[
-        Literal["function"], about("Kind of tool.", refused="tools of type {got} are not supported, only function")
-    ]
-    name: Annotated[Filled, about("Name of the function.")]
-    description: Annotated[str | None, about("Purpose of the function, for the model.")] = None
-    parameters: Annotated[dict[str, Any] | None, about("JSON schema of the arguments; without it there are none.")] = (
-        None
-    )
-    strict: Annotated[bool | None, about("Constrain the arguments to the schema while they are generated.")] = None
-    allowed_callers: Ignored = None
-    defer_loading: Ignored = None
-    output_schema: Ignored = None
 
 
 class TextOutput(Closed, tag_field="type", tag="text"):
@@ -161,8 +196,12 @@ class ReasoningEffort(Closed):
     """Settings of reasoning."""
 
     effort: Annotated[Effort | None, about("Effort of reasoning, for templates that know it.")] = None
-    summary: Ignored = None
-    generate_summary: Ignored = None
+    summary: Annotated[
+        Literal["auto", "concise", "detailed"] | None, about("Send the reasoning as its summary, in full.")
+    ] = None
+    generate_summary: Annotated[
+        Literal["auto", "concise", "detailed"] | None, about("The older name of `summary`.")
+    ] = None
     context: Ignored = None
     mode: Ignored = None
 
@@ -171,13 +210,14 @@ class ResponsesRequest(PromptedRequest, kw_only=True):
     """A Responses request."""
 
     input: Annotated[
-        str | list[MessageItem | ReasoningItem | CallItem | CallOutputItem],
+        str | list[Item],
         about("The conversation.", expected="a string or a list of items"),
     ]
     instructions: Annotated[str | None, about("System message that comes first.")] = None
     tools: Annotated[list[ResponsesTool] | None, about("Tools that the model may call.")] = None
     tool_choice: Annotated[
-        ToolChoice | None, about("Require, allow or forbid tool calls. Needs an engine that takes grammars.")
+        ToolChoice | CustomChoice | None,
+        about("Require, allow or forbid tool calls. Needs an engine that takes grammars."),
     ] = None
     text: Annotated[TextSettings | None, about("Settings of the text.")] = None
     reasoning: Annotated[ReasoningEffort | None, about("Settings of reasoning.")] = None
@@ -191,11 +231,12 @@ class ResponsesRequest(PromptedRequest, kw_only=True):
     safety_identifier: Annotated[str | None, about("Repeated by the response.")] = None
     prompt_cache_key: Annotated[str | None, about("Repeated by the response.")] = None
     truncation: Annotated[Literal["auto", "disabled"] | None, about("Accepted and ignored.")] = None
-    previous_response_id: Annotated[None, about("Not supported.", refused=_STATELESS)] = None
+    previous_response_id: Annotated[str | None, about("Id of the stored response that the input continues.")] = None
     conversation: Annotated[None, about("Not supported.", refused=_STATELESS)] = None
     prompt: Annotated[None, about("Not supported.", refused=_NO_PROMPTS)] = None
     background: Annotated[bool | None, about("Only `false` is supported.")] = None
-    store: Ignored = None
+    store: Annotated[bool | None, about("`false` stores no response for later requests.")] = None
+    client_metadata: Ignored = None
     stream_options: Ignored = None
     service_tier: Ignored = None
     max_tool_calls: Ignored = None
@@ -211,13 +252,14 @@ def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generati
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    asked = read_as(ResponsesRequest, _with_types(body), notes=notes)
+    notes = notes or Notes()
+    asked = read_as(ResponsesRequest, _prepared(body, notes), notes=notes)
     if asked.background:
-        raise unsupported("background", "the gateway stores no responses: leave it out, and stream")
+        raise unsupported("background", "responses are not generated in the background: leave it out, and stream")
     messages = _messages(asked.input)
     if asked.instructions:
         messages.insert(0, {"role": "system", "content": asked.instructions})
-    tools = [function_tool(tool.name, tool.description, tool.parameters, tool.strict) for tool in asked.tools or ()]
+    tools, given = read_tools(asked.tools or ())
     effort = asked.reasoning.effort if asked.reasoning is not None else None
     response_format, text = _text(asked.text)
     constrained = asked.constrained()
@@ -246,38 +288,61 @@ def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generati
             "user": asked.user,
             "safety_identifier": asked.safety_identifier,
             "prompt_cache_key": asked.prompt_cache_key,
-            "reasoning": {"effort": effort, "summary": None},
+            "reasoning": {"effort": effort, "summary": _summary(asked.reasoning)},
+            "tools": body.get("tools") or [],
+            "previous_response_id": asked.previous_response_id,
+            "given": given,
             "text": text,
             "tool_choice": body.get("tool_choice") or "auto",
             "top_logprobs": asked.top_logprobs,
         },
         extra=unknown(ResponsesRequest, body),
+        notes=notes,
         **constrained,
         **asked.reports(),
     )
 
 
-def _with_types(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body with the type of every item, which messages may leave out.
+def _summary(given: ReasoningEffort | None) -> str | None:
+    return None if given is None else given.summary or given.generate_summary
+
+
+def _prepared(body: dict[str, Any], notes: Notes) -> dict[str, Any]:
+    """Return the body with the type of every item, which messages may leave out, and without items and tools that only
+    OpenAI's servers know.
 
     Raises:
-        ApiError: an item refers to an earlier response.
+        ApiError: an item refers to a response that is not stored.
     """
-    items = body.get("input") if isinstance(body, dict) else None
-    if not isinstance(items, list):
+    if not isinstance(body, dict):
         return body
-    typed = []
-    for i, item in enumerate(items):
-        if isinstance(item, dict):
-            if item.get("type") == "item_reference":
-                raise unsupported(f"input[{i}].type", _STATELESS)
-            if item.get("type") in (None, ""):
-                item = {**item, "type": "message"}
-        typed.append(item)
-    return {**body, "input": typed}
+    changed = dict(body)
+    if "tools" in body:
+        changed["tools"] = without_server_tools(body["tools"], notes)
+    items = body.get("input")
+    if isinstance(items, list):
+        changed["input"] = [_with_type(item, i) for i, item in enumerate(items) if not _skipped(item, i, notes)]
+    return changed
 
 
-def _messages(given: str | list[MessageItem | ReasoningItem | CallItem | CallOutputItem]) -> list[dict[str, Any]]:
+def _with_type(item: Any, i: int) -> Any:
+    if not isinstance(item, dict):
+        return item
+    if item.get("type") == "item_reference":
+        raise bad_request(f"input[{i}].id", f"no item {str(item.get('id'))[:64]!r} is stored here")
+    return {**item, "type": "message"} if item.get("type") in (None, "") else item
+
+
+def _skipped(item: Any, i: int, notes: Notes) -> bool:
+    """True if an item means nothing to a model without OpenAI's servers."""
+    kind = item.get("type") if isinstance(item, dict) else None
+    if kind not in _SKIPPED:
+        return False
+    notes.add(f"input[{i}]: items of type {kind} are not known to the model; left out")
+    return True
+
+
+def _messages(given: str | list[Item]) -> list[dict[str, Any]]:
     """Return the input as messages of Chat Completions."""
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
@@ -296,7 +361,7 @@ class _Turns:
         self.messages: list[dict[str, Any]] = []
         self._last: Open | None = None
 
-    def add(self, item: MessageItem | ReasoningItem | CallItem | CallOutputItem, path: str) -> None:
+    def add(self, item: Item, path: str) -> None:
         if isinstance(item, MessageItem):
             self._message(item, path)
         elif isinstance(item, ReasoningItem):
@@ -304,13 +369,12 @@ class _Turns:
             if item.content or item.summary:
                 turn = self._turn()
                 turn["reasoning_content"] = turn.get("reasoning_content", "") + text
-        elif isinstance(item, CallItem):
-            function = {"name": item.name, "arguments": item.arguments}
-            call = {"id": item.call_id, "type": "function", "function": function}
-            self._turn().setdefault("tool_calls", []).append(call)
+        elif isinstance(item, CalledItem):
+            self._turn().setdefault("tool_calls", []).append(_call(item))
         else:
-            content = _content(item.output, f"{path}.output")
-            self.messages.append({"role": "tool", "tool_call_id": item.call_id, "content": content})
+            content = item.output if isinstance(item, ShellOutputItem) else _content(item.output, f"{path}.output")
+            id = item.call_id or getattr(item, "id", None) or ""
+            self.messages.append({"role": "tool", "tool_call_id": id, "content": content})
         self._last = item
 
     def _message(self, item: MessageItem, path: str) -> None:
@@ -331,6 +395,19 @@ class _Turns:
         if new or not self.messages or self.messages[-1]["role"] != "assistant":
             self.messages.append({"role": "assistant", "content": None})
         return self.messages[-1]
+
+
+def _call(item: CalledItem) -> dict[str, Any]:
+    """Return an earlier call as it was offered to the model: as a call of a function."""
+    if isinstance(item, ShellCallItem):
+        function = {"name": "local_shell", "arguments": shell_arguments(item.action)}
+        return {"id": item.call_id or item.id or "", "type": "function", "function": function}
+    if isinstance(item, CustomCallItem):
+        arguments = json.dumps({"input": item.input}, ensure_ascii=False)
+    else:
+        arguments = item.arguments
+    function = {"name": flat_name(item.name, item.namespace), "arguments": arguments}
+    return {"id": item.call_id, "type": "function", "function": function}
 
 
 def _content(given: str | Parts, path: str) -> Any:

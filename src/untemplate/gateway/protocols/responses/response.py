@@ -1,7 +1,8 @@
 """Responses of OpenAI's Responses, whole and as events.
 
-* Reasoning is sent as open-weight servers do: items of type ``reasoning`` whose content is ``reasoning_text``, with no
-  summary and nothing encrypted.
+* Reasoning is sent as open-weight servers do: items of type ``reasoning`` whose content is ``reasoning_text``, with
+  nothing encrypted. If the request asks for a summary, the whole reasoning is sent as the summary instead.
+* Calls of tools that are no functions for the client (`tools.Given`) are buffered, and sent when they close.
 * The last event of a stream holds the same object as the whole response. An item closes when the next one begins; only
   the last one can be incomplete.
 
@@ -17,8 +18,10 @@ from typing import Any, Final
 from ....messages import DeltaMessage, DeltaToolCall, ParsedOutput
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
+from ..arguments import arguments_object
 from ..encoding import EVENT_STREAM, encode, encode_text, event
 from ..objects import logprob_object, merged_items, reports_of
+from .tools import Given
 
 __all__ = ["ResponsesWriter", "respond_responses"]
 
@@ -26,7 +29,10 @@ __all__ = ["ResponsesWriter", "respond_responses"]
 def respond_responses(request: Generation, ended: Sequence[Ended], usage: Usage, meta: Meta) -> dict[str, Any]:
     """Return a ``response``."""
     (one,) = ended
-    return _response(request, meta, _status(one), _output(one, meta), usage=usage, ended=one)
+    response = _response(request, meta, _status(one), _output(request, one, meta), usage=usage, ended=one)
+    if request.keep is not None:
+        request.keep(response)
+    return response
 
 
 def _response(
@@ -54,16 +60,16 @@ def _response(
         "model": meta.model,
         "output": output,
         "parallel_tool_calls": request.parallel_tool_calls,
-        "previous_response_id": None,
+        "previous_response_id": repeated.get("previous_response_id"),
         "prompt_cache_key": repeated.get("prompt_cache_key"),
         "reasoning": repeated.get("reasoning"),
         "safety_identifier": repeated.get("safety_identifier"),
         "service_tier": "default",
-        "store": False,
+        "store": request.keep is not None,
         "temperature": request.sampling.temperature,
         "text": repeated.get("text"),
         "tool_choice": repeated.get("tool_choice", "auto"),
-        "tools": [{"strict": None, **tool["function"], "type": "function"} for tool in request.tools or ()],
+        "tools": [{"strict": None, **tool} for tool in repeated.get("tools") or _functions(request)],
         "top_logprobs": repeated.get("top_logprobs"),
         "top_p": request.sampling.top_p,
         "truncation": "disabled",
@@ -79,6 +85,10 @@ def _response(
         if reports is not None:
             response["untemplate"] = reports
     return response
+
+
+def _functions(request: Generation) -> list[dict[str, Any]]:
+    return [{**tool["function"], "type": "function"} for tool in request.tools or ()]
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
@@ -106,7 +116,7 @@ def _item_status(parsed: ParsedOutput, status: str) -> str:
     return "completed" if status == "completed" else "incomplete"
 
 
-def _output(ended: Ended, meta: Meta) -> list[dict[str, Any]]:
+def _output(request: Generation, ended: Ended, meta: Meta) -> list[dict[str, Any]]:
     """Return the items of a whole response."""
     items = merged_items(ended.parsed)
     logprobs = list(ended.logprobs or ())
@@ -120,11 +130,12 @@ def _output(ended: Ended, meta: Meta) -> list[dict[str, Any]]:
             found = logprobs if all(i.type != "content" for i in items[index + 1 :]) else _first(logprobs, len(text))
             output.append(_message(id, status, text, [logprob_object(token) for token in found]))
         elif item.type == "reasoning":
-            output.append(_thought(id, status, item.text or ""))
+            output.append(_thought(id, status, item.text or "", summary=_summarized(request)))
         else:
             call = item.call
             assert call is not None
-            output.append(_call(id, status, call.id, call.function.name, call.function.arguments))
+            given = _given(request, call.function.name)
+            output.append(_call(id, status, call.id, call.function.name, call.function.arguments, given))
     return output
 
 
@@ -146,9 +157,21 @@ def _id(kind: str, meta: Meta, index: int) -> str:
     return f"{_PREFIXES[kind]}_{meta.id}_{index}"
 
 
-def _thought(id: str, status: str, text: str | None) -> dict[str, Any]:
-    content = [] if text is None else [{"type": "reasoning_text", "text": text}]
-    return {"id": id, "type": "reasoning", "status": status, "summary": [], "content": content}
+def _summarized(request: Generation) -> bool:
+    """True if reasoning is sent as its summary."""
+    return bool((request.repeated.get("reasoning") or {}).get("summary"))
+
+
+def _given(request: Generation, name: str) -> Given | None:
+    found: Given | None = request.repeated.get("given", {}).get(name)
+    return found
+
+
+def _thought(id: str, status: str, text: str | None, *, summary: bool) -> dict[str, Any]:
+    kind = "summary_text" if summary else "reasoning_text"
+    parts = [] if text is None else [{"type": kind, "text": text}]
+    places = {"summary": parts, "content": []} if summary else {"summary": [], "content": parts}
+    return {"id": id, "type": "reasoning", "status": status, **places}
 
 
 def _message(id: str, status: str, text: str | None, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -160,20 +183,34 @@ def _output_text(text: str, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs}
 
 
-def _call(id: str, status: str, call_id: str, name: str, arguments: str) -> dict[str, Any]:
-    return {
-        "id": id,
-        "type": "function_call",
-        "status": status,
-        "call_id": call_id,
-        "name": name,
-        "arguments": arguments,
-    }
+def _call(id: str, status: str, call_id: str, name: str, arguments: str, given: Given | None = None) -> dict[str, Any]:
+    """Return a call as the item that the client expects. ``given``: how it knows the function."""
+    if given is None or given.kind == "function":
+        shown = {"name": name if given is None else given.name, "arguments": arguments}
+        kind = "function_call"
+    elif given.kind == "custom":
+        shown = {"name": given.name, "input": _text_of(arguments)}
+        kind = "custom_tool_call"
+    else:
+        action = {"type": "exec", "env": {}, **arguments_object(arguments)}
+        return {"id": id, "type": "local_shell_call", "status": status, "call_id": call_id, "action": action}
+    if given is not None and given.namespace is not None:
+        shown["namespace"] = given.namespace
+    return {"id": id, "type": kind, "status": status, "call_id": call_id, **shown}
+
+
+def _text_of(arguments: str) -> str:
+    """Return the text for a custom tool; the whole arguments if they do not have it."""
+    text = arguments_object(arguments).get("input")
+    return text if isinstance(text, str) else arguments
 
 
 # -- The stream --------------------------------------------------------------------------------------------------
 
 _ERROR_CODES: Final = {400: "invalid_prompt", 429: "rate_limit_exceeded"}
+
+
+_REASONING: Final = ("reasoning_text", "content_part")
 
 
 class ResponsesWriter:
@@ -199,6 +236,9 @@ class ResponsesWriter:
         self._tail = b""
         """Bytes before and after the text of a delta of the open item."""
         self._ended: Ended | None = None
+        self._summarized = _summarized(request)
+        self._given: Given | None = None
+        """How the client knows the function of the open call; ``None`` for an ordinary one."""
 
     def _event(self, name: str, /, **data: Any) -> bytes:
         self._sequence += 1
@@ -236,6 +276,8 @@ class ResponsesWriter:
 
     def _append(self, text: str) -> bytes:
         self._texts.append(text)
+        if self._given is not None and self._given.kind != "function":
+            return b""
         self._sequence += 1
         return b"%b%b%b%d}\n\n" % (self._head, encode_text(text), self._tail, self._sequence)
 
@@ -255,52 +297,75 @@ class ResponsesWriter:
         after = b',"sequence_number":'
         if call is not None:
             assert call.id is not None
-            name = call.function.name if call.function is not None else None
-            self._shell = _call(id, "in_progress", call.id, name or "", "")
+            name = (call.function.name if call.function is not None else None) or ""
+            self._given = _given(self._request, name)
+            self._shell = {"call_id": call.id, "name": name, **_call(id, "in_progress", call.id, name, "", self._given)}
             delta = "response.function_call_arguments.delta"
+            if self._given is not None and self._given.kind != "function":
+                return out
         else:
-            self._place["content_index"] = 0
+            self._place["summary_index" if self._in_summary else "content_index"] = 0
             if kind == "content":
                 self._shell = _message(id, "in_progress", None, [])
                 delta = "response.output_text.delta"
                 after = b',"logprobs":[]' + after
             else:
-                self._shell = _thought(id, "in_progress", None)
-                delta = "response.reasoning_text.delta"
+                self._shell = _thought(id, "in_progress", None, summary=self._summarized)
+                delta = f"response.{'reasoning_summary_text' if self._summarized else 'reasoning_text'}.delta"
         self._tail = after
         self._head = b'event: %b\ndata: %b,"delta":' % (delta.encode(), encode({"type": delta, **self._place})[:-1])
         out += self._event("response.output_item.added", output_index=index, item=self._shell)
         if call is None:
-            out += self._event("response.content_part.added", **self._place, part=self._part("", []))
+            name = "reasoning_summary_part" if self._in_summary else "content_part"
+            out += self._event(f"response.{name}.added", **self._place, part=self._part("", []))
         return out
+
+    @property
+    def _in_summary(self) -> bool:
+        return self._summarized and self._kind == "reasoning"
 
     def _part(self, text: str, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
         if self._kind == "content":
             return _output_text(text, logprobs)
-        return {"type": "reasoning_text", "text": text}
+        return {"type": "summary_text" if self._summarized else "reasoning_text", "text": text}
 
     def _close(self, status: str) -> bytes:
         """Close the open item."""
         if not self._kind:
             return b""
         text = "".join(self._texts)
-        place, id = self._place, self._place["item_id"]
+        id = self._place["item_id"]
         if self._kind == "tool_call":
-            name, call_id = self._shell["name"], self._shell["call_id"]
-            out = self._event("response.function_call_arguments.done", **place, name=name, arguments=text)
-            item = _call(id, status, call_id, name, text)
+            out, item = self._closed_call(id, status, text)
         elif self._kind == "content":
-            out = self._event("response.output_text.done", **place, text=text, logprobs=self._logprobs)
-            out += self._event("response.content_part.done", **place, part=self._part(text, self._logprobs))
+            out = self._event("response.output_text.done", **self._place, text=text, logprobs=self._logprobs)
+            out += self._event("response.content_part.done", **self._place, part=self._part(text, self._logprobs))
             item = _message(id, status, text, self._logprobs)
         else:
-            out = self._event("response.reasoning_text.done", **place, text=text)
-            out += self._event("response.content_part.done", **place, part=self._part(text, []))
-            item = _thought(id, status, text)
-        out += self._event("response.output_item.done", output_index=place["output_index"], item=item)
+            kind, part = ("reasoning_summary_text", "reasoning_summary_part") if self._summarized else _REASONING
+            out = self._event(f"response.{kind}.done", **self._place, text=text)
+            out += self._event(f"response.{part}.done", **self._place, part=self._part(text, []))
+            item = _thought(id, status, text, summary=self._summarized)
+        out += self._event("response.output_item.done", output_index=self._place["output_index"], item=item)
         self._output.append(item)
-        self._kind, self._texts, self._logprobs = "", [], []
+        self._kind, self._texts, self._logprobs, self._given = "", [], [], None
         return out
+
+    def _closed_call(self, id: str, status: str, arguments: str) -> tuple[bytes, dict[str, Any]]:
+        """Return the last events of the open call, and its item."""
+        given, place = self._given, self._place
+        item = _call(id, status, self._shell["call_id"], self._shell["name"], arguments, given)
+        if given is None or given.kind == "function":
+            name = item["name"]
+            return self._event("response.function_call_arguments.done", **place, name=name, arguments=arguments), item
+        opened = {**item, "status": "in_progress"}
+        if given.kind == "custom":
+            opened["input"] = ""
+        out = self._event("response.output_item.added", output_index=place["output_index"], item=opened)
+        if given.kind == "custom":
+            out += self._event("response.custom_tool_call_input.delta", **place, delta=item["input"])
+            out += self._event("response.custom_tool_call_input.done", **place, input=item["input"])
+        return out, item
 
     def finish(self, ended: Ended) -> bytes:
         self._ended = ended
@@ -311,6 +376,8 @@ class ResponsesWriter:
         assert ended is not None  # finish() comes first
         status = _status(ended)
         response = _response(self._request, self._meta, status, self._output, usage=usage, ended=ended)
+        if self._request.keep is not None:
+            self._request.keep(response)
         return self._event(f"response.{status}", response=response)
 
     def error(self, error: ApiError) -> bytes:
