@@ -35,7 +35,7 @@ class Sampling(msgspec.Struct, kw_only=True, omit_defaults=True):
     min_tokens: int | None = None
     """Least tokens of output before a token may end it."""
     ignore_eos: bool | None = None
-    """True to go on after tokens that end an output."""
+    """True to ignore tokens that end an output."""
 
 
 class Constraint(msgspec.Struct, frozen=True):

@@ -94,14 +94,14 @@ class ResponseStore:
         self._db.execute("DELETE FROM items WHERE response = ?", (id,))
 
     def get(self, owner: str, id: str) -> Kept | None:
-        """Return a stored response; ``None`` if there is none."""
+        """Return a stored response; ``None`` if it does not exist."""
         row = self._db.execute(
             "SELECT data FROM responses WHERE id = ? AND owner = ? AND until > ?", (id, owner, self._clock())
         ).fetchone()
         return None if row is None else _DECODER.decode(row[0])
 
     def item(self, owner: str, id: str) -> dict[str, Any] | None:
-        """Return an item of the output of a stored response; ``None`` if there is none."""
+        """Return an item of the output of a stored response; ``None`` if it does not exist."""
         row = self._db.execute("SELECT response FROM items WHERE id = ?", (id,)).fetchone()
         kept = None if row is None else self.get(owner, row[0])
         return None if kept is None else next((item for item in kept.response["output"] if item["id"] == id), None)

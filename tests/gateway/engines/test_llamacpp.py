@@ -431,7 +431,7 @@ def test_requests_without_a_limit_take_turns(model: Path):
     run(model, act, n_ctx=2048, n_parallel=3)
 
 
-def test_an_output_in_parts_goes_on_where_it_was(model: Path):
+def test_an_output_in_parts_is_the_whole_output(model: Path):
     """Greedy, and bent to count: the parts are the same text as one output."""
 
     async def act(engine: LlamaCppEngine) -> str:

@@ -86,9 +86,7 @@ StopTokens = Annotated[
 MinTokens = Annotated[
     Annotated[int, Meta(ge=0, le=1 << 31)] | None, about("Least tokens of output, for engines that know the setting.")
 ]
-IgnoreEos = Annotated[
-    bool | None, about("Go on after the token that ends an output, for engines that know the setting.")
-]
+IgnoreEos = Annotated[bool | None, about("Ignore the token that ends an output, for engines that know the setting.")]
 
 
 class Untemplate(Closed):
