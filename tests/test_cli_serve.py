@@ -101,6 +101,13 @@ def test_what_cannot_be_served(capsys: pytest.CaptureFixture[str], arguments: li
     assert found == said if said is not None else "http://127.0.0.1:9" in found
 
 
+def test_a_template_that_does_not_exist(capsys: pytest.CaptureFixture[str]):
+    assert fails(capsys, "replay", "--port", "0", "--chat-template", "nofile") == (
+        "chat_template: nofile: not a template, and no such file, folder or hub id; give a file, or the name of a "
+        "bundled one: llama3_json, mistral_parallel, gemma3_pythonic"
+    )
+
+
 def test_a_public_address_needs_keys_or_a_decision(capsys: pytest.CaptureFixture[str]):
     assert fails(capsys, "replay", "--host", "0.0.0.0", "--port", "0") == (
         "host 0.0.0.0: anyone who reaches this address could use the gateway; set API keys (--api-key-file FILE or "

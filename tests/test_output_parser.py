@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +13,8 @@ import pytest
 
 import untemplate
 from untemplate import DeltaMessage, Format, OutputParser, Policy, Span, assemble
-from untemplate.errors import CheckpointError
+from untemplate.errors import CheckpointError, TemplateError
+from untemplate.format_backend import FormatBackend
 from untemplate.machine.events import EventType, SemanticEvent
 from untemplate.messages import ChatCompletionRequest, DeltaFunctionCall, DeltaToolCall, ParsedOutput
 
@@ -403,13 +406,79 @@ def test_arguments_of_the_wrong_type(arguments: dict[str, object], message: str)
     assert str(caught.value) == message
 
 
-def test_contexts_of_the_wrong_type(parser: OutputParser) -> None:
-    with pytest.raises(TypeError, match=r"^prompt: expected str, got list: \[1\]$"):
-        parser.stream(prompt=[1])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"^policy: expected Policy, got dict: \{\}$"):
-        parser.parse("", policy={})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"^prefill: expected str, got bytes: b'x'$"):
-        parser.parse("", prefill=b"x")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"prompt": [1]}, "prompt: expected str, got list: [1]"),
+        ({"policy": {}}, "policy: expected Policy, got dict: {}"),
+        ({"prefill": b"x"}, "prefill: expected str, got bytes: b'x'"),
+        ({"seed": 1.5}, "seed: expected int, str or bytes, got float: 1.5"),
+        ({"request": "stop"}, "request: expected a request (a dict, or an object with its fields), got str: 'stop'"),
+        ({"messages": "hi"}, "messages: expected a list of messages, got str: 'hi'"),
+        ({"messages": [{}, "hi"]}, "messages[1]: expected a message, got str: 'hi'"),
+        ({"prompt_token_ids": "hi"}, "prompt_token_ids: expected a list of token ids, got str: 'hi'"),
+        ({"prompt_token_ids": ["a"]}, "prompt_token_ids: expected a list of token ids, got list: ['a']"),
+        ({"on_event": 3}, "on_event: expected a function, got int: 3"),
+        (
+            {"tool_choice": "always"},
+            "tool_choice: 'always' is not one of: 'auto', 'none', 'required', 'any', or an object that names a tool",
+        ),
+        (
+            {"tool_choice": 3},
+            "tool_choice: 3 is not one of: 'auto', 'none', 'required', 'any', or an object that names a tool",
+        ),
+    ],
+)
+def test_contexts_of_the_wrong_type(parser: OutputParser, arguments: dict[str, Any], message: str) -> None:
+    for use in (parser.stream, partial(parser.parse, "")):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            use(**arguments)
+        assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("choice", [None, "auto", "none", "required", {"type": "function", "function": {"name": "f"}}])
+def test_every_kind_of_tool_choice_is_accepted(parser: OutputParser, choice: Any) -> None:
+    assert parser.parse("Hi.", tool_choice=choice).content == "Hi."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"tool_parser_name": "hermes", "format": Format(name="x")},
+            "a parser name and format exclude each other: give one of them",
+        ),
+        (
+            {"format": Format(name="x"), "backend": FormatBackend(Format(name="x"), policy=Policy())},
+            "format and backend exclude each other: give one of them",
+        ),
+    ],
+)
+def test_sources_that_exclude_each_other(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        OutputParser(**arguments)
+
+
+@pytest.mark.parametrize("name", [None, 3, ["hermes"]])
+def test_a_name_is_a_text(name: Any) -> None:
+    expected = f"^{re.escape(f'name of a format: expected str, got {type(name).__name__}: {name!r}')}$"
+    with pytest.raises(TypeError, match=expected):
+        OutputParser.named(name)
+    if name is not None:
+        with pytest.raises(TypeError, match=expected):
+            OutputParser.named("hermes", reasoning=name)
+
+
+def test_a_finish_reason_is_a_text(parser: OutputParser) -> None:
+    with pytest.raises(TypeError, match=r"^finish_reason: expected str or None, got int: 3$"):
+        parser.stream().finish(3)  # type: ignore[arg-type]
+
+
+def test_a_reasoning_field_that_does_not_exist(parser: OutputParser) -> None:
+    parsed = parser.parse("<think>a</think>b")
+    assert parsed.reasoning == "a"
+    with pytest.raises(ValueError, match=r"^reasoning_field: 'thoughts' is not one of: 'reasoning', 'reasoning_cont"):
+        parsed.message(reasoning_field="thoughts")
 
 
 # -- misuse is an error that names what is wrong ------------------------------------------------------------------
@@ -438,3 +507,39 @@ def test_a_path_that_does_not_exist_is_an_error(model: str | Path):
     with pytest.raises(CheckpointError) as error:
         OutputParser.for_model(model)
     assert str(error.value) == f"{model}: no such file or folder"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"model": ""}, ValueError, "model: is empty; expected a hub id, a local folder or a GGUF file"),
+        ({"model": 3}, TypeError, "model: expected str or PathLike, got int: 3"),
+        ({"model": "a/b", "model_type": 3}, TypeError, "model_type: expected str, got int: 3"),
+        ({"model": "a/b", "response_template": "x"}, TypeError, "response_template: expected Mapping, got str: 'x'"),
+        (
+            {"model": "a/b", "template": "./no.jinja"},
+            TemplateError,
+            "./no.jinja: not a template, and no such file, folder or hub id",
+        ),
+        (
+            {"model": "nowhere"},
+            CheckpointError,
+            "nowhere: no such file or folder, not a hub id, and no entry of the catalogue matches; "
+            "give a chat template or enforce a format",
+        ),
+    ],
+)
+def test_for_model_refuses_what_cannot_be_meant(arguments: dict[str, Any], error: type[Exception], message: str):
+    with pytest.raises(error) as caught:
+        OutputParser.for_model(**arguments)
+    assert str(caught.value) == message
+
+
+def test_from_template_refuses_what_is_no_template():
+    with pytest.raises(TypeError, match=r"^template: expected str, a path or ChatTemplate, got NoneType: None$"):
+        OutputParser.from_template(None)  # type: ignore[arg-type]
+
+
+def test_render_refuses_the_message_of_another_role():
+    with pytest.raises(ValueError, match=r"^message: expected the role 'assistant', got 'user'$"):
+        OutputParser.named("hermes").render({"role": "user", "content": "Hi."})

@@ -7,8 +7,8 @@ The core has one implementation, :class:`untemplate.format_backend.FormatBackend
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -21,7 +21,15 @@ from .requests import adjusted
 from .stream import Stream, StreamBackend
 from .tokens import Tokenizer
 
-__all__ = ["BackendFactory", "BackendLookup", "OutputContext", "ParserBackend", "find_backend", "register_lookup"]
+__all__ = [
+    "BackendFactory",
+    "BackendLookup",
+    "OutputContext",
+    "ParserBackend",
+    "check_context",
+    "find_backend",
+    "register_lookup",
+]
 
 
 class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +48,47 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
     spans: bool = False
     seed: int | str | bytes | None = None
     on_event: Callable[[SemanticEvent], None] | None = None
+
+
+_TYPES: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
+    ("prompt", (str,), "str"),
+    ("prefill", (str,), "str"),
+    ("seed", (int, str, bytes), "int, str or bytes"),
+)
+_SCALARS: Final = (str, bytes, int, float)
+_CHOICES: Final = ("auto", "none", "required", "any")
+"""Values of ``tool_choice``; ``any`` is what Mistral and Anthropic call ``required``."""
+
+
+def check_context(context: OutputContext) -> None:
+    """Check the arguments that describe an output. Tools are checked when they are read.
+
+    Raises:
+        TypeError, ValueError: an argument that cannot be meant; names it.
+    """
+    for name, types, expected in _TYPES:
+        value = getattr(context, name)
+        if value is not None and not isinstance(value, types):
+            raise _wrong(name, expected, value)
+    if context.request is not None and isinstance(context.request, (*_SCALARS, list, tuple)):
+        raise _wrong("request", "a request (a dict, or an object with its fields)", context.request)
+    if context.messages is not None and isinstance(context.messages, (*_SCALARS, Mapping)):
+        raise _wrong("messages", "a list of messages", context.messages)
+    if context.on_event is not None and not callable(context.on_event):
+        raise _wrong("on_event", "a function", context.on_event)
+    ids = context.prompt_token_ids
+    if ids is not None and (isinstance(ids, _SCALARS) or (len(ids) and not hasattr(ids[-1], "__index__"))):
+        raise _wrong("prompt_token_ids", "a list of token ids", ids)
+    choice = context.tool_choice
+    if choice is None or choice in _CHOICES:
+        return
+    if isinstance(choice, _SCALARS):
+        valid = ", ".join(map(repr, _CHOICES))
+        raise ValueError(f"tool_choice: {choice!r:.200} is not one of: {valid}, or an object that names a tool")
+
+
+def _wrong(name: str, expected: str, value: object) -> TypeError:
+    return TypeError(f"{name}: expected {expected}, got {type(value).__name__}: {value!r:.200}")
 
 
 class ParserBackend(ABC):

@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .backend import OutputContext, ParserBackend, find_backend
+from .backend import OutputContext, ParserBackend, check_context, find_backend
 from .deltas import merge_deltas
 from .format import Format
 from .format_backend import FormatBackend
@@ -75,8 +75,11 @@ class OutputParser:
             raise ValueError(f"special_text: {special_text!r} is not one of: 'kept', 'stripped'")
         if tokenizer is not None and not callable(getattr(tokenizer, "get_vocab", None)):
             raise TypeError(f"tokenizer: {type(tokenizer).__name__} has no get_vocab()")
+        _check_type("reasoning_parser_name", reasoning_parser_name, str)
+        _check_type("tool_parser_name", tool_parser_name, str)
         _check_type("format", format, Format)
         _check_type("backend", backend, ParserBackend)
+        _check_sources(reasoning_parser_name or tool_parser_name, format, backend)
         _check_type("policy", policy, Policy)
         if make_id is not None and not callable(make_id):
             raise TypeError(f"make_id: expected a function (name, index) -> id, got {make_id!r}")
@@ -201,7 +204,9 @@ class OutputParser:
             tokenizer, policy, special_text, make_id: as for the constructor.
 
         Raises:
-            ValueError: an enforced name that does not exist; lists the valid ones.
+            ValueError: an enforced name that does not exist (lists the valid ones), a path that does not exist, or a
+                ``template`` that cannot be read.
+            TypeError: an argument of the wrong type.
         """
         from .selection import select
 
@@ -396,8 +401,7 @@ class OutputParser:
             raise TypeError(
                 f"parse() model_output: expected str, got {type(model_output).__name__}: {model_output!r:.200}"
             )
-        if policy is not None or prompt is not None or prefill:
-            _check_types(policy, prompt, prefill)
+        _check_type("policy", policy, Policy)
         context = OutputContext(
             tools=tools,
             tool_choice=tool_choice,
@@ -412,6 +416,7 @@ class OutputParser:
             seed=seed,
             on_event=on_event,
         )
+        check_context(context)
         return self._backend.parse(model_output, token_ids, finish_reason, context)
 
     def parse_tokens(
@@ -551,8 +556,7 @@ class OutputParser:
                 ``on_event`` with a registered parser.
             TypeError: an argument of the wrong type.
         """
-        if policy is not None or prompt is not None or prefill:
-            _check_types(policy, prompt, prefill)
+        _check_type("policy", policy, Policy)
         context = OutputContext(
             tools=tools,
             tool_choice=tool_choice,
@@ -567,6 +571,7 @@ class OutputParser:
             seed=seed,
             on_event=on_event,
         )
+        check_context(context)
         return Stream(self._backend.open(context), context.policy, collect, prefill, self._table)
 
     # -- vLLM's interface ----------------------------------------------------------------------------------------
@@ -625,8 +630,10 @@ def _check_type(name: str, value: Any, expected: type[Any]) -> None:
         raise TypeError(f"{name}: expected {expected.__name__}, got {type(value).__name__}: {value!r:.200}")
 
 
-def _check_types(policy: Policy | None, prompt: str | None, prefill: str) -> None:
-    """Check these arguments of an output."""
-    _check_type("policy", policy, Policy)
-    _check_type("prompt", prompt, str)
-    _check_type("prefill", prefill, str)
+def _check_sources(name: str | None, format: Format | None, backend: ParserBackend | None) -> None:
+    """Check that at most one of these is given."""
+    given = [
+        what for what, value in (("a parser name", name), ("format", format), ("backend", backend)) if value is not None
+    ]
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} exclude each other: give one of them")

@@ -31,8 +31,17 @@ def takes_calls(request: Any) -> bool:
 
 
 def count_calls(messages: Iterable[Any] | None) -> int:
-    """Count the calls in the history; Kimi K2 continues its numbering from there."""
-    return sum(len(get(message, "tool_calls") or ()) for message in messages or ())
+    """Count the calls in the history; Kimi K2 continues its numbering from there.
+
+    Raises:
+        TypeError: a message is a text or a number.
+    """
+    count = 0
+    for i, message in enumerate(messages or ()):
+        if isinstance(message, (str, bytes, int, float)):
+            raise TypeError(f"messages[{i}]: expected a message, got {type(message).__name__}: {message!r:.200}")
+        count += len(get(message, "tool_calls") or ())
+    return count
 
 
 def adjusted(request: _R, **changes: Any) -> _R:

@@ -1,12 +1,13 @@
 """Selection: chooses the Format for a model and records why.
 
-* A name that the operator enforces is used as it is.
+* A name that the operator enforces is used. If it has calls only, the reasoning of the Format that would be chosen
+  without it is kept.
 * Otherwise the first Format that certifies against the model's own chat template is used. They are tried in this order:
   the response template shipped with the checkpoint, the catalogue entries that the model's id and type suggest, and the
   analysis of the template.
 * If none certifies, or there is no chat template to certify against, a warning is logged and the first catalogue entry
   is used. Without one, the best scored of the others is used if its score is at least 0.5, else ``passthrough``.
-* Only a wrong enforced name raises. Every other problem is recorded, and the next Format is tried.
+* A wrong name or path raises. Every other problem is recorded, and the next Format is tried.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .errors import CheckpointError
 from .format import Format, FormatError
-from .formats import IncompatibleFormatsError, Kind, lookup, named
+from .formats import IncompatibleFormatsError, Kind, lookup, merge, named
 from .formats.registry import IndexRow, rows
 
 if TYPE_CHECKING:
@@ -140,13 +141,36 @@ def select(
     Raises:
         ValueError: ``enforce`` or ``reasoning`` is not a name of the catalogue (the message lists the valid ones), or
             no argument was given.
-        CheckpointError: ``model`` is a path that does not exist.
+        CheckpointError: ``model`` is a path that does not exist, or a name that is neither a path nor a hub id and
+            matches no entry of the catalogue.
+        TemplateError: ``template`` is not a template, nor a file, folder or hub id that has one.
+        TypeError: an argument of the wrong type.
     """
     if model is None and template is None and enforce is None:
         raise ValueError("select() needs a model, a template or a name")
-    _check_path(model)
-    if enforce is not None or reasoning is not None:
-        return _enforced(enforce, reasoning)
+    _check_arguments(model, model_type, response_template)
+    if isinstance(template, str | os.PathLike):
+        from .templates import ChatTemplate
+
+        template = ChatTemplate.load(template)
+    if enforce is None and reasoning is None:
+        selection = _selected(model, template, model_type, response_template)
+        if selection.warning:
+            _log.warning("; ".join((selection.warning, *selection.notes)))
+        return selection
+    selection = _enforced(enforce, reasoning)
+    if reasoning is not None or (model is None and template is None) or not _calls_only(selection.format):
+        return selection
+    return _with_reasoning(selection, _selected(model, template, model_type, response_template))
+
+
+def _selected(
+    model: str | os.PathLike[str] | None,
+    template: ChatTemplate | None,
+    model_type: str | None,
+    response_template: Mapping[str, Any] | None,
+) -> Selection:
+    """Choose the Format for a model when no name is enforced."""
     notes: list[str] = []
     prepared = _prepared(model if template is None else template, notes)
     folder = _folder(model)
@@ -155,6 +179,11 @@ def select(
         tried.append(attempt)
         if attempt.certificate is not None and attempt.certificate.certified:
             return Selection(attempt, tuple(tried), "", _second(tried, attempt), tuple(notes))
+    if prepared is None and model is not None and folder is None and not tried and "/" not in os.fspath(model):
+        raise CheckpointError(
+            f"{os.fspath(model)}: no such file or folder, not a hub id, and no entry of the catalogue matches; "
+            "give a chat template or enforce a format"
+        )
     return _uncertified(tried, notes, measured=prepared is not None)
 
 
@@ -162,6 +191,25 @@ def _enforced(enforce: str | None, reasoning: str | None) -> Selection:
     fmt = named(enforce if enforce is not None else PASSTHROUGH, reasoning=reasoning)
     name = enforce if reasoning is None else f"{enforce or PASSTHROUGH} with {reasoning}"
     return Selection(Tried(ENFORCED, str(name), fmt, None, "enforced by the operator"))
+
+
+def _calls_only(fmt: Format) -> bool:
+    """True if the Format has calls and no reasoning."""
+    return bool(fmt.tools) and fmt.reasoning is None and fmt.channels is None
+
+
+def _with_reasoning(enforced: Selection, selected: Selection) -> Selection:
+    """Return the enforced calls with the reasoning of the Format that was selected, if it has any that fits."""
+    found = selected.format
+    if found.reasoning is None:
+        return enforced
+    try:
+        fmt = merge(replace(found, tools=()), enforced.format)
+    except IncompatibleFormatsError as error:
+        return replace(enforced, notes=(str(error),))
+    remark = f"enforced by the operator, with the reasoning of {selected.source} {selected.chosen.name!r}"
+    fmt = replace(fmt, name=enforced.format.name)
+    return replace(enforced, chosen=replace(enforced.chosen, format=fmt, remark=remark))
 
 
 def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Selection:
@@ -176,7 +224,6 @@ def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Sel
     reason = best.remark or "nothing could be certified"
     problem = "no format certifies against the model's chat template" if measured else "there is no chat template"
     warning = f"{problem}; {best.source} {best.name!r} is used: {reason}"
-    _log.warning(warning)
     return Selection(best, tuple(tried), warning, _second(tried, best), tuple(notes))
 
 
@@ -251,8 +298,20 @@ def _prepared(source: ChatTemplate | str | os.PathLike[str] | None, notes: list[
 # -- The model's own files ----------------------------------------------------------------------------------------
 
 
-def _check_path(model: str | os.PathLike[str] | None) -> None:
-    """Refuse a path that does not exist: it cannot be a hub id."""
+def _check_arguments(
+    model: str | os.PathLike[str] | None, model_type: str | None, response_template: Mapping[str, Any] | None
+) -> None:
+    """Refuse arguments of the wrong type, and a path that does not exist: it cannot be a hub id."""
+    for name, value, types in (
+        ("model", model, (str, os.PathLike)),
+        ("model_type", model_type, (str,)),
+        ("response_template", response_template, (Mapping,)),
+    ):
+        if value is not None and not isinstance(value, types):
+            expected = " or ".join(t.__name__ for t in types)
+            raise TypeError(f"{name}: expected {expected}, got {type(value).__name__}: {value!r:.200}")
+    if model is not None and not os.fspath(model).strip():
+        raise ValueError("model: is empty; expected a hub id, a local folder or a GGUF file")
     if model is None or (isinstance(model, str) and not _looks_like_path(model)):
         return
     try:

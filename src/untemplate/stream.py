@@ -179,7 +179,14 @@ class Stream:
 
         Args:
             finish_reason: the engine's; see :attr:`finish_reason`.
+
+        Raises:
+            TypeError: ``finish_reason`` is neither a str nor None.
         """
+        if finish_reason is not None and not isinstance(finish_reason, str):
+            raise TypeError(
+                f"finish_reason: expected str or None, got {type(finish_reason).__name__}: {finish_reason!r:.200}"
+            )
         if self._finished:
             return []
         rest = self._detokenizer.finish() if self._detokenizer is not None else ""

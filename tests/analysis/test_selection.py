@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from untemplate import OutputParser
-from untemplate.format import Format
-from untemplate.formats import UnknownFormatError
-from untemplate.selection import select, suggested
+from untemplate.format import Format, JsonBody, Marker, Tools
+from untemplate.formats import UnknownFormatError, lookup, named
+from untemplate.selection import Selection, Tried, _with_reasoning, select, suggested
 
 HERMES = (
     "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + (m.content or '') -}}"
@@ -119,3 +119,38 @@ def test_for_model_keeps_the_evidence(tmp_path: Path) -> None:
 def test_for_model_takes_an_enforced_name(tmp_path: Path) -> None:
     parser = OutputParser.for_model(tmp_path, enforce="mistral", reasoning="mistral")
     assert parser.format.reasoning is not None
+
+
+THINKING = HERMES.replace(
+    "(m.content or '')",
+    "('<think>\\n' + m.reasoning_content + '\\n</think>\\n\\n' if m.reasoning_content else '') + (m.content or '')",
+)
+
+
+def test_enforced_calls_keep_the_reasoning_that_is_selected(tmp_path: Path) -> None:
+    folder = model(tmp_path / "Qwen3-8B", THINKING)
+    chosen = select(folder).format
+    assert chosen.reasoning is not None
+    selection = select(folder, enforce="mistral_v3")
+    assert selection.format.reasoning == chosen.reasoning
+    assert (selection.format.name, selection.format.tools) == ("mistral_v3", lookup("tool", "mistral_v3").format.tools)
+    assert selection.chosen.remark.startswith("enforced by the operator, with the reasoning of ")
+
+
+@pytest.mark.parametrize("name", ["glm45", "passthrough"])
+def test_an_enforced_format_with_reasoning_or_without_calls_is_used_as_it_is(tmp_path: Path, name: str) -> None:
+    folder = model(tmp_path / "Qwen3-8B", THINKING)
+    assert select(folder, enforce=name).format == named(name)
+
+
+def test_enforced_calls_that_do_not_fit_the_reasoning_are_used_alone(tmp_path: Path) -> None:
+    """Both formats give ``<think>`` a meaning."""
+    clash = Format(
+        name="clash", tools=(Tools(body=JsonBody(), call_open=Marker("<think>"), call_close=Marker("</x>")),)
+    )
+    selection = _with_reasoning(
+        Selection(Tried("enforced", "clash", clash, None, "enforced by the operator")),
+        select(model(tmp_path / "Qwen3-8B", THINKING)),
+    )
+    assert selection.format == clash
+    assert selection.notes[0].startswith("reasoning ")

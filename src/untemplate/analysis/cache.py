@@ -43,6 +43,7 @@ def analyze(source: Any, *, cache: bool = True, prepared: Prepared | None = None
     Raises:
         untemplate.templates.TemplateError: there is no template, or it cannot be read.
         AnalysisError: the template renders no conversation at all.
+        TypeError: ``source`` is something else.
     """
     template = _template(source)
     if not cache:
@@ -69,6 +70,8 @@ def _template(source: Any) -> Template:
 
     if isinstance(source, str | os.PathLike):
         return ChatTemplate.load(source)
+    if not hasattr(source, "render"):
+        raise TypeError(f"template: expected str, a path or ChatTemplate, got {type(source).__name__}: {source!r:.200}")
     template: Template = source
     return template
 

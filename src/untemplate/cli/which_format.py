@@ -25,7 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--model", metavar="ID|FOLDER", help="hub id, folder or GGUF file for which the format is selected"
     )
-    which.add_argument("--enforce-parser", metavar="NAME", help="format to use regardless of the model or template")
+    which.add_argument(
+        "--enforce-parser",
+        metavar="NAME",
+        help="format to use regardless of the model or template; one of calls only keeps the selected reasoning",
+    )
     which.add_argument(
         "--reasoning", metavar="NAME", help="format whose reasoning markers replace those of the named format"
     )

@@ -67,8 +67,8 @@ ROWS: Final[
         ('tool', 'gigachat35', (), ('ai-sage/GigaChat3.5-*',), (), True),
     ),
     'glm': (
-        ('reasoning', 'glm45', (), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
-        ('reasoning', 'glm47', ('glm-4.7',), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
+        ('reasoning', 'glm45', ('glm45_moe',), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
+        ('reasoning', 'glm47', ('glm47_moe', 'glm-4.7'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
         ('tool', 'glm45', ('glm', 'glm45_moe', 'glm-ocr'), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
         ('tool', 'glm47', ('glm47_moe', 'glm-4.7'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
         ('reasoning', 'ling3', (), ('inclusionAI/Ling-3*',), (), True),

@@ -97,7 +97,9 @@ def lookup(kind: Kind, name: str) -> Entry:
 
     Raises:
         UnknownFormatError: no entry has that name; the message lists similar names and all valid ones.
+        TypeError: the name is not a str.
     """
+    _check_name(name)
     module = _modules(kind).get(name)
     if module is None:
         raise UnknownFormatError(name, kind, names(kind))
@@ -114,7 +116,9 @@ def named(name: str, *, reasoning: str | None = None) -> Format:
     Raises:
         UnknownFormatError: no entry has one of the names; the message lists similar names and all valid ones.
         IncompatibleFormatsError: the two entries cannot be merged.
+        TypeError: a name is not a str.
     """
+    _check_name(name)
     has_tool, has_reasoning = name in _modules("tool"), name in _modules("reasoning")
     if not has_tool and not has_reasoning:
         raise UnknownFormatError(name, None, names())
@@ -131,3 +135,8 @@ def named(name: str, *, reasoning: str | None = None) -> Format:
     if not has_reasoning:
         return tools
     return replace(merge(lookup("reasoning", name).format, tools), name=tools.name)
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"name of a format: expected str, got {type(name).__name__}: {name!r:.200}")

@@ -126,7 +126,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     chat_template_kwargs: Annotated[
         dict[str, Any], _is("template variables for requests that do not set them", metavar="NAME=VALUE")
     ] = {}
-    enforce_parser: Annotated[str, _is("format to parse by, whatever the model suggests (`untemplate formats`)")] = ""
+    enforce_parser: Annotated[str, _is("format to parse by; one of calls only keeps the selected reasoning")] = ""
     reasoning_parser: Annotated[str, _is("format whose reasoning markers are used")] = ""
     tool_parser: Annotated[str, _is("format whose tool calls are used", env="TOOL_CALL_PARSER")] = ""
     parser_backend: Annotated[

@@ -54,6 +54,7 @@ def read_message(message: Any) -> AssistantMessage:
 
     Raises:
         TypeError: this is not a message, or a text, a name or arguments have an unexpected type.
+        ValueError: the message of another role.
     """
     if isinstance(message, AssistantMessage):
         return message
@@ -62,6 +63,9 @@ def read_message(message: Any) -> AssistantMessage:
             f"message: expected an assistant message (a dict, or an object with {', '.join(_FIELDS)}), "
             f"got {type(message).__name__}: {message!r:.80}"
         )
+    role = _get(message, "role")
+    if role not in (None, "assistant"):
+        raise ValueError(f"message: expected the role 'assistant', got {role!r:.80}")
     reasoning = _get(message, "reasoning")
     if reasoning is None:
         reasoning = _get(message, "reasoning_content")

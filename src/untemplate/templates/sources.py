@@ -24,7 +24,7 @@ _MAX_TEXT: Final = 4_000_000
 _MAX_JSON: Final = 64_000_000
 _JINJA: Final = re.compile(r"\{[{%#]")
 _GGUF_TEMPLATE: Final = "tokenizer.chat_template"
-_HUB_ID: Final = re.compile(r"[\w.-]+/[\w.-]+")
+_HUB_ID: Final = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _FILES: Final = (
     "chat_template.jinja",
     "chat_template.json",

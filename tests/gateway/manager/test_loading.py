@@ -369,6 +369,22 @@ def test_which_format():
     assert warning.startswith("mistral does not read all that the chat template writes: calls")
 
 
+def test_an_enforced_parser_keeps_the_reasoning():
+    template = ChatTemplate(
+        "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\n' -}}"
+        "{%- if m.reasoning_content -%}{{- '<think>\n' + m.reasoning_content + '\n</think>\n\n' -}}{%- endif -%}"
+        "{{- m.content + '<|im_end|>\n' -}}{%- endfor -%}"
+        "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\n' -}}{%- endif -%}"
+    )
+    free, enforced, named = (
+        choose_format(settings, template, identifier="org/x").format
+        for settings in (Settings(), Settings(enforce_parser="qwen"), Settings(tool_parser="qwen"))
+    )
+    assert free.reasoning is not None
+    assert (enforced.name, enforced.reasoning) == ("hermes", free.reasoning)
+    assert (named.name, named.reasoning) == ("hermes", None)
+
+
 def test_which_format_without_a_template():
     found = choose_format(Settings(), None, identifier="org/x", model_type="qwen2")
     assert (found.chosen.name, found.warning) == (

@@ -112,8 +112,17 @@ def choose_format(
     """
     if names_a_format(settings):
         tools = settings.enforce_parser or settings.tool_parser or None
+        # vLLM's flag for calls leaves reasoning off; an enforced parser keeps the reasoning that would be selected.
+        keeps = bool(settings.enforce_parser) and template is not None
         try:
-            chosen = select(enforce=tools, reasoning=settings.reasoning_parser or None)
+            chosen = select(
+                identifier if keeps else None,
+                template=template if keeps else None,
+                enforce=tools,
+                reasoning=settings.reasoning_parser or None,
+                model_type=model_type or None,
+                response_template=_shipped(folder),
+            )
         except (UnknownFormatError, IncompatibleFormatsError) as error:
             raise SettingsError(str(error)) from None
         return _measured(chosen, template)

@@ -8,17 +8,23 @@ from collections.abc import Sequence
 from ...formats import UnknownFormatError
 from ...output_parser import OutputParser
 from ...selection import select
+from ...templates import ChatTemplate
 from ..engines.replay import ReplayEngine, bundled, load_recordings
 from ..settings import Settings, SettingsError
 from .capabilities import ModelCapabilities
-from .choices import REPLAY
+from .choices import REPLAY, load_template
 from .model import Model
 
 __all__ = ["replay_models"]
 
 
 async def replay_models(settings: Settings) -> list[Model]:
-    """Return a model for each format with bundled recordings, or one model if a format or a file is named."""
+    """Return a model for each format with bundled recordings, or one model if a format or a file is named.
+
+    Raises:
+        SettingsError: an unknown format, a missing template, or recordings that cannot be read.
+    """
+    given = load_template(settings)
     found = REPLAY.fullmatch(settings.model)
     only = (found[1] if found else None) or settings.enforce_parser or settings.tool_parser
     engines: list[tuple[str, ReplayEngine]]
@@ -41,15 +47,15 @@ async def replay_models(settings: Settings) -> list[Model]:
     models: list[Model] = []
     for name, engine in engines:
         await engine.start()
-        models.append(_replayed(settings, name, engine, first=not models))
+        models.append(_replayed(settings, name, engine, given, first=not models))
     return models
 
 
-def _replayed(settings: Settings, name: str, engine: ReplayEngine, *, first: bool) -> Model:
+def _replayed(settings: Settings, name: str, engine: ReplayEngine, given: ChatTemplate | None, *, first: bool) -> Model:
     parser = OutputParser.from_format(
         engine.format, tokenizer=engine.vocabulary(), policy=settings.output_policy(), special_text="kept"
     )
-    template = engine.template()
+    template = given or engine.template()
     capabilities = ModelCapabilities(
         family=engine.format.name,
         supports_thinking=parser.has_reasoning,
