@@ -91,7 +91,8 @@ class Reasoning:
     """State in which an output begins if no prompt is known. Default: ``"closed"``, in content. Example: ``"open"`` for
     DeepSeek-R1, whose prompt ends with ``<think>``."""
     repeats: bool = False
-    """True if reasoning may open again after content. Default: ``False``. Example: ``True`` for Gemma 4's channel."""
+    """True if reasoning may open again directly after content, in the middle of a line. A token id or the start of a
+    line opens it again in any format. Default: ``False``. Example: ``True`` for Gemma 4's channel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ Laguna writes it as well, and reasons unless the request turns it off.
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from .family import Entry, sglang, template, turn, vllm
+from .family import Entry, report, sglang, template, turn, vllm
 
 TOKENS = (
     "<|user|>",
@@ -30,7 +30,7 @@ KEY_DRIFT = ("</arg_key></arg_key>",)
 GLM45_REASONING = Format(
     name="glm45",
     turn=turn("<|assistant|>", *ENDS),
-    reasoning=Reasoning(open=Marker("\n<think>"), close=Marker("</think>\n")),
+    reasoning=Reasoning(open=Marker("\n<think>"), close=Marker("</think>\n"), repeats=True),
     special_tokens=("<|user|>", "<|observation|>", "<|endoftext|>", "<think>", "</think>"),
 )
 
@@ -80,7 +80,10 @@ ENTRIES = (
         models=("zai-org/GLM-4.5*", "zai-org/GLM-4.6*"),
         model_types=("glm4_moe",),
         engines=("vllm", "sglang", "dynamo"),
-        evidence=(template("GLM-4.6.jinja"),),
+        evidence=(
+            template("GLM-4.6.jinja"),
+            report("ai-dynamo/dynamo#6422", "GLM-4.5 and GLM-5 reason again after content"),
+        ),
     ),
     Entry(
         name="glm47",

@@ -7,12 +7,12 @@ block, open or empty; that of QwQ-32B opens one. The prompt decides, so the star
 from __future__ import annotations
 
 from ..format import Format, Marker, Reasoning
-from .family import TURN_ENDS, Entry, sglang, template, turn
+from .family import TURN_ENDS, Entry, report, sglang, template, turn
 
 QWEN3 = Format(
     name="qwen3",
     turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
-    reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n\n")),
+    reasoning=Reasoning(open=Marker("<think>\n"), close=Marker("\n</think>\n\n"), repeats=True),
     special_tokens=(*TURN_ENDS, "<think>", "</think>"),
 )
 
@@ -29,6 +29,7 @@ ENTRIES = (
             template("Qwen-Qwen3-0.6B.jinja"),
             template("Qwen3.5-4B.jinja"),
             sglang("parser/reasoning_parser.py", "interns1 is Qwen3Detector"),
+            report("ai-dynamo/dynamo#6422", "Qwen3 reasons again after content"),
         ),
     ),
     Entry(

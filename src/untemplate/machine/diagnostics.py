@@ -23,6 +23,7 @@ DiagnosticCode = Literal[
     "stray_text",
     "text_between_arguments",
     "unclosed_object",
+    "unclosed_reasoning",
     "unused_member",
 ]
 """A stable name for one kind of problem. A code that is not in this list is a type error where it is reported."""
@@ -46,5 +47,6 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "stray_text": "punctuation between the arguments and the end of the call was dropped",
     "text_between_arguments": "text between arguments was dropped",
     "unclosed_object": "the object that holds the call was not closed",
+    "unclosed_reasoning": "reasoning began again after content, and the output ended in it",
     "unused_member": "an object member next to the arguments was dropped",
 }

@@ -12,6 +12,7 @@ from typing import Final, final
 from .context import ReaderContext
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS
+from .markdown import CodeTracker
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 from .program import (
     CLOSE_CALL,
@@ -52,8 +53,16 @@ class FreeText:
         """After READ_CALL: the rule of the marker that opens the calls."""
         self.marker_end: int = 0
         """After READ_CALL: where that marker ends."""
+        self.code: CodeTracker = CodeTracker()
+        """Inline code and fences of the content."""
         self._wrapped: bool = False
         """True between the markers around content."""
+        self._has_closed: bool = False
+        """True if reasoning has been closed before."""
+        self._open_quotes: int = 0
+        """Number of openers of reasoning that are content, and whose closers have not come."""
+        self._reopened: tuple[int, int] | None = None
+        """Start and end of the marker that has opened reasoning again; None if it is closed."""
 
     def enter(self, index: int) -> None:
         """Begin a region, in the state of this index."""
@@ -61,6 +70,20 @@ class FreeText:
         context.state = context.program.states[index]
         self.at_start = True
         self.after_call = False
+
+    def begin_message(self, index: int) -> None:
+        """Begin a message of its own, in the state of this index."""
+        self.enter(index)
+        self.fresh = True
+        self.code = CodeTracker()
+
+    def begin_output(self) -> None:
+        """Begin the output here: all before it was the prompt's."""
+        self.after_call = False
+        self.code = CodeTracker()
+        self._has_closed = False
+        self._open_quotes = 0
+        self._reopened = None
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -104,11 +127,16 @@ class FreeText:
                     end = tail
                     break
             rule = state.rules[literals.tags[found.group()]]
+            quotes = self._open_quotes
+            if rule.kind == OPEN_REASONING:
+                # What the text before it is decides if it is a marker.
+                self.emit_trimmed(text[pos:start], base + start)
+                cur.pos = pos = start
             if self._accepts(rule, start, found.end()):
                 self.emit_trimmed(text[pos:start], base + start)
                 cur.pos = start
                 return self._take(rule, found.end())
-            search = start + 1
+            search = start + 1 if self._open_quotes <= quotes else found.end()
         if end < 0:
             end = size if cur.final else literals.undecided_from(text, pos)
         self.emit_trimmed(text[pos:end], base + end)
@@ -122,7 +150,10 @@ class FreeText:
             return False
         action = rule.kind
         if action == OPEN_REASONING:
-            return (context.program.repeats and context.state.region == IN_CONTENT) or self._nothing_before(start)
+            return self._accepts_reasoning(start, end)
+        if action == CLOSE_REASONING and self._open_quotes and context.state.region == IN_CONTENT:
+            self._open_quotes -= 1
+            return False
         if action == OPEN_WRAP:
             return not self._wrapped and (rule.anywhere or self._nothing_before(start))
         if action == CLOSE_WRAP:
@@ -145,6 +176,22 @@ class FreeText:
             events = context.config_events
             return events is None or events.accepts(context.cur.text, context.cur.pos, start)
         return True
+
+    def _accepts_reasoning(self, start: int, end: int) -> bool:
+        """True if the opener at the cursor begins reasoning. If it is content, its closer will be, too."""
+        context = self.context
+        if self.at_start or context.state.region != IN_CONTENT:
+            return self.at_start
+        spaces = "".join(context.spaces)
+        if spaces:
+            self.code.end_run()
+        if not self.code.in_fence and not self.code.after_backtick:
+            begins_line = "\n" in spaces or self.after_call
+            directly = context.program.repeats and not spaces
+            if begins_line or directly or context.has_id(start, end):
+                return True
+        self._open_quotes += 1
+        return False
 
     def _accepts_calls(self, rule: MarkerRule, start: int) -> bool:
         context = self.context
@@ -171,6 +218,8 @@ class FreeText:
         if action == ENTER_STATE:
             self._enter_state(rule, end)
         elif action == OPEN_REASONING:
+            if self._has_closed or not self.at_start:
+                self._reopened = context.base + cur.pos, context.base + end
             self._drop(end)
             if context.state.region != IN_REASONING:
                 context.receiver.reasoning_start()
@@ -215,9 +264,9 @@ class FreeText:
             context.speculate(end - cur.pos)
             cur.pos = end
             return READ_TURN_END
+        self._report_unclosed()
         self._drop(end)
-        self.enter(context.program.content)
-        self.fresh = True
+        self.begin_message(context.program.content)
         return READ_HEADER_START if context.program.header_first else READ_TEXT
 
     def _drop(self, end: int) -> None:
@@ -226,6 +275,11 @@ class FreeText:
         context.spaces = []
         context.cur.pos = end
         context.mark(MARKUP, end)
+
+    def _report_unclosed(self) -> None:
+        """Report reasoning that has begun again and is still open where the output or its turn ends."""
+        if self._reopened is not None and self.context.state.region == IN_REASONING:
+            self.context.ledger.report("unclosed_reasoning", self._reopened[0], self._reopened[1])
 
     def _drop_stray(self, end: int) -> None:
         """Drop and report a closer with nothing to close."""
@@ -243,6 +297,8 @@ class FreeText:
             context.receiver.reasoning_end()
             self.enter(context.program.content)
             self.fresh = True
+            self._has_closed = True
+            self._reopened = None
             return
         if self.at_start:
             self.fresh = True
@@ -298,6 +354,8 @@ class FreeText:
         context = self.context
         region = context.state.region
         if region == IN_CONTENT:
+            if "`" in text or self.code.waits:
+                self.code.read(text, self.at_start or self.after_call)
             context.receiver.content(text)
             context.ledger.mark(CONTENT_TEXT, end)
         elif region == IN_REASONING:
@@ -312,6 +370,7 @@ class FreeText:
     def finish(self) -> None:
         """End the output. White space at its very end is text, unless it follows a call or a marker."""
         context = self.context
+        self._report_unclosed()
         spaces = "".join(context.spaces)
         context.spaces = []
         if spaces and not self.after_call and not self.fresh:

@@ -117,8 +117,7 @@ class HeaderReader:
         context.mark(MARKUP, end)
         if is_reasoning:
             context.receiver.reasoning_start()
-        self._text.enter(context.program.reasoning if is_reasoning else context.program.content)
-        self._text.fresh = True
+        self._text.begin_message(context.program.reasoning if is_reasoning else context.program.content)
 
     def _syntax(self) -> HeaderSyntax:
         header = self.context.program.header

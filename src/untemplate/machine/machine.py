@@ -197,7 +197,7 @@ class Machine(ReaderContext):
             self.start_turn()
         elif self._mode == READ_CALL or self._mode == READ_HEADER:
             text.fresh = True
-        text.after_call = False
+        text.begin_output()
 
     @property
     def in_reasoning(self) -> bool:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..format import Channels, Content, Format, JsonBody, NamedBody, Tools
+from ..format import Channels, Content, Format, JsonBody, NamedBody, Reasoning, Tools
 from ..tools import ToolSet
 from .calls import ILLEGAL, MAX_NAME, WS, call_problem, name_ends, spellings
 from .message import AssistantMessage, read_message
@@ -117,7 +117,8 @@ def _content_marker(fmt: Format, text: str, after: str, wrap: Content | None) ->
     first: list[str] = []
     if reasoning is not None:
         anywhere += reasoning.close.spellings
-        (anywhere if reasoning.repeats else first).extend(spellings(reasoning.open))
+        if _reopens(text, reasoning):
+            return True
     if wrap is not None:
         anywhere += wrap.close.spellings
     elif content is not None:
@@ -130,6 +131,12 @@ def _content_marker(fmt: Format, text: str, after: str, wrap: Content | None) ->
     if _straddles(text, after, ends):
         return True
     return _holds(text, after, anywhere) or text.lstrip(WS).startswith(tuple(first))
+
+
+def _reopens(text: str, reasoning: Reasoning) -> bool:
+    """True if content may begin reasoning again: its opener at the start of a line, or where the Format allows it."""
+    before = r"(?:\A|\n)[ \t\r]*" + (r"|[^ \t\r\n`]" if reasoning.repeats else "")
+    return any(re.search(f"(?:{before}){re.escape(opener)}", text) for opener in spellings(reasoning.open))
 
 
 def _channel_texts_problem(fmt: Format, channels: Channels, message: AssistantMessage) -> Inexpressible | None:

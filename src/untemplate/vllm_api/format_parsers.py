@@ -356,7 +356,7 @@ def _marks(fmt: Format, known: Vocabulary) -> tuple[Marks, Marks]:
         turn_starts=turn_starts,
         special=special,
         turn_opens=reasoning.open is None,
-        repeats=reasoning.repeats,
+        repeats=reasoning.repeats or all(text in known.ids for text in _spellings(reasoning.open)),
     )
     return marks, marks
 
