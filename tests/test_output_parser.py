@@ -79,7 +79,7 @@ class TestParseStreaming:
     """`parse_streaming` has one implicit stream per parser."""
 
     def test_drives_one_stream(self, parser: OutputParser) -> None:
-        assert parser.parse_streaming("", "<thi", "<thi") is None
+        assert parser.parse_streaming("", "<thi", "<thi") == DeltaMessage()
         assert parser.parse_streaming("<thi", "<think>a", "nk>a") == DeltaMessage(reasoning="a")
         delta = parser.parse_streaming("<think>a", "<think>a</think>b" + CALL, "</think>b" + CALL)
         assert delta is not None

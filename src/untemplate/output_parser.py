@@ -98,6 +98,7 @@ class OutputParser:
         self._tokenizer = tokenizer
         self._certificate: Certificate | None = None
         self._selection: Selection | None = None
+        self._halves: dict[str, Any] = {}
         self._implicit: Stream | None = None
         self._implicit_length = 0
 
@@ -269,14 +270,37 @@ class OutputParser:
 
     @property
     def reasoning_parser(self) -> ReasoningParser | None:
-        """A reasoning parser with vLLM's interface; ``None`` if there is no reasoning. Each access makes a new one, as
-        its streaming state belongs to one request."""
-        return self._backend.reasoning_parser  # type: ignore[no-any-return]
+        """The reasoning parser with vLLM's interface; ``None`` if there is no reasoning.
+
+        One object, for one output at a time. If another one is set, outputs are parsed by it and ``tool_parser``.
+        """
+        return self._half("reasoning_parser")  # type: ignore[no-any-return]
+
+    @reasoning_parser.setter
+    def reasoning_parser(self, parser: Any) -> None:
+        self._set_half("reasoning_parser", parser)
 
     @property
     def tool_parser(self) -> ToolParser | None:
-        """A tool parser with vLLM's interface, likewise; ``None`` if there are no calls."""
-        return self._backend.tool_parser  # type: ignore[no-any-return]
+        """The tool parser with vLLM's interface, likewise; ``None`` if there are no calls."""
+        return self._half("tool_parser")  # type: ignore[no-any-return]
+
+    @tool_parser.setter
+    def tool_parser(self, parser: Any) -> None:
+        self._set_half("tool_parser", parser)
+
+    def _half(self, name: str) -> Any:
+        if name not in self._halves:
+            self._halves[name] = getattr(self._backend, name)
+        return self._halves[name]
+
+    def _set_half(self, name: str, parser: Any) -> None:
+        from importlib import import_module  # vLLM's interface is above this module
+
+        halves = {half: self._half(half) for half in ("reasoning_parser", "tool_parser")} | {name: parser}
+        backend = import_module("untemplate.vllm_api.backend").HalvesBackend
+        self._backend = backend(self._backend.format, self._tokenizer, policy=self._policy, **halves)
+        self._halves = halves
 
     @property
     def reasoning_close(self) -> str | None:
@@ -590,11 +614,14 @@ class OutputParser:
         and its ``finish`` returns what is still open at the end.
 
         Returns:
-            What the delta completes, or ``None`` if that is nothing yet.
+            The parts of the message that the delta completes: an empty delta while text is buffered. ``None`` if there
+            is neither a reasoning parser nor a tool parser: then ``delta_text`` is content as it is.
 
         Raises:
             ValueError: ``previous_text`` is not the text that was given before. An empty one begins a new output.
         """
+        if not self.has_reasoning and not self.has_tools:
+            return None
         if not previous_text:
             self._implicit = self.stream(request=request)
             self._implicit_length = 0
@@ -606,7 +633,7 @@ class OutputParser:
         if current_text != previous_text + delta_text:
             raise ValueError("current_text is not previous_text + delta_text")
         self._implicit_length = len(current_text)
-        return merge_deltas(self._implicit.feed(delta_text, delta_token_ids))
+        return merge_deltas(self._implicit.feed(delta_text, delta_token_ids)) or DeltaMessage()
 
     def finish_streaming(self, finish_reason: str | None = "stop") -> DeltaMessage | None:
         """Return what :meth:`parse_streaming` still holds at the end of the output."""

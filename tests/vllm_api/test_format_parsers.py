@@ -206,13 +206,12 @@ def test_channels_and_ids():
 
 THINK_ENDS = [
     # (ids, whether reasoning is over, content, reasoning tokens), for a turn that begins outside reasoning
-    ("", True, "", 0),
-    ("ab", True, "ab", 0),
+    ("ab", False, "ab", 0),
     ("<think>ab", False, "", 2),
     ("<think>ab</think>cd", True, "cd", 2),
     ("<think>a<think>b</think>c", True, "c", 3),
     ("<think>a</think>b</think>c", True, "b</think>c", 1),
-    ("<think>a</think>b<think>c", True, "b<think>c", 2),
+    ("<think>a</think>b<think>c", False, "b<think>c", 2),
 ]
 OPEN_ENDS = [
     ("", False, "", 0),
@@ -246,12 +245,23 @@ def test_open_at_the_start(make, text, over, content, count):
     assert half.count_reasoning_tokens(ids(text)) == count
 
 
+def test_nothing_has_not_ended_reasoning():
+    assert not reasoning().is_reasoning_end([])
+    assert not parser().is_reasoning_end([])
+    # A config's initial state decides, as in vLLM.
+    assert engine(ParserState.CONTENT).is_reasoning_end([])
+    assert not engine(ParserState.REASONING).is_reasoning_end([])
+
+
 def test_a_prompt_opens_it():
     half = reasoning()
     half.adjust_initial_state_from_prompt(ids(f"{TURN}<think>\n"))
     assert half.count_reasoning_tokens(ids("ab</think>c")) == 2
     assert not half.is_reasoning_end(ids("ab"))
     assert half.extract_reasoning("ab</think>c", None) == ("ab", "c")
+    both = parser()
+    both.set_prompt_token_ids(ids(f"{TURN}<think>\n"))
+    assert both.parse("ab</think>c") == ("ab", "c", None)
     half = engine(ParserState.CONTENT)
     half.adjust_initial_state_from_prompt(ids("hi<think>\n"))
     assert half.count_reasoning_tokens(ids("ab</think>c")) == 2
@@ -259,7 +269,7 @@ def test_a_prompt_opens_it():
 
 @pytest.mark.parametrize(
     ("last", "over"),
-    [("", True), ("<think>\n", False), ("<think>\n\n</think>\n\n", True), ("<think>a</think>b<think>", True)],
+    [("", False), ("<think>\n", False), ("<think>\n\n</think>\n\n", True), ("<think>a</think>b<think>", False)],
 )
 def test_earlier_turns_do_not_count(last, over):
     user = "<|im_start|>user\n<think></think><|im_end|>\n"
@@ -280,7 +290,8 @@ def test_configs_name_their_turn_start():
     config = qwen_coder(terminals={**qwen_coder().terminals, "TURN_START": TURN})
     half = ParserEngine(TOKENIZER, parser_engine_config=config)
     assert not half.is_reasoning_end(ids(f"<think>a</think>{TURN}<think>"))
-    assert half.is_reasoning_end(ids(f"<think>{TURN}"))
+    assert half.is_reasoning_end(ids(f"<think>a</think>{TURN}<think>b</think>"))
+    assert not half.is_reasoning_end(ids(f"<think>a</think>{TURN}"))
 
 
 def test_the_streaming_variant_looks_at_the_new_ids():

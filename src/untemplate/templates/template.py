@@ -93,6 +93,22 @@ class ChatTemplate:
             now=now,
         )
 
+    @classmethod
+    def of_tokenizer(cls, tokenizer: Any, *, name: str | None = None) -> ChatTemplate | None:
+        """Return the template of a loaded tokenizer (attribute ``chat_template``); ``None`` if it has none.
+
+        Raises:
+            TemplateError: the template is too long.
+        """
+        source = getattr(tokenizer, "chat_template", None)
+        named: Mapping[str, str] = {}
+        if isinstance(source, Mapping):
+            named, source = source, source.get("default")
+        if not isinstance(source, str):
+            return None
+        bos, eos = (str(getattr(tokenizer, token, None) or "") for token in ("bos_token", "eos_token"))
+        return cls(source, bos_token=bos, eos_token=eos, name=name, named=named)
+
     @property
     def bos_token(self) -> str:
         return self.special_tokens["bos_token"]

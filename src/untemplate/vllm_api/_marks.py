@@ -52,14 +52,10 @@ class Marks:
         self._vocab = known.ids
         _, self._table = known.table(special)
 
-    def is_end(self, ids: Sequence[int], opened: bool) -> bool:
-        """True if reasoning is over after these ids. ``opened``: True if an output begins inside it."""
-        ids, opened = self._output(ids, opened)
-        for _, _, opens in self._find(ids):
-            if not opens:
-                return True
-            opened = True
-        return not opened
+    def is_end(self, ids: Sequence[int]) -> bool:
+        """True if the last marker of the turn closes reasoning; False without a marker."""
+        found = self._find(self._output(ids, False)[0])
+        return bool(found) and not found[-1][2]
 
     def ends_in(self, ids: Sequence[int], new: int) -> bool:
         """True if a close ends in the last ``new`` ids."""
@@ -111,7 +107,7 @@ class Marks:
         return (ids, opened) if turn < 0 else (ids[turn:], self._turn_opens)
 
     def _turn(self, ids: Sequence[int]) -> int:
-        """Return the index of the first id after the last turn start; -1 if there is none."""
+        """Return the index of the first id after the last turn start, or -1."""
         best = -1
         for literal in self._turn_starts:
             wanted = literal.encode("utf-8", "surrogatepass")
@@ -130,7 +126,7 @@ class Marks:
         return best
 
     def _lead(self, literal: str) -> int:
-        """Return the id of the special token that a literal begins with; -1 if there is none."""
+        """Return the id of the special token that a literal begins with, or -1."""
         for size in range(len(literal), 2, -1):
             if literal[0] in "<[" and literal[size - 1] in ">]" and literal[:size] in self._vocab:
                 return self._vocab[literal[:size]]

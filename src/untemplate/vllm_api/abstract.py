@@ -1,7 +1,7 @@
-"""The abstract classes of vLLM's interface: reasoning, tool calls, and both at once.
+"""The base classes of vLLM's interface: reasoning, tool calls, and both at once.
 
-* :class:`ReasoningParser` and :class:`ToolParser` each parse one half, :class:`Parser` both. To write a parser, fill in
-  the abstract methods; all other methods have a default.
+* :class:`ReasoningParser` and :class:`ToolParser` each parse one half, :class:`Parser` both. As in vLLM, a subclass may
+  leave out methods that nobody calls on it: those do nothing.
 * A streaming method receives the next part of the output, and all that came before. It may keep state: a parser serves
   one output at a time.
 * A request is never changed in place; ``adjust_request`` returns a copy.
@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import json
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -28,11 +29,13 @@ class _WithTokenizer:
     """A parser's tokenizer and its vocabulary."""
 
     model_tokenizer: Any
+    engine_based_streaming: bool = False
+    """True if streaming methods need no earlier text and the parser keeps its own state."""
 
     @cached_property
     def vocab(self) -> dict[str, int]:
-        """The vocabulary: token → id."""
-        return dict(vocabulary_of(self.model_tokenizer).ids)
+        """The vocabulary: token → id. Shared by all parsers of the tokenizer; do not change it."""
+        return vocabulary_of(self.model_tokenizer).ids  # type: ignore[return-value]
 
     def adjust_request(self, request: _R) -> _R:
         """Return the request for the engine: a copy of the same type that keeps special tokens, because markers are
@@ -47,15 +50,8 @@ class _WithTokenizer:
         return None
 
 
-class ReasoningParser(_WithTokenizer, ABC):
-    """Splits an output into reasoning and the rest. Tool calls in the rest stay as they are.
-
-    Args:
-        tokenizer: the model's.
-    """
-
-    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
-        self.model_tokenizer = tokenizer
+class _Reasons(_WithTokenizer):
+    """Methods for reasoning."""
 
     @property
     def reasoning_start_str(self) -> str | None:
@@ -73,7 +69,11 @@ class ReasoningParser(_WithTokenizer, ABC):
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
         """True if reasoning ends in ``delta_ids``, the last of ``input_ids``."""
-        return self.is_reasoning_end(delta_ids)
+        return self.is_reasoning_end(input_ids)
+
+    def has_engine_confirmed_reasoning_end(self) -> bool:
+        """True if the text parsed so far has ended reasoning. For parsers with ``engine_based_streaming``."""
+        return False
 
     @abstractmethod
     def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
@@ -98,6 +98,10 @@ class ReasoningParser(_WithTokenizer, ABC):
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
         """Read from the prompt whether it leaves reasoning open. Called once, before the first part of an output."""
 
+    def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
+        """Set the prompt of the output that follows, before it is parsed as a whole."""
+        self.adjust_initial_state_from_prompt(prompt_token_ids)
+
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         """Count the tokens of an output that are reasoning, without markers."""
         return 0
@@ -106,24 +110,9 @@ class ReasoningParser(_WithTokenizer, ABC):
         """Return content to send at the end of an output whose reasoning never ended."""
         return None
 
-    def both(self, tool_parser: Any) -> Parser | None:
-        """Return a parser that does the work of this one and of ``tool_parser`` (or ``None``) in one pass, if there is
-        one.
-        """
-        return None
 
-
-class ToolParser(_WithTokenizer, ABC):
-    """Finds the tool calls in an output from which reasoning has been removed.
-
-    Args:
-        tokenizer: the model's.
-        tools: the tools on offer, unless a request has its own.
-    """
-
-    def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None, *args: Any, **kwargs: Any) -> None:
-        self.model_tokenizer = tokenizer
-        self.tools = tools
+class _Calls(_WithTokenizer):
+    """Methods for tool calls."""
 
     @abstractmethod
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
@@ -142,16 +131,68 @@ class ToolParser(_WithTokenizer, ABC):
     ) -> DeltaMessage | None:
         """Return calls and content of one part of an output; ``None`` if nothing is decided yet."""
 
+
+class ReasoningParser(_Reasons):
+    """Splits an output into reasoning and the rest. Tool calls in the rest stay as they are.
+
+    Args:
+        tokenizer: the model's.
+    """
+
+    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
+        self.model_tokenizer = tokenizer
+
+    def both(self, tool_parser: Any) -> Parser | None:
+        """Return a parser that does the work of this one and of ``tool_parser`` (or ``None``) in one pass, if there is
+        one.
+        """
+        return None
+
+
+class ToolParser(_Calls):
+    """Finds the tool calls in an output from which reasoning has been removed.
+
+    Args:
+        tokenizer: the model's.
+        tools: the tools on offer, unless a request has its own.
+
+    Attributes:
+        supports_required_and_named: True if calls that ``tool_choice`` forces are bare JSON; False if they have the
+            model's own format.
+        prev_tool_call_arr, streamed_args_for_tool: the calls so far and the arguments sent of each, for a parser that
+            fills them in.
+    """
+
+    supports_required_and_named: bool = True
+    structural_tag_model: str | None = None
+
+    def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None, *args: Any, **kwargs: Any) -> None:
+        self.model_tokenizer = tokenizer
+        self.tools = tools
+        self.prev_tool_call_arr: list[dict[str, Any]] = []
+        self.current_tool_id = -1
+        self.current_tool_name_sent = False
+        self.streamed_args_for_tool: list[str] = []
+
+    def get_remaining_unstreamed_args(self) -> str:
+        """Return the arguments of the last call that are parsed and not sent."""
+        if not self.prev_tool_call_arr:
+            return ""
+        last = len(self.prev_tool_call_arr) - 1
+        arguments = self.prev_tool_call_arr[last].get("arguments", {})
+        whole = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        sent = self.streamed_args_for_tool[last] if last < len(self.streamed_args_for_tool) else ""
+        return whole.removeprefix(sent) if whole.startswith(sent) else ""
+
     def both(self) -> Parser | None:
         """Return a parser that does the same in one pass, if there is one."""
         return None
 
 
-class Parser(_WithTokenizer, ABC):
+class Parser(_Reasons, _Calls):
     """Reasoning and tool calls in one interface.
 
-    Fill in the abstract methods. ``parse`` and ``parse_delta`` use them: reasoning first, then calls in the remaining
-    content.
+    ``parse`` and ``parse_delta`` use the other methods: reasoning first, then calls in the remaining content.
 
     Attributes: reasoning_parser_cls, tool_parser_cls: the classes of the two halves, for callers that need them.
 
@@ -184,68 +225,6 @@ class Parser(_WithTokenizer, ABC):
     @tool_parser.setter
     def tool_parser(self, parser: Any) -> None:
         self._tool_parser = parser
-
-    # -- reasoning -----------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
-        """As :meth:`ReasoningParser.is_reasoning_end`. True where there is no reasoning."""
-
-    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
-        """As :meth:`ReasoningParser.is_reasoning_end_streaming`."""
-        return self.is_reasoning_end(delta_ids)
-
-    @abstractmethod
-    def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
-        """As :meth:`ReasoningParser.extract_content_ids`."""
-
-    @abstractmethod
-    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
-        """As :meth:`ReasoningParser.extract_reasoning`."""
-
-    @abstractmethod
-    def extract_reasoning_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-    ) -> DeltaMessage | None:
-        """As :meth:`ReasoningParser.extract_reasoning_streaming`."""
-
-    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
-        """As :meth:`ReasoningParser.adjust_initial_state_from_prompt`."""
-
-    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
-        """As :meth:`ReasoningParser.count_reasoning_tokens`."""
-        return 0
-
-    def get_streaming_fallback_content(self, text: str, request: Any) -> str | None:
-        """As :meth:`ReasoningParser.get_streaming_fallback_content`."""
-        return None
-
-    # -- tool calls ----------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
-        """As :meth:`ToolParser.extract_tool_calls`."""
-
-    @abstractmethod
-    def extract_tool_calls_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-        request: Any,
-    ) -> DeltaMessage | None:
-        """As :meth:`ToolParser.extract_tool_calls_streaming`."""
-
-    # -- both ----------------------------------------------------------------------------------------------------
 
     def parse(
         self,

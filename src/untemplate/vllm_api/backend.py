@@ -20,9 +20,10 @@ from ..messages import ChatCompletionRequest, DeltaMessage, FunctionCall, Item, 
 from ..policy import Policy
 from ..requests import adjusted
 from ..stream import StreamBackend
+from .delegating import DelegatingParser
 from .managers import ParserManager, ReasoningParserManager, ToolParserManager
 
-__all__ = ["DeltaParser", "ParserStream", "RegisteredBackend", "find_registered"]
+__all__ = ["DeltaParser", "HalvesBackend", "ParserStream", "RegisteredBackend", "find_registered"]
 
 
 class DeltaParser(Protocol):
@@ -151,6 +152,35 @@ class RegisteredBackend(FormatBackend):
             finish_reason=finish_reason_of(finish_reason, bool(made)),
             items=items,
         )
+
+
+class HalvesBackend(RegisteredBackend):
+    """Parses outputs with a reasoning parser and a tool parser that exist already, one output at a time.
+
+    Args:
+        format: the Format that grammars and rendering use.
+        tokenizer, policy: as for `OutputParser`.
+        reasoning_parser, tool_parser: parsers with vLLM's interface, or ``None``.
+    """
+
+    def __init__(
+        self, format: Format, tokenizer: Any, *, policy: Policy, reasoning_parser: Any, tool_parser: Any
+    ) -> None:
+        super().__init__(DelegatingParser, format, tokenizer, policy=policy, special_text="kept", make_id=None)
+        self._halves = (reasoning_parser, tool_parser)
+
+    def _parser(self) -> Any:
+        parser = super()._parser()
+        parser.reasoning_parser, parser.tool_parser = self._halves
+        return parser
+
+    @property
+    def has_reasoning(self) -> bool:
+        return self._halves[0] is not None
+
+    @property
+    def has_tools(self) -> bool:
+        return self._halves[1] is not None
 
 
 class _NoTokenizer:

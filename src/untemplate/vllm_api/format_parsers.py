@@ -1,7 +1,8 @@
 """Formats as parsers with vLLM's interface.
 
 * A parser class consists of its Format. The managers make such classes; so can a subclass with ``format = …``.
-* A streaming method that is given no earlier text begins a new output.
+* A streaming method continues the output that it has read so far. If the earlier text is another one, it begins a new
+  output: it reads the earlier text silently first.
 * Each half works alone. Together in a DelegatingParser they become one parser of the merged Format, which parses
   reasoning and calls in one pass, unless a subclass has changed how one of them parses.
 """
@@ -9,9 +10,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 from ..backend import OutputContext
 from ..deltas import merge_deltas
@@ -33,6 +34,7 @@ __all__ = [
     "FormatParser",
     "FormatReasoningParser",
     "FormatToolParser",
+    "one_pass",
     "parser_class",
     "reasoning_class",
     "tool_class",
@@ -44,23 +46,63 @@ _POLICY = Policy(strict=False)
 """vLLM's interface has no policies."""
 
 
+class _HalfStream:
+    """The output that a half is reading, and how much of it."""
+
+    def __init__(self) -> None:
+        self.stream: Stream | None = None
+        self._taken = 0
+
+    def feed(
+        self,
+        make: Callable[[], Stream],
+        previous: tuple[str, Sequence[int]] | None,
+        text: str,
+        token_ids: Sequence[int],
+    ) -> DeltaMessage | None:
+        """Return the next delta. ``previous``: the text and the ids that came before; ``None``: it is known."""
+        stream = self.stream
+        if stream is None or (previous is not None and not self._follows(*previous)):
+            stream = self.stream = make()
+            self._taken = 0
+            if previous is not None and (previous[0] or len(previous[1])):
+                stream.feed(*previous)
+                self._taken = len(previous[0])
+        self._taken += len(text)
+        return merge_deltas(stream.feed(text, token_ids))
+
+    def _follows(self, text: str, token_ids: Sequence[int]) -> bool:
+        return len(text) == self._taken and (self._taken > 0 or len(token_ids) > 0)
+
+    def finish(self) -> DeltaMessage | None:
+        """End the output; return the rest."""
+        return None if self.stream is None else merge_deltas(self.stream.finish())
+
+
 class FormatReasoningParser(ReasoningParser):
     """Parses the reasoning of a Format.
 
     If a turn consists of messages with channels, the streaming method returns calls too, because they are messages of
     their own. The method for whole outputs leaves them in the content as written.
+
+    Args:
+        tokenizer: the model's.
+        format: the Format of the parser; by default that of its class.
     """
 
-    format: ClassVar[Format]
+    format: Format
 
-    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(tokenizer, *args, **kwargs)
+    def __init__(self, tokenizer: Any, *args: Any, format: Format | None = None, **kwargs: Any) -> None:
+        ReasoningParser.__init__(self, tokenizer, *args, **kwargs)
+        _set_format(self, format)
         known = vocabulary_of(tokenizer)
         self._backend = FormatBackend(self.format, known, policy=_POLICY)
         self._marks, self._count_marks = _marks(self.format, known)
         self._opened = self._backend.begins_in_reasoning or self.format.channels is not None
         self._prompt: str | None = None
-        self._stream: Stream | None = None
+        self._output = _HalfStream()
+        self._reasoned = False
+        self._ended = False
 
     @property
     def reasoning_start_str(self) -> str | None:
@@ -79,12 +121,12 @@ class FormatReasoningParser(ReasoningParser):
         )
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
-        """Set the prompt of the outputs that follow; it is read from its last turn start on."""
+        """Set the prompt of the outputs that follow, whole or streamed; it is read from its last turn start on."""
         self._prompt = self._backend.turn_tail(prompt_token_ids)
         opened = self._marks.opened_by(prompt_token_ids)
         if opened is not None:
             self._opened = opened
-        self._stream = None
+        self._output = _HalfStream()
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
         channels = self.format.channels
@@ -105,15 +147,32 @@ class FormatReasoningParser(ReasoningParser):
         current_token_ids: Sequence[int],
         delta_token_ids: Sequence[int],
     ) -> DeltaMessage | None:
-        if self._stream is None or not (previous_text or len(previous_token_ids)):
-            self._stream = self._new_stream()
-        return merge_deltas(self._stream.feed(delta_text, delta_token_ids))
+        previous = None if self.engine_based_streaming else (previous_text, previous_token_ids)
+        delta = self._output.feed(self._new_stream, previous, delta_text, delta_token_ids)
+        stream = self._output.stream
+        reasons = stream is not None and stream.in_reasoning
+        content = delta is not None and bool(delta.content or delta.tool_calls)
+        self._ended = self._ended or content or (self._reasoned and not reasons)
+        self._reasoned = reasons
+        return delta
+
+    @property
+    def opened(self) -> bool:
+        """True if outputs begin inside reasoning."""
+        return self._opened
+
+    def has_engine_confirmed_reasoning_end(self) -> bool:
+        return self._ended
 
     def finish_streaming(self) -> DeltaMessage | None:
-        return None if self._stream is None else merge_deltas(self._stream.finish())
+        return self._output.finish()
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
-        return self._marks.is_end(input_ids, self._opened)
+        """True if the last marker of reasoning in the turn closes it, or there is no reasoning at all.
+
+        False without a marker: reasoning may still begin.
+        """
+        return not self._backend.has_reasoning or self._marks.is_end(input_ids)
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
         return self._marks.ends_in(input_ids, len(delta_ids))
@@ -127,29 +186,35 @@ class FormatReasoningParser(ReasoningParser):
     def both(self, tool_parser: Any) -> Parser | None:
         if not _untouched(self, FormatReasoningParser, "extract_reasoning", "extract_reasoning_streaming"):
             return None
-        if tool_parser is None:
-            if self.format.channels is not None:
-                return None
-            return FormatParser(self.model_tokenizer, format=_without_calls(self.format))
-        if not isinstance(tool_parser, FormatToolParser) or not tool_parser.untouched:
+        if tool_parser is not None and not (isinstance(tool_parser, FormatToolParser) and tool_parser.untouched):
             return None
-        try:
-            merged = _merged(self.format, tool_parser.format)
-        except IncompatibleFormatsError:
-            return None
-        return FormatParser(self.model_tokenizer, format=merged, tools=tool_parser.tools)
+        return one_pass(self, tool_parser)
 
 
 class FormatToolParser(ToolParser):
-    """Parses the tool calls of a Format. Reasoning is text, except in messages with channels."""
+    """Parses the tool calls of a Format. Reasoning is text, except in messages with channels.
 
-    format: ClassVar[Format]
+    Args:
+        tokenizer: the model's.
+        tools: the tools on offer, unless a request has its own.
+        format: the Format of the parser; by default that of its class.
+    """
 
-    def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None, *args: Any, **kwargs: Any) -> None:
-        super().__init__(tokenizer, tools, *args, **kwargs)
-        self._calls_only = _calls_only(self.format)
-        self._backend = FormatBackend(self._calls_only, vocabulary_of(tokenizer), policy=_POLICY)
-        self._stream: Stream | None = None
+    format: Format
+    supports_required_and_named = False
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        tools: Sequence[Any] | None = None,
+        *args: Any,
+        format: Format | None = None,
+        **kwargs: Any,
+    ) -> None:
+        ToolParser.__init__(self, tokenizer, tools, *args, **kwargs)
+        _set_format(self, format)
+        self._backend = FormatBackend(_calls_only(self.format), vocabulary_of(tokenizer), policy=_POLICY)
+        self._output = _HalfStream()
 
     @property
     def untouched(self) -> bool:
@@ -173,17 +238,17 @@ class FormatToolParser(ToolParser):
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> DeltaMessage | None:
-        if self._stream is None or not (previous_text or len(previous_token_ids)):
-            self._stream = self._backend.stream(_context(tools=self.tools, request=request))
-        return merge_deltas(self._stream.feed(delta_text, delta_token_ids))
+        previous = None if self.engine_based_streaming else (previous_text, previous_token_ids)
+        return self._output.feed(partial(self._new_stream, request), previous, delta_text, delta_token_ids)
+
+    def _new_stream(self, request: Any) -> Stream:
+        return self._backend.stream(_context(tools=self.tools, request=request))
 
     def finish_streaming(self) -> DeltaMessage | None:
-        return None if self._stream is None else merge_deltas(self._stream.finish())
+        return self._output.finish()
 
     def both(self) -> Parser | None:
-        if not self.untouched:
-            return None
-        return FormatParser(self.model_tokenizer, format=self._calls_only, tools=self.tools)
+        return one_pass(None, self) if self.untouched else None
 
 
 class FormatParser(DelegatingParser):
@@ -192,7 +257,7 @@ class FormatParser(DelegatingParser):
     Args:
         tokenizer: the model's.
         tools: the tools on offer, unless a request has its own.
-        format: the Format, if the class has none.
+        format: the Format of the parser; by default that of its class.
 
     Raises:
         TypeError: there is no Format.
@@ -209,18 +274,21 @@ class FormatParser(DelegatingParser):
         **kwargs: Any,
     ) -> None:
         super().__init__(tokenizer, *args, **kwargs)
-        if format is not None:
-            self.format = format
-        elif not isinstance(getattr(self, "format", None), Format):
-            raise TypeError(f"{type(self).__name__} has no Format: give one as format=")
+        _set_format(self, format)
         self._backend = FormatBackend(self.format, vocabulary_of(tokenizer), policy=_POLICY)
         self._tools = tools
+        self._prompt: str | None = None
         self._output: FormatStream | None = None
         fmt = self.format
         if fmt.reasoning is not None or (fmt.channels is not None and fmt.channels.reasoning):
             self._reasoning_parser = reasoning_class(fmt)(tokenizer)
         if fmt.tools or fmt.channels is not None:
             self._tool_parser = tool_class(fmt)(tokenizer, tools)
+
+    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        """Set the prompt of the outputs that follow, whole or streamed."""
+        self._prompt = self._backend.turn_tail(prompt_token_ids)
+        super().adjust_initial_state_from_prompt(prompt_token_ids)
 
     def parse(
         self,
@@ -229,7 +297,7 @@ class FormatParser(DelegatingParser):
         enable_auto_tools: bool = False,
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
-        context = _context(tools=self._tools, request=request, collect=True)
+        context = _context(tools=self._tools, request=request, prompt=self._prompt, collect=True)
         found = self._backend.parse(model_output, model_output_token_ids, "stop", context)
         return found.reasoning, found.content, [with_id(call) for call in found.tool_calls] or None
 
@@ -246,11 +314,9 @@ class FormatParser(DelegatingParser):
         if state.finished:
             raise RuntimeError("parse_delta() after finished=True: a parser serves one output; make another")
         if self._output is None:
-            prompt = None
             if prompt_token_ids is not None:
-                prompt = self._backend.turn_tail(prompt_token_ids)
                 self.adjust_initial_state_from_prompt(prompt_token_ids)
-            context = _context(tools=self._tools, request=request, prompt=prompt)
+            context = _context(tools=self._tools, request=request, prompt=self._prompt)
             self._output = self._backend.open(context)
         deltas = self._output.feed(delta_text, delta_token_ids)
         if finished:
@@ -260,6 +326,37 @@ class FormatParser(DelegatingParser):
 
     def _as_one(self) -> Parser | None:
         return None
+
+
+def one_pass(
+    reasoning: FormatReasoningParser | None, calls: FormatToolParser | None, tools: Sequence[Any] | None = None
+) -> FormatParser | None:
+    """Return a parser that does in one pass what two halves do; ``None`` if their Formats cannot be merged.
+
+    Without one of the halves its part is text.
+    """
+    half = calls if reasoning is None else reasoning
+    assert half is not None
+    if reasoning is None:
+        fmt = _calls_only(half.format)
+    elif calls is None:
+        if half.format.channels is not None:
+            return None
+        fmt = _without_calls(half.format)
+    else:
+        try:
+            fmt = half.format if half.format is calls.format else _merged(half.format, calls.format)
+        except IncompatibleFormatsError:
+            return None
+    offered = calls.tools if tools is None and calls is not None else tools
+    return FormatParser(half.model_tokenizer, offered, format=fmt)
+
+
+def _set_format(parser: Any, fmt: Format | None) -> None:
+    if fmt is not None:
+        parser.format = fmt
+    elif not isinstance(getattr(parser, "format", None), Format):
+        raise TypeError(f"{type(parser).__name__} has no Format: give one as format=")
 
 
 def reasoning_class(fmt: Format) -> type[FormatReasoningParser]:

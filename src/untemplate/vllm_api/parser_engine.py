@@ -266,12 +266,13 @@ class ParserEngine(EngineDeltas):
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
         """True if reasoning is over after these ids.
 
-        From the last ``TURN_START`` on, or where the output began, the first ``THINK_END`` decides. Without that
-        terminal: True if the last parsed output has ended its reasoning.
+        From the last ``TURN_START`` on, the last ``THINK_START`` or ``THINK_END`` decides; there is one, or this is
+        False. Without ids: True unless outputs begin in reasoning. Without the terminal ``THINK_END``: True if the last
+        parsed output has ended its reasoning.
         """
         if self.reasoning_end_str is None:
             return self._reasoning_ended or not self._begins_in_reasoning()
-        return self._marks.is_end(input_ids, self._begins_in_reasoning())
+        return self._marks.is_end(input_ids) if len(input_ids) else not self._begins_in_reasoning()
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
         if self.reasoning_end_str is None:

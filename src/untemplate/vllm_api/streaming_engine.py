@@ -107,7 +107,7 @@ class StreamingParserEngine:
 
     @property
     def tool_index(self) -> int:
-        """Number of the last call that has begun, from 0; -1 if there is none."""
+        """Number of the last call that has begun, from 0, or -1 before the first."""
         return self._run.tool_index
 
     @property

@@ -150,15 +150,8 @@ class VllmEngine(Engine):
     def template(self) -> ChatTemplate | None:
         if self._chat_template:
             return ChatTemplate.load(self._chat_template)
-        source = getattr(self._tokenizer, "chat_template", None)
-        named: Mapping[str, str] = {}
-        if isinstance(source, dict):
-            named, source = source, source.get("default")
-        if not isinstance(source, str):
-            return None
-        bos, eos = (str(getattr(self._tokenizer, name, None) or "") for name in ("bos_token", "eos_token"))
         try:
-            return ChatTemplate(source, bos_token=bos, eos_token=eos, name=self.model, named=named)
+            return ChatTemplate.of_tokenizer(self._tokenizer, name=self.model)
         except TemplateError:
             return None
 
@@ -268,6 +261,8 @@ async def _awaited(value: Any) -> Any:
 def _reason(reason: str) -> str:
     if reason in ("stop", "length"):
         return reason
+    if reason == "repetition":  # vLLM ends an output that repeats itself: a partial answer
+        return "length"
     raise EngineError(f"vLLM ended the output: {reason}")
 
 

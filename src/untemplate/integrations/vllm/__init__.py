@@ -1,0 +1,33 @@
+"""Plugin for vLLM: ``--tool-call-parser untemplate --reasoning-parser untemplate``.
+
+vLLM calls :func:`register` in each of its processes (entry point ``vllm.general_plugins``). The name ``untemplate``
+chooses the Format from the chat template of the served tokenizer; ``untemplate:NAME`` is a Format of the catalogue.
+Nothing is parsed or selected before vLLM asks for a parser.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...formats import names
+
+__all__ = ["register"]
+
+_PARSERS: Final = "untemplate.integrations.vllm.parsers"
+
+
+def register() -> None:
+    """Register the parsers with vLLM's managers. May be called repeatedly.
+
+    Raises:
+        ImportError: vLLM is not installed, or older than 0.25.
+    """
+    from vllm.reasoning import ReasoningParserManager
+    from vllm.tool_parsers import ToolParserManager
+
+    from .composition import compose
+
+    for kind, manager in (("reasoning", ReasoningParserManager), ("tool", ToolParserManager)):
+        for name in ("", *names()):
+            manager.register_lazy_module(f"untemplate:{name}".removesuffix(":"), _PARSERS, f"{kind}:{name}")
+    compose()

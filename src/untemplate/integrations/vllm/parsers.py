@@ -1,0 +1,262 @@
+"""untemplate's parsers as classes of vLLM.
+
+* A class is made when vLLM asks for it by name. The Format of ``untemplate`` is chosen once for each tokenizer.
+* vLLM creates a parser for each request, so that must be cheap.
+* Results are converted to vLLM's own types.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+from weakref import WeakKeyDictionary
+
+import vllm.envs
+from vllm.reasoning import ReasoningParser
+from vllm.sampling_params import StructuredOutputsParams
+from vllm.tool_parsers import ToolParser
+
+from ...format import Format
+from ...formats import named
+from ...grammar import GrammarError, make_grammar
+from ...messages import DeltaMessage, DeltaToolCall
+from ...requests import get
+from ...selection import select
+from ...templates import ChatTemplate
+from ...vllm_api import FormatReasoningParser, FormatToolParser
+from ...vllm_api.format_parsers import one_pass
+
+try:
+    from vllm.entrypoints.generate.base import protocol
+except ImportError:  # before vLLM 0.31
+    from vllm.entrypoints.openai.engine import protocol
+
+__all__ = ["OnePass", "UntemplateHalf", "format_of"]
+
+_log: Final = logging.getLogger("vllm.untemplate")
+"""A child of vLLM's own logger, whose handlers it uses."""
+
+_CHOSEN: Final[WeakKeyDictionary[Any, Format]] = WeakKeyDictionary()
+
+
+def __getattr__(name: str) -> type[Any]:
+    """Make the class that vLLM looks up: ``reasoning:NAME`` or ``tool:NAME``, without NAME for the template's."""
+    kind, colon, format_name = name.partition(":")
+    if not colon:
+        raise AttributeError(name)
+    base = UntemplateReasoningParser if kind == "reasoning" else UntemplateToolParser
+    return type(base.__name__, (base,), {"format_name": format_name, "__module__": __name__})
+
+
+def format_of(tokenizer: Any, name: str = "") -> Format:
+    """Return the Format of the catalogue of this name; without a name the one that the tokenizer's chat template
+    certifies, chosen once.
+    """
+    if name:
+        return named(name)
+    found = _CHOSEN.get(tokenizer)
+    if found is None:
+        found = _CHOSEN[tokenizer] = _choose(tokenizer)
+    return found
+
+
+def _choose(tokenizer: Any) -> Format:
+    model = str(getattr(tokenizer, "name_or_path", "") or "") or None
+    template = ChatTemplate.of_tokenizer(tokenizer, name=model or "the served model")
+    if template is None:
+        _log.warning("untemplate: the tokenizer has no chat template that can be read; looking for one in %s", model)
+    choice = select(model, template=template)
+    found = {} if choice.certificate is None else choice.certificate.capabilities
+    abilities = ", ".join(name for name, answer in found.items() if answer == "yes")
+    _log.info(
+        "untemplate parses %s as %r (%s); certified: %s", model, choice.format.name, choice.source, abilities or "-"
+    )
+    return choice.format
+
+
+# -- Halves -------------------------------------------------------------------------------------------------------
+
+
+class UntemplateHalf:
+    """A parser of one half, for vLLM's managers."""
+
+    format_name: ClassVar[str] = ""
+    engine_based_streaming = True
+
+
+class UntemplateReasoningParser(UntemplateHalf, FormatReasoningParser, ReasoningParser):  # type: ignore[misc]
+    """Reasoning, for vLLM."""
+
+    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
+        ReasoningParser.__init__(self, tokenizer, *args, **kwargs)
+        FormatReasoningParser.__init__(self, tokenizer, format=format_of(tokenizer, self.format_name))
+
+    def extract_reasoning_streaming(self, *args: Any, **kwargs: Any) -> Any:
+        return _theirs(super().extract_reasoning_streaming(*args, **kwargs))
+
+    def finish_streaming(self) -> Any:
+        return _theirs(super().finish_streaming())
+
+    def adjust_request(self, request: Any) -> Any:
+        request.skip_special_tokens = False
+        return request
+
+
+class UntemplateToolParser(UntemplateHalf, FormatToolParser, ToolParser):  # type: ignore[misc]
+    """Tool calls, for vLLM."""
+
+    supports_required_and_named = False
+    """Calls are decoded in the model's own format, whatever ``tool_choice`` is."""
+
+    def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None, *args: Any, **kwargs: Any) -> None:
+        ToolParser.__init__(self, tokenizer, tools)
+        FormatToolParser.__init__(self, tokenizer, tools, format=format_of(tokenizer, self.format_name))
+
+    def extract_tool_calls(self, model_output: str, request: Any) -> Any:
+        found = super().extract_tool_calls(model_output, request)
+        calls = [
+            protocol.ToolCall(
+                id=call.id,
+                function=protocol.FunctionCall(name=call.function.name, arguments=call.function.arguments),
+            )
+            for call in found.tool_calls
+        ]
+        return protocol.ExtractedToolCallInformation(
+            tools_called=found.tools_called, tool_calls=calls, content=found.content
+        )
+
+    def extract_tool_calls_streaming(self, *args: Any, **kwargs: Any) -> Any:
+        return _theirs(super().extract_tool_calls_streaming(*args, **kwargs))
+
+    def finish_streaming(self) -> Any:
+        return _theirs(super().finish_streaming())
+
+    def adjust_request(self, request: Any) -> Any:
+        _constrain(request, self.format, "off")
+        return request
+
+
+# -- Requests -----------------------------------------------------------------------------------------------------
+
+_WHOLE: Final = "_grammar_from_parser"
+"""vLLM's mark of a request whose grammar covers the whole output."""
+
+
+def _constrain(request: Any, fmt: Format, reasoning: str) -> bool:
+    """Keep special tokens in the text of a request, and set a structural tag if its calls are to be constrained.
+
+    Return True if one was set. ``reasoning`` is as for ``OutputParser.grammar``.
+    """
+    request.skip_special_tokens = False
+    if not vllm.envs.VLLM_ENFORCE_STRICT_TOOL_CALLING or not _forces(request):
+        return False
+    try:
+        grammar = make_grammar(
+            fmt,
+            request.tools,
+            request.tool_choice,
+            parallel_tool_calls=get(request, "parallel_tool_calls") is not False,
+            dialect="structural_tag",
+            reasoning=reasoning,
+        )
+    except GrammarError as error:
+        _log.warning("untemplate: the calls of a request are not constrained: %s", error)
+        return False
+    request.structured_outputs = StructuredOutputsParams(structural_tag=grammar.text)
+    if hasattr(request, "response_format"):
+        request.response_format = None
+    else:
+        request.text = None
+    return True
+
+
+def _forces(request: Any) -> bool:
+    """True if a request needs its calls to be constrained."""
+    choice = get(request, "tool_choice")
+    if not request.tools or choice in (None, "none"):
+        return False
+    return choice != "auto" or any(get(get(tool, "function") or tool, "strict") for tool in request.tools)
+
+
+# -- Both halves --------------------------------------------------------------------------------------------------
+
+
+class OnePass:
+    """Parses reasoning and calls in one pass, in place of vLLM's composition of two halves."""
+
+    def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(tokenizer, tools, *args, **kwargs)  # type: ignore[call-arg]
+        reasoning, calls = self._reasoning_parser, self._tool_parser  # type: ignore[attr-defined]
+        one = one_pass(reasoning, calls, tools)
+        assert one is not None, "halves of one Format can be merged"
+        self._one = one
+        self._prompt: Sequence[int] = ()
+
+    def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
+        self._one.set_prompt_token_ids(prompt_token_ids)
+        self._prompt = prompt_token_ids
+
+    def adjust_request(self, request: Any) -> Any:
+        """Constrain the calls of a request that needs it, from the first token on, reasoning included.
+
+        vLLM would wait for the end of reasoning, which never comes if the model does not reason.
+        """
+        reasoning, calls = self._reasoning_parser, self._tool_parser  # type: ignore[attr-defined]
+        if calls is None:
+            return reasoning.adjust_request(request)
+        covers = reasoning is not None and calls.format.reasoning is not None and hasattr(request, _WHOLE)
+        if not covers or reasoning.is_reasoning_end(self._prompt):
+            _constrain(request, calls.format, "off")
+            return request
+        reasoning.set_prompt_token_ids(self._prompt)
+        if _constrain(request, calls.format, "open" if reasoning.opened else "closed"):
+            setattr(request, _WHOLE, True)
+        return request
+
+    def parse(
+        self,
+        model_output: str,
+        request: Any,
+        enable_auto_tools: bool = False,
+        model_output_token_ids: Sequence[int] = (),
+    ) -> Any:
+        reasoning, content, calls = self._one.parse(model_output, request, enable_auto_tools, model_output_token_ids)
+        made = [protocol.FunctionCall(id=call.id, name=call.name, arguments=call.arguments) for call in calls or ()]
+        return reasoning, content, made or None
+
+    def parse_delta(
+        self,
+        delta_text: str,
+        delta_token_ids: Sequence[int],
+        request: Any,
+        prompt_token_ids: Sequence[int] | None = None,
+        *,
+        finished: bool,
+    ) -> Any:
+        delta = self._one.parse_delta(delta_text, delta_token_ids, request, prompt_token_ids, finished=finished)
+        if delta is not None and delta.reasoning is not None and get(request, "include_reasoning") is False:
+            delta.reasoning = None
+            if delta.content is None and not delta.tool_calls:
+                return None
+        return _theirs(delta)
+
+
+def _theirs(delta: DeltaMessage | None) -> Any:
+    """Convert a delta to vLLM's type."""
+    if delta is None:
+        return None
+    fields: dict[str, Any] = {}
+    if delta.reasoning is not None:
+        fields["reasoning"] = delta.reasoning
+    if delta.content is not None:
+        fields["content"] = delta.content
+    if delta.tool_calls:
+        fields["tool_calls"] = [_their_call(call) for call in delta.tool_calls]
+    return protocol.DeltaMessage(**fields)
+
+
+def _their_call(call: DeltaToolCall) -> Any:
+    function = call.function
+    made = function and protocol.DeltaFunctionCall(name=function.name, arguments=function.arguments)
+    return protocol.DeltaToolCall(index=call.index, id=call.id, type="function" if call.id else None, function=made)

@@ -1,0 +1,1 @@
+"""untemplate inside the real vLLM: `make test-vllm`."""
