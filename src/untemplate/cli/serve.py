@@ -335,7 +335,13 @@ def _row(model: Model) -> tuple[str, ...]:
     calls = found is not None and found.supports_tools
     context = str(model.context_length or "")
     parser = str(model.details.get("parser") or model.parser.format.name)
-    return model.name, parser, "yes" if thinks else "no", "yes" if calls else "no", context
+    return (
+        model.name,
+        parser,
+        "yes" if thinks else "no",
+        "generic" if model.generic_tools else "yes" if calls else "no",
+        context,
+    )
 
 
 def _chats(model: Model) -> bool:

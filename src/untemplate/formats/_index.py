@@ -61,6 +61,9 @@ ROWS: Final[
         ('reasoning', 'gemma4', ('gemma-4',), ('google/gemma-4-*',), (), True),
         ('tool', 'gemma4', ('gemma-4', 'gemma4-no-thinking'), ('google/gemma-4-*',), (), True),
     ),
+    'generic': (
+        ('tool', 'generic', (), ('any',), (), True),
+    ),
     'gigachat': (
         ('tool', 'gigachat3', (), ('ai-sage/GigaChat3-*',), (), True),
         ('reasoning', 'gigachat35', (), ('ai-sage/GigaChat3.5-*-Reasoning',), (), True),

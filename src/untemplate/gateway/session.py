@@ -155,37 +155,60 @@ class Session:
         """Compile the grammar that the request needs, in the engine's dialect; ``None`` if it needs none."""
         request = self.request
         dialect = self.model.engine.takes.grammar
-        if request.constraint is not None:
-            return None  # the client's own grammar
+        if dialect is None or request.constraint is not None:
+            return None
         forced = request.tool_choice not in (None, "auto", "none")
+        offered = request.tools if request.tool_choice != "none" else None
+        implied = bool(offered) and (forced or self.model.generic_tools)
         strict = any(_strict(tool) for tool in request.tools or ())
-        if dialect is None or not (forced or strict or request.response_format is not None):
+        if not (implied or strict or forced or request.response_format is not None):
+            return None
+        order = GrammarOrder(
+            tools=request.tools or None,
+            tool_choice=request.tool_choice or "auto",
+            parallel_tool_calls=request.parallel_tool_calls,
+            dialect=dialect,
+            reasoning=reasoning,
+            response_format=request.response_format,
+        )
+        grammar = await self._with_schemas(order) if implied else None
+        if grammar is not None:
+            return grammar
+        grammar = await self._compiled(order)
+        for note in grammar.notes:
+            request.notes.add(f"grammar: {note}")
+        return grammar
+
+    async def _with_schemas(self, order: GrammarOrder) -> Grammar | None:
+        """Compile a grammar in which calls follow the schemas of all tools that are not ``strict: false``; ``None`` if
+        a schema cannot be written as a grammar."""
+        tools = [_implied(tool) for tool in order.tools or ()]
+        if tools == order.tools:
             return None
         try:
-            grammar = await self._compiler().compile(
-                self.model.parser,
-                GrammarOrder(
-                    tools=request.tools or None,
-                    tool_choice=request.tool_choice or "auto",
-                    parallel_tool_calls=request.parallel_tool_calls,
-                    dialect=dialect,
-                    reasoning=reasoning,
-                    response_format=request.response_format,
-                ),
-            )
+            return await self._compiler().compile(self.model.parser, msgspec.structs.replace(order, tools=tools))
+        except (GrammarError, RecursionError) as error:
+            self.request.notes.add(f"tools: their schemas are not enforced: {error}")
+            return None
+
+    async def _compiled(self, order: GrammarOrder) -> Grammar:
+        """Compile the grammar.
+
+        Raises:
+            ApiError: it cannot be written.
+        """
+        try:
+            return await self._compiler().compile(self.model.parser, order)
         except GrammarError as error:
-            field = "tools" if request.tools else "response_format"
+            field = "tools" if order.tools else "response_format"
             message = str(error)
             if message.startswith("response_format"):
                 # The message already names the field, and the error adds it in front.
                 field, message = "response_format", message.removeprefix("response_format").lstrip(": ")
             raise bad_request(field, message) from None
         except RecursionError:
-            field = "response_format" if request.response_format is not None else "tools"
+            field = "response_format" if order.response_format is not None else "tools"
             raise bad_request(field, "a schema refers to itself without end") from None
-        for note in grammar.notes:
-            request.notes.add(f"grammar: {note}")
-        return grammar
 
     def _compiler(self) -> GrammarCompiler:
         if self._grammars is None:
@@ -419,6 +442,14 @@ def _raw() -> OutputParser:
 def _strict(tool: dict[str, Any]) -> bool:
     function = tool.get("function")
     return isinstance(function, dict) and function.get("strict") is True
+
+
+def _implied(tool: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool whose calls follow its schema, unless it says that they need not."""
+    function = tool.get("function")
+    if not isinstance(function, dict) or function.get("strict") is not None:
+        return tool
+    return {**tool, "function": {**function, "strict": True}}
 
 
 def _policy(policy: Policy, request: Generation) -> Policy | None:

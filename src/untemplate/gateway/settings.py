@@ -129,6 +129,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     enforce_parser: Annotated[str, _is("format to parse by; one of calls only keeps the selected reasoning")] = ""
     reasoning_parser: Annotated[str, _is("format whose reasoning markers are used")] = ""
     tool_parser: Annotated[str, _is("format whose tool calls are used", env="TOOL_CALL_PARSER")] = ""
+    generic_tools: Annotated[bool, _is("show tools to models whose template knows none, in the system message")] = True
     parser_backend: Annotated[
         Literal["untemplate", "vllm"], _is("source of the parsers; vllm: vLLM's own, if it is the engine")
     ] = "untemplate"
@@ -277,7 +278,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Model": ("model", "engine", "name", "aliases", "any_model_name", "preflight"),
     "Prompt and parsing": (
         *("chat_template", "chat_template_kwargs", "enforce_parser", "reasoning_parser", "tool_parser"),
-        *("parser_backend", "policy"),
+        *("generic_tools", "parser_backend", "policy"),
     ),
     "Upstream": (
         *("upstream", "upstream_chat", "upstream_model", "upstream_api_key", "upstream_connect_timeout"),

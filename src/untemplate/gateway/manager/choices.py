@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...formats import IncompatibleFormatsError, Kind, UnknownFormatError, lookup, names
-from ...selection import Selection, select
+from ...formats import IncompatibleFormatsError, Kind, UnknownFormatError, lookup, named, names
+from ...selection import Selection, Tried, select
 from ...templates import ChatTemplate, TemplateError
 from ..settings import Settings, SettingsError
-from ..templates import OURS, our_template
+from ..templates import OURS, our_template, with_generic_tools
 from .capabilities import ModelCapabilities, select_by_name
 from .checkpoint import read_json
 
@@ -30,6 +30,7 @@ __all__ = [
     "load_template",
     "log_choice",
     "names_a_format",
+    "with_tools",
 ]
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
@@ -137,6 +138,38 @@ def choose_format(
         model_type=model_type or None,
         response_template=_shipped(folder),
     )
+
+
+def with_tools(
+    settings: Settings, template: ChatTemplate | None, selection: Selection
+) -> tuple[ChatTemplate, Selection] | None:
+    """Return template and Format with generic tools, for a template that knows no tools; ``None`` for any other, or if
+    it cannot carry them."""
+    certificate = selection.certificate
+    if not settings.generic_tools or template is None or certificate is None or "tools" in template.variables:
+        return None
+    if selection.source == "enforced" or certificate.capabilities.get("calls") != "no":
+        return None
+    fmt = selection.format.extend(name=f"{selection.format.name}+generic", tools=named("generic").tools)
+    for place in ("system", "user"):
+        changed = with_generic_tools(template, place)
+        if not _shows_tools(changed):
+            continue
+        remark = f"{selection.chosen.remark}; the template knows no tools: the gateway adds them to the {place} message"
+        tried = Tried(selection.source, f"{selection.chosen.name}+generic", fmt, None, remark)
+        found = _measured(replace(selection, chosen=tried), changed)
+        if found.certificate is not None and found.certificate.capabilities.get("calls") == "yes" and not found.warning:
+            return changed, found
+    return None
+
+
+def _shows_tools(template: ChatTemplate) -> bool:
+    """True if a prompt with tools names them. Templates without a system message refuse one."""
+    tool = {"type": "function", "function": {"name": "qznameqz", "parameters": {"type": "object"}}}
+    try:
+        return "qznameqz" in template.render([{"role": "user", "content": "Hi"}], tools=[tool])
+    except TemplateError:
+        return False
 
 
 def names_a_format(settings: Settings) -> bool:

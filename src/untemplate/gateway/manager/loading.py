@@ -28,7 +28,16 @@ from ..templates import OURS
 from . import hub
 from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
 from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text
-from .choices import DEMO, choose_engine, choose_format, known_to_vllm, load_template, log_choice, names_a_format
+from .choices import (
+    DEMO,
+    choose_engine,
+    choose_format,
+    known_to_vllm,
+    load_template,
+    log_choice,
+    names_a_format,
+    with_tools,
+)
 from .manager import Event, Loader, Manager, Report
 from .model import Model
 from .preflight import estimate, preflight
@@ -268,6 +277,9 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     kind = model_type_of(checkpoint, checkpoint.config if checkpoint is not None else None)
     folder = checkpoint.path if checkpoint is not None and checkpoint.kind != "gguf" else None
     selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
+    generic = None if engine.takes.messages else with_tools(settings, template, selection)
+    if generic is not None:
+        template, selection = generic
     found = detect_capabilities(checkpoint, template=template, selection=selection)
     name = settings.name or source.name
     # `select` has already logged its own warnings.
@@ -287,6 +299,7 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         created=int(time.time() if checkpoint is None or not checkpoint.files else _written(checkpoint)),
         details={"format": "", **details, "parser": selection.chosen.name, "engine": engine.kind},
         template_kwargs=settings.chat_template_kwargs,
+        generic_tools=generic is not None,
     )
 
 

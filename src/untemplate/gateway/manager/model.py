@@ -27,6 +27,8 @@ class Model:
     """``None`` if the engine takes messages, or if the model has no template: it then answers raw prompts only."""
     template_kwargs: dict[str, Any] = field(default_factory=dict)
     """The template's variables for requests that do not set them."""
+    generic_tools: bool = False
+    """True if the template knows no tools, and the gateway shows them to the model in the form ``generic``."""
     capabilities: ModelCapabilities | None = None
     context_length: int | None = None
     longest_token: int = 256
