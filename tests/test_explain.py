@@ -152,10 +152,10 @@ example  as the template renders it
 
 [content]I will look.[markup]↵
 <{tag}>↵
-{{"name": "[name]get_weather[markup]", "arguments": [arguments]{{"a_string": "Paris"}}[markup]}}↵
+{{"name": "[name]survey_reef[markup]", "arguments": [arguments]{{"a_string": "Paris", "lines": "x"}}[markup]}}↵
 </{tag}>
 
-result  content, 1 call: get_weather (ok); finish_reason tool_calls
+result  content, 1 call: survey_reef (ok); finish_reason tool_calls
 
 {POLICIES}"""
 

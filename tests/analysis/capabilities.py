@@ -22,7 +22,7 @@ FIELDS: Final[dict[str, str]] = {
     "calls": "an assistant's `tool_calls` are written",
     "parallel_calls": "more than one call in a turn",
     "no_arguments": "a call with no arguments",
-    "content_with_calls": "content before calls, in one turn, as content",
+    "content_with_calls": "content before or after calls, in one turn, as content",
     "reasoning_with_calls": "a message's reasoning before its calls, in one turn",
     "ids": "the id that a message gives its call is written, in some turn of a conversation",
     "numbered": "calls carry a number that the template makes up (not a field of certificates)",
@@ -85,7 +85,8 @@ TABLE: Final[dict[str, frozenset[str]]] = {
     "Qwen3-Coder.jinja": _ROLES | _TALK,
     "Qwen3.5-4B.jinja": _ALL | _OFF,
     # Calls only where content is null, arguments as text. The turn ends after the second call, and each one after it.
-    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B.jinja": _ROLES | _CALLS | _DROPPED,
+    # No model can write that, so its parallel calls are not one turn.
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B.jinja": _ROLES | _CALL | _DROPPED,
     # Content beside calls becomes a second turn after theirs.
     "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja": _ROLES | _CALLS | _DROPPED | _OFF,
     "deepseek-ai-DeepSeek-V3.1.jinja": _ROLES | _TALK | _DROPPED | _OFF,
@@ -95,7 +96,7 @@ TABLE: Final[dict[str, frozenset[str]]] = {
     # Raises for a system message; roles alternate, so there is no place for a tool's.
     "google-gemma-2-2b-it.jinja": frozenset(),
     # Reasoning only where there are calls. Content is written after them.
-    "google-gemma-4-31B-it.jinja": _ROLES | _CALLS | _OFF | {"reasoning_with_calls"},
+    "google-gemma-4-31B-it.jinja": _ROLES | _TALK | _OFF | {"reasoning_with_calls"},
     # Tools are declared, calls are not written. Reasoning is described in the system turn (thinking=true), no more.
     "ibm-granite-granite-3.3-2B-Instruct.jinja": _ROLES,
     "ibm-granite-granite-4.0.jinja": _ROLES | _TALK,

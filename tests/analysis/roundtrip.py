@@ -338,7 +338,8 @@ class Renderer:
             return None
         stop = output.find(EOS, max(output.find(part) for part in _parts(scenario)))
         before = whole[: start + header]
-        if scenario.reasoning and output.lstrip().startswith(scenario.reasoning):
+        opened = prompt[_shared_start(prompt, before[start:])[0] :].strip()
+        if scenario.reasoning and output.lstrip().startswith(scenario.reasoning) and opened not in output:
             before = whole[:start] + prompt  # it opens reasoning with words that the history does not have
         return before, output[:stop] if stop >= 0 else output
 
@@ -431,6 +432,9 @@ def _shows(output: str, scenario: Scenario) -> bool:
     for name in {name for name, _ in scenario.calls}:
         if output.count(name) < sum(n == name for n, _ in scenario.calls):
             return False
+    later = [key for _, arguments in scenario.calls for key in list(arguments)[1:]]
+    if any(re.search(rf"\w['\"]?{key}=", output) for key in later):
+        return False  # the arguments run into each other
     return all(
         key in output and _shows_value(output, key, value)
         for _, arguments in scenario.calls

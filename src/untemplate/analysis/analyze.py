@@ -16,7 +16,7 @@ from ..format import Format
 from .build import Candidate, best_of, build, build_channels
 from .certify import Certificate, Runner, certify
 from .channels import channels_guesses
-from .checks import Check, checks_of
+from .checks import Check, Finding, checks_of
 from .content import content_guesses
 from .prefix import PrefixBreak, find_prefix_breaks
 from .probes import ASKED, NAMES, Prober, Style, Template
@@ -77,16 +77,17 @@ class Prepared:
     reasoning: ReasoningEvidence
     droppers: list[str]
     checks: list[Check]
+    unmeasured: dict[str, Finding]
     seconds: float
 
     def certify(self, fmt: Format) -> Certificate:
         """Measure any Format, such as one of the catalogue, against this template."""
-        certificate = certify(fmt, self.checks, steps=STEPS)
+        certificate = certify(fmt, self.checks, steps=STEPS, unmeasured=self.unmeasured)
         thinking_off(self.frame, fmt, certificate)
         return certificate
 
 
-STEPS: Final = (1, 5)
+STEPS: Final = (3,)
 """Sizes, in characters, of the pieces that outputs are also cut into."""
 
 
@@ -109,7 +110,8 @@ def prepare(template: Template) -> Prepared:
     reasoning = find_reasoning(frame, Style() if calls is None else calls.style)
     droppers = dropping_literals(frame)
     checks = checks_of(frame, reasoning, calls, droppers)
-    return Prepared(template, prober, frame, calls, reasoning, droppers, checks, time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    return Prepared(template, prober, frame, calls, reasoning, droppers, checks.all, checks.unmeasured, seconds)
 
 
 def analyze_template(template: Template, prepared: Prepared | None = None) -> Analysis:
@@ -121,10 +123,9 @@ def analyze_template(template: Template, prepared: Prepared | None = None) -> An
     ready = prepared or prepare(template)
     began = time.perf_counter()
     candidates = _candidates(ready)
-    ranked = best_of(candidates, ready.checks, STEPS)
+    ranked = best_of(candidates, ready.checks)
     best = ranked[0]
-    certificate = best.certificate
-    thinking_off(ready.frame, best.format, certificate)
+    certificate = ready.certify(best.format)
     if len(ranked) > 1:
         certificate.runner_up = f"{ranked[1].variant or 'no calls'}, {ranked[1].score:.3f}"
     fmt = replace(best.format, name=f"inferred-{template.sha256[:12]}")

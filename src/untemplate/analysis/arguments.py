@@ -136,6 +136,8 @@ def _literal(frame: TurnFrame, evidence: CallEvidence, layout: _Layout, values: 
     """Infer ``(key='value', other=1)``: one character opens, one assigns, and only strings have quotes."""
     gap = values.gaps.get("number")
     opened = layout.before.strip()
+    if gap == layout.to_value:  # numbers have quotes too: the assignment is one character
+        gap = diff.lead(gap) + gap.strip()[:1]
     if gap is None or len(gap.strip()) != 1 or not opened or not layout.to_value.startswith(gap):
         return None
     # No quotes at all: the template loses what the models write, so Python's quotes are assumed.

@@ -30,8 +30,6 @@ class Candidate:
     variant: str = ""
     sources: tuple[str, ...] = ()
     score: float = -1.0
-    cut: bool = False
-    """True once it was measured with split outputs as well."""
     certificate: Certificate = field(default_factory=Certificate)
 
     @property
@@ -153,47 +151,32 @@ def _special(fmt: Format) -> tuple[str, ...]:
     return tuple(found)
 
 
-def best_of(candidates: Sequence[Candidate], checks: Sequence[Check], steps: tuple[int, ...] = ()) -> list[Candidate]:
-    """Rank candidates by the number of checks that parse back, best first.
-
-    With ``steps``, the leading ones are measured again with the output cut into pieces of that many characters.
-    """
+def best_of(candidates: Sequence[Candidate], checks: Sequence[Check]) -> list[Candidate]:
+    """Rank candidates by the checks that parse back, best first. Measuring one ends once it cannot become the best."""
     order = {id(c): i for i, c in enumerate(candidates)}
-
-    def ranked(some: Sequence[Candidate]) -> list[Candidate]:
-        return sorted((c for c in some if c.score >= 0), key=lambda c: (-round(c.score, 6), c.complexity, order[id(c)]))
-
-    perfect: Candidate | None = None
+    best: Candidate | None = None
     others = 0
     for candidate in candidates:
-        # After a perfect candidate only a simpler one can win; a few more are measured to name the runner-up.
-        if perfect is not None and candidate.complexity >= perfect.complexity:
+        if best is not None and best.score > _PERFECT and candidate.complexity >= best.complexity:
+            # Only a simpler one can win; one other is measured to name the runner-up.
             others += 1
-            if others > _OTHERS:
+            if others > 1:
                 continue
-        _measure(candidate, checks, ())
-        if candidate.score > 0.999999 and (perfect is None or candidate.complexity < perfect.complexity):
-            perfect = candidate
-    found = ranked(candidates)
-    measured = 0
-    while steps and measured < min(_LEADERS, len(found)):
-        best = found[0]
-        if best.cut:
-            break
-        _measure(best, checks, steps)
-        best.cut = True
-        measured += 1
-        found = ranked(found)
-    return found
+        _measure(candidate, checks, 0.0 if best is None else best.score)
+        if best is None or candidate.score > best.score:
+            best = candidate
+    measured = [c for c in candidates if c.score >= 0]
+    return sorted(measured, key=lambda c: (-round(c.score, 6), c.complexity, order[id(c)]))
 
 
-_LEADERS: Final = 4
-_OTHERS: Final = 2
+_PERFECT: Final = 0.999999
 
 
-def _measure(candidate: Candidate, checks: Sequence[Check], steps: tuple[int, ...]) -> None:
+def _measure(candidate: Candidate, checks: Sequence[Check], needed: float) -> None:
+    if candidate.score >= 0:
+        return
     try:
-        candidate.certificate = certify(candidate.format, checks, steps=steps)
+        candidate.certificate = certify(candidate.format, checks, needed=needed)
     except FormatError:
         return
     candidate.score = candidate.certificate.score

@@ -133,7 +133,7 @@ def _restored(data: dict[str, Any], key: str) -> Analysis:
         raise ValueError("another template's analysis")
     kept = data["certificate"]
     certificate = Certificate(
-        capabilities={str(k): str(v) for k, v in kept["capabilities"].items()},
+        capabilities=dict(kept["capabilities"]),
         score=float(kept["score"]),
         runner_up=str(kept["runner_up"]),
         failed=tuple(FailedCheck(f["check"], f["output"], f["problem"]) for f in kept["failed"]),

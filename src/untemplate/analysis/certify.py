@@ -2,7 +2,8 @@
 
 * A check is one rendering: a prompt, the output of the model, and the message that it means. It depends on no
   hypothesis, so all Formats are measured alike.
-* What the template cannot render is not a failure; the certificate reports it as ``no``.
+* What the template cannot render is not a failure; the certificate reports it as ``no``. What it renders in a form that
+  nobody could parse, and what no check covers, is ``cannot say``.
 * White space around reasoning and content is ignored, since templates trim it. Arguments are compared as JSON. Ids are
   compared where the template writes the id of the message.
 """
@@ -10,7 +11,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from ..machine.program import Program
 from ..machine.reasoning_call import RECOVER
 from ..machine.start import start
 from ..tools import ToolSet
-from .checks import CAPABILITIES, Check
+from .checks import CAPABILITIES, Check, Finding
 
 __all__ = ["Certificate", "FailedCheck", "Outcome", "Runner", "certify"]
 
@@ -120,10 +121,11 @@ class FailedCheck:
 class Certificate:
     """Capabilities of a template, and the result of parsing each with a Format."""
 
-    capabilities: dict[str, str] = field(default_factory=dict)
+    capabilities: dict[str, Finding] = field(default_factory=dict)
     """Per capability: ``yes`` (it parsed back), ``no`` (the template cannot write it), ``failed`` (written, not
-    parsed). A check may fail although its capability is ``yes``: checks of one group show the same message in different
-    places of the conversation, and one of them has to pass."""
+    parsed), ``cannot say`` (not measured, or written in a form that nobody could parse). A check may fail although its
+    capability is ``yes``: checks of one group show the same message in different places of the conversation, and one of
+    them has to pass."""
     score: float = 0.0
     """Share of the groups of checks of which one passed, by weight, from 0 to 1. Every failed check costs a little."""
     checks: int = 0
@@ -150,35 +152,63 @@ class Certificate:
         }
 
 
-def certify(fmt: Format, checks: Sequence[Check], *, steps: Iterable[int] = ()) -> Certificate:
-    """Run all checks. ``steps``: also split the outputs into pieces of that many characters."""
+def certify(
+    fmt: Format,
+    checks: Sequence[Check],
+    *,
+    steps: Iterable[int] = (),
+    unmeasured: Mapping[str, Finding] | None = None,
+    needed: float = 0.0,
+) -> Certificate:
+    """Run all checks.
+
+    Args:
+        steps: also split the outputs into pieces of that many characters.
+        unmeasured: findings for capabilities of which no check is known, or some are missing.
+        needed: stop at the first failure after which the score cannot reach this one.
+    """
     runner = Runner(fmt)
     sizes = tuple(steps)
-    outcomes = tuple(Outcome(check, _run(runner, check, sizes)) for check in checks)
+    allowed = (1.0 - needed) * sum({(c.kind, c.group): c.weight for c in checks}.values())
+    outcomes: list[Outcome] = []
+    for check in checks:
+        outcomes.append(Outcome(check, _run(runner, check, sizes)))
+        if not outcomes[-1].passed and check.alone:
+            allowed -= check.weight
+            if needed and allowed < -0.1:
+                break  # the checks that are left count as passed, so the score is an upper bound
     # Checks of one group show the same message in different places of the conversation. One of them must pass.
-    best: dict[tuple[str, str], float] = {}
     weights: dict[tuple[str, str], float] = {}
+    best: dict[tuple[str, str], float] = {}
+    for check in checks:
+        weights[check.kind, check.group] = max(weights.get((check.kind, check.group), 0.0), check.weight)
     for o in outcomes:
         group = (o.check.kind, o.check.group)
-        weights[group] = max(weights.get(group, 0.0), o.check.weight)
         best[group] = max(best.get(group, 0.0), o.check.weight if o.passed else 0.0)
-    total, passed = sum(weights.values()), sum(best.values())
+    total, passed = sum(weights.values()), sum(best.get(group, weight) for group, weight in weights.items())
     # The number of passed places breaks ties.
     passed += 0.001 * sum(o.passed for o in outcomes)
     total += 0.001 * len(outcomes)
     failed = tuple(o.failure for o in outcomes if not o.passed)
-    return Certificate(_table(outcomes), passed / total if total else 0.0, len(outcomes), failed)
+    return Certificate(_table(outcomes, unmeasured or {}), passed / total if total else 0.0, len(outcomes), failed)
 
 
-def _table(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    table = dict.fromkeys(CAPABILITIES, "no")
+def _table(outcomes: Sequence[Outcome], unmeasured: Mapping[str, Finding]) -> dict[str, Finding]:
+    table: dict[str, Finding] = dict.fromkeys(CAPABILITIES, "no")
     for name in CAPABILITIES:
-        mine = [o for o in outcomes if o.check.kind == name]
-        if mine:
-            groups: dict[str, bool] = {}
-            for o in mine:
+        groups: dict[str, bool] = {}
+        for o in outcomes:
+            if o.check.kind == name and o.check.rendered:
                 groups[o.check.group] = groups.get(o.check.group, False) or o.passed
-            table[name] = "yes" if all(groups.values()) else "failed"
+        inferred = [o.passed for o in outcomes if o.check.kind == name and not o.check.rendered]
+        if groups and not all(groups.values()):
+            table[name] = "failed"
+        elif name in unmeasured:
+            table[name] = unmeasured[name]
+        elif groups:
+            table[name] = "yes"
+        elif inferred:
+            table[name] = "yes" if all(inferred) else "cannot say"
     return table
 
 

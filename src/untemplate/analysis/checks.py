@@ -1,22 +1,27 @@
 """Make checks: conversations that a template renders, with the messages that they mean.
 
 Each check is rendered by the template and compared with the message that it was rendered from. A rendering counts only
-if it contains the message: a template that drops reasoning does not express it. Realistic and awkward texts replace
-the probe words.
+if it contains the message: a template that drops reasoning does not express it. The words are realistic and awkward; no
+probe has any of them, so that a Format which holds a probe word cannot pass.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from .probes import ASKED, EOS, IDS, ProbeCall, ProbeMessage, Style
+from . import diff
+from .probes import ASKED, EOS, RESULT, ProbeCall, ProbeMessage, Style
 from .reasoning import ReasoningEvidence
 from .tools import CallEvidence
 from .turns import LAST, MIDDLE, RenderedTurn, TurnFrame
 
-__all__ = ["CAPABILITIES", "Check", "checks_of"]
+__all__ = ["CAPABILITIES", "Check", "Checks", "Finding", "checks_of"]
+
+Finding = Literal["yes", "no", "failed", "cannot say"]
+"""Outcome for one capability."""
 
 CAPABILITIES: Final = (
     "content",
@@ -58,6 +63,10 @@ class Check:
     weight: float = 1.0
     group: str = ""
     """Checks of one group show the same thing in different places."""
+    rendered: bool = True
+    """False if the output is not a rendering but made from what the template drops: a failure proves nothing."""
+    alone: bool = True
+    """False if another check of its group may pass instead."""
 
 
 SAID: Final = "Hello, world!\nWhat's up?"
@@ -76,10 +85,16 @@ STRINGS: Final[dict[str, str]] = {
     "lines": 'def f(x):\n    if x < 3 and x > 1:\n        print("hi", \'there\')\n\n    return {"a": [1]}',
     "unicode": "naïve — 你好 🎉",
     "tags": "<b>bold</b> <br/> &amp; [x] {y} </p>",
-    "quotes": 'say "it\'s" \\ back\\slash',
+    "double quotes": 'say "hi" and "bye"',
+    "single quotes": "it's Anna's",
+    "backslashes": "C:\\new\\table",
+    "newline at the end": "one line\n",
+    "newline at the start": "\n  indented",
+    "like a number": "0042",
 }
-_ONE: Final = "get_weather"
-_TWO: Final = "find_place"
+_ONE: Final = "survey_reef"
+_TWO: Final = "paint_fence"
+_IDS: Final = ("Fw3kT9pLx", "Zr7mQ2vBn", "Hd5sY8cJu")
 
 
 def _schema(kind: str) -> dict[str, Any]:
@@ -99,21 +114,39 @@ TYPED_TOOLS: Final = [
 ]
 
 
+@dataclass(slots=True)
+class Checks:
+    """All checks of a template, and what they leave open."""
+
+    all: list[Check]
+    unmeasured: dict[str, Finding]
+    """Capabilities of which no check or not every check could be made."""
+
+
 def checks_of(
     frame: TurnFrame, reasoning: ReasoningEvidence, calls: CallEvidence | None, droppers: list[str]
-) -> list[Check]:
+) -> Checks:
     """Return all checks that the template can render."""
+    unmeasured: dict[str, Finding] = {}
     found = [*_plain(frame), *_reasoned(frame, reasoning), *_prompts(frame, droppers)]
     if calls is not None:
-        found += _called(frame, calls, reasoning)
-    return found
+        found += _Called(frame, calls, reasoning, unmeasured).checks()
+    for kind in ("content", "several_turns"):
+        if not any(c.kind == kind for c in found):
+            unmeasured[kind] = "cannot say"
+    if calls is None and frame.shows_arguments:
+        unmeasured["calls"] = "failed"
+    sizes = Counter((c.kind, c.group) for c in found)
+    return Checks([replace(c, alone=sizes[c.kind, c.group] == 1) for c in found], unmeasured)
 
 
 def _cut(frame: TurnFrame, turn: RenderedTurn, message: ProbeMessage, *, end: bool = False) -> tuple[str, str]:
     """Return prompt and output: the prompt reaches as far as the template's own, if the turn begins the same way."""
     text = turn.text if end else _without_end(frame, turn.text)
-    if turn.tail and text.startswith(turn.tail):
-        return turn.before + turn.tail, text[len(turn.tail) :]
+    if turn.tail.strip() and text.lstrip().startswith(turn.tail.strip()):
+        written = len(diff.lead(text)) + len(turn.tail.strip())
+        written += len(turn.tail) - len(turn.tail.rstrip()) if text.startswith(turn.tail) else 0
+        return turn.before + turn.tail, text[written:]
     if turn.tail and message.reasoning and text.lstrip().startswith(message.reasoning):
         # The prompt opens reasoning with words that earlier turns do not show.
         return turn.before + turn.tail, text
@@ -173,7 +206,9 @@ def _prompts(frame: TurnFrame, droppers: list[str]) -> Iterator[Check]:
         for literal in droppers:
             if literal not in tail and tail.strip() and _opens(frame, tail, literal):
                 output = f"{THOUGHTS}{literal}{SAID}"
-                yield Check("reasoning", f"dropped by {literal!r}", prompt, output, THOUGHTS, SAID, group=label)
+                yield Check(
+                    "reasoning", f"dropped by {literal!r}", prompt, output, THOUGHTS, SAID, group=label, rendered=False
+                )  # fmt: skip
 
 
 def _opens(frame: TurnFrame, tail: str, literal: str) -> bool:
@@ -182,113 +217,145 @@ def _opens(frame: TurnFrame, tail: str, literal: str) -> bool:
     return not closed or any(t.startswith(tail.rstrip()) for t in closed)
 
 
-def _called(frame: TurnFrame, evidence: CallEvidence, reasoning: ReasoningEvidence) -> Iterator[Check]:
-    paris = {"a_string": "Paris"}
+_ONE_TURN: Final = ("parallel_calls", "content_with_calls")
 
-    def checks(
-        kind: str, name: str, message: ProbeMessage, style: Style = evidence.style, weight: float = 1.0, **more: Any
-    ) -> Iterator[Check]:
-        places = (evidence.place, MIDDLE if evidence.place == LAST else LAST) if more.pop("both", False) else None
-        for place in places or (evidence.place,):
-            turn = frame.turn(message, style, place)
-            if turn is None or not _shows(turn.text, message) or _breaks_quotes(turn.text, message):
+
+@dataclass(slots=True)
+class _Called:
+    """Makes the checks of turns with calls."""
+
+    frame: TurnFrame
+    evidence: CallEvidence
+    reasoning: ReasoningEvidence
+    unmeasured: dict[str, Finding]
+
+    def checks(self) -> Iterator[Check]:
+        one = ProbeCall(_ONE, {"a_string": "Paris", "lines": "x"}, _IDS[0])
+        two = (one, ProbeCall(_TWO, {"place": "Rome", "count": 3}, _IDS[1]))
+        yield from self._single(one)
+        yield from self._check("parallel_calls", "two calls", ProbeMessage(calls=two), weight=2.0)
+        three = (*two, ProbeCall(_ONE, {"a_string": "Oslo", "a_integer": 7}, _IDS[2]))
+        yield from self._check("parallel_calls", "three calls", ProbeMessage(calls=three))
+        yield from self._check("no_arguments", "no arguments", ProbeMessage(calls=(ProbeCall(_ONE, {}, _IDS[0]),)))
+        yield from self._values()
+        yield from self._with_content(one, two)
+        yield from self._with_reasoning(one)
+        yield from self._after_result(one)
+
+    def _check(
+        self, kind: str, name: str, message: ProbeMessage, style: Style | None = None, *, both: bool = False,
+        weight: float = 1.0,
+    ) -> Iterator[Check]:  # fmt: skip
+        style, place = style or self.evidence.style, self.evidence.place
+        for at in (place, MIDDLE if place == LAST else LAST) if both else (place,):
+            turn = self.frame.turn(message, style, at)
+            if turn is None or not _shows(turn.text, message):
                 continue
-            prompt, output = _cut(frame, turn, message)
+            prompt, output = _cut(self.frame, turn, message)
+            if _unreadable(turn.text, message) or (kind in _ONE_TURN and self._ends_inside(output, message)):
+                self.unmeasured[kind] = "cannot say"
+                continue
             wanted = tuple((c.name, dict(c.arguments)) for c in message.calls)
             yield Check(
-                kind, f"{name} ({place})", prompt, output, message.reasoning, message.content, wanted,
-                tools=TYPED_TOOLS, weight=weight, group=name, **more,
+                kind, f"{name} ({at})", prompt, output, message.reasoning, message.content, wanted, tools=TYPED_TOOLS,
+                weight=weight, group=name,
             )  # fmt: skip
 
-    one = ProbeCall(_ONE, paris)
-    yield from checks("calls", "one call", ProbeMessage(calls=(one,)), weight=2.0, both=True)
-    bare = next(iter(checks("calls", "tools unknown", ProbeMessage(calls=(one,)))), None)
-    if bare is not None:
-        yield replace(bare, tools=None)
-        if _writes_id(frame, evidence, one):
-            yield replace(bare, kind="ids", name="id", ids=(one.id,), group="id")
-    two = (one, ProbeCall(_TWO, {"place": "Rome", "count": 3}, IDS[1]))
-    yield from checks("parallel_calls", "two calls", ProbeMessage(calls=two), weight=2.0)
-    three = (*two, ProbeCall(_ONE, {"a_string": "Oslo", "a_integer": 7}, "qzid00003"))
-    if _ends_once(frame, evidence, two, three):
-        yield from checks("parallel_calls", "three calls", ProbeMessage(calls=three))
-    yield from checks("no_arguments", "no arguments", ProbeMessage(calls=(ProbeCall(_ONE, {}),)))
-    for kind, value in TYPES.items():
-        yield from checks(kind, kind, ProbeMessage(calls=(ProbeCall(_ONE, {f"a_{kind}": value, "lines": "x"}),)))
-    for name, value in STRINGS.items():
-        yield from checks(
-            "awkward_strings", name, ProbeMessage(calls=(ProbeCall(_ONE, {name: value, "a_integer": 1}),))
-        )
-    yield from _own_marks(frame, evidence, checks)
-    look = ProbeMessage("I will look.", calls=(one,))
-    if not _taken_for_reasoning(frame, look, evidence.style, reasoning):
-        yield from checks("content_with_calls", "content and call", look, both=True)
+    def _single(self, one: ProbeCall) -> Iterator[Check]:
+        found = list(self._check("calls", "one call", ProbeMessage(calls=(one,)), weight=2.0, both=True))
+        yield from found
+        if found:
+            bare = replace(found[0], weight=1.0)
+            yield replace(bare, tools=None, name=f"tools unknown ({self.evidence.place})", group="tools unknown")
+            given = self.evidence.style.id_of(one, 0)
+            if given in bare.output:
+                yield replace(bare, kind="ids", name="id", ids=(given,), group="id")
+
+    def _values(self) -> Iterator[Check]:
+        for kind, value in TYPES.items():
+            call = ProbeCall(_ONE, {f"a_{kind}": value, "lines": "x"}, _IDS[0])
+            yield from self._check(kind, kind, ProbeMessage(calls=(call,)))
+        front = self.evidence.front.strip().splitlines()[-1:] or [""]
+        own = {"own marks": f"see {front[0][-40:]} and that is it"} if front[0] else {}
+        for name, text in (STRINGS | own).items():
+            call = ProbeCall(_ONE, {"lines": text, "a_integer": 1}, _IDS[0])
+            yield from self._check("awkward_strings", name, ProbeMessage(calls=(call,)), weight=0.5)
+
+    def _with_content(self, one: ProbeCall, two: tuple[ProbeCall, ...]) -> Iterator[Check]:
+        look = ProbeMessage("I will look.", calls=(one,))
+        if self._taken_for_reasoning(look):
+            self.unmeasured["content_with_calls"] = "cannot say"
+            return
+        yield from self._check("content_with_calls", "content and call", look, both=True)
         again = ProbeMessage("I will look.\nTwice.", calls=two)
-        yield from checks("content_with_calls", "content and two calls", again, both=True)
-    if reasoning.style is not None:
-        style = replace(reasoning.style, arguments=evidence.style.arguments, no_content=evidence.style.no_content)
-        yield from checks("reasoning_with_calls", "reasoning and call", ProbeMessage("", THOUGHTS, (one,)), style)
+        yield from self._check("content_with_calls", "content and two calls", again, both=True)
+
+    def _with_reasoning(self, one: ProbeCall) -> Iterator[Check]:
+        style = self._reasoning_style()
+        if style is None:
+            return
+        yield from self._check("reasoning_with_calls", "reasoning and call", ProbeMessage("", THOUGHTS, (one,)), style)
         message = ProbeMessage("I will look.", THOUGHTS, (one,))
-        yield from checks("reasoning_with_calls", "reasoning, content and call", message, style)
+        yield from self._check("reasoning_with_calls", "reasoning, content and call", message, style)
 
+    def _reasoning_style(self) -> Style | None:
+        mine, style = self.evidence.style, self.reasoning.style
+        return style and replace(style, arguments=mine.arguments, no_content=mine.no_content, ids=mine.ids)
 
-def _ends_once(
-    frame: TurnFrame, evidence: CallEvidence, two: tuple[ProbeCall, ...], three: tuple[ProbeCall, ...]
-) -> bool:
-    """True if one more call does not end the turn once more: some templates end it after every call but the first."""
-    end = frame.end.strip()
-    turns = [frame.turn(ProbeMessage(calls=calls), evidence.style, evidence.place) for calls in (two, three)]
-    counts = [t.text.count(end) for t in turns if t is not None and end]
-    return len(set(counts)) < 2
+    def _ends_inside(self, output: str, message: ProbeMessage) -> bool:
+        """True if the template ends the turn after a call and continues: no model can write that."""
+        end = self.frame.end.strip()
+        return bool(end) and end in output[output.index(message.calls[0].name) :]
 
+    def _after_result(self, one: ProbeCall) -> Iterator[Check]:
+        """Yield a check of content after the result of a call, where the prompt may end in another way."""
+        style, prober = self.evidence.style, self.frame.prober
+        call = style.write(ProbeMessage(calls=(one,)))
+        result = {"role": "tool", "content": RESULT, "tool_call_id": style.id_of(one, 0), "name": one.name}
+        conversation = [{"role": "user", "content": ASKED}, call, result]
+        prompt = prober.prompt(conversation, style, calls=True)
+        answer = style.write(ProbeMessage(SAID))
+        whole = prober.render([*conversation, answer], tools=prober.call_tools)
+        if prompt is None or whole is None or not whole.startswith(prompt) or SAID not in whole[len(prompt) :]:
+            return
+        if any(tail.strip() and prompt.rstrip().endswith(tail.strip()) for tail in self.frame.tails.values()):
+            return  # it opens reasoning, which this answer does not have
+        output = _without_end(self.frame, whole[len(prompt) :].removesuffix(self.frame.trailer))
+        yield Check("several_turns", "after a result", prompt, output, "", SAID, tools=TYPED_TOOLS, group="results")
 
-def _taken_for_reasoning(frame: TurnFrame, message: ProbeMessage, style: Style, evidence: ReasoningEvidence) -> bool:
-    """True if the template writes content before calls as it writes reasoning before calls."""
-    if evidence.style is None:
-        return False
-    thought = replace(message, content="", reasoning=message.content)
-    one = frame.turn(message, style)
-    other = frame.turn(thought, replace(evidence.style, arguments=style.arguments, no_content=style.no_content))
-    return one is not None and other is not None and one.text == other.text
-
-
-def _own_marks(frame: TurnFrame, evidence: CallEvidence, checks: Any) -> Iterator[Check]:
-    """Yield checks with the markers of the call inside an argument."""
-    front = evidence.front.strip().splitlines()[-1:] or [""]
-    inside = f"see {front[0][-40:]} and that is it"
-    if front[0]:
-        yield from checks(
-            "awkward_strings",
-            "own marks",
-            ProbeMessage(calls=(ProbeCall(_ONE, {"lines": inside, "a_integer": 1}),)),
-            weight=0.5,
-        )
+    def _taken_for_reasoning(self, message: ProbeMessage) -> bool:
+        """True if the template writes content before calls as it writes reasoning before calls."""
+        style = self._reasoning_style()
+        if style is None:
+            return False
+        one = self.frame.turn(message, self.evidence.style)
+        other = self.frame.turn(replace(message, content="", reasoning=message.content), style)
+        return one is not None and other is not None and one.text == other.text
 
 
 def _shows(text: str, message: ProbeMessage) -> bool:
-    """True if a rendering contains all parts of a message, in the order in which models write them."""
+    """True if a rendering contains all parts of a message, reasoning before the others and calls in order."""
     at = 0
-    for part in (message.reasoning, message.content, *(c.name for c in message.calls)):
+    for part in (message.reasoning, *(c.name for c in message.calls)):
         found = text.find(part, at) if part else at
         if found < 0:
             return False
         at = found
     keys = [k for c in message.calls for k in c.arguments]
-    return all(k in text for k in keys)
+    return all(k in text for k in keys) and message.content in text[text.find(message.reasoning) :]
 
 
-def _breaks_quotes(text: str, message: ProbeMessage) -> bool:
-    """True if a template quotes a string that contains the same quotes unescaped: nothing can parse that."""
+def _unreadable(text: str, message: ProbeMessage) -> bool:
+    """True if nobody could parse a value: it is in quotes that it contains unescaped, or it has no quotes at all."""
     for call in message.calls:
         for value in call.arguments.values():
             at = text.find(value) if isinstance(value, str) and value else -1
-            if at > 0:
-                around = text[at - 1] + text[at + len(value) : at + len(value) + 1]
-                if around in ("''", '""', "``") and around[0] in value:
-                    return True
+            if at > 0 and _ambiguous(value, text[at - 1], text[at + len(value) : at + len(value) + 1]):
+                return True
     return False
 
 
-def _writes_id(frame: TurnFrame, evidence: CallEvidence, call: ProbeCall) -> bool:
-    turn = frame.turn(ProbeMessage(calls=(call,)), evidence.style, evidence.place)
-    return turn is not None and call.id in turn.text
+def _ambiguous(value: str, before: str, after: str) -> bool:
+    if before == after and before in "'\"`":
+        return any(c in value for c in (before, "\\", "\n"))
+    return before in "=:" and after in ",)}" and not value.isalpha()

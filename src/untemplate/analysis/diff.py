@@ -22,11 +22,13 @@ __all__ = [
     "closed_tags",
     "common_prefix",
     "common_suffix",
+    "find_loosely",
     "is_tag",
     "json_around",
     "json_at",
     "lead",
     "locate",
+    "loose_prefix",
     "same_end",
     "same_start",
     "split_tags",
@@ -75,6 +77,30 @@ def _shared(rows: Sequence[Sequence[str]]) -> list[str]:
             break
         shared.append(column[0])
     return shared
+
+
+def loose_prefix(text: str, other: str) -> str:
+    """Return the tokens that ``text`` and ``other`` begin with, white space aside; as ``text`` writes them."""
+    mine, theirs = tokens(text), tokens(other)
+    i = j = end = 0
+    while i < len(mine) and j < len(theirs):
+        if mine[i] == theirs[j]:
+            i, j = i + 1, j + 1
+            end = i
+        elif mine[i].isspace():
+            i += 1
+        elif theirs[j].isspace():
+            j += 1
+        else:
+            break
+    return "".join(mine[:end])
+
+
+def find_loosely(text: str, literal: str, start: int) -> int:
+    """Return where ``literal`` ends in ``text``, white space aside; -1 if it is not there."""
+    words = [re.escape(t) for t in tokens(literal) if not t.isspace()]
+    found = re.compile(r"\s*".join(words)).search(text, start) if words else None
+    return -1 if found is None else found.end() + len(lead(text[found.end() :]))
 
 
 def same_start(a: str, b: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Final, Protocol
 
 __all__ = [
@@ -108,6 +109,8 @@ class Style:
     """Content of a message without content: ``null``, ``empty`` or ``absent``."""
     reasoning: str = ""
     """Key of the reasoning; ``parts``: typed parts in the content; ``blocks``: a mapping of typed blocks."""
+    ids: str = ""
+    """Pattern of the ids, for templates that write the id in place of the name; "": the ids of the calls."""
     settings: tuple[tuple[str, Any], ...] = ()
     """Template variables besides the standard ones (``enable_thinking``)."""
 
@@ -121,7 +124,7 @@ class Style:
         if message.reasoning:
             self._reason(written, message)
         if message.calls and not (message.reasoning and self.reasoning == "blocks"):
-            written["tool_calls"] = [self._call(c) for c in message.calls]
+            written["tool_calls"] = [self._call(c, i) for i, c in enumerate(message.calls)]
         return written
 
     def _reason(self, written: dict[str, Any], message: ProbeMessage) -> None:
@@ -141,11 +144,21 @@ class Style:
         elif self.reasoning:
             written[self.reasoning] = message.reasoning
 
-    def _call(self, call: ProbeCall) -> dict[str, Any]:
+    def id_of(self, call: ProbeCall, index: int) -> str:
+        """Return the id that is written for a call."""
+        return self.ids.format(name=call.name, index=index) if self.ids else call.id
+
+    def _call(self, call: ProbeCall, index: int) -> dict[str, Any]:
         arguments: Any = dict(call.arguments)
         if self.arguments == "text":
             arguments = _json(arguments)
-        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+        given = self.id_of(call, index)
+        return {"id": given, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    return {**message, "content": [{"type": "text", "text": content}]} if isinstance(content, str) else message
 
 
 def _json(value: Mapping[str, Any]) -> str:
@@ -161,6 +174,8 @@ class Prober:
 
     template: Template
     system: bool = False
+    parts: bool = False
+    """True if content must be a list of typed parts."""
     base: dict[str, Any] = field(default_factory=dict)
     plain_tools: Any = None
     call_tools: Any = None
@@ -182,6 +197,8 @@ class Prober:
         conversation = list(messages)
         if self.system and conversation[0]["role"] != "system":
             conversation.insert(0, {"role": "system", "content": SYSTEM})
+        if self.parts:
+            conversation = [_in_parts(message) for message in conversation]
         variables = {**self.base, **(settings or {})}
         if not self.eos:
             variables["eos_token"] = EOS
@@ -205,18 +222,16 @@ class Prober:
         """
         asked = [{"role": "user", "content": ASKED}]
         missing = {v: "" for v in sorted(self.template.variables) if v not in _STANDARD}
-        for base in ({}, missing):
-            for system in (False, True):
-                for tools in (None, TOOLS, []):
-                    self.base, self.system = dict(base), system
-                    self.plain_tools = self.call_tools = tools
-                    rendered = self.render(asked, prompt=True, tools=tools)
-                    if rendered is not None and ASKED in rendered:
-                        if tools is None and self.render(asked, prompt=True, tools=TOOLS) is not None:
-                            self.call_tools = TOOLS
-                        return rendered
-            if not missing:
-                break
+        for base, parts, system, tools in product(
+            ({}, missing) if missing else ({},), (False, True), (False, True), (None, TOOLS, [])
+        ):
+            self.base, self.system, self.parts = dict(base), system, parts
+            self.plain_tools = self.call_tools = tools
+            rendered = self.render(asked, prompt=True, tools=tools)
+            if rendered is not None and ASKED in rendered and not (parts and "'text'" in rendered):
+                if tools is None and self.render(asked, prompt=True, tools=TOOLS) is not None:
+                    self.call_tools = TOOLS
+                return rendered
         return None
 
     @property

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Final
 
 from ..format import Format, FormatError, JsonArguments, JsonBody, Marker, NamedBody, TaggedArguments, Tools
@@ -33,6 +34,8 @@ from .turns import LAST, MIDDLE, TurnFrame
 
 __all__ = ["CallEvidence", "find_calls", "marker", "tools_guesses"]
 
+NAMED_IDS: Final = "functions.{name}:{index}"
+"""Ids that hold the name, as Kimi's models count their calls: some templates write nothing else of the name."""
 ONE: Final = ProbeCall(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}, IDS[0])
 TWO: Final = ProbeCall(NAMES[1], {KEYS[0]: VALUES[2], KEYS[1]: VALUES[3]}, IDS[1])
 
@@ -72,21 +75,22 @@ def find_calls(frame: TurnFrame) -> CallEvidence | None:
     A longer rendering contains a word for missing content, such as ``None``.
     """
     best: tuple[tuple[int, int], Style, str, str] | None = None
-    for arguments in ("object", "text"):
-        for no_content in ("null", "empty", "absent"):
-            style = Style(arguments=arguments, no_content=no_content)
-            for place in (LAST, MIDDLE):
-                turn = frame.turn(ProbeMessage(calls=(ONE,)), style, place)
-                if turn is None:
-                    continue
-                text = turn.text
-                if any(part not in text for part in (NAMES[0], *KEYS[:2], *VALUES[:2])):
-                    continue
-                rank = (_oddness(text, arguments), len(text))
-                if best is None or rank < best[0]:
-                    best = (rank, style, place, text)
-                break
-        if best is not None and best[0][0] == 0:
+    for arguments, no_content, ids in product(("object", "text"), ("null", "empty", "absent"), ("", NAMED_IDS)):
+        style = Style(arguments=arguments, no_content=no_content, ids=ids)
+        if best is not None and (ids or (best[0][0] == 0 and arguments == "text")):
+            continue
+        for place in (LAST, MIDDLE):
+            turn = frame.turn(ProbeMessage(calls=(ONE,)), style, place)
+            if turn is None:
+                continue
+            if not all(part in turn.text for part in (*KEYS[:2], *VALUES[:2])):
+                continue
+            frame.shows_arguments = True
+            if NAMES[0] not in turn.text:
+                continue
+            rank = (_oddness(turn.text, arguments), len(turn.text))
+            if best is None or rank < best[0]:
+                best = (rank, style, place, turn.text)
             break
     if best is None:
         frame.log.append("T1 calls: never written")

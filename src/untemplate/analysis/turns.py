@@ -56,6 +56,8 @@ class TurnFrame:
     """Text that the template writes after the last message, whatever the message is."""
     starts: tuple[str, ...] = ()
     """Other text that begins a turn, such as after tool results."""
+    shows_arguments: bool = False
+    """True if the template writes the arguments of calls, with or without their names."""
     tails: dict[Settings, str] = field(default_factory=dict)
     """Text that the prompt adds after the header, by the variables that were set."""
     log: list[str] = field(default_factory=list)
@@ -105,11 +107,14 @@ class TurnFrame:
         asked = whole.rfind(ASKED)
         if asked < 0:
             return -1
+        start = asked + len(ASKED)
+        if not self.header.strip():
+            return start
         for header in (self.header, self.header.rstrip()):
-            at = whole.find(header, asked + len(ASKED)) if header else -1
+            at = whole.find(header, start)
             if at >= 0:
                 return at + len(header)
-        return -1
+        return diff.find_loosely(whole, self.header, start)
 
 
 def find_frame(prober: Prober, prompt: str) -> TurnFrame:
@@ -141,6 +146,7 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
         frame.header = frame.header[len(frame.end) :]
     frame.header = _whole_header(frame.header, [after_prompt, *fronts, *switched.values()])
     frame.header = _without_opened(frame.header, {(): after_prompt, **switched})
+    frame.header = next((h for h in (frame.header, frame.header.strip()) if h in fronts[0]), frame.header)
     at = fronts[0].find(frame.header)
     frame.user_end = fronts[0][: max(at, 0)]
     if not added and always and last is not None and after_bare.startswith(frame.user_end):
@@ -174,7 +180,7 @@ def _longest_shared(added: str, fronts: list[str]) -> str:
     for front in fronts:
         best = ""
         for start in _places(front):
-            best = max(best, diff.common_prefix([shared, front[start:]]), key=len)
+            best = max(best, diff.loose_prefix(shared, front[start:]), key=len)
         shared = best
     return shared
 
@@ -231,7 +237,7 @@ def _find_end(frame: TurnFrame, last: str | None, middle: str | None, always: bo
         frame.user_start = behind_middle[len(shared) :]
     frame.end = shared
     if always and shared:
-        first = diff.split_tags(frame.header)[0]
+        first = next(iter(diff.split_tags(frame.header)), "")
         if first.strip() and shared.endswith(first):
             frame.header = frame.header[len(first) :]
 
