@@ -17,9 +17,9 @@ from .machine.ids import IdFactory, make_ids
 from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .machine.machine import Machine
 from .machine.program import Program
-from .machine.reasoning_call import IMMEDIATELY, NEVER, RECOVER
 from .machine.scanner import TokenScanner, check_ids
 from .machine.start import start
+from .machine.tentative_calls import IMMEDIATELY, NEVER, RECOVER
 from .messages import CallStatus, DeltaMessage, Diagnostic, ParsedOutput, Span, SpanKind
 from .policy import Policy
 from .requests import count_calls, get

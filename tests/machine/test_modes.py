@@ -14,9 +14,13 @@ from untemplate.machine.machine import Machine
 from untemplate.machine.modes import MODES, mode_table
 
 CORPUS = Path(__file__).parents[1] / "corpus"
-WITHOUT_HEADERS = [
+FURTHER = [
     {"format": "gpt_oss", "raw": "An answer without a header."},
     {"format": "gpt_oss", "raw": "<|channel|>analysis<|message|>Hm.<|channel|>final<|message|>An answer."},
+    {
+        "format": "gpt_oss",
+        "raw": "<|channel|>final<|message|>`<|channel|>commentary to=f<|message|>{}<|call|>, no",
+    },
 ]
 
 
@@ -38,7 +42,7 @@ def test_modes_follow_one_another_as_in_the_table(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Machine, "_mode", property(lambda machine: machine.__dict__["mode"], set_mode), raising=False)
     corpus = [record for path in sorted(CORPUS.glob("*.json")) for record in json.loads(path.read_text("utf-8"))]
-    for record in [*corpus, *WITHOUT_HEADERS]:
+    for record in [*corpus, *FURTHER]:
         parser = OutputParser.named(record["format"], reasoning=record.get("reasoning"))
         stream = parser.stream(tools=record.get("tools"), prompt=record.get("prompt"))
         stream.feed(record["raw"])

@@ -21,8 +21,8 @@ from ..machine.events import EventReceiver
 from ..machine.ids import pattern_ids
 from ..machine.machine import Machine
 from ..machine.program import Program
-from ..machine.reasoning_call import RECOVER
 from ..machine.start import start
+from ..machine.tentative_calls import RECOVER
 from ..tools import ToolSet
 from .checks import CAPABILITIES, Check, Finding
 

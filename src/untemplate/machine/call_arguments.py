@@ -63,6 +63,8 @@ class ArgumentsReader(CallHandler):
         self._emitter: CallEmitter = emitter
         self.committed: bool = False
         """True if the call being read has committed."""
+        self.raw: bool = False
+        """True if any text may be the arguments."""
         self._syntax: CallSyntax = _NO_SYNTAX
         self._ambiguous: bool = False
         self._in_list: bool = False
@@ -93,6 +95,7 @@ class ArgumentsReader(CallHandler):
         self._in_list = in_list
         self._marked = marked
         self._recovered = False
+        self.raw = False
         self._name = ""
         self._id = ""
 
@@ -186,8 +189,9 @@ class ArgumentsReader(CallHandler):
         cur = self.context.cur
         call_object = self._call_object if self._phase == _CALL_OBJECT else None
         if call_object is None:
-            if not self.committed:
+            if not self.committed and not self.raw:
                 return False
+            self._commit_once()
         elif not call_object.cut(cur, self):
             return False
         if not self._whole:
@@ -240,8 +244,16 @@ class ArgumentsReader(CallHandler):
         return self._begin_json(c) if syntax.body == NAMED_JSON else NO_MATCH
 
     def _begin_json(self, c: str) -> int:
-        """Begin JSON arguments at their first character. A call that has committed takes any text as arguments."""
+        """Begin JSON arguments at their first character."""
         if c == "{":
+            if not self.committed:
+                # ``{\"a\": 1}`` is a copy of a call in a string.
+                cur = self.context.cur
+                following = cur.text[cur.pos + 1 : cur.pos + 2]
+                if following == "\\":
+                    return NO_MATCH
+                if not following and not cur.final:
+                    return MORE
             self._commit_once()
             self._json = JsonReader(self._syntax.call_stops)
             self._phase = _VALUE
@@ -249,7 +261,8 @@ class ArgumentsReader(CallHandler):
             self._commit_once()
             self._text = EncodedJsonReader()
             self._phase = _VALUE
-        elif self.committed:
+        elif self.committed or self.raw:
+            self._commit_once()
             self._phase = _RAW
         else:
             return NO_MATCH
@@ -266,6 +279,11 @@ class ArgumentsReader(CallHandler):
         cur = self.context.cur
         if c != syntax.bracket_open and c not in "({":
             return NO_MATCH
+        if syntax.escaped.match(cur.text, cur.pos + 1) is not None:
+            return NO_MATCH
+        undecided = syntax.escaped_prefix.match(cur.text, cur.pos + 1) is not None and not cur.final
+        if undecided and len(cur.text) - cur.pos < MAX_NAME:
+            return MORE
         # ``[see](x)`` is a link: if the tools are not known, only ``name=`` or no arguments at all make it a call.
         # If they are, ``[f(x) for x in xs]`` is still not a call: ``x`` is a variable.
         if syntax.bare:

@@ -2,7 +2,7 @@
 
 * A call commits with ``begin_call``. From then on its arguments go to the receiver as they come.
 * With a call policy the call is held back until it is closed. Then it is emitted at once, dropped, or becomes text.
-* A call inside reasoning is not held back: its events are recorded anyway, and the policy decides on it at the end.
+* A tentative call is not held back: its events are recorded anyway, and the policy decides when they are accepted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .context import HeldCall, ReaderContext
 from .events import emit_call
 from .free_text import FreeText
 from .ids import IdFactory
-from .ledger import DROPPED, MARKUP
+from .ledger import DROPPED
 from .program import IN_REASONING
 
 
@@ -36,14 +36,16 @@ class CallEmitter:
         call = CallState(index, call_id or self._make_id(name, self._first_index + index), name)
         call.start = context.ledger.frontier
         context.calls.append(call)
-        if context.reasoning_call is None:
+        if context.tentative is None:
             if context.call_policy is not None:
-                context.held_call = HeldCall(context.spaces)
+                context.held_call = HeldCall()
                 context.spaces = []
                 return
             context.end_speculation()
             context.spaces = []
             self._leave_reasoning()
+        elif context.tentative.quoted:
+            context.spaces = []
         context.receiver.call_start(index, call.id, name)
 
     def arguments(self, text: str) -> None:
@@ -75,9 +77,9 @@ class CallEmitter:
         """End the call after its closer, and do with a held call what the call policy decides. Return True if it has
         become text."""
         context = self._context
-        if context.reasoning_call is not None:
-            context.mark(MARKUP, context.cur.pos)
-            context.reasoning_call.end_of_last_call = context.speculation.length(context.cur)
+        if context.tentative is not None:
+            context.mark_closed()
+            context.tentative.end_of_last_call = context.speculation.length(context.cur)
         policy = context.call_policy
         held = context.held_call
         if policy is None or held is None:
@@ -87,15 +89,13 @@ class CallEmitter:
         if decision == AS_CONTENT:
             raw = context.speculation.raw(context.cur)
             context.undo_speculation()
-            context.spaces = held.spaces_before
             self._leave_reasoning()
             self._text.emit_trimmed(raw, context.base + context.cur.pos)
             return True
+        context.mark_closed()
         context.held_call = None
-        spaces_after = sum(map(len, context.spaces))
         context.end_speculation()
         self._leave_reasoning()
-        context.mark(MARKUP, context.cur.pos - spaces_after)
         if decision == DROP:
             context.calls.pop()
             context.ledger.change_all(DROPPED)

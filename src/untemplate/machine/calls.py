@@ -95,16 +95,15 @@ class CallReader:
 
     def enter_arguments(self, syntax: CallSyntax, name: str, raw: bool) -> None:
         """Begin to read the arguments of a call that a header has named. ``raw``: whatever follows are its arguments,
-        so it commits now."""
+        except a copy of a call in a string."""
         self.syntax = syntax
         self._ambiguous = False
         self._list = _NO_LIST
         self._arguments.begin(syntax, False, False, True)
         self._arguments.begin_named(name, "")
+        self._arguments.raw = raw
         self._phase = _ARGUMENTS
-        if raw:
-            self._arguments.commit()
-        self.has_call = raw
+        self.has_call = False
 
     def _chosen(self, syntax: CallSyntax, entry: int) -> None:
         self.syntax = syntax
@@ -161,7 +160,7 @@ class CallReader:
         if self._phase == _AFTER:
             return True
         if self._phase == _BETWEEN:
-            return not self.context.speculation.active or (self.has_call and self.context.reasoning_call is not None)
+            return not self.context.speculation.active or (self.has_call and self.context.tentative is not None)
         return self._phase == _ARGUMENTS and self._arguments.finish()
 
     @property
@@ -182,11 +181,10 @@ class CallReader:
         cur = self.context.cur
         end = cur.spaces()
         if end > cur.pos:
-            between = self._phase == _AFTER and self.context.held_call is not None
-            if (self.context.speculation.active or not self.has_call) and not between:
-                cur.pos = end
-            else:
+            if self.has_call and self.context.holds_space:
                 self.context.hold_space(end)
+            else:
+                cur.pos = end
         return end < len(cur.text)
 
     def _choose(self) -> int:
@@ -255,7 +253,7 @@ class CallReader:
             self._begin_object_or_name(False)
             return AGAIN
         # Text between calls is content. Free text still looks for further calls and the end of the section.
-        return NO_MATCH if context.speculation.active else self._leave()
+        return NO_MATCH if context.text_makes_text else self._leave()
 
     def _read_marker(self, tag: int, end: int) -> int:
         """Read a marker before, between or after calls, if it has a meaning here."""
@@ -300,7 +298,7 @@ class CallReader:
         # Outside a list or section, further calls need a marker or a separator.
         if (
             self.has_call
-            and not self.context.speculation.active
+            and not self.context.text_makes_text
             and self._list == _NO_LIST
             and not self.context.in_section
         ):
@@ -320,7 +318,7 @@ class CallReader:
         """Read markup up to ``end``."""
         context = self.context
         context.cur.pos = end
-        if not context.speculation.active or context.held_call is not None:
+        if context.holds_space:
             context.drop_space()
         if not context.speculation.active:
             context.mark(MARKUP, end)
@@ -470,7 +468,7 @@ class CallReader:
             if end >= 0:
                 context.report("stray_text", cur.pos, stray.end())
                 context.calls[-1].recovered = True
-                if not context.speculation.active:
+                if context.holds_space:
                     context.drop_space()
                 context.mark(MARKUP, cur.pos)
                 cur.pos = stray.end()

@@ -74,7 +74,15 @@ from .program import (
     TextState,
 )
 
-_ILLEGAL_IN_NAMES: Final = "".join(map(chr, range(33))) + "<>{}()[]\"'`,;="
+# A backslash is the sign of a call that was copied into a string, with escapes.
+_ILLEGAL_IN_NAMES: Final = "".join(map(chr, range(33))) + "<>{}()[]\"'`,;=\\"
+# Before the first value of Python-style arguments: a key and its assignment, or nothing; and the beginning of that.
+_KEY: Final = r"[ \t\r\n]*(?:[^\W\d][\w.\-]*[ \t\r\n]*[=:][ \t\r\n]*)?"
+_KEY_BEGUN: Final = r"[ \t\r\n]*(?:[^\W\d][\w.\-]*[ \t\r\n]*)?"
+_TO_ESCAPE: Final = re.compile("[\"']")
+"""Characters that are escaped in a string."""
+_SENTENCE: Final = re.compile(r"[\w\s',.:;!?-]+")
+"""A marker that is a sentence of prose."""
 
 
 def compile_format(fmt: Format, *, tools: bool = True) -> Program:
@@ -101,6 +109,7 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
             thinking[text] = MarkerRule(OPEN_REASONING)
         for text in reasoning.close.spellings:
             content[text] = MarkerRule(CLOSE_REASONING)
+            content[text].at_start_only = _SENTENCE.fullmatch(text) is not None
             thinking[text] = MarkerRule(CLOSE_REASONING)
         program.repeats = reasoning.repeats
     if fmt.content is not None:
@@ -300,6 +309,10 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         syntax.bracket_close = arguments.close
         syntax.assign = arguments.assign
         syntax.quotes = arguments.quotes
+        heads = [_TO_ESCAPE.split(quote, maxsplit=1)[0] for quote in arguments.quotes]
+        syntax.escaped = re.compile(rf"{_KEY}(?:{'|'.join(map(re.escape, heads))})\\")
+        begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
+        syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
         syntax.escapes = arguments.escapes
     syntax.name_ends = Literals(_tags(*ends))
     syntax.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")

@@ -16,17 +16,16 @@ from .events import EventReceiver
 from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP, Ledger
 from .lexer import Cursor
 from .program import MarkerRule, Program, TextState
-from .reasoning_call import ReasoningCall
 from .scanner import TokenScanner
 from .speculation import Speculation
+from .tentative_calls import TentativeCalls
 
 
 @final
 class HeldCall:
     """A call that is held back until the call policy can decide on it."""
 
-    def __init__(self, spaces_before: list[str]) -> None:
-        self.spaces_before: list[str] = spaces_before
+    def __init__(self) -> None:
         self.arguments: list[str] = []
 
 
@@ -66,7 +65,7 @@ class ReaderContext:
         self.section_is_text: bool = False
         """True if the opener of the section has become text, so that its closer is text too."""
         self.speculation: Speculation = Speculation(self.state)
-        self.reasoning_call: ReasoningCall | None = None
+        self.tentative: TentativeCalls | None = None
         self.held_call: HeldCall | None = None
 
     # -- markers ------------------------------------------------------------------------------------------------
@@ -125,24 +124,44 @@ class ReaderContext:
     def speculate(self, opener: int) -> None:
         """Keep all text from the cursor on: it may become text again. Its first ``opener`` characters are a marker."""
         if not self.speculation.active:
-            self.speculation.begin(self.cur.pos, opener, self.state, self.in_section, len(self.calls))
+            self.speculation.begin(self.cur.pos, opener, self.state, self.in_section, len(self.calls), self.spaces)
             self.ledger.save()
 
+    def begin_tentative_calls(self, quoted: bool) -> None:
+        """Record the calls that begin here, until it is decided if they are calls."""
+        self.tentative = TentativeCalls(self.receiver, len(self.calls), quoted)
+        self.receiver = self.tentative.recorder
+
+    @property
+    def text_makes_text(self) -> bool:
+        """True if calls that have been read become text again before text that follows them."""
+        return self.speculation.active and (self.tentative is None or not self.tentative.quoted)
+
+    @property
+    def holds_space(self) -> bool:
+        """True if white space after a call waits for what follows it."""
+        return not self.text_makes_text or self.held_call is not None
+
+    def mark_closed(self) -> None:
+        """Account for what closes a call, up to the white space that waits after it."""
+        waiting = sum(map(len, self.spaces)) if self.holds_space else 0
+        self.mark(MARKUP, self.cur.pos - waiting)
+
     def end_speculation(self) -> None:
-        """End speculation, because what was read is a call or a header. Inside reasoning it goes on: text may still
-        follow, and then the call was reasoning."""
-        if self.reasoning_call is None:
+        """End speculation, because what was read is a call or a header. Around tentative calls it goes on."""
+        if self.tentative is None:
             self.speculation.end()
 
     def undo_speculation(self) -> None:
         """Undo the calls, spans and diagnostics that speculation has recorded."""
-        if self.reasoning_call is not None:
-            self.receiver = self.reasoning_call.out
-            self.reasoning_call = None
+        if self.tentative is not None:
+            self.receiver = self.tentative.out
+            self.tentative = None
         self.held_call = None
         speculation = self.speculation
         speculation.end()
         self.in_section = speculation.in_section
+        self.spaces = list(speculation.spaces)
         self.ledger.roll_back()
         del self.calls[speculation.calls :]
 

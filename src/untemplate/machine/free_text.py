@@ -31,10 +31,12 @@ from .program import (
     OPEN_WRAP,
     MarkerRule,
 )
-from .reasoning_call import NEVER
-from .signals import MORE
+from .signals import MORE, NO_MATCH
+from .tentative_calls import NEVER
 
 _NO_RULE: Final = MarkerRule(ENTER_STATE)
+_SENTENCE_ENDS: Final = frozenset(".!?。！？")
+_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_SECTION, CLOSE_CALL, CLOSE_MESSAGE})
 
 
 @final
@@ -53,6 +55,8 @@ class FreeText:
         """After READ_CALL: the rule of the marker that opens the calls."""
         self.marker_end: int = 0
         """After READ_CALL: where that marker ends."""
+        self._last_piece: str = ""
+        """The last text that was emitted."""
         self.code: CodeTracker = CodeTracker()
         """Inline code and fences of the content."""
         self._wrapped: bool = False
@@ -63,6 +67,10 @@ class FreeText:
         """Number of openers of reasoning that are content, and whose closers have not come."""
         self._reopened: tuple[int, int] | None = None
         """Start and end of the marker that has opened reasoning again; None if it is closed."""
+        self._reasoning_code: CodeTracker | None = None
+        """Code of the reasoning; None before its first backtick."""
+        self._spelled_opener: int = -1
+        """Where the last call opener ends that was only spelled, in characters of the output."""
 
     def enter(self, index: int) -> None:
         """Begin a region, in the state of this index."""
@@ -84,6 +92,22 @@ class FreeText:
         self._has_closed = False
         self._open_quotes = 0
         self._reopened = None
+
+    @property
+    def quotes(self) -> bool:
+        """True if the text ends in a single backtick that opens inline code."""
+        code = self._region_code()
+        return code is not None and code.opens_code and not self.context.spaces
+
+    def emit_quotation(self, text: str, end: int) -> None:
+        """Emit a quoted call. It is a word of the inline code around it, whatever its own text is."""
+        self.emit_trimmed(text, end)
+        code = self._region_code()
+        assert code is not None
+        code.open_code()
+
+    def _region_code(self) -> CodeTracker | None:
+        return self.code if self.context.state.region == IN_CONTENT else self._reasoning_code
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -135,7 +159,12 @@ class FreeText:
             if self._accepts(rule, start, found.end()):
                 self.emit_trimmed(text[pos:start], base + start)
                 cur.pos = start
-                return self._take(rule, found.end())
+                answer = self._read_marker(rule, found.end())
+                if answer != NO_MATCH:
+                    return answer
+                pos = start
+                search = found.end()
+                continue
             search = start + 1 if self._open_quotes <= quotes else found.end()
         if end < 0:
             end = size if cur.final else literals.undecided_from(text, pos)
@@ -143,12 +172,26 @@ class FreeText:
         cur.pos = end
         return MORE
 
+    def _read_marker(self, rule: MarkerRule, end: int) -> int:
+        """Read the marker from the cursor to ``end``. Return the next mode, or MORE. Return NO_MATCH if it is a close
+        marker between two backticks, which is text."""
+        if rule.kind in _CLOSES and self.quotes:
+            cur = self.context.cur
+            if end < len(cur.text):
+                if cur.text[end] == "`":
+                    return NO_MATCH
+            elif not cur.final:
+                return MORE
+        return self._take(rule, end)
+
     def _accepts(self, rule: MarkerRule, start: int, end: int) -> bool:
         """True if the literal at ``start`` is a marker here."""
         context = self.context
-        if context.checks_ids and not context.may_be_marker(start, end):
-            return False
         action = rule.kind
+        if context.checks_ids and not context.may_be_marker(start, end):
+            if action == OPEN_CALLS:
+                self._spelled_opener = context.base + end
+            return False
         if action == OPEN_REASONING:
             return self._accepts_reasoning(start, end)
         if action == CLOSE_REASONING and self._open_quotes and context.state.region == IN_CONTENT:
@@ -158,6 +201,8 @@ class FreeText:
             return not self._wrapped and (rule.anywhere or self._nothing_before(start))
         if action == CLOSE_WRAP:
             return self._wrapped
+        if rule.at_start_only and not self._nothing_before(start):
+            return False
         if action == CLOSE_SECTION:
             if context.section_is_text:
                 context.section_is_text = False
@@ -169,7 +214,7 @@ class FreeText:
         if action == OPEN_BARE_CALLS:
             return self._nothing_before(start)
         if action == OPEN_CALLS:
-            return self._accepts_calls(rule, start)
+            return self._accepts_calls(rule, start, end)
         if action == ENTER_STATE:
             if rule.needs_id and (context.checks_ids or rule.needs_id == 2) and not context.has_id(start, end):
                 return False
@@ -193,13 +238,35 @@ class FreeText:
         self._open_quotes += 1
         return False
 
-    def _accepts_calls(self, rule: MarkerRule, start: int) -> bool:
+    def _accepts_calls(self, rule: MarkerRule, start: int, end: int) -> bool:
         context = self.context
         if rule.in_section_only and not context.in_section:
             return False
-        if rule.ambiguous and not context.tools.known and not self._nothing_before(start):
+        if self._spelled_opener >= 0 and not context.has_id(start, end) and self._follows_spelled_opener(start):
+            # It replaces a special token, but that was only spelled.
+            return False
+        if rule.ambiguous and not self._begins_sentence(start):
             return False
         return context.reasoning_calls != NEVER or context.state.region != IN_REASONING
+
+    def _follows_spelled_opener(self, start: int) -> bool:
+        """True if only white space comes between a spelled call opener and ``start``."""
+        context = self.context
+        cur = context.cur
+        begin = max(self._spelled_opener - context.base, cur.pos)
+        return context.ledger.frontier <= self._spelled_opener and not cur.text[begin:start].strip(WS)
+
+    def _begins_sentence(self, start: int) -> bool:
+        """True if an opener that is a word may begin a call at ``start``: where content begins or, if the tools are
+        known, where a line or a sentence begins, and directly after a marker."""
+        cur = self.context.cur
+        before = "".join(self.context.spaces) + cur.text[cur.pos : start]
+        text = before.rstrip(WS)
+        if not text and (self.at_start or self.fresh or self.after_call):
+            return self.at_start or self.context.tools.known
+        end = (text or self._last_piece)[-1:]
+        begins = "\n" in before[len(text) :] or (end in _SENTENCE_ENDS and len(text) < len(before))
+        return begins and self.context.tools.known
 
     def _right_after_call(self, start: int) -> bool:
         cur = self.context.cur
@@ -225,6 +292,7 @@ class FreeText:
                 context.receiver.reasoning_start()
             self.enter(context.program.reasoning)
             self.fresh = True
+            self._reasoning_code = None
         elif action == CLOSE_REASONING:
             self.close_reasoning(end)
         elif action in (OPEN_WRAP, CLOSE_WRAP):
@@ -359,6 +427,11 @@ class FreeText:
             context.receiver.content(text)
             context.ledger.mark(CONTENT_TEXT, end)
         elif region == IN_REASONING:
+            code = self._reasoning_code
+            if code is None and "`" in text:
+                code = self._reasoning_code = CodeTracker()
+            if code is not None:
+                code.read(text, self.at_start)
             context.receiver.reasoning(text)
             context.ledger.mark(REASONING_TEXT, end)
         else:
@@ -366,6 +439,7 @@ class FreeText:
             context.ledger.mark(DROPPED if events is None else events.chunk(region, text, end - len(text)), end)
         self.at_start = False
         self.after_call = False
+        self._last_piece = text
 
     def finish(self) -> None:
         """End the output. White space at its very end is text, unless it follows a call or a marker."""

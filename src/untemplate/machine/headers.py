@@ -105,6 +105,8 @@ class HeaderReader:
         context.mark(NAME_TEXT, at)
         context.mark(MARKUP, end)
         cur.pos = end
+        if self._text.quotes:
+            context.begin_tentative_calls(True)
         self._calls.enter_arguments(program.call_syntaxes[0], name, not header.bare)
         return READ_CALL
 

@@ -9,11 +9,11 @@ this table with it, and follows the modes of real outputs):
 | mode | reader | it reads | may be followed by |
 | --- | --- | --- | --- |
 | text | FreeText | content or reasoning, up to a marker | calls, turn end, header start, header |
-| calls | CallReader | calls, up to the end of their list or section | text, header start, after reasoning call |
+| calls | CallReader | calls, up to the end of their list or section | text, header start, after tentative calls |
 | turn end | Machine | white space after an end-of-turn marker that no token id proves | text |
 | header start | HeaderReader | white space before a message header | text, header |
 | header | HeaderReader | a message header | text, calls |
-| after reasoning call | Machine | white space after a call inside reasoning | text, calls |
+| after tentative calls | Machine | what follows tentative calls | text, calls, header start |
 
 **Where it is.** Four words, each with one meaning:
 
@@ -27,9 +27,10 @@ opener on until the call commits: until its name is complete and a legal continu
 a reader returns NO_MATCH, ``_release`` turns the opener into text, and the text after it is read once
 more for other markers. At most ``max_held`` characters are kept. Beyond that they become text as a whole.
 
-**Calls inside reasoning.** Models quote calls when they think. A call inside reasoning therefore only counts if
-nothing but further calls, the close of reasoning or the end of the turn follows it. Until then its events are
-recorded, and speculation goes on (``ReasoningCall``).
+**Tentative calls.** Models quote calls when they think. A call inside reasoning therefore only counts if
+nothing but further calls, the close of reasoning or the end of the turn follows it. Models also quote calls in inline
+code. A call directly after a backtick therefore only counts if no backtick follows it. Until this is decided, the
+events of the calls are recorded, and speculation goes on (``TentativeCalls``).
 
 **Call policies.** With a call policy each call is held back until it is closed, and speculation goes on as well,
 because the policy may turn the call into text (``CallEmitter``, ``HeldCall``).
@@ -60,7 +61,7 @@ from .ids import IdFactory
 from .ledger import ARGUMENT_TEXT, MARKUP
 from .lexer import WS
 from .modes import (
-    READ_AFTER_REASONING_CALL,
+    READ_AFTER_TENTATIVE_CALLS,
     READ_CALL,
     READ_HEADER,
     READ_HEADER_START,
@@ -68,8 +69,8 @@ from .modes import (
     READ_TURN_END,
 )
 from .program import CLOSE_REASONING, END_TURN, IN_REASONING, OPEN_BARE_CALLS, OPEN_CALLS, MarkerRule, Program
-from .reasoning_call import RECOVER, ReasoningCall
 from .signals import DONE, MORE, NO_MATCH
+from .tentative_calls import RECOVER, TentativeCalls
 
 
 @final
@@ -187,13 +188,14 @@ class Machine(ReaderContext):
         self.calls = []
         self.ledger.clear()
         in_call = self._mode == READ_CALL and self._call_reader().has_committed
-        if self.reasoning_call is not None:
+        if self.tentative is not None and not self.tentative.quoted:
             # What began as a call in the prompt's reasoning stays reasoning.
             self.speculation.active = False
-            self.reasoning_call = None
+            self.tentative = None
             self.open_reasoning()
-        elif in_call or self._mode == READ_TURN_END:
+        elif in_call or self.tentative is not None or self._mode == READ_TURN_END:
             self.speculation.active = False
+            self.tentative = None
             self.start_turn()
         elif self._mode == READ_CALL or self._mode == READ_HEADER:
             text.fresh = True
@@ -227,7 +229,7 @@ class Machine(ReaderContext):
             elif mode == READ_HEADER:
                 result = self._header_reader().step()
             else:
-                result = self._read_after_reasoning_call()
+                result = self._read_after_tentative_calls()
             if result == MORE:
                 return
             if result == NO_MATCH:
@@ -258,14 +260,14 @@ class Machine(ReaderContext):
         mode = self._mode
         if mode == READ_CALL:
             if self._call_reader().finish():
-                if self.reasoning_call is not None:
-                    return self._end_reasoning_call(False)
+                if self.tentative is not None:
+                    return self._end_tentative_calls(False)
                 self._mode = READ_TEXT
                 self._text.after_call = True
                 self._emitter.close_call()
                 return False
-            if self.reasoning_call is not None and self.reasoning_call.end_of_last_call:
-                return self._end_reasoning_call(True)
+            if self.tentative is not None and self.tentative.end_of_last_call:
+                return self._end_tentative_calls(True)
             self._release()
             return True
         if mode == READ_HEADER or (mode == READ_HEADER_START and self.speculation.active):
@@ -276,8 +278,8 @@ class Machine(ReaderContext):
             self.end_speculation()
             self.spaces = []
             self._mode = READ_TEXT
-        elif mode == READ_AFTER_REASONING_CALL:
-            return self._end_reasoning_call(False)
+        elif mode == READ_AFTER_TENTATIVE_CALLS:
+            return self._end_tentative_calls(False)
         return False
 
     def _enter_text(self, index: int) -> None:
@@ -297,20 +299,20 @@ class Machine(ReaderContext):
             cur.pos += 1
         raw = speculation.raw(cur)
         reaches_back = speculation.reaches_back
-        reasoning_call = self.reasoning_call
+        tentative = self.tentative
         had_calls = len(self.calls) > speculation.calls
         self.undo_speculation()
         self.state = speculation.origin
         self._mode = READ_TEXT
-        if reasoning_call is not None and reasoning_call.close_start >= 0:
+        if tentative is not None and tentative.close_start >= 0:
             # Reasoning was closed after the call, and the output went on.
-            before = raw[: reasoning_call.close_start]
-            rest = raw[reasoning_call.close_start :]
+            before = raw[: tentative.close_start]
+            rest = raw[tentative.close_start :]
             self._text.emit_trimmed(before, self.base + cur.pos - len(rest))
             cur.text = rest + cur.text[cur.pos :]
             self.base += cur.pos - len(rest)
             cur.pos = 0
-            self._text.close_reasoning(reasoning_call.close_end - reasoning_call.close_start)
+            self._text.close_reasoning(tentative.close_end - tentative.close_start)
             return
         start = self.base + cur.pos - len(raw)
         # The text after the opener is read again: it may hold other markers.
@@ -321,7 +323,10 @@ class Machine(ReaderContext):
             self.base = start + size
         else:
             cur.pos -= len(raw) - size
-        self._text.emit_trimmed(raw[:size], start + size)
+        if had_calls and tentative is not None and tentative.quoted:
+            self._text.emit_quotation(raw, start + size)
+        else:
+            self._text.emit_trimmed(raw[:size], start + size)
 
     # -- readers that not every output needs ----------------------------------------------------------------------
 
@@ -343,9 +348,11 @@ class Machine(ReaderContext):
         """Begin to read calls, whose opener in free text ends at ``end``. (A header enters its call by itself.)"""
         cur = self.cur
         self.speculate(end - cur.pos)
-        if self.state.region == IN_REASONING and self.reasoning_calls == RECOVER and self.reasoning_call is None:
-            self.reasoning_call = ReasoningCall(self.receiver, len(self.calls))
-            self.receiver = self.reasoning_call.recorder
+        if self.tentative is None:
+            if self.state.region == IN_REASONING and self.reasoning_calls == RECOVER:
+                self.begin_tentative_calls(False)
+            elif self._text.quotes:
+                self.begin_tentative_calls(True)
         if rule.kind != OPEN_BARE_CALLS:
             cur.pos = end
         syntaxes = self.program.call_syntaxes
@@ -357,23 +364,29 @@ class Machine(ReaderContext):
         result = calls.step()
         if result != DONE:
             return result
-        if self.reasoning_call is not None:
-            self.mark(MARKUP, self.cur.pos)
-            self.reasoning_call.end_of_last_call = self.speculation.length(self.cur)
-            return READ_AFTER_REASONING_CALL
+        if self.tentative is not None:
+            self.mark_closed()
+            self.tentative.end_of_last_call = self.speculation.length(self.cur)
+            return READ_AFTER_TENTATIVE_CALLS
+        return self._leave_calls(not calls.last_became_text)
+
+    def _leave_calls(self, kept: bool) -> int:
+        """Go on with content after calls. ``kept``: the last one has not become text."""
         text = self._text
         text.enter(self.program.content)
         text.at_start = False
         text.fresh = False
-        text.after_call = not calls.last_became_text
+        text.after_call = kept
         return READ_HEADER_START if self.program.header_first else READ_TEXT
 
-    def _read_after_reasoning_call(self) -> int:
-        """Read what follows a whole call inside reasoning. It stays a call before another call, the close of reasoning,
-        the end of the turn and the end of the output. Before anything else it was reasoning."""
-        reasoning_call = self.reasoning_call
-        assert reasoning_call is not None
+    def _read_after_tentative_calls(self) -> int:
+        """Read what follows tentative calls. Those inside reasoning stay calls before another call, the close of
+        reasoning, the end of the turn and the end of the output. Before anything else they were reasoning."""
+        tentative = self.tentative
+        assert tentative is not None
         cur = self.cur
+        if tentative.quoted:
+            return self._read_after_quoted_calls(tentative)
         cur.pos = cur.spaces()
         if cur.pos >= len(cur.text):
             return MORE
@@ -384,44 +397,62 @@ class Machine(ReaderContext):
         if self.checks_ids and not self.may_be_marker(cur.pos, end):
             return NO_MATCH
         rule = state.rules[state.literals.tags[cur.text[cur.pos : end]]]
-        if rule.kind == OPEN_CALLS and reasoning_call.close_start < 0:
+        if rule.kind == OPEN_CALLS and tentative.close_start < 0:
             self._enter_calls(rule, end)
             return READ_CALL
-        if rule.kind == CLOSE_REASONING and reasoning_call.close_start < 0:
-            reasoning_call.close_start = self.speculation.length(cur)
-            reasoning_call.close_end = reasoning_call.close_start + end - cur.pos
+        if rule.kind == CLOSE_REASONING and tentative.close_start < 0:
+            tentative.close_start = self.speculation.length(cur)
+            tentative.close_end = tentative.close_start + end - cur.pos
         elif rule.kind != END_TURN:
             return NO_MATCH
         cur.pos = end
-        return READ_AFTER_REASONING_CALL
+        return READ_AFTER_TENTATIVE_CALLS
 
-    def _end_reasoning_call(self, further: bool) -> bool:
-        """Accept the calls inside reasoning that the output ended on, if the call policy does. ``further``: after them
-        another began that never became one. Return True if there is text to read again."""
-        reasoning_call = self.reasoning_call
-        assert reasoning_call is not None
-        kept = reasoning_call.decide(self.call_policy, self.calls, self.ledger)
-        if kept is None:
-            self._release()
-            return True
-        self.calls = kept
+    def _read_after_quoted_calls(self, tentative: TentativeCalls) -> int:
+        """Read the character after calls that began after a backtick: before another backtick they are a quotation."""
+        cur = self.cur
+        if cur.pos >= len(cur.text):
+            return MORE
+        if (cur.text[cur.pos] == "`" and not self.spaces) or not self._accept_tentative_calls(tentative):
+            return NO_MATCH
+        return self._leave_calls(True)
+
+    def _end_tentative_calls(self, further: bool) -> bool:
+        """Accept the tentative calls that the output ended on. ``further``: after them another began that never became
+        one. Return True if there is text to read again."""
+        tentative = self.tentative
+        assert tentative is not None
+        cur = self.cur
         rest = ""
         if further:
-            self.cur.pos = len(self.cur.text)
-            rest = self.speculation.raw(self.cur)[reasoning_call.end_of_last_call :]
-            self.ledger.back_to(self.base + self.cur.pos - len(rest))
-        self.speculation.end()
-        self.reasoning_call = None
+            rest = (self.speculation.raw(cur) + cur.text[cur.pos :])[tentative.end_of_last_call :]
+        if not self._accept_tentative_calls(tentative):
+            self._release()
+            return True
         self.spaces = []
-        self.receiver = reasoning_call.out
-        self.receiver.reasoning_end()
-        reasoning_call.emit(kept)
-        self.state = self.program.states[self.program.content]
         self._mode = READ_TEXT
         self._text.after_call = True
-        if rest.strip(WS):
-            self._text.emit(rest, self.base + self.cur.pos)
+        if further:
+            cur.pos = len(cur.text)
+            self.ledger.back_to(self.base + cur.pos - len(rest))
+            if rest.strip(WS):
+                self._text.emit(rest, self.base + cur.pos)
         return False
+
+    def _accept_tentative_calls(self, tentative: TentativeCalls) -> bool:
+        """Emit tentative calls, as far as the call policy keeps them. False if it turns them into text."""
+        kept = tentative.decide(self.call_policy, self.calls, self.ledger)
+        if kept is None:
+            return False
+        self.calls = kept
+        self.speculation.end()
+        self.tentative = None
+        self.receiver = tentative.out
+        if self.state.region == IN_REASONING:
+            self.receiver.reasoning_end()
+        tentative.emit(kept)
+        self.state = self.program.states[self.program.content]
+        return True
 
     # -- the end of the turn ------------------------------------------------------------------------------------
 

@@ -53,6 +53,13 @@ class CodeTracker:
             self._end_run()
             self.waits = self._in_code
 
+    def open_code(self) -> None:
+        """Take note that the text ends inside inline code."""
+        self.in_fence = False
+        self._in_code = True
+        self._run = 0
+        self.waits = True
+
     @property
     def after_backtick(self) -> bool:
         """True if the text ends in a backtick."""

@@ -14,7 +14,7 @@ READ_CALL: Final = 1
 READ_TURN_END: Final = 2
 READ_HEADER_START: Final = 3
 READ_HEADER: Final = 4
-READ_AFTER_REASONING_CALL: Final = 5
+READ_AFTER_TENTATIVE_CALLS: Final = 5
 
 MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
     READ_TEXT: (
@@ -27,7 +27,7 @@ MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
         "calls",
         "CallReader",
         "calls, up to the end of their list or section",
-        (READ_TEXT, READ_HEADER_START, READ_AFTER_REASONING_CALL),
+        (READ_TEXT, READ_HEADER_START, READ_AFTER_TENTATIVE_CALLS),
     ),
     READ_TURN_END: (
         "turn end",
@@ -47,11 +47,11 @@ MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
         "a message header",
         (READ_TEXT, READ_CALL),
     ),
-    READ_AFTER_REASONING_CALL: (
-        "after reasoning call",
+    READ_AFTER_TENTATIVE_CALLS: (
+        "after tentative calls",
         "Machine",
-        "white space after a call inside reasoning",
-        (READ_TEXT, READ_CALL),
+        "what follows tentative calls",
+        (READ_TEXT, READ_CALL, READ_HEADER_START),
     ),
 }
 """Mode → (name, the class that reads, what it reads, modes that may follow)."""

@@ -90,6 +90,8 @@ class MarkerRule:
         """OPEN_WRAP: True if it counts anywhere and not only at the start."""
         self.in_section_only: bool = False
         """OPEN_CALLS: True if it counts only in an open section."""
+        self.at_start_only: bool = False
+        """CLOSE_REASONING, in content: True if it counts only at the start, because it is a sentence of prose."""
         self.in_header: bool = False
         """OPEN_HEADER: True if the literal is part of the header, which is then read from it on."""
         self.events: tuple[int, ...] = ()
@@ -227,6 +229,10 @@ class CallSyntax:
         self.assign: str = "="
         self.quotes: tuple[str, ...] = ()
         self.escapes: bool = True
+        self.escaped: re.Pattern[str] = re.compile("(?!)")
+        """Matches arguments that were copied into a string, with escapes, up to the first escape."""
+        self.escaped_prefix: re.Pattern[str] = re.compile("(?!)")
+        """Matches text that may become that."""
         # Where reading goes on after text that breaks the call.
         self.call_stops: Literals = Literals({})
 

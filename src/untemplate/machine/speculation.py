@@ -23,6 +23,8 @@ class Speculation:
         """True if a section of calls was open there."""
         self.calls: int = 0
         """Number of calls before it."""
+        self.spaces: tuple[str, ...] = ()
+        """White space that waited there."""
         self.size: int = 0
         """Number of kept characters, without those in the cursor's text."""
         self.opener: int = 1
@@ -33,12 +35,13 @@ class Speculation:
         self._looked_at: int = 0
         """Where the part of the output ends that has become text and has been searched again."""
 
-    def begin(self, pos: int, opener: int, origin: TextState, in_section: bool, calls: int) -> None:
+    def begin(self, pos: int, opener: int, origin: TextState, in_section: bool, calls: int, spaces: list[str]) -> None:
         """Begin at ``pos`` of the cursor's text, with an opener of so many characters."""
         self.active = True
         self.origin = origin
         self.in_section = in_section
         self.calls = calls
+        self.spaces = tuple(spaces)
         self.size = 0
         self._kept = []
         self._start = pos
@@ -53,6 +56,7 @@ class Speculation:
     def restart(self) -> None:
         """Begin the output here: all before it was the prompt's."""
         self.calls = 0
+        self.spaces = ()
         self.size = 0
         self.opener = 0
         self._kept = []

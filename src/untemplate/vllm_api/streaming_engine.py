@@ -12,8 +12,8 @@ from typing import Any
 
 from ..machine.events import EventCollector, SemanticEvent
 from ..machine.machine import Machine
-from ..machine.reasoning_call import NEVER
 from ..machine.scanner import TokenScanner
+from ..machine.tentative_calls import NEVER
 from ..messages import Diagnostic
 from ..tokens import Vocabulary, vocabulary_of
 from ..tools import ToolSet

@@ -1,7 +1,10 @@
-"""Calls inside reasoning: they count as calls only if no text follows them.
+"""Tentative calls: what follows them decides if they are calls.
 
-After them only further calls, the close of reasoning and the end of the turn may follow.
-Their events are recorded and not emitted. The machine decides whether the calls are accepted or become reasoning again.
+* Calls inside reasoning count only if no text follows them: only further calls, the close of reasoning and the end of
+  the turn.
+* A call whose opener comes directly after the backtick of inline code is a quotation if a backtick follows it.
+
+Their events are recorded and not emitted. The machine decides if the calls are accepted or become text again.
 """
 
 from __future__ import annotations
@@ -22,10 +25,12 @@ NEVER: Final = 2
 
 
 @final
-class ReasoningCall:
+class TentativeCalls:
     """One or more calls in a row. Places are counted in characters from where speculation began."""
 
-    def __init__(self, out: EventReceiver, first: int) -> None:
+    def __init__(self, out: EventReceiver, first: int, quoted: bool) -> None:
+        self.quoted: bool = quoted
+        """True after a backtick, False inside reasoning."""
         self.out: EventReceiver = out
         """The receiver that gets the events if the calls are accepted."""
         self.recorder: CallRecorder = CallRecorder()
