@@ -23,7 +23,7 @@ from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .ledger import ARGUMENT_TEXT, MARKUP
 from .lexer import WS, Literals
-from .names import MAX_NAME
+from .names import MAX_NAME, WORD
 from .program import (
     IS_ARGUMENTS_CLOSE,
     IS_CALL_CLOSE,
@@ -50,6 +50,8 @@ _KNOWN_ARGUMENT: Final = re.compile(
 )
 _KNOWN_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d][\w.\- \t]*[ \t\r\n]*=?)?\Z")
 _ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
+_ENCODED_OBJECT: Final = re.compile(r'"(?:[ \t\r\n]|\\[nrt])*[{"]')
+_ENCODED_PREFIX: Final = re.compile(r'"(?:[ \t\r\n]|\\[nrt])*\\?\Z')
 
 _NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
 
@@ -106,7 +108,7 @@ class ArgumentsReader(CallHandler):
 
     def begin_named(self, name: str, call_id: str) -> bool:
         """Start after a complete name. False if no call can have this name."""
-        if not name or not self._allowed(name):
+        if WORD.search(name) is None or not self._allowed(name):
             return False
         self._name = name
         self._id = call_id
@@ -234,6 +236,8 @@ class ArgumentsReader(CallHandler):
             tag = closes.tags[cur.text[cur.pos : end]]
             if tag not in (IS_KEY_OPEN, IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE, IS_SECTION_CLOSE):
                 return NO_MATCH
+            if tag in (IS_CALL_CLOSE, IS_SECTION_CLOSE) and self._is_word_of_prose():
+                return NO_MATCH
             self._commit_once()
             if syntax.body == NAMED_TAGGED:
                 self._tagged = self._tagged_reader()
@@ -242,6 +246,13 @@ class ArgumentsReader(CallHandler):
             self._whole = True
             return DONE
         return self._begin_json(c) if syntax.body == NAMED_JSON else NO_MATCH
+
+    def _is_word_of_prose(self) -> bool:
+        """True if nothing but this word is between the call's markers, it is not an offered tool, and no token id
+        proves the markers: ``<tool_call> and </tool_call>``."""
+        tools = self.context.tools
+        alone = not (self.committed or self._syntax.name_opens or self.context.checks_ids)
+        return alone and tools.known and self._name not in tools.names
 
     def _begin_json(self, c: str) -> int:
         """Begin JSON arguments at their first character."""
@@ -258,6 +269,9 @@ class ArgumentsReader(CallHandler):
             self._json = JsonReader(self._syntax.call_stops)
             self._phase = _VALUE
         elif c == '"':
+            cur = self.context.cur
+            if not self.committed and _ENCODED_OBJECT.match(cur.text, cur.pos) is None:
+                return self._more_if(_ENCODED_PREFIX, cur.pos)
             self._commit_once()
             self._text = EncodedJsonReader()
             self._phase = _VALUE
@@ -273,6 +287,12 @@ class ArgumentsReader(CallHandler):
         cur = self.context.cur
         end = literals.at(cur.text, cur.pos, cur.final)
         return NO_MATCH if end >= 0 and not self.may_be_marker(cur.pos, end) else end
+
+    def _more_if(self, prefix: re.Pattern[str], at: int) -> int:
+        """Return MORE if the text from ``at`` on may still become a match, as the pattern of its beginnings decides."""
+        cur = self.context.cur
+        undecided = not cur.final and prefix.match(cur.text, at) is not None
+        return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else NO_MATCH
 
     def _begin_literal(self, c: str) -> int:
         syntax = self._syntax
@@ -290,9 +310,7 @@ class ArgumentsReader(CallHandler):
             known = self.context.tools.known
             start = _KNOWN_ARGUMENT if known else _ARGUMENT_START
             if start.match(cur.text, cur.pos + 1) is None:
-                prefix = _KNOWN_PREFIX if known else _ARGUMENT_PREFIX
-                undecided = not cur.final and prefix.match(cur.text, cur.pos + 1) is not None
-                return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else NO_MATCH
+                return self._more_if(_KNOWN_PREFIX if known else _ARGUMENT_PREFIX, cur.pos + 1)
         self.commit()
         self._literal = LiteralReader(syntax, self.context.tools, self._name, "]" if self._in_list else "")
         self._phase = _VALUE

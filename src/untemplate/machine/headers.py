@@ -13,7 +13,7 @@ from .free_text import FreeText
 from .ledger import MARKUP, NAME_TEXT
 from .lexer import WS
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT
-from .names import MAX_NAME
+from .names import MAX_NAME, WORD
 from .program import IS_HEADER_BODY, IS_HEADER_CLOSE, IS_HEADER_OPEN, HeaderSyntax
 from .signals import MORE, NO_MATCH
 
@@ -94,8 +94,8 @@ class HeaderReader:
         if not name:
             self._begin_message(channel in header.reasoning, end)
             return READ_TEXT
-        if not program.call_syntaxes:
-            # A call, and no tools are offered: all of it is content.
+        if not program.call_syntaxes or WORD.search(name) is None:
+            # A call, and no tools are offered; or no call can have this name: all of it is content.
             cur.pos = end
             context.speculation.origin = program.states[program.content]
             self.goes_on_in_content = False

@@ -10,6 +10,8 @@ from .program import Pattern
 
 MAX_NAME: Final = 512
 """Longest name, header or id, in characters. Anything longer is text."""
+WORD: Final = re.compile(r"\w")
+"""A letter, digit or underscore, which every name of a tool has."""
 NAME_START: Final = re.compile(r"[^\x00-\x20<>{}()\[\]\"'`,;=]")
 
 
