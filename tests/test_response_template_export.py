@@ -39,6 +39,7 @@ def test_reasoning_and_json_calls() -> None:
     text = {"content": "text", "content_args": {"strip": False}, "repeats": True, "join": ""}
     assert fmt.to_response_template() == {
         "version": 1,
+        "defaults": {"role": "assistant"},
         "start_anchor_pattern": r"<\|assistant\|>\s*(?:(?:<think>\s*)?</think>\s*)?",
         "fields": {
             "reasoning_content": {

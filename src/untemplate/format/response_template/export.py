@@ -58,7 +58,8 @@ def export(fmt: Format) -> Exported:
     """
     if fmt.turn.start is None:
         raise FormatError("turn.start", "is missing: a response template needs the header of the assistant's turn")
-    result = Exported({"version": 1, "start_anchor_pattern": any_of(fmt.turn.start) + SPACE + _no_reasoning(fmt)})
+    start = any_of(fmt.turn.start) + SPACE + _no_reasoning(fmt)
+    result = Exported({"version": 1, "defaults": {"role": "assistant"}, "start_anchor_pattern": start})
     end = _End(fmt)
     if fmt.channels is not None:
         fields = channel_fields(fmt.channels, end.marked)
