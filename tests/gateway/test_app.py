@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +119,61 @@ class TestErrors:
             r"note on requests: untemplate.é\n: unknown field; ignored",
             "note on requests: frobnicate: unknown field; ignored",
         ]
+
+    def test_half_an_emoji_is_replaced(self, shared: Running) -> None:
+        body = rb'{"messages": [{"role": "user", "content": "\ud83d x \ud83d\ude00 \\ud83d"}], "max_tokens": 2}'
+        assert post(shared, body=body).status_code == 200
+        engine = shared.app.manager.get("scripted").engine
+        assert isinstance(engine, Scripted)
+        assert "\ufffd x \U0001f600 \\ud83d" in str(engine.jobs[-1].prompt)
+        assert error(post(shared, body=rb'{"messages": "\ud83d')) == (
+            400, "the body is not JSON: Input data was truncated"
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("path", "ping"),
+        [("/v1/chat/completions", b": ping\n\n"), ("/v1/messages", b'event: ping\ndata: {"type":"ping"}\n\n')],
+    )
+    def test_a_silent_stream_is_kept_alive(self, path: str, ping: bytes) -> None:
+        asked = {**ASK, "max_tokens": 50, "stream": True}
+        for output, before in (("\1", b""), ("ab\1", b"ab")):
+            with (
+                running([scripted(output, size=2)], ping_seconds=0.02) as gateway,
+                httpx.stream("POST", gateway.url + path, json=asked, timeout=LONG) as response,
+            ):
+                assert response.status_code == 200
+                data = b""
+                for chunk in response.iter_raw():
+                    data += chunk
+                    if data.count(ping) >= 4:
+                        break
+                assert before in data
+
+    def test_an_error_after_a_ping_is_an_event(self) -> None:
+        class Late(Scripted):
+            async def generate(self, job: Any) -> Any:
+                await asyncio.sleep(0.2)
+                async for chunk in super().generate(job):
+                    yield chunk
+
+        model = replace(scripted("x"), engine=Late("\0"))
+        with running([model], ping_seconds=0.02) as gateway:
+            answer = post(gateway, body={**ASK, "stream": True})
+            assert answer.status_code == 200
+            assert answer.text.startswith(": ping\n\n")
+            assert '"message":"the engine broke"' in answer.text
+
+    def test_a_shutdown_ends_streams_with_an_event(self) -> None:
+        with running([scripted("ab\1", size=2)], shutdown_grace=0.0) as gateway:
+            with httpx.stream(
+                "POST", gateway.url + "/v1/chat/completions", json={**ASK, "stream": True}, timeout=LONG
+            ) as response:
+                chunks = response.iter_text()
+                text = next(chunks)
+                gateway.server.should_exit = True
+                text += "".join(chunks)
+            assert '"message":"the server is shutting down"' in text
+            assert text.endswith("data: [DONE]\n\n")
 
     def test_unknown_fields_can_be_refused(self) -> None:
         with running([scripted("x")], unknown_fields="refuse") as gateway:

@@ -238,3 +238,27 @@ class TestAnthropic:
     def test_errors_are_the_clients_own(self, claude: anthropic.Anthropic) -> None:
         with pytest.raises(anthropic.NotFoundError, match="the model 'nope' does not exist"):
             claude.messages.create(model="nope", max_tokens=1, messages=[{"role": "user", "content": "Hi"}])
+
+    def test_a_model_is_described(self, claude: anthropic.Anthropic) -> None:
+        assert claude.models.retrieve("hermes").display_name == "hermes"
+
+    def test_the_tool_runner(self, claude: anthropic.Anthropic) -> None:
+        asked: list[str] = []
+
+        @anthropic.beta_tool
+        def get_weather(city: str) -> str:
+            """Return the weather of a city.
+
+            Args:
+                city: its name.
+            """
+            asked.append(city)
+            return "17 degrees"
+
+        runner = claude.beta.messages.tool_runner(
+            model="hermes", max_tokens=300, tools=[get_weather], messages=[{"role": "user", "content": "Weather?"}]
+        )
+        last = runner.until_done()
+        assert asked == ["Lisbon"]
+        assert last.stop_reason == "end_turn"
+        assert "17 degrees" in next(block.text for block in last.content if block.type == "text")

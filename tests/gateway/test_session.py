@@ -34,6 +34,7 @@ class Lines:
     """A writer whose frames are lines of JSON: one for each call of the session."""
 
     media_type = "text/plain"
+    ping = b""
 
     def begin(self, usage: Usage) -> bytes:
         return self._line("begin")

@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.exceptions import HTTPException
@@ -29,7 +30,7 @@ from .manager import Manager, Model
 from .notes import Notes
 from .observe import Metrics, NotesLog, RawLog, Record, log_request
 from .protocols import dialects, ollama
-from .protocols.base import Dialect
+from .protocols.base import Dialect, Writer
 from .protocols.encoding import encode
 from .protocols.responses import RESPONSES
 from .session import Session
@@ -175,6 +176,7 @@ class Gateway:
 
     async def _generate(self, exchange: Exchange, dialect: Dialect) -> None:
         record, send = exchange.record, exchange.send
+        assert isinstance(send, _Sent)
         notes, body, keep = exchange.notes, exchange.body, None
         notes.names = dialect.fields
         if dialect is RESPONSES:
@@ -231,17 +233,35 @@ class Gateway:
         record.status = 200
         await send_json(send, 200, body, session.request.notes.headers())
 
-    async def _stream(self, send: Send, record: Record, dialect: Dialect, session: Session) -> None:
+    async def _stream(self, send: _Sent, record: Record, dialect: Dialect, session: Session) -> None:
         writer = dialect.writer(session.request, session.meta)
+        notes, silence = session.request.notes, self.settings.ping_seconds
+        record.status = 200
         async with aclosing(session.frames(writer)) as frames:
-            first = await anext(frames)
-            record.status = 200
             try:
-                await send_stream(send, first, frames, writer.media_type, session.request.notes.headers())
+                await send_stream(send, frames, writer.media_type, notes.headers, ping=writer.ping, silence=silence)
+            except ApiError as error:
+                if not send.begun:
+                    raise
+                record.fail(error)
+                await self._last_words(send, writer, error)
+            except asyncio.CancelledError:
+                # The client has left, or the server shuts down; in the first case this reaches nobody.
+                if send.begun:
+                    await self._last_words(send, writer, _SHUTTING_DOWN)
+                raise
             except Exception:
+                if not send.begun:
+                    raise
                 _log.exception("request %s", record.id)
-                error = _inside(record)
-                record.error = error.message
+                problem = _inside(record)
+                record.error = problem.message
+                await self._last_words(send, writer, problem)
+
+    async def _last_words(self, send: Send, writer: Writer, error: ApiError) -> None:
+        """End a stream with an error, unless the client does not read."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1):
                 await send({"type": "http.response.body", "body": writer.error(error)})
 
     def _limit(self, request: Generation) -> None:
@@ -331,6 +351,7 @@ def _large(scope: Scope) -> bool:
     return not announced.isdecimal() or int(announced) > _LARGE
 
 
+_SHUTTING_DOWN: Final = ApiError(503, "the server is shutting down", type="server_error", code="shutting_down")
 _LARGE: Final = 32 * 1024
 _PREFLIGHT: Final = [
     (b"access-control-allow-methods", b"GET, POST, DELETE, OPTIONS"),

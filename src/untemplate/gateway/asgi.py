@@ -9,6 +9,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any, Final
 
@@ -141,7 +143,7 @@ def _json_object(data: bytes) -> dict[str, Any]:
     if brackets > _MAX_BRACKETS:
         raise ApiError(400, f"the body has more than {_MAX_BRACKETS} brackets", code="invalid_json")
     try:
-        body = _decoder.decode(data)
+        body = _decoded(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ApiError(400, f"the body is not JSON: {error}", code="invalid_json") from None
     except RecursionError:
@@ -151,6 +153,25 @@ def _json_object(data: bytes) -> dict[str, Any]:
     if brackets > _MAX_DEPTH and _deep(body):
         raise ApiError(400, "the body is nested too deeply", code="invalid_json")
     return body
+
+
+_SURROGATE: Final = re.compile(rb"\\\\u[dD][89abcdefABCDEF]")
+
+
+def _decoded(data: bytes) -> Any:
+    """Return a JSON value. Half an emoji, which clients send when they cut text, becomes U+FFFD."""
+    try:
+        return _decoder.decode(data)
+    except msgspec.DecodeError:
+        if _SURROGATE.search(data) is None:
+            raise
+        try:
+            text = json.dumps(json.loads(data), ensure_ascii=False)
+        except ValueError:
+            text = ""
+        if not text:
+            raise
+        return _decoder.decode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())
 
 
 def _deep(body: Any) -> bool:
@@ -181,20 +202,78 @@ async def send_bytes(send: Send, status: int, body: bytes, media_type: bytes, he
 
 
 async def send_stream(
-    send: Send, first: bytes, frames: AsyncGenerator[bytes, None], media_type: str, headers: Headers
+    send: Send,
+    frames: AsyncGenerator[bytes, None],
+    media_type: str,
+    headers: Callable[[], Headers],
+    *,
+    ping: bytes = b"",
+    silence: float = 0.0,
 ) -> None:
-    """Send a streamed response: the first frame, which is known already, then the others as they come."""
-    fixed = [
-        (b"content-type", media_type.encode()),
-        (b"cache-control", b"no-cache"),
-        (b"x-accel-buffering", b"no"),  # otherwise nginx would collect frames
-    ]
-    await send({"type": "http.response.start", "status": 200, "headers": fixed + headers})
-    await send({"type": "http.response.body", "body": first, "more_body": True})
-    async for frame in frames:
-        if frame:
-            await send({"type": "http.response.body", "body": frame, "more_body": True})
+    """Send a streamed response, frame by frame. The head is sent with the first frame, or before the first ping.
+
+    Args:
+        headers: returns further headers of the response, when its head is sent.
+        ping: bytes that keep the connection alive; empty if the media type has none.
+        silence: seconds without a frame after which a ping is sent; 0 for no pings.
+    """
+    clock = asyncio.get_running_loop().time
+
+    async def begin() -> None:
+        fixed = [
+            (b"content-type", media_type.encode()),
+            (b"cache-control", b"no-cache"),
+            (b"x-accel-buffering", b"no"),  # otherwise nginx would collect frames
+        ]
+        await send({"type": "http.response.start", "status": 200, "headers": fixed + headers()})
+
+    async def keep_alive() -> None:
+        while True:
+            await asyncio.sleep(max(0.0, last + silence - clock()))
+            if clock() - last >= silence:
+                await send({"type": "http.response.body", "body": ping, "more_body": True})
+                await asyncio.sleep(silence)
+
+    pinging = ping if silence else b""
+    first = await _first(frames, silence if pinging else None, begin, send, ping)
+    last = clock()
+    keeper = asyncio.create_task(keep_alive()) if pinging else None
+    try:
+        await send({"type": "http.response.body", "body": first, "more_body": True})
+        async for frame in frames:
+            if frame:
+                last = clock()
+                await send({"type": "http.response.body", "body": frame, "more_body": True})
+    finally:
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
     await send({"type": "http.response.body", "body": b""})
+
+
+async def _first(
+    frames: AsyncGenerator[bytes, None],
+    silence: float | None,
+    begin: Callable[[], Awaitable[None]],
+    send: Send,
+    ping: bytes,
+) -> bytes:
+    """Send the head and wait for the first frame. If it takes long, the head goes out earlier, and pings follow it."""
+    waiting = asyncio.ensure_future(anext(frames))
+    begun = False
+    try:
+        while not (await asyncio.wait((waiting,), timeout=silence))[0]:
+            if not begun:
+                begun = True
+                await begin()
+            await send({"type": "http.response.body", "body": ping, "more_body": True})
+        if not begun and waiting.exception() is None:
+            await begin()
+        return await waiting
+    finally:
+        if not waiting.done():
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, None], timeout: float | None = None) -> bool:

@@ -138,6 +138,8 @@ class ChoiceStream:
         if not self._request.include_reasoning:
             parsed.reasoning_content = None
             parsed.items = [item for item in parsed.items if item.type != "reasoning"]
+        if self._aligned is not None and not self._aligned.seen and self.tokens:
+            self._request.notes.ignored("logprobs", "the engine reports none")
         usage = self.usage
         usage.completion_tokens = self.tokens
         usage.reasoning_tokens = min(usage.reasoning_tokens, usage.completion_tokens)
@@ -147,7 +149,7 @@ class ChoiceStream:
             parsed=parsed,
             raw="".join(self.raw),
             stop=self.stopped,
-            logprobs=self._logprobs if self._aligned is not None else None,
+            logprobs=self._logprobs if self._aligned is not None and self._aligned.seen else None,
             usage=usage,
         )
         return steps, ended
@@ -278,6 +280,8 @@ class _LogprobAligner:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
+        self.seen = False
+        """True if the engine has reported log probabilities."""
         self._waiting: list[tuple[int, int, TokenLogprob]] = []
         """(start, end, token): places in the raw output of the tokens that were not sent yet."""
         self._fed = 0
@@ -290,6 +294,7 @@ class _LogprobAligner:
         start, size = self._fed, len(chunk.text)
         self._fed += size
         tokens = chunk.logprobs or ()
+        self.seen = self.seen or bool(tokens)
         exact = sum(len(token.token) for token in tokens) == size
         for token in tokens:
             end = start + len(token.token) if exact else self._fed

@@ -52,6 +52,7 @@ def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
         root_path=settings.root_path,
         ssl_certfile=settings.tls_cert or None,
         ssl_keyfile=settings.tls_key or None,
+        timeout_keep_alive=settings.keep_alive_seconds,  # type: ignore[arg-type]
         access_log=False,
         server_header=False,
         **more,

@@ -237,6 +237,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         float, _is("seconds in which the body must arrive, plus one for every 64 KB; 0: no limit", ge=0)
     ] = 30.0
     write_timeout: Annotated[float, _is("seconds that a client may leave a response unread; 0: no limit", ge=0)] = 60.0
+    ping_seconds: Annotated[
+        float,
+        _is("seconds of silence after which a stream sends a comment, for proxies; 0: never", ge=0),
+    ] = 15.0
+    keep_alive_seconds: Annotated[float, _is("seconds that an idle connection stays open", gt=0)] = 5.0
     grammar_timeout: Annotated[float, _is("seconds that compiling a grammar may take", gt=0)] = 10.0
 
     # Logging and metrics
@@ -292,7 +297,8 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Stored responses": ("response_store", "response_ttl", "response_store_bytes"),
     "Limits": (
         *("unknown_fields", "max_body_bytes", "max_messages", "max_choices", "max_concurrent_requests"),
-        *("max_connections", "request_timeout", "head_timeout", "body_timeout", "write_timeout", "grammar_timeout"),
+        *("max_connections", "request_timeout", "head_timeout", "body_timeout", "write_timeout"),
+        *("ping_seconds", "keep_alive_seconds", "grammar_timeout"),
     ),
     "Logging and metrics": ("log_format", "log_level", "log_raw", "log_raw_consent", "metrics"),
     "Engine replay": ("replay",),

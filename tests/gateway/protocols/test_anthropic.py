@@ -9,6 +9,7 @@ import pytest
 
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Sampling, Thinking
+from untemplate.gateway.notes import Notes
 from untemplate.gateway.protocols.anthropic import MESSAGES, models, read_count_tokens, token_count
 from untemplate.gateway.protocols.encoding import encode
 
@@ -423,8 +424,8 @@ WRONG = [
     ),
     ({**HELLO, "system": 7}, "system: must be a string or a list of text blocks, got a number"),
     (
-        {**HELLO, "tools": [{"type": "web_search_20250305", "name": "web_search"}]},
-        "tools[0].type: tools that the server runs ('web_search_20250305') are not supported, only custom ones",
+        {**HELLO, "tools": [{"type": "telepathy_20250305", "name": "t"}]},
+        "tools[0].type: tools that the server runs ('telepathy_20250305') are not supported, only custom ones",
     ),
     ({**HELLO, "tools": [{"name": "f"}]}, "tools[0].input_schema: is required"),
     ({**HELLO, "tool_choice": {"type": "tool", "name": "g"}}, "tool_choice.name: 'g' is not among the tools"),
@@ -454,3 +455,36 @@ def test_count_tokens_has_no_place_for_unknown_fields():
     with pytest.raises(ApiError) as caught:
         read_count_tokens({"messages": HELLO["messages"], "mood": "glad"})
     assert caught.value.message == "mood: is not supported"
+
+
+def test_tools_of_anthropic_and_their_blocks():
+    notes = Notes()
+    messages = [
+        {"role": "user", "content": [{"type": "search_result", "title": "T", "source": "S", "content": [
+            {"type": "text", "text": "Found."}]}]},
+        {"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}},
+            {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []},
+            {"type": "text", "text": "It is so."}]},
+        {"role": "user", "content": "Go on."},
+    ]  # fmt: skip
+    tools = [
+        {"type": "bash_20250124", "name": "bash"},
+        {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool", "max_characters": 10},
+        {"type": "memory_20250818", "name": "memory"},
+        {"type": "web_search_20250305", "name": "web_search"},
+    ]
+    read = MESSAGES.read({"max_tokens": 5, "messages": messages, "tools": tools}, notes)
+    assert read.tools is not None
+    assert [tool["function"]["name"] for tool in read.tools] == ["bash", "str_replace_based_edit_tool", "memory"]
+    assert read.tools[1]["function"]["parameters"]["required"] == ["command", "path"]
+    assert read.messages == [
+        {"role": "user", "content": "T\nS\nFound."},
+        {"role": "assistant", "content": "It is so."},
+        {"role": "user", "content": "Go on."},
+    ]
+    assert notes.texts == [
+        "tools[3]: tools of type web_search_20250305 are not available here; left out",
+        "messages[1].content[0]: blocks of type server_tool_use are not known to the model; left out",
+        "messages[1].content[1]: blocks of type web_search_tool_result are not known to the model; left out",
+    ]

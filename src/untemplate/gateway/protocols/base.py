@@ -22,6 +22,8 @@ class Writer(Protocol):
     """
 
     media_type: str
+    ping: bytes
+    """Bytes that mean nothing to clients, and keep a silent connection alive; empty if there are none."""
 
     def begin(self, usage: Usage) -> bytes:
         """Begin the response. ``usage`` holds the tokens of the prompt, 0 if they are not known yet."""

@@ -20,6 +20,7 @@ from ..arguments import arguments_text
 from ..fields import Closed, Ignored, about, read_as, unknown
 from ..parameters import Count, Request, StopSequences, Temperature, TopK, TopP, stop_strings
 from ..tools import Filled, function_tool, not_offered
+from .tools import prepared
 
 __all__ = ["CountTokensRequest", "MessagesRequest", "read_count_tokens", "read_messages"]
 
@@ -236,7 +237,9 @@ def read_messages(body: dict[str, Any], notes: Notes | None = None) -> Generatio
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    request = _generation(read_as(MessagesRequest, body, notes=notes))
+    notes = notes or Notes()
+    request = _generation(read_as(MessagesRequest, prepared(body, notes), notes=notes))
+    request.notes = notes
     request.extra = unknown(MessagesRequest, body)
     return request
 
@@ -247,7 +250,8 @@ def read_count_tokens(body: dict[str, Any], notes: Notes | None = None) -> Gener
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    return _generation(read_as(CountTokensRequest, body, notes=notes))
+    notes = notes or Notes()
+    return _generation(read_as(CountTokensRequest, prepared(body, notes), notes=notes))
 
 
 def _generation(asked: CountTokensRequest) -> Generation:

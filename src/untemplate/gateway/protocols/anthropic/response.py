@@ -142,6 +142,7 @@ class MessagesWriter:
     """Writes the events of a streamed message."""
 
     media_type = EVENT_STREAM
+    ping = _PING
 
     def __init__(self, request: Generation, meta: Meta) -> None:
         self._request = request

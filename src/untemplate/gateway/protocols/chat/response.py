@@ -11,7 +11,7 @@ from typing import Any, Final
 from ....messages import DeltaMessage, name_reasoning
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
-from ..encoding import EVENT_STREAM, encode, encode_text
+from ..encoding import COMMENT, EVENT_STREAM, encode, encode_text
 from ..objects import error_object, logprob_object, reports_of, usage_object
 
 __all__ = ["ChatWriter", "respond_chat"]
@@ -59,6 +59,7 @@ class ChatWriter:
     """Writes ``chat.completion.chunk`` events."""
 
     media_type = EVENT_STREAM
+    ping = COMMENT
 
     def __init__(self, request: Generation, meta: Meta) -> None:
         self._request = request

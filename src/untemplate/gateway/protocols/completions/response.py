@@ -8,7 +8,7 @@ from typing import Any
 from ....messages import DeltaMessage
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
-from ..encoding import EVENT_STREAM, encode, encode_text
+from ..encoding import COMMENT, EVENT_STREAM, encode, encode_text
 from ..objects import error_object, reports_of, usage_object
 
 __all__ = ["CompletionsWriter", "respond_completions"]
@@ -64,6 +64,7 @@ class CompletionsWriter:
     """Writes ``text_completion`` events."""
 
     media_type = EVENT_STREAM
+    ping = COMMENT
 
     def __init__(self, request: Generation, meta: Meta) -> None:
         self._request = request

@@ -92,6 +92,7 @@ class _Writer:
     """Writes lines of JSON."""
 
     media_type = "application/x-ndjson"
+    ping = b""
 
     def __init__(self, request: Generation, meta: Meta, content: bytes, thinking: bytes, close: bytes) -> None:
         self._request = request

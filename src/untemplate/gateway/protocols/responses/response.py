@@ -19,7 +19,7 @@ from ....messages import DeltaMessage, DeltaToolCall, ParsedOutput
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..arguments import arguments_object
-from ..encoding import EVENT_STREAM, encode, encode_text, event
+from ..encoding import COMMENT, EVENT_STREAM, encode, encode_text, event
 from ..objects import logprob_object, merged_items, reports_of
 from .tools import Given
 
@@ -217,6 +217,7 @@ class ResponsesWriter:
     """Writes the events of a streamed response."""
 
     media_type = EVENT_STREAM
+    ping = COMMENT
 
     def __init__(self, request: Generation, meta: Meta) -> None:
         self._request = request
