@@ -105,7 +105,7 @@ def _piece(parser: Any, state: StreamState, text: str, ids: list[int], request: 
     content_ids = ids if state.reasoning_ended else []
     if not state.reasoning_ended:
         ends = bool(ids) and parser.is_reasoning_end_streaming(current_ids, ids)
-        if found.content or (ends and not found.reasoning):
+        if found.content or (ends and (parser._trusts_ids or not found.reasoning)):
             state.reasoning_ended = True
             content_ids = list(parser.extract_content_ids(ids)) if ends or found.reasoning else ids
     deltas = []

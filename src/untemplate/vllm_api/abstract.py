@@ -268,6 +268,9 @@ class Parser(_Reasons, _Calls):
 
     # Used by ``run``, not part of the interface.
 
+    _trusts_ids = False
+    """True if reasoning ends with the ids that end it, even if their text has not come."""
+
     @property
     def _has_reasoning(self) -> bool:
         return True

@@ -118,22 +118,32 @@ class RegisteredBackend(FormatBackend):
     def adjust_request(self, request: Any) -> Any:
         return self._parser().adjust_request(request)
 
+    def _opened(self, context: OutputContext) -> tuple[Any, Any]:
+        """Return (a parser for one output, its request)."""
+        return self._parser(), _request(context)
+
+    def _prompt_ids(self, context: OutputContext) -> Sequence[int] | None:
+        encode = getattr(self.tokenizer, "encode", None)
+        if context.prompt_token_ids is not None or context.prompt is None or encode is None:
+            return context.prompt_token_ids
+        encoded = encode(context.prompt, add_special_tokens=False)
+        return list(getattr(encoded, "ids", encoded))
+
     def open(self, context: OutputContext) -> StreamBackend:  # type: ignore[override]
         if context.on_event is not None:
             raise ValueError("on_event: a registered parser reports no events")
-        prompt_ids = context.prompt_token_ids
-        encode = getattr(self.tokenizer, "encode", None)
-        if prompt_ids is None and context.prompt is not None and encode is not None:
-            encoded = encode(context.prompt, add_special_tokens=False)
-            prompt_ids = list(getattr(encoded, "ids", encoded))
-        return ParserStream(self._parser(), _request(context), prompt_ids)
+        return ParserStream(*self._opened(context), self._prompt_ids(context))
 
     def parse(
         self, text: str, token_ids: Sequence[int], finish_reason: str | None, context: OutputContext
     ) -> ParsedOutput:
         """Return what the parser's method for whole outputs finds, which may be more than it finds in a stream."""
+        parser, request = self._opened(context)
+        prompt = self._prompt_ids(context)
+        if prompt is not None and hasattr(parser, "set_prompt_token_ids"):
+            parser.set_prompt_token_ids(prompt)
         found: tuple[str | None, str | None, list[FunctionCall] | None]
-        found = self._parser().parse(context.prefill + text, _request(context), True, list(token_ids))
+        found = parser.parse(context.prefill + text, request, True, list(token_ids))
         reasoning, content, calls = found
         made = [
             ToolCall(

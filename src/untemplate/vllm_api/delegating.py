@@ -30,6 +30,9 @@ class DelegatingParser(Parser):
     output, that is logged, it is not called again, and its text becomes content.
     """
 
+    _catches: tuple[type[Exception], ...] = (Exception,)
+    """Errors of a half that cost its parsing only."""
+
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, *args, **kwargs)
         self._failed: set[str] = set()
@@ -45,7 +48,7 @@ class DelegatingParser(Parser):
             return default
         try:
             return method(*args)
-        except Exception:
+        except self._catches:
             _LOG.exception("%s.%s() raised; its text becomes content", type(parser).__name__, name)
             self._failed.add(half)
             return default

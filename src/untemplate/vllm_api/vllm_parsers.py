@@ -1,8 +1,9 @@
 """vLLM's own reasoning and tool parsers as a backend of OutputParser (``--parser-backend vllm``).
 
-* Each request has its own parser instances, because they keep the state of one output.
-* As in vLLM's server, reasoning is parsed first, then calls in the remaining text. If a parser raises, the request
-  loses its parsing but not its text: all text that was not sent, and all later text, is content.
+* vLLM composes the parser (``vllm.parser.parser_manager``), as its server does. Versions without that module have only
+  the two halves: `DelegatingParser` composes those.
+* Each request has its own parser, because it keeps the state of one output. If it raises, the request loses its parsing
+  but not its text: all text that was not sent, and all later text, is content.
 * vLLM is imported when a parser is made, from the path that its version has.
 """
 
@@ -17,21 +18,25 @@ from typing import Any, Final
 
 from ..backend import OutputContext
 from ..format import Format
-from ..format_backend import FormatBackend
-from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall, ParsedOutput
 from ..output_parser import OutputParser
 from ..policy import Policy
-from ..stream import StreamBackend
-from .backend import ParserStream
+from ..requests import get
+from ._requests import delta_of
+from .backend import RegisteredBackend
+from .delegating import _WrappedParser
 
 __all__ = ["VllmBackend", "VllmOutputParser"]
 
 _log: Final = logging.getLogger("untemplate.vllm_api.vllm_parsers")
 
+_COMPOSER: Final = "vllm.parser.parser_manager"
 _REASONING: Final = ("vllm.reasoning", "vllm.entrypoints.openai.reasoning_parsers")
 _TOOLS: Final = ("vllm.tool_parsers", "vllm.entrypoints.openai.tool_parsers")
 _REQUESTS: Final = ("vllm.entrypoints.openai.chat_completion.protocol", "vllm.entrypoints.openai.protocol")
 """Modules of vLLM, newest first."""
+_HARMONY: Final = frozenset(("openai_gptoss", "openai", "gptoss"))
+"""vLLM's names of parsers for gpt-oss, whose server always uses another composition."""
 
 
 class VllmOutputParser(OutputParser):
@@ -41,8 +46,8 @@ class VllmOutputParser(OutputParser):
         tokenizer: the model's, as vLLM's parsers expect it.
         reasoning_parser_name, tool_parser_name: vLLM's names; ``None``: no such parser.
         format: the Format of the same model.
-        policy: as for `OutputParser`; vLLM's parsers have none.
-        on_failure: called with the name of a parser that raised; for metrics.
+        policy: as for `OutputParser`. vLLM's parsers have no policies; one that would need them is logged as a warning.
+        on_failure: called with the names of the parsers if they raised; for metrics.
 
     Raises:
         ValueError: vLLM cannot be imported, or has no parser of that name; lists those that it has.
@@ -58,16 +63,17 @@ class VllmOutputParser(OutputParser):
         policy: Policy | None = None,
         on_failure: Callable[[str], None] | None = None,
     ) -> None:
-        reasoning = _class(_REASONING, "reasoning", reasoning_parser_name)
-        tool = _class(_TOOLS, "tool", tool_parser_name)
-        own = VllmBackend(reasoning, tool, format, tokenizer, policy=(policy or Policy()).resolved())
+        resolved = (policy or Policy()).resolved()
+        if not resolved.needs_no_filter:
+            _log.warning("the policies for calls and content have no effect: vLLM's parsers have none")
+        own = VllmBackend(reasoning_parser_name, tool_parser_name, format, tokenizer, policy=resolved)
         own.on_failure = on_failure
         super().__init__(tokenizer, backend=own, policy=policy)
         self._own = own
 
     @property
     def on_failure(self) -> Callable[[str], None] | None:
-        """Called with the name of a parser that raised."""
+        """Called with the names of parsers that raised."""
         return self._own.on_failure
 
     @on_failure.setter
@@ -75,51 +81,65 @@ class VllmOutputParser(OutputParser):
         self._own.on_failure = callback
 
 
-class VllmBackend(FormatBackend):
+class VllmBackend(RegisteredBackend):
     """Parses each output with vLLM's parsers. Policies, seeds and spans have no effect."""
 
     on_failure: Callable[[str], None] | None = None
 
     def __init__(
-        self, reasoning: type[Any] | None, tool: type[Any] | None, format: Format, tokenizer: Any, *, policy: Policy
+        self, reasoning: str | None, tools: str | None, format: Format, tokenizer: Any, *, policy: Policy
     ) -> None:
-        super().__init__(format, tokenizer, policy=policy)
-        self._reasoning = reasoning
-        self._tool = tool
+        self._names = "+".join(name for name in (reasoning, tools) if name)
+        both = _composed(reasoning, tools)
+        super().__init__(both, format, tokenizer, policy=policy, special_text="kept", make_id=None)
+        self._without_tools = _composed(reasoning, None)
 
-    def open(self, context: OutputContext) -> StreamBackend:  # type: ignore[override]
-        prompt_ids = context.prompt_token_ids
-        if prompt_ids is None and context.prompt is not None:
-            prompt_ids = self.tokenizer.encode(context.prompt, add_special_tokens=False)
-        tools = context.tools
-        offered = tools if tools and context.tool_choice != "none" else None
-        parsers = _Parsers(self._reasoning, self._tool, self.tokenizer, offered, prompt_ids, self.on_failure)
-        parsers.request = _request(offered)
-        return ParserStream(parsers)
+    def _parser(self) -> Any:
+        return self._class(self.tokenizer)
+
+    def _opened(self, context: OutputContext) -> tuple[Any, Any]:
+        tools = context.tools if context.tools is not None else get(context.request, "tools")
+        choice = context.tool_choice if context.tool_choice is not None else get(context.request, "tool_choice")
+        offered = list(tools) if tools and choice != "none" else None
+        request = _request(offered)
+        settings = get(context.request, "chat_template_kwargs") or {}
+        cls = self._without_tools if offered is None else self._class
+        return _Guarded(_made(cls, self.tokenizer, request, settings), self._failed), request
+
+    def _failed(self, error: Exception) -> None:
+        _log.warning("vLLM's %s raised %s: %s; the rest is content", self._names, type(error).__name__, error)
+        if self.on_failure is not None:
+            self.on_failure(self._names)
+
+    def parse(
+        self, text: str, token_ids: Sequence[int], finish_reason: str | None, context: OutputContext
+    ) -> ParsedOutput:
+        """Return what vLLM's method for whole outputs finds; all of the text is content if it raises."""
+        try:
+            return super().parse(text, token_ids, finish_reason, context)
+        except Exception as error:
+            self._failed(error)
+            return ParsedOutput(content=context.prefill + text, finish_reason=finish_reason or "stop")
 
 
-class _Parsers:
-    """Runs both parsers on one output."""
+class _Guarded:
+    """Runs vLLM's parser on one output, and keeps the text if it raises."""
 
-    def __init__(
-        self,
-        reasoning: type[Any] | None,
-        tool: type[Any] | None,
-        tokenizer: Any,
-        tools: Sequence[Any] | None,
-        prompt: Sequence[int] | None,
-        on_failure: Callable[[str], None] | None,
-    ) -> None:
-        self.request: Any = None
-        self._on_failure = on_failure
-        self._reasoning = None if reasoning is None else reasoning(tokenizer)
-        self._tool = _tool_parser(tool, tokenizer, tools) if tool is not None and tools else None
-        self._text = ""
-        self._ids: list[int] = []
+    def __init__(self, parser: Any, failed: Callable[[Exception], None]) -> None:
+        self._parser = parser
+        self._on_failure = failed
         self._unsent = ""
         self._failed = False
-        if self._reasoning is not None and prompt is not None and self._reasoning.is_reasoning_end(list(prompt)):
-            self._reasoning = None  # the prompt has closed reasoning
+
+    def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
+        """Hand on the prompt of a whole output."""
+        method = getattr(self._parser, "set_prompt_token_ids", None)
+        if method is not None:
+            method(list(prompt_token_ids))
+
+    def parse(self, *args: Any) -> Any:
+        """Parse a whole output."""
+        return self._parser.parse(*args)
 
     def parse_delta(
         self,
@@ -134,84 +154,87 @@ class _Parsers:
         if self._failed:
             return DeltaMessage(content=delta_text) if delta_text else None
         self._unsent += delta_text
+        prompt = None if prompt_token_ids is None else list(prompt_token_ids)
         try:
-            delta = self._rest() if finished else self._parsed(delta_text, delta_token_ids)
+            delta = delta_of(self._parser.parse_delta(delta_text, delta_token_ids, request, prompt, finished=finished))
+            if finished and (delta is None or not delta.tool_calls):
+                delta = _with_rest(delta, getattr(self._parser, "tool_parser", None))
         except Exception as error:
             self._failed = True
-            name = type(self._reasoning or self._tool).__name__
-            _log.warning("vLLM's %s raised %s: %s; the rest is content", name, type(error).__name__, error)
-            if self._on_failure is not None:
-                self._on_failure(name)
+            self._on_failure(error)
             return DeltaMessage(content=self._unsent) if self._unsent else None
-        if delta is None and not finished:
-            return None
-        self._unsent = ""
+        if delta is not None:
+            self._unsent = ""
         return delta
 
-    def _parsed(self, text: str, ids: list[int]) -> DeltaMessage | None:
-        if self._reasoning is None:
-            return self._called(text, ids)
-        before, before_ids = self._text, self._ids
-        self._text += text
-        self._ids = before_ids + ids
-        delta = self._reasoning.extract_reasoning_streaming(before, self._text, text, before_ids, self._ids, ids)
-        ended = getattr(self._reasoning, "is_reasoning_end_streaming", None)
-        if not (ended(self._ids, ids) if ended is not None else self._reasoning.is_reasoning_end(ids)):
-            return _ours(delta)
-        # The tool parser gets the rest, from its first character on.
-        rest_ids = list(self._reasoning.extract_content_ids(ids))
-        rest = (delta.content or "") if delta is not None else ""
-        sent = _ours(delta)
-        if sent is not None:
-            sent.content = None
-        self._reasoning = None
-        self._text, self._ids = "", []
-        called = self._called(rest, rest_ids) if rest or rest_ids else None
-        if sent is None or (sent.reasoning is None and sent.tool_calls is None):
-            return called
-        if called is not None:
-            sent.content, sent.tool_calls = called.content, called.tool_calls
-        return sent
 
-    def _called(self, text: str, ids: list[int]) -> DeltaMessage | None:
-        if self._tool is None:
-            return DeltaMessage(content=text) if text else None
-        before, before_ids = self._text, self._ids
-        self._text += text
-        self._ids = before_ids + ids
-        delta = self._tool.extract_tool_calls_streaming(
-            before, self._text, text, before_ids, self._ids, ids, self.request
-        )
-        return _ours(delta)
+def _with_rest(delta: DeltaMessage | None, tool_parser: Any) -> DeltaMessage | None:
+    """Add arguments that the tool parser knows and has not sent.
 
-    def _rest(self) -> DeltaMessage | None:
-        """Return arguments that the tool parser knows and has not sent, as vLLM's server does at the end."""
-        known = getattr(self._tool, "prev_tool_call_arr", None)
-        sent = getattr(self._tool, "streamed_args_for_tool", None)
-        if not known or not sent:
-            return None
-        index = len(sent) - 1
-        arguments = known[index].get("arguments") if index < len(known) else None
-        if arguments is None:
-            return None
-        whole = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        if not whole.startswith(sent[index]) or whole == sent[index]:
-            return None
-        rest = DeltaFunctionCall(arguments=whole[len(sent[index]) :])
-        return DeltaMessage(tool_calls=[DeltaToolCall(index=index, function=rest)])
+    vLLM adds them to the last delta only if that has a part of a call.
+    """
+    known = getattr(tool_parser, "prev_tool_call_arr", None)
+    sent = getattr(tool_parser, "streamed_args_for_tool", None)
+    if not known or not sent or len(sent) > len(known):
+        return delta
+    index = len(sent) - 1
+    arguments = known[index].get("arguments")
+    whole = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    if arguments is None or not whole.startswith(sent[index]) or whole == sent[index]:
+        return delta
+    delta = delta or DeltaMessage()
+    rest = DeltaFunctionCall(arguments=whole[len(sent[index]) :])
+    delta.tool_calls = [DeltaToolCall(index=index, function=rest)]
+    return delta
 
 
-def _module(paths: Sequence[str]) -> Any:
-    problem: ImportError | None = None
-    for path in paths:
-        try:
-            return importlib.import_module(path)
-        except ImportError as error:
-            problem = problem or error
-    raise ValueError(f"parser_backend: vllm needs vLLM, which cannot be imported: {problem}")
+# -- vLLM's classes -----------------------------------------------------------------------------------------------
 
 
-def _class(paths: Sequence[str], kind: str, name: str | None) -> type[Any] | None:
+class _Halves(_WrappedParser):
+    """The two parsers of a version of vLLM that does not compose them. What they raise is the caller's to handle."""
+
+    _catches = ()
+    _trusts_ids = True
+
+    def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None, **kwargs: Any) -> None:
+        reasoning, tool = self.reasoning_parser_cls, self.tool_parser_cls
+        super(_WrappedParser, self).__init__(tokenizer)
+        self._reasoning_parser = None if reasoning is None else reasoning(tokenizer)
+        if tool is not None:
+            wants = "tools" in inspect.signature(tool).parameters
+            self._tool_parser = tool(tokenizer, tools=tools) if wants else tool(tokenizer)
+
+    @property
+    def _has_reasoning(self) -> bool:
+        # As in vLLM's server, reasoning that has ended does not begin again.
+        return self._reasoning_parser is not None and not self._stream_state.reasoning_ended
+
+
+def _composed(reasoning: str | None, tools: str | None) -> type[Any]:
+    """Return the class of vLLM's parser for these names.
+
+    Raises:
+        ValueError: vLLM cannot be imported, or has no parser of that name.
+    """
+    halves = {
+        "reasoning_parser_cls": _half(_REASONING, "reasoning", reasoning),
+        "tool_parser_cls": _half(_TOOLS, "tool", tools),
+    }
+    try:
+        composer = importlib.import_module(_COMPOSER).ParserManager
+    except ImportError:
+        return type("Parser", (_Halves,), halves)
+    if reasoning is None and tools is None:
+        return type("Parser", (_Halves,), halves)
+    harmony = {"is_harmony": True} if {reasoning, tools} & _HARMONY else {}
+    found: type[Any] = composer.get_parser(
+        tool_parser_name=tools, reasoning_parser_name=reasoning, enable_auto_tools=True, **harmony
+    )
+    return found
+
+
+def _half(paths: Sequence[str], kind: str, name: str | None) -> type[Any] | None:
     if not name:
         return None
     manager = getattr(_module(paths), f"{kind.title()}ParserManager")
@@ -224,41 +247,26 @@ def _class(paths: Sequence[str], kind: str, name: str | None) -> type[Any] | Non
     return found
 
 
-def _tool_parser(cls: type[Any], tokenizer: Any, tools: Sequence[Any] | None) -> Any:
-    """Make a tool parser; newer versions of vLLM take the tools."""
-    wants = "tools" in inspect.signature(cls).parameters
-    return cls(tokenizer, tools=_request(tools).tools) if wants else cls(tokenizer)
+def _made(cls: type[Any], tokenizer: Any, request: Any, settings: Mapping[str, Any]) -> Any:
+    """Make a parser for one request; older versions of vLLM take the tokenizer only."""
+    parameters = inspect.signature(cls).parameters.values()
+    if not any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return cls(tokenizer)
+    return cls(tokenizer, get(request, "tools"), chat_template_kwargs=dict(settings))
+
+
+def _module(paths: Sequence[str]) -> Any:
+    problem: ImportError | None = None
+    for path in paths:
+        try:
+            return importlib.import_module(path)
+        except ImportError as error:
+            problem = problem or error
+    raise ValueError(f"parser_backend: vllm needs vLLM, which cannot be imported: {problem}")
 
 
 def _request(tools: Sequence[Any] | None) -> Any:
     """Return a request for vLLM's parsers, which read the tools and ``tool_choice``."""
-    if not tools:
-        return None
-    request = _module(_REQUESTS).ChatCompletionRequest
     placeholder: list[Mapping[str, Any]] = [{"role": "user", "content": ""}]
-    return request(model="", messages=placeholder, tools=list(tools), tool_choice="auto")
-
-
-def _ours(delta: Any) -> DeltaMessage | None:
-    """Convert vLLM's delta; ``None`` if it is empty."""
-    if delta is None:
-        return None
-    reasoning = getattr(delta, "reasoning", None) or getattr(delta, "reasoning_content", None)
-    calls = [
-        DeltaToolCall(
-            index=call.index,
-            id=call.id,
-            type=call.type if call.id else None,
-            function=call.function
-            and DeltaFunctionCall(name=_field(call.function, "name"), arguments=_field(call.function, "arguments")),
-        )
-        for call in delta.tool_calls or ()
-    ]
-    if not (reasoning or delta.content or calls):
-        return None
-    return DeltaMessage(content=delta.content or None, reasoning=reasoning or None, tool_calls=calls or None)
-
-
-def _field(function: Any, name: str) -> str | None:
-    value = function.get(name) if isinstance(function, dict) else getattr(function, name, None)
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    offered = {"tools": list(tools), "tool_choice": "auto"} if tools else {}
+    return _module(_REQUESTS).ChatCompletionRequest(model="", messages=placeholder, **offered)

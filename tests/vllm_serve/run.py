@@ -1,0 +1,329 @@
+"""Serve tiny checkpoints with the real vLLM, and check what the official OpenAI client receives: `make test-vllm`.
+
+Every checkpoint recites known messages in the format of one model family (`checkpoint.py`). The chat templates are
+those of vLLM's source distribution. Each message is requested whole and streamed, through
+
+* vLLM's own server with the plugin,
+* `untemplate serve --engine vllm`, with untemplate's parsers and with vLLM's,
+* `untemplate serve --upstream` and `--upstream-chat` in front of vLLM's server.
+
+Prints a table, and exits with 1 if a message differs that is not listed in `KNOWN`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from openai import OpenAI
+
+from tests.vllm_serve.checkpoint import write_checkpoint
+from untemplate import OutputParser
+from untemplate.templates import ChatTemplate
+
+EXAMPLES = "examples/tool_chat_template_{}.jinja"
+RUST = "rust/src/chat/tests/templates/{}.jinja"
+FAMILIES: dict[str, tuple[str, str]] = {
+    # name: chat template in vLLM's source distribution, end of the turn
+    "qwen3": (RUST.format("qwen3"), "<|im_end|>"),
+    "qwen3.5": (RUST.format("qwen35"), "<|im_end|>"),
+    "gemma4": (EXAMPLES.format("gemma4"), "<turn|>"),
+    "hunyuan": (EXAMPLES.format("hunyuan_a13b"), "<|eos|>"),
+    "deepseek_v3": (EXAMPLES.format("deepseekv3"), "<｜end▁of▁sentence｜>"),
+    "granite": (EXAMPLES.format("granite"), "<|end_of_text|>"),
+    "llama3.1": (EXAMPLES.format("llama3.1_json"), "<|eot_id|>"),
+    "mistral": (EXAMPLES.format("mistral"), "</s>"),
+}
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "The weather of a city.",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+                "required": ["city"],
+            },
+        },
+    }
+]
+WORDS = "Plain words, nothing else – as it should be."
+ANSWER = "It will rain in both cities."
+THOUGHT = "Two places were asked for: I should look up either."
+KNOWN: dict[tuple[str, str], str] = {}
+"""(way, case) that may differ, with the reason."""
+
+
+class Case(NamedTuple):
+    """One message, and the request that makes the checkpoint recite it."""
+
+    name: str
+    script: int
+    request: dict[str, Any]
+    message: dict[str, Any]
+
+
+def calls_of(parser: OutputParser) -> list[tuple[str, dict[str, Any]]]:
+    """Return two calls, or one if the format has no more."""
+    both = [("get_weather", {"city": "Paris"}), ("get_weather", {"city": "New York", "days": 3})]
+    message = {"role": "assistant", "tool_calls": _tool_calls(both)}
+    return both if parser.expressible(message) is None else both[:1]
+
+
+def _tool_calls(calls: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    return [
+        {"id": f"callid{number:03}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for number, (name, arguments) in enumerate(calls)
+    ]
+
+
+def make(folder: Path, template: Path, eos: str) -> tuple[OutputParser, list[Case]]:
+    """Write a checkpoint for a chat template; return its parser and its messages."""
+    source = template.read_text(encoding="utf-8")
+    loaded = ChatTemplate(source, eos_token=eos)
+    parser = OutputParser.for_model(folder.name, template=loaded)
+    prompt = loaded.render([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    reasoning = {"reasoning": THOUGHT} if parser.has_reasoning else {}
+    calls = calls_of(parser)
+    messages: list[dict[str, Any]] = [
+        {"content": WORDS},
+        {**reasoning, "content": ANSWER},
+        {**reasoning, "calls": calls},
+    ]
+    texts = []
+    for message in messages:
+        wire = {"role": "assistant", **{k: v for k, v in message.items() if k != "calls"}}
+        if "calls" in message:
+            wire["tool_calls"] = _tool_calls(message["calls"])
+        texts.append(_without_overlap(prompt, parser.render(wire)))
+    special = {*parser.format.special_tokens, *re.findall(r"<\|[^|<>\s]{1,30}\|>", source)}
+    write_checkpoint(folder, source, sorted(special), eos, texts)
+    offered: dict[str, Any] = {"tools": TOOLS}
+    plain = {"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}} if reasoning else {}
+    return parser, [
+        Case("content", 0, {**offered, **plain}, messages[0]),
+        Case("reasoning", 1, {}, messages[1]),
+        Case("calls", 2, offered, messages[2]),
+        Case("calls, required", 2, {**offered, "tool_choice": "required"}, messages[2]),
+    ]
+
+
+def _without_overlap(prompt: str, text: str) -> str:
+    """Return the text without the beginning that the prompt ends with already, such as `<think>`."""
+    sizes = (size for size in range(min(len(text), 40), 0, -1) if prompt.endswith(text[:size]))
+    return text[next(sizes, 0) :]
+
+
+# -- Servers ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(command: Sequence[str], port: int, log: Path) -> Iterator[str]:
+    """Run a server; yield its URL when it answers."""
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [*command, "--port", str(port)],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(600):
+            if process.poll() is not None:
+                raise RuntimeError(f"{command[0]} ended with {process.returncode}: see {log}")
+            try:
+                urllib.request.urlopen(f"{url}/health", timeout=5).read()
+                break
+            except OSError:
+                time.sleep(1)
+        else:
+            raise RuntimeError(f"{command[0]} did not answer in ten minutes: see {log}")
+        yield url + "/v1"
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+ENGINE = ("--dtype", "float32", "--enforce-eager", "--max-model-len", "4096", "--max-num-seqs", "4")
+
+
+def vllm_serve(folder: Path, *arguments: str) -> list[str]:
+    return [
+        str(Path(sys.executable).parent / "vllm"),
+        "serve",
+        str(folder),
+        "--served-model-name",
+        "m",
+        *ENGINE,
+        *arguments,
+    ]
+
+
+def gateway(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "untemplate", "serve", *arguments, "--name", "m"]
+
+
+# -- Messages -----------------------------------------------------------------------------------------------------
+
+
+def ask(url: str, case: Case, *, stream: bool) -> dict[str, Any]:
+    """Return the message that the client receives, in the form of `Case.message`, with its finish reason."""
+    client = OpenAI(base_url=url, api_key="none", timeout=120)
+    request: dict[str, Any] = {
+        "model": "m",
+        "messages": [{"role": "user", "content": f"Recite <|script_{case.script}|> now."}],
+        "temperature": 0,
+        "max_tokens": 500,
+        **case.request,
+    }
+    if not stream:
+        choice = client.chat.completions.create(**request).choices[0]
+        calls = [(call.function.name, call.function.arguments) for call in choice.message.tool_calls or ()]
+        return _message(_reasoning(choice.message), choice.message.content, calls, choice.finish_reason)
+    reasoning, content, reason = "", "", None
+    streamed: dict[int, list[str]] = {}
+    for chunk in client.chat.completions.create(stream=True, **request):
+        for one in chunk.choices:
+            reasoning += _reasoning(one.delta) or ""
+            content += one.delta.content or ""
+            for part in one.delta.tool_calls or ():
+                call = streamed.setdefault(part.index, ["", ""])
+                if part.function is not None:
+                    call[0] += part.function.name or ""
+                    call[1] += part.function.arguments or ""
+            reason = one.finish_reason or reason
+    return _message(reasoning, content, [(name, arguments) for name, arguments in streamed.values()], reason)
+
+
+def _reasoning(part: Any) -> str | None:
+    found: str | None = getattr(part, "reasoning", None) or getattr(part, "reasoning_content", None)
+    return found
+
+
+def _message(
+    reasoning: str | None, content: str | None, calls: Sequence[tuple[str, str]], reason: str | None
+) -> dict[str, Any]:
+    message: dict[str, Any] = {"finish_reason": reason}
+    if reasoning:
+        message["reasoning"] = reasoning
+    if content:
+        message["content"] = content
+    if calls:
+        message["calls"] = [(name, _arguments(arguments)) for name, arguments in calls]
+    return message
+
+
+def _arguments(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+class Results:
+    """The table: for each family and way, the cases that came back as expected."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, str, int, int]] = []
+        self.wrong: list[str] = []
+
+    def check(self, family: str, way: str, url: str, cases: Sequence[Case]) -> None:
+        """Request every case, whole and streamed."""
+        right = 0
+        for case in cases:
+            reason = "tool_calls" if "calls" in case.message else "stop"
+            expected = {**case.message, "finish_reason": reason}
+            for stream in (False, True):
+                try:
+                    found: Any = ask(url, case, stream=stream)
+                except Exception as error:
+                    found = f"{type(error).__name__}: {error}"
+                if found == expected:
+                    right += 1
+                else:
+                    label = f"{family}, {way}, {case.name}, {'streamed' if stream else 'whole'}"
+                    known = KNOWN.get((way, case.name), "")
+                    print(
+                        f"DIFFERS{' (known)' * bool(known)}: {label}\n  expected {expected}\n  found    {found}",
+                        flush=True,
+                    )
+                    if known:
+                        continue
+                    self.wrong.append(label)
+        self.rows.append((family, way, right, 2 * len(cases)))
+        print(f"{family}, {way}: {right} of {2 * len(cases)}", flush=True)
+
+    def page(self) -> str:
+        """Return the table as Markdown."""
+        ways = list(dict.fromkeys(way for _, way, _, _ in self.rows))
+        lines = ["| family | " + " | ".join(ways) + " |", "| --- |" + " --- |" * len(ways)]
+        for family in dict.fromkeys(row[0] for row in self.rows):
+            cells = {way: f"{right} of {total}" for one, way, right, total in self.rows if one == family}
+            lines.append(f"| {family} | " + " | ".join(cells.get(way, "") for way in ways) + " |")
+        return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--source", type=Path, required=True, help="vLLM's unpacked source distribution")
+    options.add_argument("--work", type=Path, required=True, help="folder for checkpoints and logs")
+    options.add_argument("--family", action="append", help="only this one (repeatable)")
+    options.add_argument("--page", type=Path, help="write the table to this file")
+    given = options.parse_args()
+    results = Results()
+    for family in given.family or FAMILIES:
+        template, eos = FAMILIES[family]
+        folder = given.work / family
+        parser, cases = make(folder, given.source / template, eos)
+        print(f"{family}: {parser!r}", flush=True)
+        plugin = ("--enable-auto-tool-choice", "--tool-call-parser", "untemplate", "--reasoning-parser", "untemplate")
+        with serving(vllm_serve(folder, *plugin), free_port(), given.work / f"{family}.log") as url:
+            results.check(family, "plugin", url, cases)
+            for way in ("--upstream", "--upstream-chat"):
+                log = given.work / f"{family}{way}.log"
+                command = gateway(way, url, "--chat-template", str(given.source / template))
+                with serving(command, free_port(), log) as front:
+                    results.check(family, way, front, cases)
+        if family == "qwen3":
+            for backend in ("untemplate", "vllm"):
+                log = given.work / f"{family}-{backend}.log"
+                command = gateway(
+                    str(folder), "--engine", "vllm", "--parser-backend", backend, "--vllm-dtype", "float32",
+                    "--vllm-max-model-len", "4096", "--vllm-enforce-eager",
+                )  # fmt: skip
+                with serving(command, free_port(), log) as url:
+                    results.check(family, f"--engine vllm, {backend}'s parsers", url, cases)
+    print(results.page())
+    if given.page:
+        given.page.write_text(results.page(), encoding="utf-8")
+    return 1 if results.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
