@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-grammar test-canitoolcall test-transformers lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
+.PHONY: help run test test-batch test-grammar test-canitoolcall test-transformers lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ test-grammar: $(STAMP) ## law 10 against xgrammar, llguidance and llama.cpp (slo
 	@.venv-grammar/bin/pip install -qq --requirement requirements-grammar.txt
 	@.venv-grammar/bin/pip install -qq --no-deps 'xgrammar>=0.2.8'
 	@PYTHONPATH=src .venv-grammar/bin/python -m pytest tests/grammar -m 'exhaustive or not exhaustive' -n 2
+
+test-batch: $(STAMP) ## files, tables and clusters with pyarrow, datasets, polars and ray (opt-in; its own .venv-batch)
+	@test -x .venv-batch/bin/python || $(BIN)/python -m venv .venv-batch
+	@.venv-batch/bin/pip install -qq 'ray[data]>=2.40' 'pyarrow>=16' datasets polars pytest pytest-xdist hypothesis \
+	    tokenizers transformers jinja2 msgspec jsonschema-rs
+	@PYTHONPATH=src .venv-batch/bin/python -m pytest tests/batch tests/test_tokens.py
 
 test-canitoolcall: $(STAMP) ## the public fixtures of canitoolcall, with their token ids (opt-in; its own .venv-canitoolcall)
 	@test -x .venv-canitoolcall/bin/python || $(BIN)/python -m venv .venv-canitoolcall

@@ -475,11 +475,11 @@ def test_an_error_in_colour(run: Run, monkeypatch: pytest.MonkeyPatch):
         (["parse"], "untemplate: error: parse needs one of: --format, --template, --model, --enforce-parser"),
         (
             ["parse", "--format", "hermes", "--split", "0"],
-            "untemplate parse: error: argument --split: '0' is not a positive number of characters",
+            "untemplate parse: error: argument --split: '0' is not a positive number",
         ),
         (
             ["parse", "--format", "hermes", "--split", "x"],
-            "untemplate parse: error: argument --split: 'x' is not a positive number of characters",
+            "untemplate parse: error: argument --split: 'x' is not a positive number",
         ),
         (
             ["parse", "--format", "hermes", "--stream", "--explain"],

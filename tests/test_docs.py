@@ -52,7 +52,16 @@ generate_index = load(ROOT / "docs" / "generate_index.py", "generate_index")
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/embedding.md", "docs/architecture.md", "docs/grammar.md", "docs/models.md"]
+    "name",
+    [
+        "README.md",
+        "docs/embedding.md",
+        "docs/architecture.md",
+        "docs/grammar.md",
+        "docs/models.md",
+        "docs/batch.md",
+        "docs/tokens.md",
+    ],
 )
 def test_python_blocks_print_what_follows_them(name: str):
     blocks = [(found[2], found[3]) for found in BLOCK.finditer(page(name))]

@@ -16,7 +16,18 @@ import pytest
 ROOT = Path(__file__).parents[1]
 EXTRAS = {
     *("gguf", "httptools", "httpx", "huggingface_hub", "jsonschema_rs", "llguidance", "prometheus_client"),
-    *("starlette", "tokenizers", "untemplate_demo", "uvicorn", "uvloop", "vllm", "xgrammar", "xllamacpp"),
+    *(
+        "pyarrow",
+        "ray",
+        "starlette",
+        "tokenizers",
+        "untemplate_demo",
+        "uvicorn",
+        "uvloop",
+        "vllm",
+        "xgrammar",
+        "xllamacpp",
+    ),
 }
 BARE = """
 import importlib.util, os, sys
@@ -105,7 +116,8 @@ def test_dev_has_what_the_extras_have():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     dev = set(extras.pop("dev"))
     left = {one for wanted in extras.values() for one in wanted} - dev
-    assert left == {"untemplate-demo", "untemplate[llamacpp,serve]", "xgrammar>=0.2.8"}
+    large = {"pyarrow>=16", "ray[data]>=2.40", "xgrammar>=0.2.8"}
+    assert left == {*large, "untemplate-demo", "untemplate[llamacpp,serve]"}
 
 
 def wheel(source: Path, into: Path) -> set[str]:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from untemplate.schema import fits_of
 from untemplate.strict_validation import needs_full, takes_too_long
-from untemplate.validation import Problem, Validator, check_strict, validate
+from untemplate.validation import Problem, Validator, check_strict, failures, validate
 
 WEATHER = {
     "type": "object",
@@ -428,3 +429,68 @@ class TestProperties:
         text = json.dumps({"v": value})
         valid = jsonschema_rs.validator_for({"properties": {"v": schema}}).is_valid(json.loads(text))
         assert (validate(text, {"properties": {"v": schema}}) == []) == valid
+
+
+# -- the fast check -------------------------------------------------------------------------------------------------
+
+_SCHEMAS = st.recursive(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(
+                ["string", "integer", "number", "boolean", "null", "array", "str", "what", ["null"]]
+            ),
+            "enum": st.lists(st.sampled_from(["a", "b", 1, None]), max_size=2),
+            "nullable": st.booleans(),
+            "required": st.just(["a"]),
+            "items": st.just({"type": "string"}),
+            "const": st.just("a"),
+        },
+    ),
+    lambda inner: st.fixed_dictionaries(
+        {"type": st.sampled_from(["object", "object", "dict"])},
+        optional={
+            "properties": st.dictionaries(st.sampled_from("abc"), inner),
+            "required": st.lists(st.sampled_from(["a", "b", 1]), max_size=2),
+            "additionalProperties": st.one_of(st.booleans(), inner),
+            "anyOf": st.lists(inner, min_size=1, max_size=2),
+        },
+    ),
+    max_leaves=6,
+)
+_VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(0, 3), st.sampled_from(["a", "b", "x", 1.5, 2.0])),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.sampled_from("abcd"), inner)),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=400)
+@given(_SCHEMAS, _VALUES)
+def test_what_fits_at_first_sight_has_no_failures(schema: Any, value: Any):
+    check = fits_of(schema)
+    if check is not None and check(value):
+        assert failures(value, schema) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "fits"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "str"}}, "required": ["a"]}, {"a": "x", "b": 1}, True),
+        ({"type": "object", "properties": {"a": {"type": "integer"}}}, {"a": True}, False),
+        ({"type": "object", "properties": {"a": {"type": "integer"}}}, {"a": 3.0}, False),
+        ({"type": "object", "additionalProperties": False}, {"a": 1}, False),
+        ({"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}}, {"a": []}, False),
+        ({"type": "object"}, {str(i): i for i in range(1_001)}, False),
+        (None, {}, True),
+    ],
+)
+def test_the_fast_check(schema: Any, value: Any, fits: bool):
+    check = fits_of(schema)
+    assert check is not None
+    assert check(value) is fits
+
+
+@pytest.mark.parametrize("word", ["anyOf", "$ref", "const", "nullable", "items"])
+def test_the_fast_check_leaves_other_keywords_to_the_full_one(word: str):
+    assert fits_of({"type": "object", "properties": {"a": {word: []}}}) is None

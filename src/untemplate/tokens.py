@@ -125,6 +125,16 @@ class TokenTable:
         """Return the text of these ids; bytes that are not UTF-8 become U+FFFD."""
         return b"".join(self.bytes_of(i) or b"" for i in ids).decode("utf-8", "replace")
 
+    def checked_text_of(self, ids: Sequence[int]) -> str:
+        """Return the text of these ids.
+
+        Raises:
+            ValueError: an id is not in the vocabulary.
+            TypeError: an id is not an integer.
+        """
+        detokenizer = Detokenizer(self)
+        return detokenizer.feed(ids)[0] + detokenizer.finish()
+
     def tail(self, ids: Sequence[int], starts: Sequence[str]) -> str:
         """Return the text of the ids from the last turn start on.
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, final
 
 from .jsontext.coercion import Param
-from .schema import SchemaTypes, properties
+from .schema import Fits, SchemaTypes, fits_of, properties
 
 __all__ = ["Tool", "ToolSet", "find_tool"]
 
@@ -34,7 +34,18 @@ class Tool:
         strict: true if its arguments must follow the schema.
     """
 
-    __slots__ = ("_other", "_other_read", "_params", "_place", "_properties", "name", "schema", "strict")
+    __slots__ = (
+        "_fits",
+        "_fits_read",
+        "_other",
+        "_other_read",
+        "_params",
+        "_place",
+        "_properties",
+        "name",
+        "schema",
+        "strict",
+    )
 
     name: str
     schema: Mapping[str, Any] | None
@@ -44,6 +55,8 @@ class Tool:
     _params: dict[str, Param | None]
     _other: Param | None
     _other_read: bool
+    _fits: Fits | None
+    _fits_read: bool
 
     def __init__(self, name: str, schema: Mapping[str, Any] | None, strict: bool, place: tuple[int, bool, str]) -> None:
         """``place``: index in the list; true if inside ``function``; key of the schema."""
@@ -55,6 +68,8 @@ class Tool:
         self._params = {}
         self._other = None
         self._other_read = False
+        self._fits = None
+        self._fits_read = False
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
@@ -70,6 +85,13 @@ class Tool:
         if self._properties is None:
             self._properties = properties(self.schema, self.schema)
         return self._properties
+
+    def fits(self, arguments: dict[str, object]) -> bool:
+        """True if arguments certainly fit the schema; if not, the full check decides."""
+        if not self._fits_read:
+            self._fits = fits_of(self.schema)
+            self._fits_read = True
+        return self._fits is not None and self._fits(arguments)
 
     def param(self, key: str) -> Param | None:
         """Return the types of one parameter; ``None`` if there is no schema for it: its text is a string.

@@ -23,7 +23,7 @@ from .jsontext.lexical import json_escape
 from .jsontext.well_formed import is_deep, is_json
 from .schema import resolve
 from .strict_validation import compiled, needs_full, takes_too_long, violations
-from .tools import ToolSet
+from .tools import Tool, ToolSet
 
 __all__ = ["Problem", "Validator", "check_strict", "needs_full", "validate"]
 
@@ -120,13 +120,13 @@ class Validator:
         """Return the problems of a call, as :func:`validate` does."""
         tool = self._tools.get(name)
         if tool is not None:
-            return _check(arguments, tool.schema, self._compiled.get(name))
+            return _check(arguments, tool.schema, self._compiled.get(name), tool)
         if self._tools.known:
             return [Problem("$", "unknown_tool", f"{_shown(name)} is not one of the tools")]
         return _check(arguments, None, None)
 
 
-def _check(arguments: str, schema: Any, validator: Any) -> list[Problem]:
+def _check(arguments: str, schema: Any, validator: Any, tool: Tool | None = None) -> list[Problem]:
     if is_deep(arguments) and is_json(arguments, finite=True):
         return [Problem("$", "schema", _TOO_LARGE)]
     try:
@@ -135,6 +135,8 @@ def _check(arguments: str, schema: Any, validator: Any) -> list[Problem]:
         return [Problem("$", "not_json", f"not JSON: {error}")]
     if not isinstance(value, dict):
         return [Problem("$", "not_an_object", f"expected an object, got {_described(value)}")]
+    if tool is not None and validator is None and tool.fits(value):
+        return []
     found = [("schema" if f.slug == "extra" else f.slug, f.path, f.message) for f in failures(value, schema)]
     if not found and validator is not None:
         if takes_too_long(value, schema):
@@ -153,7 +155,7 @@ def read_json(text: str) -> Any:
         raise ValueError("nested too deeply to read")
     try:
         try:
-            return json.loads(text, parse_constant=_refuse)
+            return _DECODER.decode(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"{error.msg} at character {error.pos}") from None
         except ValueError:  # an integer that Python does not read
@@ -164,6 +166,9 @@ def read_json(text: str) -> Any:
 
 def _refuse(constant: str) -> object:
     raise ValueError(f"{constant} is no JSON value")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _integer(digits: str) -> int | Decimal:

@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed("cannot write: stdout is closed", BROKEN)
     try:
         run = arguments.run
-        run(arguments)
+        code: int | None = run(arguments)
         sys.stdout.flush()
     except UsageError as error:
         return _failed(str(error), MISUSE)
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         _discard_stdout()
         return _failed(f"cannot write: {error.strerror or error}", BROKEN)
-    return OK
+    return code or OK
 
 
 def _failed(message: str, code: int) -> int:

@@ -34,6 +34,24 @@ def _export(arguments: argparse.Namespace) -> None:
     run(arguments)
 
 
+def _batch(arguments: argparse.Namespace) -> int:
+    from .batch import run
+
+    return run(arguments)
+
+
+def _stats(arguments: argparse.Namespace) -> None:
+    from .batch import run_stats
+
+    run_stats(arguments)
+
+
+def _drift(arguments: argparse.Namespace) -> int:
+    from .drift import run
+
+    return run(arguments)
+
+
 def _formats(arguments: argparse.Namespace) -> None:
     from .formats import run
 
@@ -53,10 +71,11 @@ examples:
   untemplate parse --format hermes output.txt         the message, as JSON
   curl ... | untemplate parse --format qwen3_coder --stream
   untemplate parse --model ./my-model --explain output.txt
+  untemplate batch outputs.jsonl -o messages.jsonl --format hermes
 
 NO_COLOR switches colours off, FORCE_COLOR switches them on in a pipe.
 exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
-option.
+option; 3 a row failed, with --strict.
 """
 
 _PARSE_DESCRIPTION: Final = """\
@@ -73,6 +92,26 @@ examples:
   untemplate parse --template chat_template.jinja --split 1 --stream output.txt
   untemplate parse --model ./my-model --policy unknown_tools=drop --policy repair=syntax output.txt
   untemplate parse --format kimi_k2 --json output.txt | jq .diagnostics
+"""
+
+_BATCH_DESCRIPTION: Final = """\
+Parse many raw outputs, one a row, on all cores. INPUT and OUTPUT are JSONL (plain, .gz, .zst) or Parquet files; .zst
+and Parquet need pyarrow. Every row becomes a record with its row number, in order: the message, finish reason,
+statuses of calls and diagnostics. A row that cannot be parsed becomes a record with an error. Results are written to
+OUTPUT.partial first, so that an interrupted run can be resumed.
+"""
+
+_BATCH_EPILOG: Final = """\
+examples:
+  untemplate batch outputs.jsonl.gz -o messages.jsonl.gz --format hermes --reasoning qwen3
+  untemplate batch rows.parquet -o messages.parquet --model ./my-model --output-column completion --keep id
+  untemplate batch rows.jsonl -o messages.jsonl --format-column family --strict --report report.html
+  untemplate batch rollouts.jsonl -o parsed.jsonl --format hermes --tokenizer ./my-model --ids-column ids --spans
+"""
+
+_DRIFT_DESCRIPTION: Final = """\
+Measure how often encoding the text of sampled token ids again gives other ids. For each row with a difference, print
+one JSON object: the row, the index of the first different token, and the ids around it. INPUT is as for batch.
 """
 
 _EXPLAIN_DESCRIPTION: Final = """\
@@ -150,6 +189,10 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
         )
 
     _add_parse(command("parse", "parse a raw model output into a message", _PARSE_DESCRIPTION, _PARSE_EPILOG))
+    _add_batch(command("batch", "parse the raw outputs in files, on all cores", _BATCH_DESCRIPTION, _BATCH_EPILOG))
+    what = "count statuses, diagnostics and tools in the results of batch"
+    _add_stats(command("stats", what, "Count what the results of `untemplate batch` hold, with its summary."))
+    _add_drift(command("drift", "compare sampled token ids with those of their text", _DRIFT_DESCRIPTION))
     what = "show what a model or template writes, with the evidence"
     _add_explain(command("explain", what, _EXPLAIN_DESCRIPTION, _EXPLAIN_EPILOG))
     _add_export(command("export", "write a format for other projects", _EXPORT_DESCRIPTION, _EXPORT_EPILOG))
@@ -197,6 +240,60 @@ def _add_parse(parse: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print one line: message, finish_reason, statuses and repairs of calls, diagnostics; with --explain spans",
     )
+
+
+def _add_batch(batch: argparse.ArgumentParser) -> None:
+    batch.set_defaults(run=_batch, command="batch")
+    batch.add_argument("input", nargs="+", metavar="INPUT", help="rows: .jsonl, .jsonl.gz, .jsonl.zst or .parquet")
+    batch.add_argument("-o", "--output", required=True, metavar="OUTPUT", help="results; the name decides their kind")
+    which_format.add_arguments(batch)
+    batch.add_argument("--format-column", metavar="NAME", help="column with the name of each row's format")
+    columns = batch.add_argument_group("Columns (default: those of these names, where a row has them)")
+    for name, what in _COLUMNS.items():
+        columns.add_argument(f"--{name.replace('_', '-')}-column", metavar="NAME", help=what)
+    columns.add_argument(
+        "--keep", action="append", default=[], metavar="NAME", help="column to copy to the results (repeatable; *: all)"
+    )
+    how = batch.add_argument_group("Policies and output")
+    _add_policy(how)
+    how.add_argument("--tokenizer", metavar="ID|PATH", help="tokenizer.json, folder or hub id, for token ids")
+    how.add_argument("--spans", action="store_true", help="add the regions of each output, in characters and tokens")
+    how.add_argument(
+        "--processes", type=_positive, metavar="N", help="number of processes (default: one for each core)"
+    )
+    how.add_argument("--resume", action="store_true", help="continue an interrupted run")
+    how.add_argument("--strict", action="store_true", help="exit with 3 if a row has an error or a call is not ok")
+    how.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    _add_summary(how)
+
+
+_COLUMNS: Final = {
+    "output": "raw output",
+    "ids": "token ids of the output, instead of its text",
+    "tools": "tools of the request: a list, or JSON text",
+    "prompt": "prompt, as text or token ids",
+    "finish_reason": "finish reason of the engine",
+}
+
+
+def _add_summary(group: argparse._ActionsContainer) -> None:
+    group.add_argument("--report", metavar="FILE.html", help="write the summary as a page with charts")
+    group.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+
+def _add_stats(stats: argparse.ArgumentParser) -> None:
+    stats.set_defaults(run=_stats)
+    stats.add_argument("input", nargs="+", metavar="RESULTS", help="results of `untemplate batch`")
+    _add_summary(stats)
+
+
+def _add_drift(drift: argparse.ArgumentParser) -> None:
+    drift.set_defaults(run=_drift)
+    drift.add_argument("input", nargs="+", metavar="INPUT", help="rows: .jsonl, .jsonl.gz, .jsonl.zst or .parquet")
+    drift.add_argument("--tokenizer", required=True, metavar="ID|PATH", help="tokenizer.json, folder or hub id")
+    drift.add_argument("--ids-column", default="ids", metavar="NAME", help="token ids of the output (default: ids)")
+    drift.add_argument("--strict", action="store_true", help="exit with 3 if a row differs or has an error")
+    drift.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def _add_explain(explain: argparse.ArgumentParser) -> None:
@@ -265,7 +362,7 @@ def _positive(text: str) -> int:
     except ValueError:
         number = 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number of characters")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return number
 
 

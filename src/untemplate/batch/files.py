@@ -1,0 +1,301 @@
+"""Files of rows: read, parsed on all cores, and written in order.
+
+* The results are written to ``OUTPUT.partial``, next to ``OUTPUT.progress``, which has the place that an interrupted
+  run continues from. ``OUTPUT`` itself only appears when it is whole.
+* Memory does not grow with the number of rows: a bounded number of pieces is under way.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from importlib import import_module
+from itertools import chain
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from .arrow import NESTED, schema, table_of
+from .many import count_processes, in_processes
+from .rows import Record, RowParser, Settings, encode_record
+from .sources import Piece, is_parquet, package_pyarrow, pieces, problem_of, rows_of
+from .summary import Summary
+
+__all__ = ["Progress", "parse_files", "read_records"]
+
+_SAVE_EVERY: Final = 1.0
+"""Seconds between two notes of the place that a run continues from."""
+_SIZE_BYTES: Final = 8
+
+
+class Progress(msgspec.Struct):
+    """The state of a run.
+
+    Attributes:
+        summary: figures of the rows so far.
+        done, total: bytes of the input files, compressed as they are.
+        seconds: time since the run began or was continued.
+        rate: rows a second since then.
+    """
+
+    summary: Summary
+    done: int
+    total: int
+    seconds: float
+    rate: float
+
+
+class _Checkpoint(msgspec.Struct):
+    """The place that an interrupted run continues from."""
+
+    job: str
+    file: int = 0
+    position: int = 0
+    row: int = 1
+    size: int = 0
+    summary: Summary = msgspec.field(default_factory=Summary)
+
+
+class _Parsed(msgspec.Struct, gc=False):
+    """The results of one piece."""
+
+    file: int
+    piece: Piece
+    data: bytes
+    summary: Summary
+
+
+class _Work(msgspec.Struct, frozen=True, gc=False):
+    """A piece, and how its results are written."""
+
+    file: int
+    piece: Piece
+    output: str
+    several: bool
+
+
+def parse_files(
+    inputs: Sequence[str],
+    output: str,
+    settings: Settings,
+    *,
+    processes: int | None = None,
+    resume: bool = False,
+    report: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """Parse the rows of files and write a record for each, in order.
+
+    Args:
+        inputs: JSONL files (plain, ``.gz``, ``.zst``) or Parquet files.
+        output: the file to write, of one of the same kinds.
+        settings: as from `settings_for`.
+        processes: default: one for each core.
+        resume: continue a run that was interrupted.
+        report: called after each piece.
+
+    Returns:
+        Figures of all rows, those of the interrupted run included.
+
+    Raises:
+        FileExistsError: the output is there, or an unfinished one is there and ``resume`` is not set.
+        ValueError: the unfinished run had other inputs or settings.
+        OSError: a file cannot be opened or written.
+        ModuleNotFoundError: a package is missing.
+    """
+    paths = [os.fspath(path) for path in inputs]
+    total = sum(os.stat(path).st_size for path in paths)
+    for path in (*paths, output):
+        if is_parquet(path) or path.endswith(".zst"):
+            package_pyarrow(path)
+    job = _job(paths, output, settings)
+    with _Output(output, job, resume) as out:
+        began = time.monotonic()
+        before = out.state.summary.rows
+        works = _works(paths, output, out.state)
+        for parsed in in_processes(_parse_piece, works, settings, processes or count_processes()):
+            out.add(parsed)
+            if report is not None:
+                summary = out.state.summary
+                seconds = time.monotonic() - began
+                done = sum(os.stat(path).st_size for path in paths[: parsed.file]) + parsed.piece.read
+                report(Progress(summary, done, total, seconds, (summary.rows - before) / max(seconds, 1e-9)))
+        out.finish()
+        return out.state.summary
+
+
+def _job(paths: Sequence[str], output: str, settings: Settings) -> str:
+    """Return a name for the work, which changes if an input or a setting does."""
+    files = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in paths]
+    policy = None if settings.policy is None else asdict(settings.policy)
+    format = None if settings.format is None else settings.format.to_json()
+    told = [
+        files,
+        output,
+        policy,
+        format,
+        str(settings.tokenizer),
+        repr(settings.columns),
+        settings.keep,
+        settings.spans,
+    ]
+    return sha256(json.dumps(told).encode()).hexdigest()
+
+
+def _works(paths: Sequence[str], output: str, state: _Checkpoint) -> Iterator[_Work]:
+    for i in range(state.file, len(paths)):
+        position, row = (state.position, state.row) if i == state.file else (0, 1)
+        for piece in pieces(paths[i], position, row):
+            yield _Work(i, piece, output, len(paths) > 1)
+
+
+# -- In the processes ---------------------------------------------------------------------------------------------
+
+
+def _parse_piece(parser: RowParser, work: _Work) -> _Parsed:
+    piece = work.piece
+    summary = Summary()
+    file = piece.file if work.several else ""
+    records: Iterator[Record] = (parser.record(values, row, file) for row, values in rows_of(piece))
+    if piece.problem:
+        records = chain(records, [problem_of(piece, file)])
+    lines = []
+    tables: list[Record] = []
+    parquet = is_parquet(work.output)
+    for record in records:
+        summary.add(record)
+        if parquet:
+            tables.append(record)
+        else:
+            lines.append(encode_record(record))
+    data = _table(tables) if parquet else b"".join(line + b"\n" for line in lines)
+    return _Parsed(work.file, piece, _compressed(work.output, data), summary)
+
+
+def _compressed(output: str, data: bytes) -> bytes:
+    """Return data as the output file takes it; pieces that are compressed on their own can follow each other."""
+    if output.endswith(".gz"):
+        return gzip.compress(data, 4, mtime=0)
+    if output.endswith(".zst"):
+        return bytes(import_module("pyarrow").compress(data, codec="zstd", asbytes=True))
+    return data
+
+
+# -- Parquet ------------------------------------------------------------------------------------------------------
+
+
+def _table(records: Sequence[Record]) -> bytes:
+    """Return records as a table in Arrow's stream format, after its size."""
+    arrow = import_module("pyarrow")
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, schema()) as writer:
+        writer.write_table(table_of(records))
+    data: bytes = sink.getvalue().to_pybytes()
+    return len(data).to_bytes(_SIZE_BYTES, "little") + data
+
+
+def _write_parquet(partial: str, output: str) -> None:
+    """Write the tables of a whole run as a Parquet file."""
+    pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    with open(partial, "rb") as file, parquet.ParquetWriter(output, schema()) as writer:
+        while size := int.from_bytes(file.read(_SIZE_BYTES), "little"):
+            writer.write_table(pyarrow.ipc.open_stream(file.read(size)).read_all())
+
+
+# -- The output ---------------------------------------------------------------------------------------------------
+
+
+class _Output:
+    """The unfinished output, and the place that the run continues from."""
+
+    def __init__(self, path: str, job: str, resume: bool) -> None:
+        self._path, self._partial, self._notes = path, f"{path}.partial", f"{path}.progress"
+        if os.path.exists(path):
+            raise FileExistsError(errno.EEXIST, "the file exists", path)
+        if os.path.exists(self._partial) and not resume:
+            reason = "an unfinished run is there; resume it, or remove the file"
+            raise FileExistsError(errno.EEXIST, reason, self._partial)
+        self.state = _Checkpoint(job)
+        if resume and os.path.exists(self._notes):
+            with open(self._notes, "rb") as file:
+                self.state = msgspec.json.decode(file.read(), type=_Checkpoint)
+            if self.state.job != job:
+                raise ValueError(f"{self._partial}: the unfinished run had other inputs or settings")
+        self._saved = time.monotonic()
+        self._file: BinaryIO = open(self._partial, "ab")  # noqa: SIM115 - closed by `__exit__`
+        self._file.truncate(self.state.size)
+
+    def __enter__(self) -> _Output:
+        return self
+
+    def add(self, parsed: _Parsed) -> None:
+        self._file.write(parsed.data)
+        state, piece = self.state, parsed.piece
+        state.size += len(parsed.data)
+        state.summary.merge(parsed.summary)
+        state.file, state.position, state.row = parsed.file, piece.position, piece.row + piece.rows
+        if piece.problem:  # nothing more comes from this file
+            state.file, state.position, state.row = parsed.file + 1, 0, 1
+        if time.monotonic() - self._saved > _SAVE_EVERY:
+            self._save()
+
+    def _save(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        with open(f"{self._notes}.new", "wb") as file:
+            file.write(msgspec.json.encode(self.state))
+        os.replace(f"{self._notes}.new", self._notes)
+        self._saved = time.monotonic()
+
+    def finish(self) -> None:
+        """Give the whole output its name."""
+        self._save()
+        self._file.close()
+        if is_parquet(self._path):
+            _write_parquet(self._partial, f"{self._path}.new")
+            os.replace(f"{self._path}.new", self._path)
+            os.remove(self._partial)
+        else:
+            os.replace(self._partial, self._path)
+        os.remove(self._notes)
+
+    def __exit__(self, *_: object) -> None:
+        if not self._file.closed:
+            self._save()
+            self._file.close()
+
+
+# -- Results, read again ------------------------------------------------------------------------------------------
+
+
+def read_records(path: str) -> Iterator[Record]:
+    """Yield the records of a file of results, of any of the kinds that are written.
+
+    Raises:
+        ValueError: it is not a file of results; the message has the row.
+        OSError: it cannot be opened.
+        ModuleNotFoundError: a package is missing.
+    """
+    decoder = msgspec.json.Decoder(Record)
+    for piece in pieces(path):
+        for row, values in rows_of(piece):
+            try:
+                yield decoder.decode(values if isinstance(values, bytes) else _nested(values))
+            except msgspec.DecodeError as error:
+                raise ValueError(f"{path}, row {row}: not a result: {error}") from None
+        if piece.problem:
+            raise ValueError(f"{path}: {piece.problem}")
+
+
+def _nested(row: dict[str, Any]) -> bytes:
+    """Return a row of a Parquet file of results as a record in JSON."""
+    values = {name: value for name, value in row.items() if value is not None}
+    nested = {name: msgspec.Raw(values[name].encode()) for name in NESTED if name in values}
+    message: dict[str, Any] = {name: values[name] for name in ("content", "reasoning") if name in values}
+    message |= {"tool_calls": nested.pop("tool_calls")} if "tool_calls" in nested else {}
+    return msgspec.json.encode({**values, **nested, "message": None if "error" in nested else message})

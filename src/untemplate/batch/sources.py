@@ -1,0 +1,182 @@
+"""Input files, cut into pieces: JSONL (plain, ``.gz``, ``.zst``) and Parquet.
+
+* A piece has at most about 1 MB, whatever the size of the file. Pieces can be sent to other processes.
+* A file that cannot be read any further ends in a piece that has the problem, after all rows that could be read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from importlib import import_module
+from io import BufferedReader
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from .rows import Record, RowError
+
+__all__ = ["Piece", "is_parquet", "package_pyarrow", "pieces", "problem_of", "rows_of"]
+
+_SIZE: Final = 1 << 20
+"""Bytes of a piece of a JSONL file."""
+_ROWS: Final = 1024
+"""Rows of a piece of a Parquet file."""
+LONGEST_ROW: Final = 64 << 20
+"""Most bytes of a row of a JSONL file."""
+_TOO_LONG: Final = f"a row is longer than {LONGEST_ROW} bytes"
+
+
+class Piece(msgspec.Struct, frozen=True, gc=False):
+    """Successive rows of a file.
+
+    Attributes:
+        file: name of the file.
+        row: number of the first row, from 1.
+        rows: number of rows; of lines, in a JSONL file.
+        position: where the piece ends: in bytes of the (decompressed) file, or in rows of a Parquet file.
+        data: lines, or a table in Arrow's stream format.
+        problem: why the file cannot be read any further.
+    """
+
+    file: str
+    row: int
+    rows: int
+    position: int
+    data: bytes
+    read: int = 0
+    """Bytes of the file that were read so far, as it is on disk."""
+    problem: str = ""
+
+
+def is_parquet(path: str) -> bool:
+    return path.endswith((".parquet", ".pq"))
+
+
+def package_pyarrow(path: str) -> Any:
+    """Return the package pyarrow, which Parquet and ``.zst`` need.
+
+    Raises:
+        ModuleNotFoundError: it is not installed; the message names the extra.
+    """
+    try:
+        import_module("pyarrow.parquet")
+        return import_module("pyarrow")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(f"{path}: needs pyarrow: pip install 'untemplate[batch]'", name="pyarrow") from None
+
+
+def pieces(path: str, position: int = 0, row: int = 1) -> Iterator[Piece]:
+    """Yield the pieces of a file, from a position at the end of an earlier piece, whose next row has this number.
+
+    Raises:
+        OSError: the file cannot be opened.
+        ModuleNotFoundError: a package is missing.
+    """
+    if is_parquet(path):
+        yield from _tables(path, row)
+        return
+    with open(path, "rb") as disk, _decompressed(path, disk) as file:
+        try:
+            _skip(file, position)
+        except _BROKEN as error:
+            yield Piece(path, row, 0, position, b"", problem=_cut(error))
+            return
+        yield from _lines(path, file, disk, position, row)
+
+
+_BROKEN: Final = (OSError, EOFError, zlib.error)
+"""What reading a damaged file raises."""
+
+
+def _cut(error: Exception) -> str:
+    return f"cannot be read any further: {error}"
+
+
+def _decompressed(path: str, disk: BinaryIO) -> BinaryIO:
+    if path.endswith(".gz"):
+        return gzip.open(disk)  # type: ignore[return-value]
+    if path.endswith(".zst"):
+        return package_pyarrow(path).CompressedInputStream(disk, "zstd")  # type: ignore[no-any-return]
+    return disk
+
+
+def _skip(file: BinaryIO, size: int) -> None:
+    if isinstance(file, BufferedReader):
+        file.seek(size)
+        return
+    while size > 0:
+        data = file.read(min(size, _SIZE))
+        if not data:
+            return
+        size -= len(data)
+
+
+def _lines(path: str, file: BinaryIO, disk: BinaryIO, position: int, row: int) -> Iterator[Piece]:
+    """Yield pieces that end with a line."""
+    rest: list[bytes] = []
+    size = 0
+    problem = ""
+    while True:
+        try:
+            block = file.read(_SIZE)
+        except _BROKEN as error:
+            block, problem = b"", _cut(error)
+        end = block.rfind(b"\n") + 1
+        rest.append(block[:end] if end else block)
+        size += len(rest[-1])
+        if size > LONGEST_ROW and not end:
+            yield Piece(path, row, 0, position, b"", problem=f"{_TOO_LONG}; the file is not read any further")
+            return
+        if end or (not block and (size or problem)):
+            data = b"".join(rest)
+            lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+            position += len(data)
+            yield Piece(path, row, lines, position, data, disk.tell(), problem)
+            row += lines
+            rest, size = ([block[end:]], len(block) - end) if end < len(block) else ([], 0)
+        if not block:
+            return
+
+
+def _tables(path: str, first: int) -> Iterator[Piece]:
+    pyarrow = package_pyarrow(path)
+    parquet = import_module("pyarrow.parquet")
+    with open(path, "rb"):
+        pass
+    row = 1
+    size = os.stat(path).st_size
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_ROWS):
+                rows = batch.num_rows
+                if row + rows > first:
+                    batch = batch.slice(max(first - row, 0))
+                    sink = pyarrow.BufferOutputStream()
+                    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+                        writer.write_batch(batch)
+                    start = max(row, first)
+                    end = row + rows - 1
+                    read = size * end // file.metadata.num_rows
+                    yield Piece(path, start, batch.num_rows, end, sink.getvalue().to_pybytes(), read)
+                row += rows
+    except (OSError, ValueError) as error:  # pyarrow's errors are either
+        yield Piece(path, max(row, first), 0, row - 1, b"", problem=_cut(error))
+
+
+def rows_of(piece: Piece) -> Iterator[tuple[int, Any]]:
+    """Yield number and contents of each row: a line of JSON (bytes), or a mapping. Blank lines are not rows."""
+    if not is_parquet(piece.file):
+        for row, line in enumerate(piece.data.split(b"\n"), piece.row):
+            if line and not line.isspace():
+                yield row, line
+    elif piece.rows:
+        yield from enumerate(import_module("pyarrow").ipc.open_stream(piece.data).read_all().to_pylist(), piece.row)
+
+
+def problem_of(piece: Piece, file: str) -> Record:
+    """Return the record of a piece's problem."""
+    error = RowError("file", f"{piece.file}: {piece.problem}")
+    return Record(row=piece.row + piece.rows, file=file, error=error)

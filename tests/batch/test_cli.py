@@ -1,0 +1,159 @@
+"""`untemplate batch`, `stats` and `drift`: their output, their exit codes, and errors for wrong usage."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from untemplate import cli
+from untemplate.batch import Progress, Summary
+from untemplate.batch.report import report
+from untemplate.cli.batch import line_of
+from untemplate.tokens import encode
+
+from ..real_tokenizers import byte_level
+from .conftest import TOOLS, output, read, rows
+
+FIGURES = """\
+rows
+             2  clean
+             1  errors
+             1  flawed
+parts
+             3  calls
+             3  content
+             0  reasoning
+finish reasons
+             3  tool_calls
+statuses of calls
+             2  ok
+             1  invalid_arguments
+errors
+             1  output: missing
+tools
+             3  ping
+"""
+
+
+@pytest.fixture
+def given(jsonl: Callable[..., str]) -> str:
+    return jsonl([*rows(2), {"output": output('{"x": "no"}'), "tools": TOOLS}, {}])
+
+
+def test_files_to_files(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    out, page = str(tmp_path / "out.jsonl"), tmp_path / "report.html"
+    arguments = ["batch", given, "-o", out, "--format", "hermes", "--processes", "1", "--report", str(page)]
+    assert (cli.main(arguments), capsys.readouterr()) == (0, (FIGURES, ""))
+    assert [line["row"] for line in read(out)] == [1, 2, 3, 4]
+    assert page.read_text("utf-8") == report(_figures(given), f"untemplate batch: {given}")
+    assert (cli.main(["stats", out]), capsys.readouterr()) == (0, (FIGURES, ""))
+    assert cli.main(["stats", out, out, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == {"clean": 4, "errors": 2, "flawed": 2}
+    assert cli.main([*arguments[:2], "-o", str(tmp_path / "strict.jsonl"), *arguments[4:8], "--strict"]) == 3
+
+
+def _figures(path: str) -> Summary:
+    from untemplate.batch import parse_many
+
+    summary = Summary()
+    for record in parse_many(read(path), "hermes"):
+        summary.add(record)
+    return summary
+
+
+def test_names_of_hostile_models_are_text_on_the_page():
+    summary = Summary(rows=1, calls=1, tools={"<script>alert(1)</script>": 1})
+    page = report(summary, "a & b")
+    assert "<script" not in page
+    assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td><td>1 (100.00 %)</td>" in page
+    assert "<h1>a &amp; b</h1>" in page
+
+
+def test_the_longest_charts_are_cut():
+    summary = Summary(rows=40, calls=40, tools={f"f{i:02}": 1 for i in range(40)})
+    assert "<p>… and 10 more</p>" in report(summary, "x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "batch needs one of: --format, --template, --model, --enforce-parser"),
+        (["--format", "herms"], "unknown format 'herms'; did you mean 'hermes'?"),
+        (["--format", "hermes", "--ids-column", "ids"], "tokenizer: token ids need one"),
+        (["--format", "hermes", "--keep", "row"], "keep: 'row' is a column of the results"),
+        (
+            ["--format", "hermes", "--format-column", "f"],
+            "--format-column excludes --format, --template, --model and --enforce-parser",
+        ),
+        (["--format", "hermes", "--policy", "drafts=no"], "--policy drafts: 'no' is not one of: 'recover', "),
+        (["--format", "hermes", "--tokenizer", "/no/where/at", "--ids-column", "i"], "/no/where/at: no tokenizer: "),
+    ],
+)  # fmt: skip
+def test_wrong_usage(
+    arguments: list[str], message: str, given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert cli.main(["batch", given, "-o", str(tmp_path / "out.jsonl"), *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"untemplate: error: {message}")
+
+
+def test_files_that_are_missing_or_in_the_way(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    out = tmp_path / "out.jsonl"
+    assert cli.main(["batch", "missing.jsonl", "-o", str(out), "--format", "hermes"]) == 2
+    assert capsys.readouterr().err == "untemplate: error: missing.jsonl: No such file or directory\n"
+    out.write_text("")
+    assert cli.main(["batch", given, "-o", str(out), "--format", "hermes"]) == 2
+    problem = "the file exists (--resume continues an unfinished run)"
+    assert capsys.readouterr().err == f"untemplate: error: {out}: {problem}\n"
+    assert cli.main(["stats", given]) == 2
+    problem = "row 1: not a result: Object missing required field `row`"
+    assert capsys.readouterr().err == f"untemplate: error: {given}, {problem}\n"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("pyarrow") is not None, reason="needs an environment without pyarrow")
+def test_a_missing_package_is_named(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    out = str(tmp_path / "out.parquet")
+    assert cli.main(["batch", given, "-o", out, "--format", "hermes"]) == 2
+    assert capsys.readouterr().err == f"untemplate: error: {out}: needs pyarrow: pip install 'untemplate[batch]'\n"
+
+
+@pytest.mark.parametrize(
+    ("progress", "line"),
+    [
+        (
+            Progress(Summary(rows=1500, clean=1400, flawed=90, errors=10), 50, 200, 30.0, 50.0),
+            "█████░░░░░░░░░░░░░░░  25 %  1,500 rows (1,400 clean, 90 flawed, 10 errors)  50 rows/s, 1:30 left",
+        ),
+        (
+            Progress(Summary(), 1, 3_601, 2.0, 0.0),
+            "░░░░░░░░░░░░░░░░░░░░   0 %  0 rows (0 clean, 0 flawed, 0 errors)  0 rows/s, 2:00:00 left",
+        ),
+        (
+            Progress(Summary(rows=2), 7, 7, 1.0, 2.0),
+            "████████████████████ 100 %  2 rows (0 clean, 0 flawed, 0 errors)  2 rows/s",
+        ),
+    ],
+)
+def test_the_progress_bar(progress: Progress, line: str):
+    assert line_of(progress) == line
+
+
+def test_drift(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    tokenizer = byte_level(())
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    ids = encode(tokenizer, "The harbour")
+    letters = [tokenizer.get_vocab()[letter] for letter in "The"]
+    path = jsonl([{"ids": ids}, {"ids": letters}, {"ids": 7}])
+    assert cli.main(["drift", path, "--tokenizer", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    whole = encode(tokenizer, "The")
+    assert json.loads(lines[0]) == {"row": 2, "tokens": 3, "at": 0, "sampled": letters, "encoded": whole}
+    assert json.loads(lines[1])["error"]["problem"] == "expected a list of token ids, got a number"
+    assert [line.split(maxsplit=1) for line in lines[2:]] == [
+        ["3", "rows"], ["1", "differ"], ["1", "errors"], [str(len(ids) + 3), "tokens"], ["3", "tokens that differ"]
+    ]  # fmt: skip
+    assert cli.main(["drift", path, "--tokenizer", str(tmp_path), "--strict", "--json"]) == 3
+    assert cli.main(["drift", path, "--tokenizer", str(tmp_path / "none")]) == 2

@@ -1,0 +1,233 @@
+"""Files of rows: every kind of file, order, damage, and runs that are resumed."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from untemplate.batch import Progress, parse_files, read_records, settings_for, sources
+from untemplate.batch.summary import Summary
+
+from .conftest import output, read, rows
+
+SETTINGS = settings_for("hermes")
+NEEDS_PYARROW = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="needs pyarrow")
+KINDS = [
+    ".jsonl",
+    ".jsonl.gz",
+    pytest.param(".jsonl.zst", marks=NEEDS_PYARROW),
+    pytest.param(".parquet", marks=NEEDS_PYARROW),
+]
+
+
+def write(path: Path, values: list[dict[str, Any]]) -> str:
+    """Write rows as a file of the kind that its name has."""
+    data = b"".join(json.dumps(row).encode() + b"\n" for row in values)
+    if path.suffix == ".parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        flat = [{**row, "tools": json.dumps(row["tools"])} for row in values]
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(flat), path)
+    elif path.suffix == ".zst":
+        import pyarrow
+
+        path.write_bytes(pyarrow.compress(data, codec="zstd", asbytes=True))
+    else:
+        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return str(path)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut files into many pieces."""
+    monkeypatch.setattr(sources, "_SIZE", 2_000)
+    monkeypatch.setattr(sources, "_ROWS", 7)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("to", KINDS)
+@pytest.mark.parametrize("of", KINDS)
+def test_every_kind_of_file(of: str, to: str, tmp_path: Path):
+    given = write(tmp_path / f"rows{of}", rows(50))
+    out = str(tmp_path / f"out{to}")
+    summary = parse_files([given], out, SETTINGS, processes=1)
+    plain = tmp_path / "plain.jsonl"
+    parse_files([write(tmp_path / "again.jsonl", rows(50))], str(plain), SETTINGS, processes=1)
+    records = list(read_records(out))
+    assert [record.row for record in records] == list(range(1, 51))
+    calls = [record.message["tool_calls"][0]["function"] for record in records if record.message]
+    assert [json.loads(call["arguments"]) for call in calls] == [{"x": i} for i in range(50)]
+    assert summary.tables()["rows"] == {"clean": 50, "errors": 0, "flawed": 0}
+    if to != ".parquet":  # where `role` and the difference between null and no content are not written
+        assert records == list(read_records(str(plain)))
+    assert sorted(os.listdir(tmp_path)) == sorted({f"rows{of}", f"out{to}", "plain.jsonl", "again.jsonl"})
+
+
+@NEEDS_PYARROW
+def test_parquet_keeps_everything(tmp_path: Path):
+    given = write(tmp_path / "rows.parquet", [*rows(2), {"id": 2, "output": output("{"), "tools": []}])
+    settings = settings_for("hermes", keep=["id"], spans=True)
+    parse_files([given], str(tmp_path / "out.parquet"), settings, processes=1)
+    parse_files([given], str(tmp_path / "out.jsonl"), settings, processes=1)
+    lines, records = read(tmp_path / "out.jsonl"), list(read_records(str(tmp_path / "out.parquet")))
+    assert [record.kept for record in records] == [{"id": line["id"]} for line in lines]
+    for record, line in zip(records, lines, strict=True):
+        assert (record.row, record.statuses, [s.start for s in record.spans]) == (
+            line["row"], line.get("statuses", []), [s["start"] for s in line["spans"]]
+        )  # fmt: skip
+        assert record.message is not None
+        assert record.message["content"] == line["message"]["content"]
+
+
+def test_two_processes_write_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jsonl: Callable[..., str]):
+    monkeypatch.setattr(sources, "_SIZE", 20_000)
+    given = jsonl([*rows(300), b"broken", *rows(200)])
+    one, two = str(tmp_path / "one.jsonl"), str(tmp_path / "two.jsonl")
+    assert parse_files([given], one, SETTINGS, processes=1) == parse_files([given], two, SETTINGS, processes=2)
+    assert Path(one).read_bytes() == Path(two).read_bytes()
+
+
+def test_several_files_and_blank_lines(tmp_path: Path, jsonl: Callable[..., str]):
+    first = jsonl([{"output": "a"}, b"", b"  \r", {"output": "b"}], "first.jsonl")
+    second = jsonl([{"output": "c"}], "second.jsonl")
+    parse_files([first, second], str(tmp_path / "out.jsonl"), SETTINGS, processes=1)
+    lines = read(tmp_path / "out.jsonl")
+    assert [(line["row"], line["file"], line["message"]["content"]) for line in lines] == [
+        (1, first, "a"), (4, first, "b"), (1, second, "c")
+    ]  # fmt: skip
+
+
+def test_a_last_line_without_its_end(tmp_path: Path):
+    given = tmp_path / "rows.jsonl"
+    given.write_bytes(b'{"output": "a"}\n{"output": "b"}')
+    parse_files([str(given)], str(tmp_path / "out.jsonl"), SETTINGS, processes=1)
+    assert [line["message"]["content"] for line in read(tmp_path / "out.jsonl")] == ["a", "b"]
+
+
+def test_an_empty_file(tmp_path: Path, jsonl: Callable[..., str]):
+    assert parse_files([jsonl([])], str(tmp_path / "out.jsonl"), SETTINGS, processes=1) == Summary()
+    assert read(tmp_path / "out.jsonl") == []
+
+
+@pytest.mark.usefixtures("small")
+def test_a_truncated_gzip_file(tmp_path: Path, jsonl: Callable[..., str]):
+    given = jsonl(rows(200), "rows.jsonl.gz")
+    data = Path(given).read_bytes()
+    Path(given).write_bytes(data[: len(data) // 2])
+    after = jsonl(rows(1), "after.jsonl")
+    parse_files([given, after], str(tmp_path / "out.jsonl"), SETTINGS, processes=1)
+    lines = read(tmp_path / "out.jsonl")
+    whole = [line for line in lines if "error" not in line]
+    assert [line["row"] for line in whole] == [*range(1, len(whole)), 1]
+    assert len(whole) > 20
+    cut, end = [line for line in lines if "error" in line]
+    assert (cut["row"], cut["error"]["code"], cut["error"]["input"][:6]) == (len(whole), "json", '{"id":')
+    assert end["row"] == len(whole) + 1
+    assert end["error"] == {
+        "code": "file",
+        "problem": f"{given}: cannot be read any further: Compressed file ended before the end-of-stream marker was "
+        "reached",
+    }
+
+
+@NEEDS_PYARROW
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kind", [".jsonl.zst", ".parquet"])
+def test_other_damaged_files(kind: str, tmp_path: Path):
+    given = write(tmp_path / f"rows{kind}", rows(200))
+    data = Path(given).read_bytes()
+    Path(given).write_bytes(data[: len(data) // 2])
+    summary = parse_files([given], str(tmp_path / "out.jsonl"), SETTINGS, processes=1)
+    last = read(tmp_path / "out.jsonl")[-1]
+    assert last["error"]["problem"].startswith(f"{given}: cannot be read any further: ")
+    assert summary.problems["file"] == 1
+
+
+def test_a_row_beyond_all_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jsonl: Callable[..., str]):
+    monkeypatch.setattr(sources, "_SIZE", 1_000)
+    monkeypatch.setattr(sources, "LONGEST_ROW", 5_000)
+    given = jsonl([{"output": "a"}, {"output": "b" * 10_000}, {"output": "c"}])
+    parse_files([given], str(tmp_path / "out.jsonl"), SETTINGS, processes=1)
+    assert [line.get("error", {}).get("code") for line in read(tmp_path / "out.jsonl")] == [None, "file"]
+
+
+class Stop(Exception):
+    """Interrupts a run."""
+
+
+class Interrupting:
+    """Takes reports, and interrupts the run at one of them."""
+
+    def __init__(self, stop: int) -> None:
+        self.stop = stop
+        self.rows: list[int] = []
+
+    def __call__(self, progress: Progress) -> None:
+        self.rows.append(progress.summary.rows)
+        if len(self.rows) == self.stop:
+            raise Stop
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("of", KINDS)
+@pytest.mark.parametrize("to", KINDS)
+def test_an_interrupted_run_is_resumed(of: str, to: str, tmp_path: Path):
+    inputs = [write(tmp_path / f"a{of}", rows(40)), write(tmp_path / f"b{of}", rows(30))]
+    wanted = str(tmp_path / f"wanted{to}")
+    summary = parse_files(inputs, wanted, SETTINGS, processes=1)
+    for stop in (1, 4, 9):
+        out = str(tmp_path / f"out{stop}{to}")
+        reports = Interrupting(stop)
+        with pytest.raises(Stop):
+            parse_files(inputs, out, SETTINGS, processes=1, report=reports)
+        assert not os.path.exists(out)
+        with open(f"{out}.partial", "ab") as file:
+            file.write(b"half a piece that was written after the last note")
+        with pytest.raises(FileExistsError, match="an unfinished run is there; resume it, or remove the file"):
+            parse_files(inputs, out, SETTINGS, processes=1)
+        resumed = Interrupting(-1)
+        assert parse_files(inputs, out, SETTINGS, processes=1, resume=True, report=resumed) == summary
+        assert resumed.rows[0] > reports.rows[-1]
+        assert list(read_records(out)) == list(read_records(wanted))
+
+
+def test_resuming_another_job_is_refused(tmp_path: Path, jsonl: Callable[..., str]):
+    given, out = jsonl(rows(3)), str(tmp_path / "out.jsonl")
+
+    with pytest.raises(Stop):
+        parse_files([given], out, SETTINGS, processes=1, report=Interrupting(1))
+    with pytest.raises(ValueError, match=r"out\.jsonl\.partial: the unfinished run had other inputs or settings$"):
+        parse_files([given], out, settings_for("hermes", spans=True), processes=1, resume=True)
+
+
+def test_an_output_that_exists_is_never_touched(tmp_path: Path, jsonl: Callable[..., str]):
+    out = tmp_path / "out.jsonl"
+    out.write_text("mine")
+    with pytest.raises(FileExistsError):
+        parse_files([jsonl(rows(1))], str(out), SETTINGS, processes=1)
+    assert (out.read_text(), sorted(os.listdir(tmp_path))) == ("mine", ["out.jsonl", "rows.jsonl"])
+
+
+def test_progress(tmp_path: Path, jsonl: Callable[..., str]):
+    seen: list[Progress] = []
+    given = jsonl(rows(50))
+    parse_files([given], str(tmp_path / "out.jsonl"), SETTINGS, processes=1, report=seen.append)
+    assert (seen[-1].summary.rows, seen[-1].done, seen[-1].total) == (
+        50,
+        os.stat(given).st_size,
+        os.stat(given).st_size,
+    )
+    assert seen[-1].rate > 0
+
+
+def test_files_that_are_not_results(tmp_path: Path, jsonl: Callable[..., str]):
+    with pytest.raises(ValueError, match=r"rows\.jsonl, row 1: not a result: Object missing required field `row`$"):
+        list(read_records(jsonl(rows(1))))
