@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from .abilities import abilities_of_calls
 from .backend import OutputContext, ParserBackend
 from .format import Format
 from .machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status
@@ -62,6 +63,7 @@ class FormatBackend(ParserBackend):
         tokenizer: anything with ``get_vocab()``, or a Vocabulary; ``None``: token ids have no meaning.
         policy: resolved; the policy of outputs whose context has none of its own.
         special_text, make_id: as for :class:`OutputParser`.
+        denied: abilities of calls that the Format's certificate denies; calls that need them are reported.
     """
 
     def __init__(
@@ -72,8 +74,10 @@ class FormatBackend(ParserBackend):
         policy: Policy,
         special_text: str = "kept",
         make_id: IdFactory | None = None,
+        denied: frozenset[str] = frozenset(),
     ) -> None:
         self.format = format
+        self.denied = denied
         self.tokenizer = tokenizer
         self.program = program_of(format)
         self._policy = policy
@@ -136,7 +140,7 @@ class FormatBackend(ParserBackend):
             receiver = Tee(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
         scanner = TokenScanner(self.special_ids, self.tokens.bytes_of, self._stripped) if self.special_ids else None
-        return FormatStream(machine, builder, scanner, policy, context.collect)
+        return FormatStream(machine, builder, scanner, policy, context.collect, self.denied)
 
     def _prompt(self, context: OutputContext) -> str:
         """Return the prompt's text without the prefill; from ids, the text after the last turn start."""
@@ -167,8 +171,10 @@ class FormatStream(StreamBackend):
         scanner: TokenScanner | None,
         policy: Policy,
         keep_text: bool,
+        denied: frozenset[str] = frozenset(),
     ) -> None:
         machine.scanner = scanner
+        self._denied = denied
         self._machine = machine
         self._builder = builder
         self._scanner = scanner
@@ -267,10 +273,24 @@ class FormatStream(StreamBackend):
         problems += [(note.code, note.start, note.end) for note in self._machine.ledger.notes]
         if self._scanner is not None:
             problems += [("ambiguous_marker", at, at) for at in self._scanner.ambiguous]
+        if self._denied:
+            problems += self._uncertified(result)
         if problems:
             result.diagnostics = self._diagnostics(problems)
         if self._machine.ledger.spans:
             result.spans = self._spans(self._machine.ledger.spans)
+
+    def _uncertified(self, result: ParsedOutput) -> Iterator[tuple[DiagnosticCode, int, int]]:
+        """Yield a diagnostic for each call that needs an ability which the certificate denies."""
+        needed = abilities_of_calls(
+            (call.function.arguments for call in result.tool_calls),
+            content=bool((result.content or "").strip()),
+            reasoning=bool(result.reasoning),
+            ids=any(call.model_id for call in result.tool_calls),
+        )
+        for call, abilities in zip(self._machine.calls, needed, strict=True):
+            if abilities & self._denied:
+                yield "uncertified_arguments", call.start, call.end
 
     def _status(self, call: CallState, arguments: str) -> CallStatus:
         """Return the status of a call when no call policy is active."""

@@ -11,10 +11,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from .abilities import abilities_of_calls, bound, denied_arguments, warn
 from .backend import OutputContext, ParserBackend, check_context, find_backend
 from .deltas import merge_deltas
+from .errors import GrammarError
 from .format import Format
 from .format_backend import FormatBackend
 from .formats import lookup, named
@@ -154,6 +156,7 @@ class OutputParser:
         source: str | os.PathLike[str] | ChatTemplate,
         *,
         cache: bool = True,
+        uncertified: Literal["off", "on"] = "off",
         tokenizer: Tokenizer | None = None,
         policy: Policy | None = None,
         special_text: SpecialText = "kept",
@@ -165,16 +168,28 @@ class OutputParser:
         Args:
             source: the template, a file or folder that holds one, or a ``ChatTemplate``.
             cache: use and store results of earlier analyses.
+            uncertified: abilities that the certificate denies. ``"off"``: no calls if ``calls`` failed, and no
+                reasoning if ``reasoning`` failed; calls that need another failed ability get the diagnostic
+                ``uncertified_arguments``, and :meth:`render` and :meth:`grammar` refuse to write them. ``"on"``: the
+                Format is used as it was inferred.
             tokenizer, policy, special_text, make_id: as for the constructor.
 
         Raises:
+            ValueError: ``uncertified`` has another value.
             TemplateError: there is no template, or it is broken.
             AnalysisError: it renders no conversation at all.
         """
+        if uncertified not in ("off", "on"):
+            raise ValueError(f"uncertified: {uncertified!r} is not one of: 'off', 'on'")
         from .analysis import analyze
 
         analysis = analyze(source, cache=cache)
-        parser = cls(tokenizer, format=analysis.format, policy=policy, special_text=special_text, make_id=make_id)
+        found = analysis.certificate.capabilities
+        warn(analysis.format.name, found)
+        fmt = bound(analysis.format, found) if uncertified == "off" else analysis.format
+        parser = cls(tokenizer, format=fmt, policy=policy, special_text=special_text, make_id=make_id)
+        if uncertified == "off":
+            parser._deny(found)
         parser._certificate = analysis.certificate
         parser._origin = "inferred from a template"
         return parser
@@ -222,8 +237,18 @@ class OutputParser:
         parser = cls(tokenizer, format=selection.format, policy=policy, special_text=special_text, make_id=make_id)
         parser._certificate = selection.certificate
         parser._selection = selection
+        if selection.source == "analysis" and selection.certificate is not None:
+            parser._deny(selection.certificate.capabilities)
         parser._origin = f"for {os.fspath(model)}"
         return parser
+
+    def _deny(self, capabilities: Mapping[str, str]) -> None:
+        if isinstance(self._backend, FormatBackend):
+            self._backend.denied = denied_arguments(capabilities)
+
+    @property
+    def _denied(self) -> frozenset[str]:
+        return self._backend.denied if isinstance(self._backend, FormatBackend) else frozenset()
 
     def __repr__(self) -> str:
         parts = [repr(self.format.name), self._origin]
@@ -340,15 +365,29 @@ class OutputParser:
         Raises:
             ValueError: the message cannot be expressed; :meth:`expressible` returns the reason without raising.
         """
-        from .render import render
+        from .render import Inexpressible, render
 
+        if self._needs_denied(message):
+            raise ValueError(f"{Inexpressible.UNCERTIFIED}: {Inexpressible.UNCERTIFIED.sentence}")
         return render(self.format, message)
 
     def expressible(self, message: Any) -> str | None:
         """Return ``None`` if :meth:`render` can write this message so that it parses back, else the reason."""
-        from .render import expressible
+        from .render import Inexpressible, expressible
 
-        return expressible(self.format, message)
+        return Inexpressible.UNCERTIFIED if self._needs_denied(message) else expressible(self.format, message)
+
+    def _needs_denied(self, message: Any) -> bool:
+        """True if a call of the message needs an ability that the certificate denies."""
+        if not self._denied:
+            return False
+        from .render.message import read_message
+
+        read = read_message(message)
+        arguments = (call.arguments for call in read.calls)
+        ids = any(call.id for call in read.calls)
+        needed = abilities_of_calls(arguments, content=bool(read.content), reasoning=bool(read.reasoning), ids=ids)
+        return any(one & self._denied for one in needed)
 
     def grammar(
         self,
@@ -374,8 +413,12 @@ class OutputParser:
             response_format: a JSON schema that content must follow, as in the request.
 
         Raises:
-            GrammarError: a schema or name that cannot be written, named with its tool.
+            GrammarError: a schema or name that cannot be written, named with its tool; or calls need an ability that
+                the certificate denies.
         """
+        denied = self._denied - ({"ids"} if parallel_tool_calls else {"ids", "parallel_calls"})
+        if tools and tool_choice != "none" and denied:
+            raise GrammarError(f"the format's certificate denies {', '.join(sorted(denied))}")
         from .grammar import make_grammar
 
         return make_grammar(

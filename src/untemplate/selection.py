@@ -22,6 +22,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from .abilities import bound
 from .errors import CheckpointError
 from .format import Format, FormatError
 from .formats import IncompatibleFormatsError, Kind, lookup, merge, named
@@ -59,11 +60,18 @@ class Tried:
     """``None`` if there was no chat template to measure it with."""
     remark: str
     """Reason why it was considered, and the outcome."""
+    certified: bool = False
+    """True if the Format certifies, and with it every part that only the model's type suggests."""
 
     @property
     def score(self) -> float:
         """Score of the certificate, from 0 to 1; 0 without a certificate."""
         return 0.0 if self.certificate is None else self.certificate.score
+
+    @property
+    def reads_calls(self) -> bool:
+        """True if calls that the template wrote parsed back."""
+        return self.certificate is not None and self.certificate.capabilities.get("calls") == "yes"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values, without the Format itself."""
@@ -71,7 +79,7 @@ class Tried:
             "source": self.source,
             "name": self.name,
             "score": None if self.certificate is None else round(self.score, 4),
-            "certified": self.certificate is not None and self.certificate.certified,
+            "certified": self.certified,
             "remark": self.remark,
         }
 
@@ -177,7 +185,7 @@ def _selected(
     tried: list[Tried] = []
     for attempt in _attempts(model, folder, model_type, response_template, prepared, notes):
         tried.append(attempt)
-        if attempt.certificate is not None and attempt.certificate.certified:
+        if attempt.certified:
             return Selection(attempt, tuple(tried), "", _second(tried, attempt), tuple(notes))
     if prepared is None and model is not None and folder is None and not tried and "/" not in os.fspath(model):
         raise CheckpointError(
@@ -215,7 +223,7 @@ def _with_reasoning(enforced: Selection, selected: Selection) -> Selection:
 def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Selection:
     """Choose if nothing certified: the catalogue entry, else the best scored Format, else passthrough."""
     usable = [t for t in tried if t.format is not None]
-    catalogue = next((t for t in usable if t.source == CATALOGUE), None)
+    catalogue = max((t for t in usable if t.source == CATALOGUE), key=lambda t: (t.reads_calls, t.score), default=None)
     passthrough = Tried(PASSTHROUGH, PASSTHROUGH, named(PASSTHROUGH), None, "everything is content")
     best = catalogue or max(usable, key=lambda t: t.score, default=passthrough)
     if best is not catalogue and best.score < _MIN_SCORE:
@@ -263,8 +271,11 @@ def _response_template(shipped: Mapping[str, Any], prepared: Prepared | None) ->
 def _measured(source: Source, name: str, fmt: Format, why: str, prepared: Prepared | None) -> Tried:
     if prepared is None:
         return Tried(source, name, fmt, None, f"{why}; there is no template to certify it against")
-    certificate = prepared.certify(fmt)
-    return Tried(source, name, fmt, certificate, f"{why}; {_verdict(certificate)}")
+    tried = Tried(source, name, fmt, prepared.certify(fmt), why)
+    if why.startswith(_BY_TYPE) and (fmt.tools or fmt.channels is not None) and not tried.reads_calls:
+        # A type is shared by models that write no calls, or write them in another way.
+        return replace(tried, remark=f"{why}; not certified: no call could be measured")
+    return _judged(tried)
 
 
 def _analysed(prepared: Prepared) -> Tried:
@@ -272,13 +283,17 @@ def _analysed(prepared: Prepared) -> Tried:
 
     analysis = analyze(prepared.template, prepared=prepared)
     certificate = analysis.certificate
-    remark = f"inferred from the template ({analysis.result.variant or 'no calls'}); {_verdict(certificate)}"
-    return Tried(ANALYSIS, analysis.format.name, analysis.format, certificate, remark)
+    fmt = bound(analysis.format, certificate.capabilities)
+    why = f"inferred from the template ({analysis.result.variant or 'no calls'})"
+    return _judged(Tried(ANALYSIS, fmt.name, fmt, certificate, why))
 
 
-def _verdict(certificate: Certificate) -> str:
-    failed = [ability for ability, outcome in certificate.capabilities.items() if outcome == "failed"]
-    return "certified" if not failed else f"not certified: {', '.join(failed)}"
+def _judged(tried: Tried) -> Tried:
+    """Add the verdict of the certificate to the remark."""
+    assert tried.certificate is not None
+    failed = [ability for ability, outcome in tried.certificate.capabilities.items() if outcome == "failed"]
+    verdict = "certified" if not failed else f"not certified: {', '.join(failed)}"
+    return replace(tried, remark=f"{tried.remark}; {verdict}", certified=tried.certificate.certified)
 
 
 def _prepared(source: ChatTemplate | str | os.PathLike[str] | None, notes: list[str]) -> Prepared | None:
@@ -363,6 +378,8 @@ def _model_type(folder: Path | None) -> str | None:
 _SEPARATORS: Final = re.compile(r"[^a-z0-9]+")
 _ID_RANK: Final = 100
 """Added to the rank of a matching id. An id counts more than a type: Qwen3-Coder is of type ``qwen3_moe`` as well."""
+_BY_TYPE: Final = "model type"
+"""Begins the reason of a suggestion that rests on nothing but the type."""
 _MAX_TOOLS: Final = 2
 """Most tool entries that are suggested for one model."""
 
@@ -403,7 +420,7 @@ def _ranked(kind: Kind, model: str | os.PathLike[str] | None, model_type: str | 
         if length:
             found.append((length + _ID_RANK, row, f"{identifier} matches {pattern}"))
         elif model_type and (model_type in row.model_types or _same_word(model_type, (row.name, *row.aliases))):
-            found.append((1, row, f"model type {model_type}"))
+            found.append((1, row, f"{_BY_TYPE} {model_type}"))
     found.sort(key=lambda item: -item[0])
     return [(row, why) for _, row, why in found]
 

@@ -110,7 +110,7 @@ def _tool(name: str, properties: dict[str, Any]) -> dict[str, Any]:
 
 TYPED_TOOLS: Final = [
     _tool(_ONE, {**{f"a_{k}": _schema(k) for k in TYPES}, **{k: {"type": "string"} for k in STRINGS}}),
-    _tool(_TWO, {"place": {"type": "string"}, "count": {"type": "integer"}}),
+    _tool(_TWO, {"place": {"type": "string"}, "note": {"type": "string"}}),
 ]
 
 
@@ -231,10 +231,10 @@ class _Called:
 
     def checks(self) -> Iterator[Check]:
         one = ProbeCall(_ONE, {"a_string": "Paris", "lines": "x"}, _IDS[0])
-        two = (one, ProbeCall(_TWO, {"place": "Rome", "count": 3}, _IDS[1]))
+        two = (one, ProbeCall(_TWO, {"place": "Rome", "note": "soon"}, _IDS[1]))
         yield from self._single(one)
         yield from self._check("parallel_calls", "two calls", ProbeMessage(calls=two), weight=2.0)
-        three = (*two, ProbeCall(_ONE, {"a_string": "Oslo", "a_integer": 7}, _IDS[2]))
+        three = (*two, ProbeCall(_ONE, {"a_string": "Oslo", "lines": "y"}, _IDS[2]))
         yield from self._check("parallel_calls", "three calls", ProbeMessage(calls=three))
         yield from self._check("no_arguments", "no arguments", ProbeMessage(calls=(ProbeCall(_ONE, {}, _IDS[0]),)))
         yield from self._values()
@@ -278,7 +278,7 @@ class _Called:
         front = self.evidence.front.strip().splitlines()[-1:] or [""]
         own = {"own marks": f"see {front[0][-40:]} and that is it"} if front[0] else {}
         for name, text in (STRINGS | own).items():
-            call = ProbeCall(_ONE, {"lines": text, "a_integer": 1}, _IDS[0])
+            call = ProbeCall(_ONE, {"lines": text, "a_string": "x"}, _IDS[0])
             yield from self._check("awkward_strings", name, ProbeMessage(calls=(call,)), weight=0.5)
 
     def _with_content(self, one: ProbeCall, two: tuple[ProbeCall, ...]) -> Iterator[Check]:

@@ -30,6 +30,7 @@ class Inexpressible(StrEnum):
     MARKER_IN_VALUE = "marker_in_value"
     VALUE_NEWLINES = "value_newlines"
     VALUE_TYPE = "value_type"
+    UNCERTIFIED = "uncertified"
 
     @property
     def sentence(self) -> str:
@@ -54,5 +55,6 @@ REASONS: Final[dict[Inexpressible, str]] = {
     Inexpressible.MARKER_IN_VALUE: "an argument's text holds text that would end it",
     Inexpressible.VALUE_NEWLINES: "newlines at the edge of an argument's text belong to its tags",
     Inexpressible.VALUE_TYPE: "an argument's text would be read as another type: without a schema it is a string",
+    Inexpressible.UNCERTIFIED: "a call needs an ability that the certificate of the inferred format denies",
 }
 """Every reason with its explanation."""
