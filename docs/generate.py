@@ -22,6 +22,7 @@ from untemplate.cli.formats import evidence_word, samples
 from untemplate.format import (
     Channels,
     Content,
+    ElementArguments,
     Format,
     JsonArguments,
     JsonBody,
@@ -160,14 +161,14 @@ A Format describes the output of one model family as data: frozen dataclasses, i
 prints one of the catalogue. In JSON every part is an object with the same keys. Fields at their default are left out, a
 marker without other spellings is a string, and `body` and `arguments` have a `kind`.
 
-A `Body` is a `JsonBody` or a `NamedBody`. `Arguments` are `JsonArguments`, `TaggedArguments` or `LiteralArguments`. An
-`Escape` is `"none"` or `"xml"`.
+A `Body` is a `JsonBody` or a `NamedBody`. `Arguments` are `JsonArguments`, `TaggedArguments`, `ElementArguments` or
+`LiteralArguments`. An `Escape` is `"none"` or `"xml"`.
 
 """
 
 PARTS = (
     *(Format, Marker, Turn, Reasoning, Content, Tools, JsonBody, NamedBody),
-    *(JsonArguments, TaggedArguments, LiteralArguments, Channels),
+    *(JsonArguments, TaggedArguments, ElementArguments, LiteralArguments, Channels),
 )
 """The classes of a Format, from the outside in."""
 

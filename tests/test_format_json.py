@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from untemplate.format import (
     Channels,
     Content,
+    ElementArguments,
     Format,
     FormatError,
     JsonArguments,
@@ -144,6 +145,13 @@ arguments = (
         value_close=plain,
         trim=st.integers(0, 3),
         escape=st.sampled_from(["none", "xml"]),
+    )
+    | st.builds(
+        ElementArguments,
+        open=plain.map(lambda m: Marker("<" + m.text)),
+        close=plain.map(lambda m: Marker("/" + m.text)),
+        name_close=words,
+        item=st.sampled_from(["item", "x"]),
     )
     | st.builds(
         LiteralArguments,
@@ -316,7 +324,8 @@ def body(**changes: Any) -> dict[str, Any]:
         (body(arguments=TAGGED),
          "tools[0].body.arguments_close: is missing: nothing ends a call with tagged arguments"),
         (body(arguments={"kind": "tagged"}), "tools[0].body.arguments.key_open: is missing"),
-        (body(arguments={"kind": "xml"}), "tools[0].body.arguments.kind: 'xml' is not one of: json, tagged, literal"),
+        (body(arguments={"kind": "xml"}),
+         "tools[0].body.arguments.kind: 'xml' is not one of: json, tagged, element, literal"),
         (body(arguments={"kind": "literal", "words": ["a", "b"]}),
          "tools[0].body.arguments.words: expected 3 items, got 2"),
         (body(name="{name}{name}"), "tools[0].body.name: '{name}{name}' holds {name} more than once"),

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, final
 
-from .jsontext.coercion import TYPES, canonical_type
+from .jsontext.coercion import TYPES, Param, canonical_type
 
-__all__ = ["Fits", "SchemaTypes", "extract_types_from_schema", "fits_of", "properties", "resolve"]
+__all__ = ["Fits", "SchemaNode", "SchemaTypes", "extract_types_from_schema", "fits_of", "properties", "resolve"]
 
 _MAX_DEPTH: Final = 100
 
@@ -153,6 +153,87 @@ def properties(schema: object, root: object) -> dict[str, object]:
     result: dict[str, object] = {}
     _collect(schema, root, result, set(), 0)
     return result
+
+
+@final
+class SchemaNode:
+    """A value's place in a schema: its types, and the places of the values inside it.
+
+    Attributes:
+        param: the types of the value; ``None``: the schema does not limit them.
+        is_object: the schema allows an object, or does not limit the type.
+        is_array: the schema allows an array, or does not limit the type.
+    """
+
+    param: Param | None
+    is_object: bool
+    is_array: bool
+    _schema: object
+    _root: object
+    _known: dict[int, SchemaNode]
+    _properties: dict[str, object] | None
+    _others: SchemaNode | None
+    _items: SchemaNode | None
+
+    def __init__(self, schema: object, root: object, known: dict[int, SchemaNode] | None = None) -> None:
+        """``known``: the nodes of this document by the identity of their schema, so that each is read once."""
+        self._schema = schema
+        self._root = root
+        self._known = {} if known is None else known
+        self._properties = None
+        self._others = None
+        self._items = None
+        found = SchemaTypes(schema, root)
+        self.param = Param(found.listed(), found.strings) if found.types else None
+        self.is_object = not found.types or "object" in found.types
+        self.is_array = not found.types or "array" in found.types
+
+    def properties(self) -> dict[str, object]:
+        """Return name and schema of each property, in order; empty if the schema lists none."""
+        if self._properties is None:
+            self._properties = properties(self._schema, self._root)
+        return self._properties
+
+    def child(self, key: str) -> SchemaNode:
+        """Return the place of a property."""
+        schema = self.properties().get(key)
+        if schema is not None:
+            return self._node(schema)
+        if self._others is None:
+            self._others = self._node(keyword(self._schema, "additionalProperties", self._root, set(), 0))
+        return self._others
+
+    def items(self) -> SchemaNode:
+        """Return the place of an array's items."""
+        if self._items is None:
+            self._items = self._node(keyword(self._schema, "items", self._root, set(), 0))
+        return self._items
+
+    def _node(self, schema: object) -> SchemaNode:
+        node = self._known.get(id(schema))
+        if node is None:
+            node = self._known[id(schema)] = SchemaNode(schema, self._root, self._known)
+        return node
+
+
+def keyword(schema: object, word: str, root: object, seen: set[int], depth: int) -> object:
+    """Return the value of a keyword that is a schema, from the schema or the first of its ``$ref``, ``allOf``,
+    ``anyOf`` and ``oneOf`` that has it; ``None`` if none has."""
+    if not isinstance(schema, Mapping) or id(schema) in seen or depth > _MAX_DEPTH:
+        return None
+    seen.add(id(schema))
+    found = schema.get(word)
+    if isinstance(found, Mapping):
+        return found
+    parts = [resolve(schema.get("$ref"), root)]
+    for group in ("allOf", "anyOf", "oneOf"):
+        listed = schema.get(group)
+        parts += listed if isinstance(listed, (list, tuple)) else ()
+    for part in parts:
+        found = keyword(part, word, root, seen, depth + 1)
+        if found is not None:
+            return found
+    return None
 
 
 def _collect(schema: object, root: object, result: dict[str, object], seen: set[int], depth: int) -> None:

@@ -17,10 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, final
 
 from .jsontext.coercion import Param
-from .schema import Fits, SchemaTypes, fits_of, properties
+from .schema import Fits, SchemaNode, SchemaTypes, fits_of, properties
 
 __all__ = ["Tool", "ToolSet", "find_tool"]
 
+_ANYTHING: Final = SchemaNode(None, None)
 _OTHER_KEYS: Final = ("input_schema", "inputSchema")
 
 
@@ -166,6 +167,11 @@ class ToolSet:
         """Return the types of the parameter ``key`` of the tool ``name``; ``None`` if there is no schema for it."""
         tool = self._tools.get(name)
         return None if tool is None else tool.param(key)
+
+    def node(self, name: str) -> SchemaNode:
+        """Return the schema of the arguments of the tool ``name`` as a place; one without limits if it is unknown."""
+        tool = self._tools.get(name)
+        return _ANYTHING if tool is None else SchemaNode(tool.schema, tool.schema)
 
     def has(self, name: str, key: str) -> bool:
         """True if the tool ``name`` is offered and lists the parameter ``key``."""

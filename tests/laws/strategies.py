@@ -12,7 +12,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from untemplate.format import Format, JsonBody, LiteralArguments, Marker, NamedBody, TaggedArguments
+from untemplate.format import (
+    ElementArguments,
+    Format,
+    JsonBody,
+    LiteralArguments,
+    Marker,
+    NamedBody,
+    TaggedArguments,
+)
 from untemplate.formats import entries, named
 
 TOOLS: list[dict[str, Any]] = [
@@ -87,6 +95,8 @@ def literals(fmt: Format) -> list[str]:
         arguments = getattr(tools.body, "arguments", None)
         if isinstance(arguments, LiteralArguments):
             found.update(dict.fromkeys((arguments.open, arguments.close, arguments.assign, *arguments.quotes)))
+        elif isinstance(arguments, ElementArguments):
+            found.update(dict.fromkeys((arguments.name_close, arguments.item, f"{arguments.open.text}city")))
     return list(found)
 
 
@@ -376,6 +386,8 @@ def _body(body: JsonBody | NamedBody) -> list[Piece]:
             attributes = arguments.key.replace("{key}", key).replace("{string}", "true").replace("{type}", "string")
             made += [arguments.key_open.text, attributes, arguments.key_close.text, _text(arguments.value_open)]
             made += [value, arguments.value_close.text]
+    elif isinstance(arguments, ElementArguments):
+        made += _elements(arguments)
     elif isinstance(arguments, LiteralArguments):
         quote = arguments.quotes[0]
         made += [arguments.open, "city", arguments.assign, quote, st.sampled_from(["Paris", "a\\nb", ""]), quote]
@@ -385,6 +397,16 @@ def _body(body: JsonBody | NamedBody) -> list[Piece]:
         made.append(_OBJECT)
     made.append(_text(body.arguments_close))
     return made
+
+
+def _elements(arguments: ElementArguments) -> list[Piece]:
+    def tags(name: str, *inner: Piece) -> list[Piece]:
+        end = arguments.name_close
+        return [f"{arguments.open.text}{name}{end}", *inner, f"{arguments.close.text}{name}{end}"]
+
+    text = st.sampled_from(["Paris", "a\nb", "", "x < y", "3", "{}"])
+    item = tags(arguments.item, text)
+    return [*tags("city", text), *tags("tags", *item, *item), *tags("options", *tags("x", *tags("y", text)), *item)]
 
 
 def _channel_pieces(fmt: Format) -> list[Piece]:

@@ -97,8 +97,17 @@ _TWO: Final = "paint_fence"
 _IDS: Final = ("Fw3kT9pLx", "Zr7mQ2vBn", "Hd5sY8cJu")
 
 
+_LIST: Final = {"type": "array", "items": {"type": ["integer", "string", "boolean"]}}
+_FLAG: Final = {"type": "object", "properties": {"b": {"type": "boolean"}}}
+_INSIDE: Final[dict[str, dict[str, Any]]] = {
+    "object": {"properties": {"unit": {"type": "string"}, "deep": {"type": "object", "properties": {"list": _LIST}}}},
+    "array": {"items": {"anyOf": [{"type": ["string", "integer"]}, _FLAG]}},
+}
+"""The types inside objects and arrays: text in nested elements has no type of its own."""
+
+
 def _schema(kind: str) -> dict[str, Any]:
-    return {"type": ["string", "null"] if kind == "null" else kind}
+    return {"type": ["string", "null"] if kind == "null" else kind, **_INSIDE.get(kind, {})}
 
 
 def _tool(name: str, properties: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ..format import (
     Channels,
+    ElementArguments,
     Format,
     JsonArguments,
     JsonBody,
@@ -268,6 +269,10 @@ def _describe_named(body: NamedBody, markers: dict[str, str]) -> str:
         markers["arg_value_prefix"] = markers["arg_value_suffix"] = arguments.quotes[0]
         markers["arg_separator"] = arguments.separator
         return "literal"
+    if isinstance(arguments, ElementArguments):
+        markers["arg_name_prefix"], markers["arg_name_suffix"] = arguments.open.text, arguments.name_close
+        markers["arg_value_suffix"] = arguments.close.text
+        return "element"
     return _describe_tagged(arguments, markers)
 
 

@@ -45,6 +45,7 @@ _BODIES: Final = {
     p.NAMED_JSON: "a name, then JSON",
     p.NAMED_TAGGED: "a name, then tagged arguments",
     p.NAMED_LITERAL: "a name, then Python-style arguments",
+    p.NAMED_ELEMENTS: "a name and arguments in elements named after them",
 }
 _TAGS: Final = {
     p.IS_SECTION_CLOSE: "section closes",
@@ -150,6 +151,8 @@ def _syntax(syntax: CallSyntax) -> Iterator[Row]:
         yield "name", repr(syntax.name.pattern)
         if syntax.body == p.NAMED_TAGGED:
             yield "key", repr(syntax.key.pattern)
+        if syntax.body == p.NAMED_ELEMENTS:
+            yield "array", f"elements {syntax.item!r}"
         if syntax.body == p.NAMED_LITERAL:
             quotes = " ".join(map(repr, syntax.quotes))
             yield (

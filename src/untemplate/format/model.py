@@ -26,6 +26,7 @@ __all__ = [
     "Body",
     "Channels",
     "Content",
+    "ElementArguments",
     "Escape",
     "Format",
     "FormatError",
@@ -137,6 +138,28 @@ class TaggedArguments:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ElementArguments:
+    """Arguments as elements named after them: ``<city>Paris</city>``.
+
+    Objects are elements inside elements, and arrays are one element ``item`` for each value. The schema decides the
+    type of a text, and if an element may hold elements. Without a schema, text is a string, and elements are an array
+    if the first one is an ``item``, or else an object.
+    """
+
+    open: Marker = Marker("<")
+    """Marker before the name of an element. The elements inside an element are written with the same spelling. Default:
+    ``Marker("<")``. Example: ``Marker("<arg:")``."""
+    close: Marker = Marker("</")
+    """Marker before the name of an element that ends. Default: ``Marker("</")``. Example: ``Marker("</arg:")``."""
+    name_close: str = ">"
+    """Text after a name, in both tags. Default: ``">"``. Example: ``"|>"``."""
+    separator: str = ""
+    """White space after an element, as the renderer writes it. Default: none. Example: ``"\\n"``."""
+    item: str = "item"
+    """Name of the elements of an array. Default: ``"item"``. Example: ``"li"``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiteralArguments:
     """Arguments as literals of a language: Python's ``(a='x', b=[1])``, Gemma 4's ``{a:<|"|>x<|"|>,b:[1]}``."""
 
@@ -160,8 +183,8 @@ class LiteralArguments:
     """True if keys of nested objects are written in quotes; the parser accepts both. Default: ``True``."""
 
 
-Arguments = JsonArguments | TaggedArguments | LiteralArguments
-"""Arguments of a call. In JSON ``kind`` is ``json``, ``tagged`` or ``literal``."""
+Arguments = JsonArguments | TaggedArguments | ElementArguments | LiteralArguments
+"""Arguments of a call. In JSON ``kind`` is ``json``, ``tagged``, ``element`` or ``literal``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -477,12 +500,16 @@ def _check_tools(tools: Tools, path: str, seen: dict[str, str]) -> None:
             raise FormatError(f"{path}.body.arguments_key", f"{body.arguments_key!r} is the name_key as well")
         return
     _check_pattern(body.name, f"{path}.body.name", ("name", "index", "id"), needed="name")
-    if isinstance(body.arguments, TaggedArguments):
-        _check_tagged(body.arguments, f"{path}.body.arguments")
-        if body.arguments_close is None and tools.call_close is None and tools.section_close is None:
-            raise FormatError(f"{path}.body.arguments_close", "is missing: nothing ends a call with tagged arguments")
-    elif isinstance(body.arguments, LiteralArguments):
-        _check_literal(body.arguments, f"{path}.body.arguments")
+    arguments = body.arguments
+    if isinstance(arguments, TaggedArguments):
+        _check_tagged(arguments, f"{path}.body.arguments")
+    elif isinstance(arguments, ElementArguments):
+        _check_elements(arguments, f"{path}.body.arguments")
+    elif isinstance(arguments, LiteralArguments):
+        _check_literal(arguments, f"{path}.body.arguments")
+    tagged = isinstance(arguments, TaggedArguments | ElementArguments)
+    if tagged and not any((body.arguments_close, tools.call_close, tools.section_close)):
+        raise FormatError(f"{path}.body.arguments_close", "is missing: nothing ends a call with tagged arguments")
 
 
 def _check_tagged(arguments: TaggedArguments, path: str) -> None:
@@ -491,6 +518,17 @@ def _check_tagged(arguments: TaggedArguments, path: str) -> None:
         raise FormatError(f"{path}.value_close", "is key_open as well")
     if arguments.trim < 0:
         raise FormatError(f"{path}.trim", f"{arguments.trim} is negative")
+
+
+def _check_elements(arguments: ElementArguments, path: str) -> None:
+    if set(arguments.close.spellings) & set(arguments.open.spellings):
+        raise FormatError(f"{path}.close", "is open as well")
+    if not arguments.name_close.strip():
+        raise FormatError(f"{path}.name_close", "holds nothing but white space")
+    if arguments.separator.strip():
+        raise FormatError(f"{path}.separator", f"{arguments.separator!r} holds more than white space")
+    if not arguments.item or arguments.name_close in arguments.item:
+        raise FormatError(f"{path}.item", f"{arguments.item!r} cannot be the name of an element")
 
 
 def _check_literal(arguments: LiteralArguments, path: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, NoReturn, Union, get_args, get_origin, g
 
 from . import (
     FORMAT_VERSION,
+    ElementArguments,
     Format,
     FormatError,
     JsonArguments,
@@ -36,6 +37,7 @@ _KINDS: Final[dict[type, str]] = {
     NamedBody: "named",
     JsonArguments: "json",
     TaggedArguments: "tagged",
+    ElementArguments: "element",
     LiteralArguments: "literal",
 }
 _ALWAYS: Final = ((Format, "version"), (Format, "name"))

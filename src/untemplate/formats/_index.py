@@ -164,7 +164,7 @@ ROWS: Final[
         ('reasoning', 'minimax_m2_append_think', ('minimax-append-think', 'minimax_append_think'), ('MiniMaxAI/MiniMax-M2*',), (), True),
         ('reasoning', 'minimax_m3', ('minimax-m3',), ('MiniMaxAI/MiniMax-M3*',), (), True),
         ('tool', 'minimax', (), ('MiniMaxAI/MiniMax-M1-*',), (), True),
-        ('tool', 'minimax_m3', ('minimax-m3',), ('MiniMaxAI/MiniMax-M3*',), (), False),
+        ('tool', 'minimax_m3', ('minimax-m3', 'minimax_m3_nom'), ('MiniMaxAI/MiniMax-M3*',), (), True),
     ),
     'mistral': (
         ('reasoning', 'mistral', ('ministral',), ('mistralai/Magistral-*', 'mistralai/Ministral-3-*-Reasoning-*'), (), True),

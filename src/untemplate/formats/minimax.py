@@ -4,14 +4,14 @@
   of MiniMax-M2, variables ``toolcall_begin_token`` and ``toolcall_end_token``, the assistant branch). The prompt always
   ends with ``<think>\\n``. Values are not escaped (vllm#44060).
 * M1 writes JSON objects, one per line, in ``<tool_calls>``.
-* M3 begins every tag with ``]<]minimax[>[``, names elements after arguments and nests them. A Format cannot describe
-  that yet, so its calls stay text. Its reasoning is in ``<mm:think>``.
+* M3 begins every tag with ``]<]minimax[>[``, names elements after arguments and nests them. Models leave the prefix
+  out now and then. Its reasoning is in ``<mm:think>``.
 """
 
 from __future__ import annotations
 
-from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from .family import Entry, Evidence, template, turn, vllm
+from ..format import ElementArguments, Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
+from .family import Entry, Evidence, sglang, template, turn, vllm
 
 TURN = turn("]~b]ai\n", "[e~[")
 
@@ -63,6 +63,28 @@ M3_REASONING = Format(
     turn=TURN,
     reasoning=Reasoning(open=Marker("<mm:think>"), close=Marker("</mm:think>")),
     special_tokens=("[e~[", "<mm:think>", "</mm:think>"),
+)
+
+PREFIX = "]<]minimax[>["
+M3 = Format(
+    name="minimax_m3",
+    turn=TURN,
+    tools=(
+        Tools(
+            section_open=Marker(f"{PREFIX}<tool_call>\n", ("<tool_call>",)),
+            section_close=Marker(f"{PREFIX}</tool_call>", ("</tool_call>",)),
+            call_open=Marker(f'{PREFIX}<invoke name="', ('<invoke name="',)),
+            body=NamedBody(
+                name_close=Marker('">'),
+                arguments=ElementArguments(
+                    open=Marker(f"{PREFIX}<", ("<",)),
+                    close=Marker(f"{PREFIX}</", ("</",)),
+                ),
+            ),
+            call_close=Marker(f"{PREFIX}</invoke>\n", ("</invoke>",)),
+        ),
+    ),
+    special_tokens=("[e~[",),
 )
 
 ENTRIES = (
@@ -119,11 +141,13 @@ ENTRIES = (
     Entry(
         name="minimax_m3",
         kind="tool",
-        format=Format(name="minimax_m3", turn=TURN, special_tokens=("[e~[",)),
-        aliases=("minimax-m3",),
+        format=M3,
+        aliases=("minimax-m3", "minimax_m3_nom"),
         models=("MiniMaxAI/MiniMax-M3*",),
         engines=("vllm", "sglang"),
-        evidence=(vllm("vllm/parser/minimax_m3.py", "elements that nest, which no Format states"),),
-        verified=False,
+        evidence=(
+            vllm("vllm/parser/minimax_m3.py", "elements that nest, each tag after a prefix"),
+            sglang("function_call/minimax_m3.py", "an array is a repeated item"),
+        ),
     ),
 )

@@ -17,16 +17,27 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..errors import GrammarError
-from ..format import Format, JsonArguments, JsonBody, LiteralArguments, Marker, NamedBody, TaggedArguments, Tools
+from ..format import (
+    Arguments,
+    ElementArguments,
+    Format,
+    JsonArguments,
+    JsonBody,
+    LiteralArguments,
+    Marker,
+    NamedBody,
+    TaggedArguments,
+    Tools,
+)
 from ..machine.program import CallSyntax
 from .choose import Tool
-from .reading import SchemaDocument, closed, closed_note
+from .elements import Elements
+from .reading import closed, closed_note
 from .rules import (
     EMPTY,
     WS,
     Chars,
     Json,
-    JsonSchema,
     Lit,
     Node,
     Ref,
@@ -41,7 +52,7 @@ from .rules import (
 )
 from .schema import frozen
 from .values import DIGIT, Syntax, Values, hidden, word_except
-from .variants import variants
+from .variants import variants, with_definitions
 
 __all__ = ["ANY_OBJECT", "Calls", "Spelling", "spaces"]
 
@@ -214,12 +225,26 @@ class Calls:
         close = self.spelling.node(_text(body.arguments_close))
         return seq(*parts, self._arguments(tool, body.arguments), close)
 
-    def _arguments(self, tool: Tool, arguments: JsonArguments | TaggedArguments | LiteralArguments) -> Node:
+    def _arguments(self, tool: Tool, arguments: Arguments) -> Node:
         if isinstance(arguments, JsonArguments):
             return Json(tool.schema if tool.strict else ANY_OBJECT, tool.name)
         if isinstance(arguments, TaggedArguments):
             return self._tagged(tool, arguments)
+        if isinstance(arguments, ElementArguments):
+            return self._elements(tool, arguments)
         return self._literal(tool, arguments)
+
+    def _elements(self, tool: Tool, arguments: ElementArguments) -> Node:
+        way = self.way
+        name_open = way.body.name_open if isinstance(way.body, NamedBody) else None
+        arguments_close = way.body.arguments_close if isinstance(way.body, NamedBody) else None
+        around = (arguments_close, way.call_close, way.section_close, way.call_open, way.section_open, name_open)
+        markers = tuple(text for m in (*around, self.fmt.turn.end) if m is not None for text in m.spellings)
+        properties, required, more = self._members(tool)
+        writer = Elements(arguments, markers, self.rules, tool)
+        if more is not False:
+            writer.note("additionalProperties", "an element is written only if its name is known")
+        return writer.top(properties, required, self.rules.document(tool.schema, tool.name))
 
     # -- arguments in tags --------------------------------------------------------------------------------------
 
@@ -347,7 +372,7 @@ class Calls:
                         self.rules.notes.append(f"tool {where!r}: '{word}' is not enforced (text in tags)")
                 continue
             word = "number" if kind == "integer" else str(kind)
-            others.append((word, Json(_with_definitions(part, document), where, closes)))
+            others.append((word, Json(with_definitions(part, document), where, closes)))
             begins_not += "{" if kind == "object" else "[" if kind == "array" else ""
         plain: Node | None = None
         if free:
@@ -420,15 +445,3 @@ def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
     return "number" if isinstance(value, int | float) else "array" if isinstance(value, list | tuple) else "object"
-
-
-def _with_definitions(part: Mapping[str, Any], document: SchemaDocument) -> JsonSchema:
-    """Return a part of a document as a document, with the definitions that its references need."""
-    document.measure(part, "", next(iter(part), "type"))
-    schema = frozen(part, document.tool)
-    root = document.root
-    if isinstance(root, Mapping) and '"$ref"' in schema.key:
-        kept = {word: root[word] for word in ("$defs", "definitions") if word in root}
-        document.measure(kept, "", "$ref")
-        return frozen({**part, **kept}, document.tool)
-    return schema

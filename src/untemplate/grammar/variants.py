@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from .reading import SchemaDocument
+from .rules import JsonSchema
+from .schema import frozen
 
-__all__ = ["variants"]
+__all__ = ["variants", "with_definitions"]
 
 _MAX_DEPTH: Final = 32
 _IGNORED: Final = frozenset(("description", "title", "default", "$defs"))
@@ -76,3 +78,15 @@ def _alternatives(
 
 def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in schema.items() if k not in _IGNORED}
+
+
+def with_definitions(part: Mapping[str, Any], document: SchemaDocument) -> JsonSchema:
+    """Return a part of a document as a document, with the definitions that its references need."""
+    document.measure(part, "", next(iter(part), "type"))
+    schema = frozen(part, document.tool)
+    root = document.root
+    if isinstance(root, Mapping) and '"$ref"' in schema.key:
+        kept = {word: root[word] for word in ("$defs", "definitions") if word in root}
+        document.measure(kept, "", "$ref")
+        return frozen({**part, **kept}, document.tool)
+    return schema

@@ -13,6 +13,7 @@ from typing import Final, final
 
 from .arguments.base import CallHandler
 from .arguments.call_object import CallObjectReader
+from .arguments.elements import ElementReader
 from .arguments.json_reader import EncodedJsonReader, JsonReader
 from .arguments.literal import LiteralReader
 from .arguments.tagged import TaggedReader
@@ -30,6 +31,7 @@ from .program import (
     IS_KEY_OPEN,
     IS_SECTION_CLOSE,
     JSON_BODY,
+    NAMED_ELEMENTS,
     NAMED_JSON,
     NAMED_LITERAL,
     NAMED_TAGGED,
@@ -84,6 +86,7 @@ class ArgumentsReader(CallHandler):
         self._json: JsonReader | None = None
         self._text: EncodedJsonReader | None = None
         self._tagged: TaggedReader | None = None
+        self._elements: ElementReader | None = None
         self._literal: LiteralReader | None = None
 
     # -- beginning ----------------------------------------------------------------------------------------------
@@ -148,6 +151,7 @@ class ArgumentsReader(CallHandler):
         self._json = None
         self._text = None
         self._tagged = None
+        self._elements = None
         self._literal = None
 
     def _commit_once(self) -> None:
@@ -183,6 +187,8 @@ class ArgumentsReader(CallHandler):
                 return self._json.pass_through(text, self)
             if self._tagged is not None:
                 return self._tagged.pass_through(text, self)
+            if self._elements is not None:
+                return self._elements.pass_through(text, self)
             return self._literal is not None and self._literal.pass_through(text, self)
         return self._phase == _CALL_OBJECT and self._call_object is not None and self._call_object.pass_through(text)
 
@@ -199,6 +205,8 @@ class ArgumentsReader(CallHandler):
         if not self._whole:
             if self._tagged is not None:
                 self._tagged.cut(cur, self)
+            if self._elements is not None:
+                self._elements.cut(cur, self)
             if self._literal is not None:
                 self._literal.cut(cur, self)
         if call_object is not None and call_object.whole:
@@ -228,7 +236,8 @@ class ArgumentsReader(CallHandler):
         c = cur.text[cur.pos]
         if syntax.body == NAMED_LITERAL:
             return self._begin_literal(c)
-        closes = syntax.tags if syntax.body == NAMED_TAGGED else syntax.after
+        in_tags = syntax.body == NAMED_TAGGED or syntax.body == NAMED_ELEMENTS
+        closes = syntax.tags if in_tags else syntax.after
         end = self._at(closes)
         if end == MORE:
             return MORE
@@ -239,8 +248,11 @@ class ArgumentsReader(CallHandler):
             if tag in (IS_CALL_CLOSE, IS_SECTION_CLOSE) and self._is_word_of_prose():
                 return NO_MATCH
             self._commit_once()
-            if syntax.body == NAMED_TAGGED:
-                self._tagged = self._tagged_reader()
+            if in_tags:
+                if syntax.body == NAMED_TAGGED:
+                    self._tagged = self._tagged_reader()
+                else:
+                    self._elements = ElementReader(syntax, context.tools.node(self._name))
                 self._phase = _VALUE
                 return AGAIN
             self._whole = True
@@ -346,10 +358,12 @@ class ArgumentsReader(CallHandler):
             answer = self._tagged.step(cur, self)
         elif literal is not None:
             answer = literal.step(cur, self)
+        elif self._elements is not None:
+            answer = self._elements.step(cur, self)
         else:
             assert self._text is not None
             answer = self._text.step(cur, self)
-        if self._tagged is None or answer == NO_MATCH:
+        if (self._tagged is None and self._elements is None) or answer == NO_MATCH:
             context.mark(ARGUMENT_TEXT, cur.pos)
         if answer == DONE:
             self._whole = True

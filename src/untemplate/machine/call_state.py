@@ -27,6 +27,7 @@ RECOVERING: Final[frozenset[DiagnosticCode]] = frozenset(
         "missing_close",
         "missing_open",
         "misspelled_close",
+        "nested_too_deep",
         "stray_text",
         "text_between_arguments",
         "unclosed_object",

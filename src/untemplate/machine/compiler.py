@@ -12,6 +12,7 @@ from typing import Final
 
 from ..format import (
     Channels,
+    ElementArguments,
     Format,
     FormatError,
     JsonArguments,
@@ -39,6 +40,7 @@ from .program import (
     IS_ARGUMENTS_CLOSE,
     IS_CALL_CLOSE,
     IS_CALL_OPEN,
+    IS_ELEMENT_CLOSE,
     IS_HEADER_BODY,
     IS_HEADER_CLOSE,
     IS_HEADER_OPEN,
@@ -58,6 +60,7 @@ from .program import (
     IS_VALUE_OPEN,
     IS_VALUE_STEM,
     JSON_BODY,
+    NAMED_ELEMENTS,
     NAMED_JSON,
     NAMED_LITERAL,
     NAMED_TAGGED,
@@ -253,6 +256,8 @@ def _body_kind(tools: Tools) -> int:
         return JSON_BODY
     if isinstance(body.arguments, TaggedArguments):
         return NAMED_TAGGED
+    if isinstance(body.arguments, ElementArguments):
+        return NAMED_ELEMENTS
     return NAMED_LITERAL if isinstance(body.arguments, LiteralArguments) else NAMED_JSON
 
 
@@ -283,17 +288,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         if arguments.value_open is not None:
             # If key_open is missing, the name and the first key are one word.
             ends.append((arguments.key_close, IS_KEY_CLOSE))
-        syntax.tags = Literals(
-            _tags(
-                (arguments.key_open, IS_KEY_OPEN),
-                (body.arguments_close, IS_ARGUMENTS_CLOSE),
-                (tools.call_close, IS_CALL_CLOSE),
-                (tools.section_close, IS_SECTION_CLOSE),
-                (tools.call_open, IS_CALL_OPEN),
-                (tools.section_open, IS_SECTION_OPEN),
-                (turn_end, IS_TURN_END),
-            )
-        )
+        syntax.tags = Literals({**_tags((arguments.key_open, IS_KEY_OPEN)), **_around(tools, body, turn_end)})
         syntax.key = Pattern(arguments.key)
         # A value's opener ends the key even if key_close is missing.
         syntax.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), (arguments.value_open, IS_VALUE_OPEN)))
@@ -303,6 +298,9 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         _compile_value_ends(syntax, tools, body, arguments)
         syntax.trim = arguments.trim
         syntax.unescape_values = arguments.escape == "xml"
+    elif isinstance(arguments, ElementArguments):
+        ends.append((arguments.open, IS_KEY_OPEN))
+        _compile_elements(syntax, tools, body, arguments, turn_end)
     else:
         ends += [(arguments.open, IS_KEY_OPEN), ("(", IS_KEY_OPEN), ("{", IS_KEY_OPEN)]
         syntax.bracket_open = arguments.open
@@ -319,6 +317,39 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
     syntax.id_ends = Literals(_tags((body.name_close, IS_NAME_CLOSE)))
 
 
+def _around(tools: Tools, body: NamedBody, turn_end: Marker | None) -> dict[str, int]:
+    """Return the literals that may follow the arguments."""
+    return _tags(
+        (body.arguments_close, IS_ARGUMENTS_CLOSE),
+        (tools.call_close, IS_CALL_CLOSE),
+        (tools.section_close, IS_SECTION_CLOSE),
+        (tools.call_open, IS_CALL_OPEN),
+        (tools.section_open, IS_SECTION_OPEN),
+        (turn_end, IS_TURN_END),
+    )
+
+
+def _compile_elements(
+    syntax: CallSyntax, tools: Tools, body: NamedBody, arguments: ElementArguments, turn_end: Marker | None
+) -> None:
+    name_open = body.name_open if not syntax.call_opens or syntax.call_optional else None
+    tags = _around(tools, body, turn_end) | _tags((name_open, IS_NAME_OPEN))
+    elements = _tags((arguments.open, IS_KEY_OPEN), (arguments.close, IS_ELEMENT_CLOSE))
+    syntax.tags = Literals({**elements, **tags})
+    syntax.value_heads = tuple(sorted({text[0] for text in syntax.tags.tags}))
+    syntax.element_closes = arguments.close.spellings
+    syntax.tag_end = arguments.name_close
+    syntax.tag_ends = Literals({arguments.name_close: 0})
+    syntax.item = arguments.item
+    syntax.call_starts = _call_starts(tools, body)
+
+
+def _call_starts(tools: Tools, body: NamedBody) -> Literals:
+    return Literals(
+        _tags((tools.section_open, IS_SECTION_OPEN), (tools.call_open, IS_CALL_OPEN), (body.name_open, IS_NAME_OPEN))
+    )
+
+
 _CLOSE_TAG: Final = re.compile(r"</[^<>]+>")
 
 
@@ -332,9 +363,7 @@ def _compile_value_ends(syntax: CallSyntax, tools: Tools, body: NamedBody, argum
     syntax.value_stops = Literals(stops)
     syntax.value_heads = tuple(sorted({text[0] for text in stops}))
     syntax.unopened = Literals({**syntax.tags.tags, **syntax.value_opens.tags, **syntax.value_ends.tags})
-    syntax.call_starts = Literals(
-        _tags((tools.section_open, IS_SECTION_OPEN), (tools.call_open, IS_CALL_OPEN), (body.name_open, IS_NAME_OPEN))
-    )
+    syntax.call_starts = _call_starts(tools, body)
     syntax.innermost = IS_CALL_CLOSE if body.arguments_close is None else IS_ARGUMENTS_CLOSE
     if arguments.value_close.text.endswith("\n") or arguments.key_open.text.startswith("\n"):
         syntax.key_on_line = True

@@ -41,6 +41,7 @@ JSON_BODY: Final = 0
 NAMED_JSON: Final = 1
 NAMED_TAGGED: Final = 2
 NAMED_LITERAL: Final = 3
+NAMED_ELEMENTS: Final = 4
 
 # Where a call syntax is entered: what the literal that opens the calls was.
 AT_SECTION: Final = 0
@@ -71,6 +72,8 @@ IS_SECTION_OPEN: Final = 14
 IS_TURN_END: Final = 15
 IS_VALUE_STEM: Final = 20
 """The beginning of a value's close, such as ``</parameter``, which a misspelled close has too."""
+IS_ELEMENT_CLOSE: Final = 21
+"""What comes before the name of an element that ends."""
 # Inside a message header: what a literal is.
 IS_HEADER_OPEN: Final = 16
 IS_HEADER_PART: Final = 17
@@ -223,6 +226,11 @@ class CallSyntax:
         """True if a key's opener is written at the start of a line."""
         self.trim: int = 0
         self.unescape_values: bool = False
+        # NAMED_ELEMENTS, besides ``tags``, ``value_heads`` and ``call_starts``
+        self.element_closes: tuple[str, ...] = ()
+        self.tag_end: str = ">"
+        self.tag_ends: Literals = Literals({})
+        self.item: str = "item"
         # NAMED_LITERAL
         self.bracket_open: str = "("
         self.bracket_close: str = ")"

@@ -12,10 +12,19 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..format import Arguments, Escape, JsonArguments, LiteralArguments, TaggedArguments
+from ..format import Arguments, ElementArguments, Escape, JsonArguments, LiteralArguments, TaggedArguments
 from .message import MessageCall
 
-__all__ = ["arguments_text", "escape", "json_arguments", "json_text", "key_text", "literal_text", "value_text"]
+__all__ = [
+    "arguments_text",
+    "element_text",
+    "escape",
+    "json_arguments",
+    "json_text",
+    "key_text",
+    "literal_text",
+    "value_text",
+]
 
 _SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
 # Characters that are escaped in a string between one-character quotes, besides the quote itself.
@@ -35,6 +44,8 @@ def arguments_text(call: MessageCall, arguments: Arguments) -> str:
     if isinstance(arguments, LiteralArguments):
         pairs = (f"{key}{arguments.assign}{literal_text(value, arguments)}" for key, value in members.items())
         return arguments.open + arguments.separator.join(pairs) + arguments.close
+    if isinstance(arguments, ElementArguments):
+        return "".join(element_text(key, value, arguments) for key, value in members.items())
     value_open = "" if arguments.value_open is None else arguments.value_open.text
     return "".join(
         f"{arguments.key_open.text}{key_text(key, value, arguments)}{arguments.key_close.text}"
@@ -58,6 +69,18 @@ def json_text(value: Any) -> str:
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def element_text(name: str, value: Any, arguments: ElementArguments) -> str:
+    """Return a value as an element: a string as it is, an object or an array as elements, anything else as JSON."""
+    if isinstance(value, Mapping):
+        inner = "".join(element_text(key, item, arguments) for key, item in value.items())
+    elif isinstance(value, (list, tuple)):
+        inner = "".join(element_text(arguments.item, item, arguments) for item in value)
+    else:
+        inner = value if isinstance(value, str) else json_text(value)
+    end = arguments.name_close
+    return f"{arguments.open.text}{name}{end}{inner}{arguments.close.text}{name}{end}{arguments.separator}"
 
 
 # -- Tags ---------------------------------------------------------------------------------------------------------

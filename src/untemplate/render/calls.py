@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ..format import (
     Channels,
+    ElementArguments,
     Format,
     JsonArguments,
     JsonBody,
@@ -24,6 +25,7 @@ from ..format import (
 )
 from ..tools import ToolSet
 from .arguments import escape, json_text, key_text, value_text
+from .elements import ElementRules, elements_problem
 from .message import MessageCall
 from .reasons import Inexpressible
 
@@ -63,6 +65,11 @@ def call_problem(fmt: Format, call: MessageCall, offered: ToolSet) -> Inexpressi
     arguments = body.arguments
     if isinstance(arguments, TaggedArguments):
         return _tagged_problem(fmt, tools, body, arguments, call.name, members, offered)
+    if isinstance(arguments, ElementArguments):
+        around = (body.arguments_close, tools.call_close, tools.section_close, tools.call_open, tools.section_open)
+        ends = (*around, body.name_open, fmt.turn.end)
+        rules = ElementRules(arguments, tuple(text for marker in ends for text in spellings(marker)))
+        return elements_problem(rules, members, offered.node(call.name))
     if isinstance(arguments, LiteralArguments):
         return _literal_problem(tools, arguments, call.name, members, offered)
     return None
@@ -88,6 +95,8 @@ def name_ends(tools: Tools, body: NamedBody) -> tuple[str, ...]:
     arguments = body.arguments
     if isinstance(arguments, TaggedArguments):
         opens = arguments.key_open.spellings
+    elif isinstance(arguments, ElementArguments):
+        opens = arguments.open.spellings
     else:
         opens = ("{",) if isinstance(arguments, JsonArguments) else (arguments.open, "(", "{")
     markers = (body.name_close, body.id_open, body.arguments_close, tools.call_close)

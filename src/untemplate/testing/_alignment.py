@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from ..format import Format, JsonBody, LiteralArguments, TaggedArguments
+from ..format import ElementArguments, Format, JsonBody, LiteralArguments, TaggedArguments
 from ..jsontext.lexical import WS, without_surrogates
 from ..machine.arguments.literal_words import closing_quote, unescaped
 from ..machine.arguments.xml_text import unescape_xml
@@ -49,6 +49,9 @@ _ESCAPE: Final = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.", r
 _STRING: Final = r'"(?:[^"\\]|\\.)*+"'
 _MEMBER: Final = re.compile(rf"({_STRING})[ \t\r\n]*(?::[ \t\r\n]*(.*))?", re.DOTALL)
 _KEY: Final = re.compile(r'(?:\{|, )"((?:[^"\\]|\\.)*+)(?:"(: )?)?', re.DOTALL)
+_ELEMENT_KEY: Final = re.compile(r'"((?:[^"\\]|\\.)*+)": ', re.DOTALL)
+_ELEMENT_VALUE: Final = re.compile(rf'{_STRING}|"(?:[^"\\]|\\.)*+|[^,\]}}]+', re.DOTALL)
+_BETWEEN: Final = "]}, \t\r\n"
 _VALUE_PART: Final = re.compile(rf'{_STRING}|"(?:[^"\\]|\\.)*+|[\[\]{{}},]', re.DOTALL)
 _LEAF: Final = re.compile(r'[ \t\r\n]*(?:([\[\]{}:,])|"((?:[^"\\]|\\.)*+)("?)|([^ \t\r\n"\[\]{}:,]++))', re.DOTALL)
 _PUNCTUATION: Final = re.compile(r"[ \t\r\n,()\[\]{}]*+")
@@ -74,6 +77,8 @@ def alignments(fmt: Format) -> tuple[Alignment, ...]:
             found += [as_written, in_a_string, as_members]
         elif isinstance(body.arguments, TaggedArguments):
             found.append(in_xml_tags if body.arguments.escape == "xml" else in_tags)
+        elif isinstance(body.arguments, ElementArguments):
+            found.append(in_elements)
         elif isinstance(body.arguments, LiteralArguments):
             found.append(_Literals(body.arguments).align)
         else:
@@ -171,6 +176,41 @@ def in_tags(call: CallText, decode: Callable[[str], str] = str) -> Rest | None:
 def in_xml_tags(call: CallText) -> Rest | None:
     """Compare arguments in tags, with XML's entities."""
     return in_tags(call, unescape_xml)
+
+
+def in_elements(call: CallText) -> Rest | None:
+    """Compare arguments in elements. Each key and each text is a span of its own; an empty one has no span. A text may
+    be an object or an array as JSON."""
+    arguments, pieces = call.arguments, call.pieces
+    at = number = 0
+    while at < len(arguments):
+        if arguments[at] in _BETWEEN:
+            at += 1
+            continue
+        key = _ELEMENT_KEY.match(arguments, at)
+        piece = pieces[number] if number < len(pieces) else ""
+        if key is not None:
+            at = key.end()
+            if _unescaped(key[1]) != piece:
+                return piece, key[1]
+            number += bool(piece)
+            continue
+        if piece and arguments[at:] == piece.strip(WS):
+            # A cut value is put as it was written.
+            return None if number + 1 == len(pieces) else ("".join(pieces[number + 1 :]), "")
+        value = arguments[at : _value_end(arguments, at)]
+        if value[0] in "[{" and not (piece and _same_value(value, piece)):
+            at += 1
+            continue
+        if value[0] not in "[{":
+            value = found[0] if (found := _ELEMENT_VALUE.match(arguments, at)) else value
+        at += len(value)
+        if value not in ('""', '"'):
+            if not _same_value(value, piece):
+                return rest_of(piece, _unescaped(value[1:].removesuffix('"')) if value[:1] == '"' else value)
+            number += bool(piece)
+    left = "".join(pieces[number:])
+    return (left, "") if left else None
 
 
 def _value_end(text: str, at: int) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..format import Channels, Format, JsonBody, Marker, TaggedArguments
+from ..format import Channels, ElementArguments, Format, JsonBody, Marker, TaggedArguments
 
 
 def markup_rest(fmt: Format, piece: str, cut: bool) -> str:
@@ -17,8 +17,10 @@ def markup_rest(fmt: Format, piece: str, cut: bool) -> str:
     after it, so that it may end inside a marker."""
     words = _markup_words(fmt)
     rest = words.pattern.sub(" ", piece)
-    if cut:
-        rest = words.without_part(rest.rstrip())
+    if cut and re.search(words.text, rest):
+        # A part of a marker at the end may hold another marker.
+        whole = words.pattern.sub(" ", words.without_part(piece))
+        rest = min(words.without_part(rest.rstrip()), whole, key=lambda text: len(re.findall(words.text, text)))
     return rest.strip() if re.search(words.text, rest) else ""
 
 
@@ -58,12 +60,22 @@ def _markup_words(fmt: Format) -> _Words:
             pieces = [p for p in re.split(r"\{\w+\}", body.arguments.key) if p]
             words |= set(pieces)
             attributes += [rf"{re.escape(piece)}[A-Za-z]*" for piece in pieces]
+        elif isinstance(body.arguments, ElementArguments):
+            attributes += _tags(body.arguments)
     if fmt.channels is not None:
         attributes.append(_header(fmt.channels))
     has_json = any(isinstance(tools.body, JsonBody) for tools in fmt.tools)
     text = r"[^\s{}\[\]\",:]" if has_json else r"\S"
     literals = sorted(words, key=len, reverse=True)
     return _Words(re.compile("|".join([*attributes, *map(re.escape, literals)]) or "(?!)"), literals, text)
+
+
+def _tags(arguments: ElementArguments) -> list[str]:
+    """Return expressions for tags that hold no argument's name: a close tag, which repeats it, and one of an item."""
+    end = re.escape(arguments.name_close)
+    closes = "|".join(map(re.escape, arguments.close.spellings))
+    opens = "|".join(map(re.escape, arguments.open.spellings))
+    return [rf"(?:{closes})[^<>\r\n]{{1,1024}}?(?:{end}|\Z)", rf"(?:{opens}){re.escape(arguments.item)}{end}", end]
 
 
 def _header(channels: Channels) -> str:

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from ...jsontext.coercion import Param
 from ...jsontext.lexical import json_escape
-from ...jsontext.well_formed import is_deep, is_json
 from ...tools import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor
@@ -21,7 +19,8 @@ from ..program import IS_KEY_OPEN, IS_VALUE_CLOSE, IS_VALUE_OPEN, CallSyntax
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .base import CallHandler
 from .tagged_ends import ENDS_BEFORE, ENDS_IN_QUOTATION, ENDS_MISSPELLED, MAX_LOOKAHEAD, ValueEnds
-from .xml_text import ENTITY_BEGUN, unescape_xml
+from .value_text import STREAM, ValueText
+from .xml_text import unescape_xml
 
 _MAX_KEY: Final = 1024
 
@@ -29,10 +28,6 @@ _BETWEEN: Final = 0
 _KEY: Final = 1
 _VALUE_OPEN: Final = 2
 _VALUE: Final = 3
-
-_STREAM: Final = 0
-_HOLD: Final = 1
-_MAYBE_NULL: Final = 2
 
 
 @final
@@ -51,20 +46,12 @@ class TaggedReader:
         self._key: str = ""
         self._key_start: int = 0
         """The place of the key in the output."""
-        self._handling: int = _STREAM
-        self._param: Param | None = None
-        self._typed: bool = False
-        """True if the tag itself declares the value to be JSON."""
+        self._value: ValueText = ValueText(syntax.unescape_values)
         self._opened: bool = False
         self._trim: int = 0
         self._newlines: str = ""
         self._last: str = "\n"
         """The character before the cursor, in a value."""
-        self._parts: list[str] = []
-        self._word: str = ""
-        """The beginning of a value that may still become null."""
-        self._gap: bool = False
-        """True if white space follows it."""
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         while True:
@@ -85,7 +72,7 @@ class TaggedReader:
 
     def pass_through(self, text: str, call: CallHandler) -> bool:
         """Put text in the middle of a value that streams; False if it is not, and nothing has happened."""
-        if self._phase != _VALUE or self._handling != _STREAM or self._trim or not self._opened or self._newlines:
+        if self._phase != _VALUE or self._value.handling != STREAM or self._trim or not self._opened or self._newlines:
             return False
         syntax = self._syntax
         if syntax.unescape_values or (syntax.trim and text[-1] in "\r\n"):
@@ -173,17 +160,15 @@ class TaggedReader:
         self._mark_key(cur.pos, raw, key, call)
         cur.pos = found.end()
         call.mark(MARKUP, cur.pos)
-        self._choose_handling(variables)
+        param = self._tools.param(self._name, self._key)
+        self._value.begin(param, variables.get("string", ""), variables.get("type", ""))
         opened = syntax.key_ends.tags[found.group()] == IS_VALUE_OPEN or not syntax.has_value_open
         self._phase = _VALUE if opened else _VALUE_OPEN
         self._opened = False
         self._newlines = ""
         self._last = "\n"
         self._ends.begin(self._key)
-        self._word = ""
-        self._gap = False
         self._trim = syntax.trim
-        self._parts = []
         return AGAIN
 
     def _mark_key(self, start: int, raw: str, key: str, call: CallHandler) -> None:
@@ -212,22 +197,6 @@ class TaggedReader:
         if stop - start > _MAX_KEY:
             return start + _MAX_KEY
         return -1 if tag is None else stop
-
-    def _choose_handling(self, variables: dict[str, str]) -> None:
-        """Decide if the value streams: by the type that the tag declares, or else by the schema."""
-        said = variables.get("string", "")
-        kind = variables.get("type", "")
-        self._param = self._tools.param(self._name, self._key)
-        self._typed = False
-        if said == "true" or kind == "string":
-            self._handling = _STREAM
-        elif said == "false" or kind:
-            self._handling = _HOLD
-            self._typed = True
-        elif self._param is None or self._param.streams:
-            self._handling = _STREAM
-        else:
-            self._handling = _MAYBE_NULL if self._param.nullable else _HOLD
 
     def _read_value_open(self, cur: Cursor, call: CallHandler) -> int:
         syntax = self._syntax
@@ -314,7 +283,8 @@ class TaggedReader:
                     call.report("misspelled_close", at, cur.pos)
                 elif verdict == ENDS_IN_QUOTATION:
                     call.report("missing_close", at, at)
-            self._close(call)
+            self._newlines = ""
+            self._value.close(call)
             self._phase = _BETWEEN
             return AGAIN
 
@@ -350,8 +320,7 @@ class TaggedReader:
     def _put_key(self, call: CallHandler) -> None:
         call.put(f'{", " if self._any else "{"}"{json_escape(self._key)}": ')
         self._any = True
-        if self._handling == _STREAM:
-            call.put('"')
+        self._value.open(call)
 
     def _add(self, piece: str, call: CallHandler) -> None:
         """Add text to the value, but buffer the newlines at its end, which may belong to the close tag."""
@@ -369,53 +338,7 @@ class TaggedReader:
             self._newlines = piece[end:]
             piece = piece[:end]
         if piece:
-            self._text(piece, call)
-
-    def _text(self, piece: str, call: CallHandler) -> None:
-        if self._handling == _STREAM and not self._syntax.unescape_values:
-            call.put(json_escape(piece))
-            return
-        self._parts.append(piece)
-        if self._handling == _MAYBE_NULL:
-            if not self._may_be_null(piece):
-                self._handling = _STREAM
-                text = "".join(self._parts)
-                self._parts = []
-                call.put('"' + json_escape(text))
-        elif self._handling == _STREAM:
-            text = "".join(self._parts)
-            cut = ENTITY_BEGUN.search(text)
-            end = len(text) if cut is None else cut.start()
-            self._parts = [text[end:]] if end < len(text) else []
-            if end:
-                call.put(json_escape(unescape_xml(text[:end])))
-
-    def _may_be_null(self, piece: str) -> bool:
-        """True if the value, with ``piece`` added, may still become null. Earlier text is not read again."""
-        text = piece if self._word else piece.lstrip(WS)
-        kept = text.rstrip(WS)
-        if not kept:
-            self._gap = self._gap or bool(self._word and text)
-            return True
-        self._word += kept
-        if self._gap:
-            return False
-        self._gap = len(kept) < len(text)
-        return any(word.startswith(self._word) for word in ("null", "None"))
-
-    def _close(self, call: CallHandler) -> None:
-        self._newlines = ""
-        text = "".join(self._parts)
-        if self._syntax.unescape_values:
-            text = unescape_xml(text)
-        self._parts = []
-        if self._handling == _STREAM:
-            call.put(json_escape(text) + '"')
-        elif self._typed:
-            call.put(_as_json(text))
-        else:
-            assert self._param is not None
-            call.put(self._param.encode(text))
+            self._value.add(piece, call)
 
     def cut(self, cur: Cursor, call: CallHandler) -> None:
         """Put the beginning of the key or value in which the output was cut."""
@@ -431,18 +354,6 @@ class TaggedReader:
             return
         if self._phase != _VALUE:
             return
-        text = "".join(self._parts)
-        self._parts = []
-        if self._handling == _STREAM:
-            if self._newlines or text:
-                call.put(json_escape(text + self._newlines))
-                call.mark(ARGUMENT_TEXT, cur.pos)
-        elif text:
-            stripped = text.strip(WS)
-            call.put(stripped if stripped[:1] in '{["-0123456789tfn' else '"' + json_escape(text))
+        if self._value.cut(self._newlines, call):
+            call.mark(ARGUMENT_TEXT, cur.pos)
         self._newlines = ""
-
-
-def _as_json(text: str) -> str:
-    """Return text that the tag declares to be JSON: as written if it is, or else as a string."""
-    return text.strip(WS) if not is_deep(text) and is_json(text) else f'"{json_escape(text)}"'

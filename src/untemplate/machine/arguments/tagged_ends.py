@@ -15,7 +15,7 @@ import re
 from typing import Final, final
 
 from ...tools import ToolSet
-from ..lexer import SPACES, WS, Cursor
+from ..lexer import SPACES, WS, Cursor, Literals
 from ..names import MAX_NAME
 from ..program import (
     IS_ARGUMENTS_CLOSE,
@@ -103,7 +103,7 @@ class ValueEnds:
             return ENDS_BEFORE if call.has_id(start, self.end) else NO_MATCH
         if tag == IS_NAME_OPEN and self._marked and self._syntax.call_opens:
             return NO_MATCH
-        end = self._whole_opener(cur, start)
+        end = whole_opener(self._syntax, self._syntax.value_successors, cur, start)
         if end == MORE:
             return MORE
         if end >= 0:
@@ -127,7 +127,7 @@ class ValueEnds:
         must go on, and no further close tag may follow."""
         text = cur.text
         for _ in range(_MAX_DOUBLED):
-            pos = self._after_spaces(text, end)
+            pos = after_spaces(text, end)
             if pos < 0:
                 return NO_MATCH
             if pos >= len(text):
@@ -161,7 +161,7 @@ class ValueEnds:
         if follows == MORE:
             return MORE
         # The outermost close may be missing. Text on the same line means that the value quotes the chain.
-        return ENDS if follows != _TEXT or "\n" in cur.text[end : self._after_spaces(cur.text, end)] else NO_MATCH
+        return ENDS if follows != _TEXT or "\n" in cur.text[end : after_spaces(cur.text, end)] else NO_MATCH
 
     def _stray_line(self, cur: Cursor, pos: int, call: CallHandler) -> int:
         """Return ENDS if there is only stray text between a close tag and another parameter at the start of a line."""
@@ -225,7 +225,7 @@ class ValueEnds:
         if found is None:
             return "" if cur.final else None
         if syntax.has_value_open and syntax.key_ends.tags[found.group()] != IS_VALUE_OPEN:
-            pos = self._after_spaces(text, found.end())
+            pos = after_spaces(text, found.end())
             opened = NO_MATCH if pos < 0 else MORE if pos >= len(text) else syntax.value_opens.at(text, pos, cur.final)
             if opened < 0:
                 return "" if opened == NO_MATCH or cur.final else None
@@ -267,7 +267,7 @@ class ValueEnds:
 
     def _at_quoted_chain(self, cur: Cursor, pos: int, ends: int, call: CallHandler) -> int:
         """Decide at a chain while the value quotes a call: the chain belongs to that, unless the output ends here."""
-        at = self._after_spaces(cur.text, pos)
+        at = after_spaces(cur.text, pos)
         if at < 0:
             return NO_MATCH
         rank, after = self._read_chain(cur, at, call)
@@ -302,7 +302,7 @@ class ValueEnds:
                 break
             rank = here
             end = stop
-            pos = self._after_spaces(text, end)
+            pos = after_spaces(text, end)
             if pos < 0:
                 break
         return rank, end
@@ -311,7 +311,7 @@ class ValueEnds:
         """Return what follows a chain that ends at ``end``, or MORE."""
         text = cur.text
         while True:
-            pos = self._after_spaces(text, end)
+            pos = after_spaces(text, end)
             if pos < 0:
                 return _TEXT
             if pos >= len(text):
@@ -329,57 +329,54 @@ class ValueEnds:
             end = stop
         if tag not in (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN) or not call.may_be_marker(pos, stop):
             return _TEXT
-        opened = self._whole_opener(cur, pos)
+        opened = whole_opener(self._syntax, self._syntax.value_successors, cur, pos)
         return MORE if opened == MORE else _OPENER if opened >= 0 else _TEXT
 
-    def _whole_opener(self, cur: Cursor, start: int) -> int:
-        """Return where the call opener at ``start`` ends, name included; NO_MATCH or MORE."""
-        syntax = self._syntax
-        text = cur.text
-        pos = start
-        tag = IS_SECTION_OPEN
-        while tag == IS_SECTION_OPEN or (tag == IS_CALL_OPEN and syntax.name_opens):
-            if pos >= len(text):
-                return NO_MATCH if cur.final else MORE
-            end = syntax.call_starts.at(text, pos, cur.final)
-            if end < 0:
-                return end
-            tag = syntax.call_starts.tags[text[pos:end]]
-            pos = self._after_spaces(text, end)
-            if pos < 0:
-                return NO_MATCH
-        found = syntax.name_ends.near(text, pos, pos + MAX_NAME)
-        stop = (
-            found.start()
-            if found is not None
-            else len(text)
-            if cur.final
-            else syntax.name_ends.undecided_from(text, pos)
-        )
-        name = text[pos:stop].strip(WS)
-        if len(name) > MAX_NAME or "\n" in name or syntax.name_illegal.search(name) is not None:
-            return NO_MATCH
-        if syntax.value_ends.find(name, 0) is not None:
-            # A value that holds the opener alone, and closes.
-            return NO_MATCH
-        if found is None:
-            return NO_MATCH if cur.final else MORE
-        if not name:
-            return NO_MATCH
-        if found.group().strip(WS):
-            return found.end()
-        # A name that only white space ends: a key or a close must follow.
-        pos = self._after_spaces(text, found.end())
-        if pos < 0:
-            return NO_MATCH
+
+def whole_opener(syntax: CallSyntax, successors: Literals, cur: Cursor, start: int) -> int:
+    """Return where the call opener at ``start`` ends, name included; NO_MATCH or MORE. ``successors``: the literals
+    that may follow a name."""
+    text = cur.text
+    pos = start
+    tag = IS_SECTION_OPEN
+    while tag == IS_SECTION_OPEN or (tag == IS_CALL_OPEN and syntax.name_opens):
         if pos >= len(text):
             return NO_MATCH if cur.final else MORE
-        end = syntax.value_successors.at(text, pos, cur.final)
-        return pos if end >= 0 else end
+        end = syntax.call_starts.at(text, pos, cur.final)
+        if end < 0:
+            return end
+        tag = syntax.call_starts.tags[text[pos:end]]
+        pos = after_spaces(text, end)
+        if pos < 0:
+            return NO_MATCH
+    found = syntax.name_ends.near(text, pos, pos + MAX_NAME)
+    stop = (
+        found.start() if found is not None else len(text) if cur.final else syntax.name_ends.undecided_from(text, pos)
+    )
+    name = text[pos:stop].strip(WS)
+    if len(name) > MAX_NAME or "\n" in name or syntax.name_illegal.search(name) is not None:
+        return NO_MATCH
+    if syntax.value_ends.find(name, 0) is not None:
+        # A value that holds the opener alone, and closes.
+        return NO_MATCH
+    if found is None:
+        return NO_MATCH if cur.final else MORE
+    if not name:
+        return NO_MATCH
+    if found.group().strip(WS):
+        return found.end()
+    # A name that only white space ends: a key or a close must follow.
+    pos = after_spaces(text, found.end())
+    if pos < 0:
+        return NO_MATCH
+    if pos >= len(text):
+        return NO_MATCH if cur.final else MORE
+    end = successors.at(text, pos, cur.final)
+    return pos if end >= 0 else end
 
-    @staticmethod
-    def _after_spaces(text: str, pos: int) -> int:
-        """Return where the white space at ``pos`` ends; NO_MATCH if there is too much of it."""
-        found = SPACES.match(text, pos)
-        end = pos if found is None else found.end()
-        return NO_MATCH if end - pos > MAX_LOOKAHEAD else end
+
+def after_spaces(text: str, pos: int) -> int:
+    """Return where the white space at ``pos`` ends; NO_MATCH if there is too much of it."""
+    found = SPACES.match(text, pos)
+    end = pos if found is None else found.end()
+    return NO_MATCH if end - pos > MAX_LOOKAHEAD else end

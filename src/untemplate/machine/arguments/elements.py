@@ -1,0 +1,490 @@
+"""Arguments in elements named after them: ``<city>Paris</city>`` → ``{"city": "Paris"}``.
+
+* An element holds text, or elements. Its schema decides; where it allows both, what comes first in it does.
+* A text ends at the close tag of its element, if what follows may follow one. Without it, a text ends before another
+  declared argument, the close of an element around it, or the end of the call. Other tags are part of the text.
+* An element that is not closed ends with the element around it, and a close tag that closes nothing is dropped. Both
+  are reported.
+* A tag is read as a whole, so at most its name is kept. Beyond ``MAX_DEPTH`` levels elements are text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+from ...jsontext.lexical import json_escape
+from ...jsontext.well_formed import MAX_DEPTH
+from ...schema import SchemaNode
+from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
+from ..lexer import SPACES, WS, Cursor
+from ..program import (
+    IS_ARGUMENTS_CLOSE,
+    IS_CALL_CLOSE,
+    IS_CALL_OPEN,
+    IS_ELEMENT_CLOSE,
+    IS_KEY_OPEN,
+    IS_NAME_OPEN,
+    IS_SECTION_CLOSE,
+    IS_SECTION_OPEN,
+    IS_TURN_END,
+    CallSyntax,
+)
+from ..signals import AGAIN, DONE, MORE, NO_MATCH
+from .base import CallHandler
+from .tagged_ends import ENDS, ENDS_BEFORE, MAX_LOOKAHEAD, after_spaces, whole_opener
+from .value_text import STREAM, ValueText
+
+_MAX_KEY: Final = 1024
+_NOT_IN_NAME: Final = re.compile(r"[<>\r\n]")
+_EDGES: Final = ("", "/", " ", "\t")
+"""Beginnings that no name has."""
+
+# What an element holds.
+_UNDECIDED: Final = 0
+_TEXT: Final = 1
+_OBJECT: Final = 2
+_ARRAY: Final = 3
+
+_RANKS: Final = {IS_ELEMENT_CLOSE: 0, IS_ARGUMENTS_CLOSE: 1, IS_CALL_CLOSE: 2, IS_SECTION_CLOSE: 3}
+_OPENERS: Final = (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN)
+
+
+@final
+class Element:
+    """An element that is open."""
+
+    def __init__(self, name: str, opener: str, node: SchemaNode, holds: int) -> None:
+        self.name: str = name
+        self.opener: str = opener
+        """The spelling before its name. Elements inside it are written with the same one."""
+        self.node: SchemaNode = node
+        self.holds: int = holds
+        self.seen: set[str] = set()
+        """The names of the elements inside it."""
+        self.any: bool = False
+        """True if an element inside it has been put."""
+
+
+@final
+class ElementReader:
+    """Reads arguments in elements up to what closes them."""
+
+    def __init__(self, syntax: CallSyntax, node: SchemaNode) -> None:
+        """``node``: the place of the arguments in the tool's schema."""
+        self._syntax: CallSyntax = syntax
+        self._value: ValueText = ValueText(False)
+        self._element: Element = Element("", "", node, _OBJECT)
+        self._around: list[Element] = []
+        """The elements around this one, the arguments first."""
+        self._quoted_calls: int = 0
+        """Calls that the text quotes and that are still open."""
+        self._dropping: bool = False
+        """True if the text before the cursor was dropped."""
+        self._end: int = 0
+        """After a decision: the end of the tag, or the place from which the text is read further."""
+
+    def step(self, cur: Cursor, call: CallHandler) -> int:
+        while True:
+            holds = self._element.holds
+            if holds == _TEXT:
+                answer = self._read_text(cur, call)
+            elif holds == _UNDECIDED:
+                answer = self._read_opened(cur, call)
+            else:
+                answer = self._read_between(cur, call)
+            if answer != AGAIN:
+                return answer
+
+    def pass_through(self, text: str, call: CallHandler) -> bool:
+        """Put text in the middle of a value that streams; False if it is not, and nothing has happened."""
+        if self._element.holds != _TEXT or self._value.handling != STREAM:
+            return False
+        for head in self._syntax.value_heads:
+            if head in text:
+                return False
+        call.put(json_escape(text))
+        return True
+
+    def cut(self, cur: Cursor, call: CallHandler) -> None:
+        """Put the beginning of the value in which the output was cut. The beginning of a tag is dropped."""
+        if self._element.holds == _TEXT:
+            self._value.cut("", call)
+        rest = cur.text[cur.pos :].lstrip(WS)
+        dropped = bool(rest) and not self._syntax.tags.undecided(rest, 0)
+        if dropped:
+            call.report("broken_key", cur.pos, len(cur.text))
+        cur.pos = len(cur.text)
+        call.mark(DROPPED if dropped else MARKUP, cur.pos)
+
+    # -- tags ---------------------------------------------------------------------------------------------------
+
+    def _tag(self, cur: Cursor, start: int) -> int:
+        """Return where the tag ends whose name is at ``start``; NO_MATCH if it is not a tag, or MORE."""
+        text = cur.text
+        ends = self._syntax.tag_ends
+        found = ends.near(text, start, start + _MAX_KEY)
+        stop = ends.undecided_from(text, start) if found is None else found.start()
+        if (
+            stop - start > _MAX_KEY
+            or _NOT_IN_NAME.search(text, start, stop) is not None
+            or text[start:stop][:1] in _EDGES
+        ):
+            return NO_MATCH if stop > start or found is not None else MORE
+        if found is None:
+            return MORE
+        return NO_MATCH if text[stop - 1] in WS else found.end()
+
+    def _name(self, cur: Cursor, start: int, end: int) -> str:
+        return cur.text[start : end - len(self._syntax.tag_end)]
+
+    def _marker(self, cur: Cursor, pos: int, call: CallHandler) -> int:
+        """Return where the marker at ``pos`` ends; NO_MATCH or MORE."""
+        end = self._syntax.tags.at(cur.text, pos, cur.final)
+        return NO_MATCH if end >= 0 and not call.may_be_marker(pos, end) else end
+
+    def _kind(self, cur: Cursor, start: int, end: int) -> int:
+        return self._syntax.tags.tags[cur.text[start:end]]
+
+    def _closes(self, cur: Cursor, pos: int, name: str) -> int:
+        """Return where the close tag of this name at ``pos`` ends; NO_MATCH or MORE."""
+        answer = NO_MATCH
+        for opener in self._syntax.element_closes:
+            tag = opener + name + self._syntax.tag_end
+            if cur.text.startswith(tag, pos):
+                return pos + len(tag)
+            if not cur.final and tag.startswith(cur.text[pos : pos + len(tag)]):
+                answer = MORE
+        return answer
+
+    # -- elements inside elements -------------------------------------------------------------------------------
+
+    def _read_between(self, cur: Cursor, call: CallHandler) -> int:
+        """Read what comes between the elements of the arguments, an object or an array."""
+        found = None if self._dropping else SPACES.match(cur.text, cur.pos)
+        if found is not None:
+            cur.pos = found.end()
+            call.mark(MARKUP, cur.pos)
+        if cur.pos >= len(cur.text):
+            return MORE
+        if self._around:
+            end = self._closes(cur, cur.pos, self._element.name)
+            if end == MORE:
+                return MORE
+            if end >= 0 and call.may_be_marker(cur.pos, end):
+                self._dropping = False
+                self._leave(cur, end, call)
+                return AGAIN
+        return self._read_marker(cur, call)
+
+    def _read_marker(self, cur: Cursor, call: CallHandler) -> int:
+        """Read a tag, or drop the text in its place. Return DONE at a marker that ends the arguments."""
+        end = self._marker(cur, cur.pos, call)
+        if end == MORE or (end < 0 and self._syntax.tags.undecided(cur.text, cur.pos)):
+            return MORE
+        kind = -1 if end < 0 else self._kind(cur, cur.pos, end)
+        if kind in (IS_KEY_OPEN, IS_ELEMENT_CLOSE):
+            after = self._tag(cur, end)
+            if after == MORE:
+                return MORE
+            if after < 0:
+                return self._drop(cur, call)
+            self._dropping = False
+            if kind == IS_KEY_OPEN:
+                self._begin(cur, end, after, call)
+            else:
+                self._close_tag(cur, end, after, call)
+            return AGAIN
+        if kind < 0:
+            return self._drop(cur, call)
+        self._close_all(cur, call)
+        return DONE
+
+    def _drop(self, cur: Cursor, call: CallHandler) -> int:
+        """Drop text between elements up to the next marker."""
+        tags = self._syntax.tags
+        found = tags.find(cur.text, cur.pos + 1)
+        held = tags.undecided_from(cur.text, cur.pos + 1)
+        self._dropped(cur, held if found is None else min(held, found.start()), call)
+        self._dropping = True
+        return AGAIN
+
+    def _dropped(self, cur: Cursor, stop: int, call: CallHandler) -> None:
+        call.report("text_between_arguments", cur.pos, stop)
+        cur.pos = stop
+        call.mark(DROPPED, stop)
+
+    def _begin(self, cur: Cursor, start: int, end: int, call: CallHandler) -> None:
+        """Begin the element whose name is at ``start``."""
+        outer = self._element
+        name = self._name(cur, start, end)
+        call.mark(MARKUP, start)
+        separator = ", " if outer.any else ""
+        if outer.holds == _ARRAY:
+            node = outer.node.items()
+            call.put(separator)
+            if name != self._syntax.item:
+                call.report("broken_key", start, start + len(name))
+                call.mark(DROPPED, start + len(name))
+        else:
+            node = outer.node.child(name)
+            opened = "" if outer.any or self._around else "{"
+            call.put(f'{separator}{opened}"{json_escape(name)}": ')
+            call.mark(ARGUMENT_TEXT, start + len(name))
+        outer.any = True
+        outer.seen.add(name)
+        call.mark(MARKUP, end)
+        opener = cur.text[cur.pos : start]
+        cur.pos = end
+        self._around.append(outer)
+        self._element = Element(name, opener, node, _UNDECIDED)
+        if not (node.is_object or node.is_array):
+            self._begin_text(call)
+
+    def _begin_text(self, call: CallHandler) -> None:
+        self._element.holds = _TEXT
+        self._quoted_calls = 0
+        self._value.begin(self._element.node.param, "", "")
+        self._value.open(call)
+
+    def _read_opened(self, cur: Cursor, call: CallHandler) -> int:
+        """Read the beginning of an element that may hold text or elements."""
+        element = self._element
+        found = SPACES.match(cur.text, cur.pos)
+        at = cur.pos if found is None else found.end()
+        spaces = at - cur.pos
+        if spaces <= MAX_LOOKAHEAD and (at >= len(cur.text) or self._syntax.tags.undecided(cur.text, at)):
+            return MORE
+        end = self._closes(cur, at, element.name)
+        if end >= 0 and self._is_container():
+            call.put("[" if element.node.is_array else "{")
+            element.holds = _ARRAY if element.node.is_array else _OBJECT
+            return AGAIN
+        opener = NO_MATCH if spaces > MAX_LOOKAHEAD else self._marker(cur, at, call)
+        if end == MORE or opener == MORE:
+            return MORE
+        if opener >= 0 and cur.text[at:opener] == element.opener and end < 0:
+            after = self._tag(cur, opener)
+            if after == MORE:
+                return MORE
+            if after >= 0 and len(self._around) < MAX_DEPTH:
+                self._begin_container(self._name(cur, opener, after), call)
+                return AGAIN
+            if after >= 0:
+                call.report("nested_too_deep", at, after)
+        self._begin_text(call)
+        return AGAIN
+
+    def _is_container(self) -> bool:
+        """True if the element must be an object or an array."""
+        param = self._element.node.param
+        return param is not None and "string" not in param.types
+
+    def _begin_container(self, first: str, call: CallHandler) -> None:
+        """Decide by the name of the first element inside if this one is an array or an object."""
+        element = self._element
+        node = element.node
+        item = first == self._syntax.item and first not in node.properties()
+        if node.is_array and (item or not node.is_object):
+            element.holds = _ARRAY
+            call.put("[")
+        else:
+            element.holds = _OBJECT
+            call.put("{")
+
+    def _close_tag(self, cur: Cursor, start: int, end: int, call: CallHandler) -> None:
+        """Read the close tag of an element around this one, or drop it if no such element is open."""
+        name = self._name(cur, start, end)
+        if all(element.name != name for element in self._around[1:]):
+            self._dropped(cur, end, call)
+            return
+        while self._element.name != name:
+            call.report("missing_close", cur.pos, cur.pos)
+            self._close_container(call)
+        self._leave(cur, end, call)
+
+    def _leave(self, cur: Cursor, end: int, call: CallHandler) -> None:
+        """End this object or array at its close tag."""
+        cur.pos = end
+        call.mark(MARKUP, end)
+        self._close_container(call)
+
+    def _close_container(self, call: CallHandler) -> None:
+        call.put("]" if self._element.holds == _ARRAY else "}")
+        self._element = self._around.pop()
+
+    def _close_all(self, cur: Cursor, call: CallHandler) -> None:
+        """End the arguments, and the elements that are still open."""
+        while self._around:
+            call.report("missing_close", cur.pos, cur.pos)
+            self._close_container(call)
+        if self._element.any:
+            call.put("}")
+
+    # -- text ---------------------------------------------------------------------------------------------------
+
+    def _read_text(self, cur: Cursor, call: CallHandler) -> int:
+        stops = self._syntax.tags
+        text = cur.text
+        search = cur.pos
+        while True:
+            found = stops.find(text, search)
+            if found is None:
+                # The beginning of a marker at the end of the output is part of a string, but not of a number.
+                streams = cur.final and self._value.handling == STREAM
+                self._add(cur, len(text) if streams else stops.undecided_from(text, cur.pos), call)
+                return MORE
+            at = found.start()
+            held = -1 if cur.final else stops.longer_from(text, search, at)
+            if held >= 0:
+                self._add(cur, held, call)
+                return MORE
+            verdict = self._decide(cur, found, call)
+            if verdict == NO_MATCH:
+                search = self._end
+                continue
+            self._add(cur, at, call)
+            if verdict == MORE:
+                return MORE
+            call.mark(MARKUP, at)
+            if verdict == ENDS_BEFORE:
+                call.report("missing_close", at, at)
+            else:
+                cur.pos = self._end
+                call.mark(MARKUP, cur.pos)
+            self._value.close(call)
+            self._element = self._around.pop()
+            return AGAIN
+
+    def _add(self, cur: Cursor, end: int, call: CallHandler) -> None:
+        if end > cur.pos:
+            self._value.add(cur.text[cur.pos : end], call)
+            cur.pos = end
+            call.mark(ARGUMENT_TEXT, end)
+
+    def _decide(self, cur: Cursor, found: re.Match[str], call: CallHandler) -> int:
+        """Decide at a literal that may end the text. Return ENDS, ENDS_BEFORE, NO_MATCH if the literal is part
+        of the text, or MORE."""
+        start = found.start()
+        end = found.end()
+        self._end = end
+        if not call.may_be_marker(start, end):
+            return NO_MATCH
+        own = self._closes(cur, start, self._element.name)
+        if own == MORE:
+            return MORE
+        if own >= 0:
+            return self._at_own_close(cur, start, own, call)
+        kind = self._kind(cur, start, end)
+        if kind == IS_KEY_OPEN:
+            return self._at_open(cur, end)
+        if kind == IS_ELEMENT_CLOSE:
+            return self._at_close(cur, end, call)
+        if kind == IS_TURN_END:
+            return ENDS_BEFORE if call.has_id(start, end) else NO_MATCH
+        if kind in _OPENERS:
+            return self._at_call(cur, start)
+        return self._at_chain(cur, start, call)
+
+    def _at_own_close(self, cur: Cursor, start: int, end: int, call: CallHandler) -> int:
+        self._end = end
+        if call.has_id(start, end):
+            return ENDS
+        if not self._quoted_calls:
+            return self._may_follow(cur, end)
+        return self._quoted(cur, end, ENDS, call)
+
+    def _at_open(self, cur: Cursor, end: int) -> int:
+        """Decide at the opener of another element: it ends the text if it is the next one of those around it."""
+        after = self._tag(cur, end)
+        if after < 0 or self._quoted_calls:
+            return MORE if after == MORE and not cur.final else NO_MATCH
+        self._end = after
+        name = self._name(cur, end, after)
+        outer = self._around[-1]
+        if outer.holds == _ARRAY:
+            return ENDS_BEFORE if name == self._syntax.item else NO_MATCH
+        return ENDS_BEFORE if name in outer.node.properties() and name not in outer.seen else NO_MATCH
+
+    def _at_close(self, cur: Cursor, end: int, call: CallHandler) -> int:
+        """Decide at the close tag of another element: it ends the text if that element is around it."""
+        after = self._tag(cur, end)
+        if after < 0 or self._quoted_calls:
+            return MORE if after == MORE and not cur.final else NO_MATCH
+        self._end = after
+        name = self._name(cur, end, after)
+        if all(element.name != name for element in self._around[1:]):
+            return NO_MATCH
+        follows = self._may_follow(cur, after)
+        return ENDS_BEFORE if follows == ENDS else follows
+
+    def _may_follow(self, cur: Cursor, end: int) -> int:
+        """Return ENDS if the text at ``end`` may follow a close tag."""
+        pos = after_spaces(cur.text, end)
+        if pos < 0:
+            return NO_MATCH
+        if pos >= len(cur.text):
+            return ENDS if cur.final else MORE
+        found = self._syntax.tags.at(cur.text, pos, cur.final)
+        if found == NO_MATCH and cur.final and self._syntax.tags.undecided(cur.text, pos):
+            return ENDS
+        return ENDS if found >= 0 else found
+
+    def _at_call(self, cur: Cursor, start: int) -> int:
+        """Decide at the opener of a call: a whole one begins a quotation."""
+        end = whole_opener(self._syntax, self._syntax.tags, cur, start)
+        if end == MORE:
+            return MORE
+        if end >= 0:
+            self._quoted_calls += 1
+            self._end = end
+        return NO_MATCH
+
+    def _at_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
+        """Decide at what ends the arguments, the call or the calls, without the close of the text before it."""
+        if self._quoted_calls:
+            return self._quoted(cur, start, ENDS_BEFORE, call)
+        follows = self._follows(cur, start, call)
+        return ENDS_BEFORE if follows in (DONE, AGAIN) else follows
+
+    def _quoted(self, cur: Cursor, pos: int, ends: int, call: CallHandler) -> int:
+        """Decide at a close while the text quotes a call: it belongs to that, unless the output ends here."""
+        follows = self._follows(cur, pos, call)
+        if follows == DONE:
+            return ends
+        if follows == MORE:
+            return MORE
+        if ends == ENDS_BEFORE:
+            self._quoted_calls -= 1
+        return NO_MATCH
+
+    def _follows(self, cur: Cursor, pos: int, call: CallHandler) -> int:
+        """Return what follows a chain of closes, the innermost first: DONE for the end of the output, AGAIN for another
+        call, NO_MATCH for anything else, or MORE."""
+        text = cur.text
+        limit = pos + 4 * MAX_LOOKAHEAD
+        rank = 0
+        while pos < limit:
+            pos = after_spaces(text, pos)
+            if pos < 0:
+                return NO_MATCH
+            end = self._marker(cur, pos, call) if pos < len(text) else MORE
+            if end < 0:
+                return DONE if cur.final and (end == MORE or self._syntax.tags.undecided(text, pos)) else end
+            kind = self._kind(cur, pos, end)
+            if kind == IS_TURN_END:
+                if call.has_id(pos, end):
+                    return DONE
+                pos = end
+                continue
+            if kind in _OPENERS:
+                opened = whole_opener(self._syntax, self._syntax.tags, cur, pos)
+                return AGAIN if opened >= 0 else opened
+            here = _RANKS.get(kind, -1)
+            if here < rank or (here == rank and here):
+                return NO_MATCH
+            rank = here
+            pos = end if here else self._tag(cur, end)
+            if pos < 0:
+                return MORE if pos == MORE and not cur.final else NO_MATCH
+        return NO_MATCH

@@ -1,0 +1,131 @@
+"""Converts the text of one value, written between tags, to JSON as it comes.
+
+* Text that can only become a string streams. Other text is kept until the value ends, and converted by its schema.
+* A value that is a string or null is kept while it may still become null.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from ...jsontext.coercion import Param
+from ...jsontext.lexical import json_escape
+from ...jsontext.well_formed import is_deep, is_json
+from ..lexer import WS
+from .base import CallHandler
+from .xml_text import ENTITY_BEGUN, unescape_xml
+
+STREAM: Final = 0
+_HOLD: Final = 1
+_MAYBE_NULL: Final = 2
+
+
+@final
+class ValueText:
+    """Converts the values of one call, one after another."""
+
+    def __init__(self, unescape: bool) -> None:
+        """``unescape``: the text has XML's entities."""
+        self.handling: int = STREAM
+        """STREAM: the value is a string, and what comes is put at once."""
+        self._unescape: bool = unescape
+        self._param: Param | None = None
+        self._typed: bool = False
+        """True if the markup itself declares the value to be JSON."""
+        self._parts: list[str] = []
+        self._word: str = ""
+        """The beginning of a value that may still become null."""
+        self._gap: bool = False
+        """True if white space follows it."""
+
+    def begin(self, param: Param | None, is_string: str, kind: str) -> None:
+        """Begin a value. Its type is the one that the markup declares, or else that of its schema ``param``.
+
+        ``is_string``: ``true`` if the markup declares a string, ``false`` for anything else, or empty. ``kind``: the
+        JSON type that it declares, or empty.
+        """
+        self._param = param
+        self._typed = False
+        self._parts = []
+        self._word = ""
+        self._gap = False
+        if is_string == "true" or kind == "string":
+            self.handling = STREAM
+        elif is_string == "false" or kind:
+            self.handling = _HOLD
+            self._typed = True
+        elif param is None or param.streams:
+            self.handling = STREAM
+        else:
+            self.handling = _MAYBE_NULL if param.nullable else _HOLD
+
+    def open(self, call: CallHandler) -> None:
+        """Put the beginning of the value."""
+        if self.handling == STREAM:
+            call.put('"')
+
+    def add(self, piece: str, call: CallHandler) -> None:
+        """Add text to the value."""
+        if self.handling == STREAM and not self._unescape:
+            call.put(json_escape(piece))
+            return
+        self._parts.append(piece)
+        if self.handling == _MAYBE_NULL:
+            if not self._may_be_null(piece):
+                self.handling = STREAM
+                text = "".join(self._parts)
+                self._parts = []
+                call.put('"' + json_escape(text))
+        elif self.handling == STREAM:
+            text = "".join(self._parts)
+            cut = ENTITY_BEGUN.search(text)
+            end = len(text) if cut is None else cut.start()
+            self._parts = [text[end:]] if end < len(text) else []
+            if end:
+                call.put(json_escape(unescape_xml(text[:end])))
+
+    def _may_be_null(self, piece: str) -> bool:
+        """True if the value, with ``piece`` added, may still become null. Earlier text is not read again."""
+        text = piece if self._word else piece.lstrip(WS)
+        kept = text.rstrip(WS)
+        if not kept:
+            self._gap = self._gap or bool(self._word and text)
+            return True
+        self._word += kept
+        if self._gap:
+            return False
+        self._gap = len(kept) < len(text)
+        return any(word.startswith(self._word) for word in ("null", "None"))
+
+    def close(self, call: CallHandler) -> None:
+        """Put the end of the value."""
+        text = "".join(self._parts)
+        if self._unescape:
+            text = unescape_xml(text)
+        self._parts = []
+        if self.handling == STREAM:
+            call.put(json_escape(text) + '"')
+        elif self._typed:
+            call.put(_as_json(text))
+        else:
+            assert self._param is not None
+            call.put(self._param.encode(text))
+
+    def cut(self, rest: str, call: CallHandler) -> bool:
+        """Put the beginning of a value in which the output was cut; ``rest`` is text that was not added. Return True if
+        it put that."""
+        text = "".join(self._parts)
+        self._parts = []
+        if self.handling == STREAM:
+            if rest or text:
+                call.put(json_escape(text + rest))
+                return True
+        elif text:
+            stripped = text.strip(WS)
+            call.put(stripped if stripped[:1] in '{["-0123456789tfn' else '"' + json_escape(text))
+        return False
+
+
+def _as_json(text: str) -> str:
+    """Return text that the markup declares to be JSON: as written if it is, or else as a string."""
+    return text.strip(WS) if not is_deep(text) and is_json(text) else f'"{json_escape(text)}"'

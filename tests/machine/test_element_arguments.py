@@ -1,0 +1,145 @@
+"""Arguments in elements named after them, which nest: types by the schema, tags that are missing, misplaced or text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.work import lines_run
+
+from untemplate import OutputParser
+from untemplate.testing import check
+
+NS = "]<]minimax[>["
+PROPERTIES = {
+    "city": {"type": "string"},
+    "number": {"type": "object", "properties": {"real": {"type": "number"}, "imag": {"type": "number"}}},
+    "tags": {"type": "array", "items": {"type": "string"}},
+    "rows": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+    "either": {"anyOf": [{"type": "string"}, {"type": "object"}]},
+    "maybe": {"type": ["string", "null"]},
+    "tree": {"$ref": "#/$defs/tree"},
+    "free": {},
+}
+TREE = {
+    "type": "object",
+    "properties": {"leaf": {"type": "integer"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+}
+SCHEMA = {"type": "object", "properties": PROPERTIES, "$defs": {"tree": TREE}}
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
+
+
+def element(name: str, *inner: str) -> str:
+    return f"{NS}<{name}>{''.join(inner)}{NS}</{name}>"
+
+
+def call(inner: str) -> str:
+    return f'{NS}<tool_call>\n{NS}<invoke name="f">{inner}{NS}</invoke>\n{NS}</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("inner", "arguments"),
+    [
+        ("", {}),
+        (element("number", element("real", "1.5")), {"number": {"real": 1.5}}),
+        (element("tags", element("item", "a"), element("item", "")), {"tags": ["a", ""]}),
+        (element("rows", *(element("item", element("n", str(n))) for n in (1, 2))), {"rows": [{"n": 1}, {"n": 2}]}),
+        ("\n" + element("rows", "\n  ", element("item", "\n", element("n", "3"), "\n"), "\n"), {"rows": [{"n": 3}]}),
+        (element("tags"), {"tags": []}),
+        (element("number", " \n"), {"number": {}}),
+        (element("number", '{"real": 2}'), {"number": {"real": 2}}),
+        (element("city", " a\n"), {"city": " a\n"}),
+        (element("city", "if a < b and c > d: <b>"), {"city": "if a < b and c > d: <b>"}),
+        (element("either", "<b>"), {"either": "<b>"}),
+        (element("either", element("x", "1")), {"either": {"x": "1"}}),
+        (element("maybe", "null"), {"maybe": None}),
+        (element("maybe", "nullable"), {"maybe": "nullable"}),
+        (element("free", "12"), {"free": "12"}),
+        (element("free", element("item", "1")), {"free": ["1"]}),
+        (element("free", element("a", "1"), element("item", "2")), {"free": {"a": "1", "item": "2"}}),
+        (element("undeclared", element("a", "1")), {"undeclared": {"a": "1"}}),
+        (
+            element("tree", element("kids", element("item", element("leaf", "1"), element("kids")))),
+            {"tree": {"kids": [{"leaf": 1, "kids": []}]}},
+        ),
+        (element("city", call(element("city", "inner"))), {"city": call(element("city", "inner"))}),
+    ],
+)
+def test_elements(inner: str, arguments: dict[str, Any]) -> None:
+    expected = {"content": "Sure.", "tool_calls": [("f", arguments)], "finish_reason": "tool_calls"}
+    check("minimax_m3", "Sure. " + call(inner), expected, tools=TOOLS)
+
+
+def test_elements_without_the_prefix() -> None:
+    raw = call(element("city", "Rome") + element("number", element("real", "2"))).replace(NS, "")
+    expected = {"tool_calls": [("f", {"city": "Rome", "number": {"real": 2}})], "finish_reason": "tool_calls"}
+    check("minimax_m3", raw, expected, tools=TOOLS)
+    expected = {"tool_calls": [("f", {"city": "Rome"})], "finish_reason": "tool_calls"}
+    check("minimax_m3", call(f"{NS}<city>Rome</city>"), expected)
+
+
+def test_without_schema_elements_are_arrays_and_objects_and_text_is_a_string() -> None:
+    inner = element("a", element("item", "1"), element("item", element("x", "true"))) + element("b", "2")
+    expected = {"tool_calls": [("f", {"a": ["1", {"x": "true"}], "b": "2"})], "finish_reason": "tool_calls"}
+    check("minimax_m3", call(inner), expected)
+
+
+@pytest.mark.parametrize(
+    ("inner", "arguments", "codes"),
+    [
+        (f"{NS}<number>{NS}<real>1{NS}</number>", {"number": {"real": 1}}, ["missing_close"]),
+        (f"{NS}<number>{element('real', '1')}", {"number": {"real": 1}}, ["missing_close"]),
+        (f"{NS}<city>Rome", {"city": "Rome"}, ["missing_close"]),
+        (f"{NS}<city>Rome{element('maybe', 'x')}", {"city": "Rome", "maybe": "x"}, ["missing_close"]),
+        (f"{NS}<tags>{NS}<item>a{element('item', 'b')}{NS}</tags>", {"tags": ["a", "b"]}, ["missing_close"]),
+        (element("number", element("real", "1"), f"{NS}</imag>"), {"number": {"real": 1}}, ["text_between_arguments"]),
+        (element("number") + "so: " + element("maybe", "x"), {"number": {}, "maybe": "x"}, ["text_between_arguments"]),
+        (element("number", element("real", "1"), f"{NS}</real>"), {"number": {"real": 1}}, ["text_between_arguments"]),
+        (element("tags", element("tag", "a")), {"tags": ["a"]}, ["broken_key"]),
+    ],
+)
+def test_what_is_wrong_is_reported(inner: str, arguments: dict[str, Any], codes: list[str]) -> None:
+    expected = {
+        "tool_calls": [("f", arguments, "recovered")],
+        "finish_reason": "tool_calls",
+        "diagnostics": codes,
+    }
+    check("minimax_m3", call(inner), expected, tools=TOOLS)
+
+
+@pytest.mark.parametrize("cut", range(0, 48, 3))
+def test_a_cut_call_keeps_the_prefix(cut: int) -> None:
+    raw = call(element("number", element("real", "1.5"), element("imag", "2")))
+    (made,) = OutputParser.named("minimax_m3").parse(raw[: raw.index("number>") + 7 + 2 * cut], tools=TOOLS).tool_calls
+    assert made.status == "incomplete"
+    assert '{"number": {"real": 1.5, "imag": 2}}'.startswith(made.function.arguments)
+
+
+def test_ten_thousand_levels_are_bounded_and_linear() -> None:
+    parser = OutputParser.named("minimax_m3")
+
+    def lines(levels: int) -> int:
+        raw = call(f"{NS}<a>" * levels + "1" + f"{NS}</a>" * levels)
+        return lines_run(lambda: parser.parse(raw))
+
+    first, second = lines(2_500), lines(5_000)
+    assert second < 2.2 * first
+    raw = call(f"{NS}<a>" * 10_000 + "1" + f"{NS}</a>" * 10_000)
+    parsed = parser.parse(raw)
+    (made,) = parsed.tool_calls
+    value = json.loads(made.function.arguments)
+    for _ in range(256):
+        value = value["a"]
+    assert isinstance(value, str)
+    assert value.startswith(f"{NS}<a>")
+    assert (made.status, parsed.diagnostics[0].code) == ("recovered", "nested_too_deep")
+
+
+def test_values_stream() -> None:
+    stream = OutputParser.named("minimax_m3").stream(tools=TOOLS)
+    before = call("").partition(f"{NS}</invoke>")[0]
+    made = [[d.tool_calls[0].function.arguments for d in stream.feed(before) if d.tool_calls]]
+    for piece in (f"{NS}<number>", f"{NS}<real>1", f"{NS}</real>{NS}<", f"/number>{NS}<city>Ro", "me"):
+        made.append([d.tool_calls[0].function.arguments for d in stream.feed(piece) if d.tool_calls])
+    assert made == [[], ['{"number": '], ['{"real": '], [], ['1}, "city": "Ro'], ["me"]]
