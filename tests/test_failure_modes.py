@@ -306,7 +306,7 @@ TRIGGERS: list[tuple[str, str, str | None, str, str, str, Calls]] = [
         "",
         [("x", {"a": 1})],
     ),
-    ("29-a-header-that-never-closes-vllm#47062", "gpt-oss", None, "<|channel|>analysis", "", "<|channel|>analysis", []),
+    ("29-a-header-that-never-closes-vllm#47062", "gpt-oss", None, "<|channel|>analysis", "", "", []),
     (
         "39-one-bad-call-does-not-poison-the-next-vllm#51075",
         "hermes",

@@ -124,6 +124,7 @@ class FormatBackend(ParserBackend):
             policy.max_held,
             _DRAFTS[policy.drafts],
         )
+        machine.shows_cut_calls = policy.cut_calls == "content"
         if context.spans:
             machine.ledger.spans = []
         receiver: EventReceiver = builder

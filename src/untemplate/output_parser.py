@@ -576,7 +576,7 @@ class OutputParser:
             prompt_token_ids=prompt_token_ids,
             prefill=prefill,
             messages=messages,
-            policy=replace(chosen, malformed_arguments="content"),
+            policy=replace(chosen, malformed_arguments="content", cut_calls="content"),
             spans=spans,
             seed=seed,
             on_event=on_event,

@@ -72,6 +72,10 @@ class CallReader:
         never behind."""
         self.last_became_text: bool = False
         """True if the call policy has turned the last call into text."""
+        self._marked: bool = False
+        """True if these calls have begun with a marker that prose does not hold."""
+        self._at_name: bool = False
+        """True if that marker is the opener of a name, which is only the beginning of a tag (``<function=``)."""
         self._candidates: list[tuple[CallSyntax, int]] = []
         self._ambiguous: bool = False
         self._phase: int = _BETWEEN
@@ -80,12 +84,13 @@ class CallReader:
 
     # -- entering -----------------------------------------------------------------------------------------------
 
-    def enter(self, candidates: list[tuple[CallSyntax, int]], ambiguous: bool) -> None:
+    def enter(self, candidates: list[tuple[CallSyntax, int]], ambiguous: bool, marked: bool) -> None:
         """Begin to read calls. The cursor is after the opener, or at the first character of calls that have none. Each
         candidate is a syntax and where it is entered. ``ambiguous``: prose may hold the opener too, so the tool must be
-        an offered one."""
+        an offered one. ``marked``: there is an opener."""
         self._candidates = candidates
         self._ambiguous = ambiguous
+        self._marked = marked and not ambiguous
         self._list = _NO_LIST
         self.has_call = False
         if len(candidates) == 1:
@@ -98,6 +103,7 @@ class CallReader:
         except a copy of a call in a string."""
         self.syntax = syntax
         self._ambiguous = False
+        self._marked = True
         self._list = _NO_LIST
         self._arguments.begin(syntax, False, False, True)
         self._arguments.begin_named(name, "")
@@ -107,6 +113,7 @@ class CallReader:
 
     def _chosen(self, syntax: CallSyntax, entry: int) -> None:
         self.syntax = syntax
+        self._at_name = entry == AT_NAME
         if entry == AT_CALL:
             self._begin(_BODY, True)
         elif entry == AT_NAME:
@@ -162,6 +169,14 @@ class CallReader:
         if self._phase == _BETWEEN:
             return not self.context.speculation.active or (self.has_call and self.context.tentative is not None)
         return self._phase == _ARGUMENTS and self._arguments.finish()
+
+    @property
+    def has_opener(self) -> bool:
+        """True if what is being read has begun with a complete opener."""
+        if self._at_name and self._phase == _NAME:
+            cur = self.context.cur
+            return cur.text[cur.pos : cur.pos + 1] not in WS
+        return self._marked
 
     @property
     def has_committed(self) -> bool:

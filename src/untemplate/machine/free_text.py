@@ -61,6 +61,8 @@ class FreeText:
         """Inline code and fences of the content."""
         self._wrapped: bool = False
         """True between the markers around content."""
+        self._with_text: tuple[int, ...] = ()
+        """Regions of messages with headers that had text: messages of one region are joined."""
         self._has_closed: bool = False
         """True if reasoning has been closed before."""
         self._open_quotes: int = 0
@@ -89,6 +91,7 @@ class FreeText:
         """Begin the output here: all before it was the prompt's."""
         self.after_call = False
         self.code = CodeTracker()
+        self._with_text = ()
         self._has_closed = False
         self._open_quotes = 0
         self._reopened = None
@@ -424,6 +427,8 @@ class FreeText:
         if region == IN_CONTENT:
             if "`" in text or self.code.waits:
                 self.code.read(text, self.at_start or self.after_call)
+            if self.at_start:
+                self._begin_text(region)
             context.receiver.content(text)
             context.ledger.mark(CONTENT_TEXT, end)
         elif region == IN_REASONING:
@@ -432,6 +437,8 @@ class FreeText:
                 code = self._reasoning_code = CodeTracker()
             if code is not None:
                 code.read(text, self.at_start)
+            if self.at_start:
+                self._begin_text(region)
             context.receiver.reasoning(text)
             context.ledger.mark(REASONING_TEXT, end)
         else:
@@ -440,6 +447,17 @@ class FreeText:
         self.at_start = False
         self.after_call = False
         self._last_piece = text
+
+    def _begin_text(self, region: int) -> None:
+        """Begin the text of a message. A newline joins it to an earlier message of the same kind."""
+        receiver = self.context.receiver
+        if region in self._with_text:
+            if region == IN_CONTENT:
+                receiver.content("\n")
+            else:
+                receiver.reasoning("\n")
+        elif self.context.program.header is not None:
+            self._with_text = (*self._with_text, region)
 
     def finish(self) -> None:
         """End the output. White space at its very end is text, unless it follows a call or a marker."""

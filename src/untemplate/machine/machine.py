@@ -58,7 +58,7 @@ from .events import EventReceiver
 from .free_text import FreeText
 from .headers import HeaderReader
 from .ids import IdFactory
-from .ledger import ARGUMENT_TEXT, MARKUP
+from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from .lexer import WS
 from .modes import (
     READ_AFTER_TENTATIVE_CALLS,
@@ -91,6 +91,10 @@ class Machine(ReaderContext):
         self.finished: bool = False
         self._mode: int = READ_HEADER_START if program.header_first else READ_TEXT
         self._text: FreeText = FreeText(self)
+        self.shows_cut_calls: bool = False
+        """True if an opener or header that the output ends after becomes text; else it is dropped."""
+        self._undecided: int = -1
+        """Number of the speculation that was undecided at the end of the output; -1 before that."""
         self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
         self._calls: CallReader | None = None
@@ -138,10 +142,15 @@ class Machine(ReaderContext):
         if self.finished:
             return
         self.finished = True
-        self.cur.final = True
+        cur = self.cur
         while True:
+            # A speculation that is still active after this is undecided because the output ends.
+            cur.final = False
             self._run()
-            if not self._wind_up():
+            self._undecided = self.speculation.number
+            cur.final = True
+            self._run()
+            if cur.final and not self._wind_up():
                 break
         self._text.finish()
         self.base += self.cur.pos
@@ -232,7 +241,9 @@ class Machine(ReaderContext):
                 result = self._read_after_tentative_calls()
             if result == MORE:
                 return
-            if result == NO_MATCH:
+            if result == NO_MATCH and self.cur.final and self._was_undecided():
+                self._end_undecided()
+            elif result == NO_MATCH:
                 self._release()
                 if mode == READ_HEADER and self._header_reader().goes_on_in_content:
                     self.state = self.program.states[self.program.content]
@@ -266,14 +277,10 @@ class Machine(ReaderContext):
                 self._text.after_call = True
                 self._emitter.close_call()
                 return False
-            if self.tentative is not None and self.tentative.end_of_last_call:
-                return self._end_tentative_calls(True)
-            self._release()
-            return True
+            return self._end_undecided()
         if mode == READ_HEADER or (mode == READ_HEADER_START and self.speculation.active):
             self.cur.pos = len(self.cur.text)
-            self._release()
-            return True
+            return self._end_undecided()
         if mode == READ_TURN_END:
             self.end_speculation()
             self.spaces = []
@@ -281,6 +288,51 @@ class Machine(ReaderContext):
         elif mode == READ_AFTER_TENTATIVE_CALLS:
             return self._end_tentative_calls(False)
         return False
+
+    def _was_undecided(self) -> bool:
+        """True if the speculation was undecided until the output ended."""
+        return self.speculation.number == self._undecided and self._mode in (READ_CALL, READ_HEADER)
+
+    def _end_undecided(self) -> bool:
+        """End the output in a call or a header that is not complete. Return True if there is text to read again."""
+        if self.tentative is not None and self.tentative.end_of_last_call:
+            return self._end_tentative_calls(True)
+        if not self._drops_cut():
+            self._release()
+            return True
+        self._drop_cut()
+        return False
+
+    def _drops_cut(self) -> bool:
+        """True if the speculation begins with an opener and is not to be shown."""
+        if self.shows_cut_calls:
+            return False
+        header = self.program.header
+        if header is not None and not self.speculation.opener:
+            return not header.bare
+        if header is not None:
+            return header.literals.pattern.match(self.speculation.raw(self.cur)) is not None
+        return self._call_reader().has_opener
+
+    def _drop_cut(self) -> None:
+        """Drop all text from the opener on, and report it."""
+        cur = self.cur
+        cur.pos = len(cur.text)
+        start = self.base + cur.pos - self.speculation.length(cur)
+        in_header = self._mode != READ_CALL
+        self.undo_speculation()
+        self.state = self.speculation.origin
+        self._mode = READ_TEXT
+        self._text.after_call = True
+        self.spaces = []
+        self.ledger.mark(MARKUP, start)
+        self._report_cut(in_header, start)
+
+    def _report_cut(self, in_header: bool, start: int) -> None:
+        """Account for all text from ``start`` of the output on as dropped."""
+        end = self.base + self.cur.pos
+        self.ledger.report("incomplete_header" if in_header else "incomplete_call", start, end)
+        self.ledger.mark(DROPPED, end)
 
     def _enter_text(self, index: int) -> None:
         self._text.enter(index)
@@ -299,6 +351,7 @@ class Machine(ReaderContext):
             cur.pos += 1
         raw = speculation.raw(cur)
         reaches_back = speculation.reaches_back
+        cur.final = False  # the text that is read again ends where it ended before
         tentative = self.tentative
         had_calls = len(self.calls) > speculation.calls
         self.undo_speculation()
@@ -356,7 +409,9 @@ class Machine(ReaderContext):
         if rule.kind != OPEN_BARE_CALLS:
             cur.pos = end
         syntaxes = self.program.call_syntaxes
-        self._call_reader().enter([(syntaxes[i], entry) for i, entry in rule.entries], rule.ambiguous)
+        self._call_reader().enter(
+            [(syntaxes[i], entry) for i, entry in rule.entries], rule.ambiguous, rule.kind == OPEN_CALLS
+        )
 
     def _read_calls(self) -> int:
         calls = self._calls
@@ -435,7 +490,9 @@ class Machine(ReaderContext):
         if further:
             cur.pos = len(cur.text)
             self.ledger.back_to(self.base + cur.pos - len(rest))
-            if rest.strip(WS):
+            if not self.shows_cut_calls:
+                self._report_cut(False, self.base + cur.pos - len(rest))
+            elif rest.strip(WS):
                 self._text.emit(rest, self.base + cur.pos)
         return False
 

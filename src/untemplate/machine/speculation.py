@@ -27,6 +27,8 @@ class Speculation:
         """White space that waited there."""
         self.size: int = 0
         """Number of kept characters, without those in the cursor's text."""
+        self.number: int = 0
+        """Number of speculations so far."""
         self.opener: int = 1
         """Length of the opener; 0 if the opener is in the prompt."""
         self._kept: list[str] = []
@@ -38,6 +40,7 @@ class Speculation:
     def begin(self, pos: int, opener: int, origin: TextState, in_section: bool, calls: int, spaces: list[str]) -> None:
         """Begin at ``pos`` of the cursor's text, with an opener of so many characters."""
         self.active = True
+        self.number += 1
         self.origin = origin
         self.in_section = in_section
         self.calls = calls

@@ -35,7 +35,7 @@ def ledger(subject: Subject, raw: str, result: ParsedOutput, where: str) -> None
     try:
         _cover(raw, result)
         if subject.default_policy:
-            _text(raw, result)
+            _text(subject.format, raw, result)
             _calls(subject, raw, result)
             _markup(subject.format, raw, result)
             _dropped(raw, result)
@@ -62,12 +62,18 @@ def _cover(raw: str, result: ParsedOutput) -> None:
         raise _LostError(f"spans end at {at} of {len(raw)}: {result.spans!r}")
 
 
-def _text(raw: str, result: ParsedOutput) -> None:
-    """Check that content and reasoning are their spans."""
+def _text(fmt: Format, raw: str, result: ParsedOutput) -> None:
+    """Check that content and reasoning are their spans. Messages with headers are joined by a newline each."""
     for kind, text in (("content", result.content or ""), ("reasoning", result.reasoning_content or "")):
-        spans = "".join(raw[s.start : s.end] for s in result.spans if s.kind == kind)
-        if spans != text:
-            raise _LostError(f"{kind} is not its spans" + difference(spans, text))
+        pieces = [raw[s.start : s.end] for s in result.spans if s.kind == kind]
+        rest = text
+        for number, piece in enumerate(pieces):
+            joined = f"\n{piece}" if fmt.channels is not None and number and rest.startswith("\n" + piece) else piece
+            if not rest.startswith(joined):
+                raise _LostError(f"{kind} is not its spans" + difference("".join(pieces), text))
+            rest = rest[len(joined) :]
+        if rest:
+            raise _LostError(f"{kind} is not its spans" + difference("".join(pieces), text))
 
 
 def _dropped(raw: str, result: ParsedOutput) -> None:
