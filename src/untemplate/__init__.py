@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from .output_parser import OutputParser
     from .policy import Policy
     from .stream import Stream
+    from .templates import ChatTemplate
 
 __all__ = [
     "AnalysisError",
     "Certificate",
+    "ChatTemplate",
     "DeltaMessage",
     "Diagnostic",
     "Format",
@@ -59,6 +61,7 @@ __version__ = "0.1.0"
 _MODULE_OF = {
     "AnalysisError": "errors",
     "Certificate": "analysis",
+    "ChatTemplate": "templates",
     "DeltaMessage": "messages",
     "Diagnostic": "messages",
     "Format": "format",

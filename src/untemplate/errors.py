@@ -10,6 +10,7 @@
     │   ├── TemplateLimitError                 it needs more time, memory, output or depth than is allowed
     │   └── TemplateRaised                     it called ``raise_exception``
     ├── AnalysisError (ValueError)             a chat template from which no Format can be inferred
+    ├── ContentPartError (ValueError)          a message with a part that a chat template cannot write
     ├── GrammarError (ValueError)              a decoding grammar that cannot be written
     ├── GgufError (ValueError)                 a file that is not a readable GGUF file
     ├── CheckpointError (ValueError)           a model on disk that cannot be loaded
@@ -33,6 +34,7 @@ from typing import Literal
 __all__ = [
     "AnalysisError",
     "CheckpointError",
+    "ContentPartError",
     "FormatError",
     "GgufError",
     "GrammarError",
@@ -134,6 +136,20 @@ class TemplateRaised(TemplateError):
 
 class AnalysisError(UntemplateError, ValueError):
     """A chat template from which no Format can be inferred."""
+
+
+class ContentPartError(UntemplateError, ValueError):
+    """A message with a part, such as an image, that a chat template cannot write.
+
+    Attributes:
+        where: the part (``messages[0].content[1]``).
+        problem: what is wrong with it.
+    """
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
+        self.problem = problem
 
 
 class GrammarError(UntemplateError, ValueError):

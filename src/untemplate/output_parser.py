@@ -100,6 +100,7 @@ class OutputParser:
         self._tokenizer = tokenizer
         self._certificate: Certificate | None = None
         self._selection: Selection | None = None
+        self._template: ChatTemplate | None = None
         self._halves: dict[str, Any] = {}
         self._implicit: Stream | None = None
         self._implicit_length = 0
@@ -182,8 +183,10 @@ class OutputParser:
         if uncertified not in ("off", "on"):
             raise ValueError(f"uncertified: {uncertified!r} is not one of: 'off', 'on'")
         from .analysis import analyze
+        from .templates import ChatTemplate
 
-        analysis = analyze(source, cache=cache)
+        template = ChatTemplate.load(source) if isinstance(source, str | os.PathLike) else source
+        analysis = analyze(template, cache=cache)
         found = analysis.certificate.capabilities
         warn(analysis.format.name, found)
         fmt = bound(analysis.format, found) if uncertified == "off" else analysis.format
@@ -191,6 +194,7 @@ class OutputParser:
         if uncertified == "off":
             parser._deny(found)
         parser._certificate = analysis.certificate
+        parser._template = template
         parser._origin = "inferred from a template"
         return parser
 
@@ -237,6 +241,7 @@ class OutputParser:
         parser = cls(tokenizer, format=selection.format, policy=policy, special_text=special_text, make_id=make_id)
         parser._certificate = selection.certificate
         parser._selection = selection
+        parser._template = selection.template
         if selection.source == "analysis" and selection.certificate is not None:
             parser._deny(selection.certificate.capabilities)
         parser._origin = f"for {os.fspath(model)}"
@@ -388,6 +393,29 @@ class OutputParser:
         ids = any(call.id for call in read.calls)
         needed = abilities_of_calls(arguments, content=bool(read.content), reasoning=bool(read.reasoning), ids=ids)
         return any(one & self._denied for one in needed)
+
+    def history(self, messages: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return messages in the shape that the model's own chat template takes.
+
+        Templates differ in what they accept of a conversation: arguments as objects or as JSON text, content that is
+        null, empty or absent next to calls, content as a list of parts, ids of a certain shape. The messages of clients
+        and of :meth:`ParsedOutput.message` are converted; they are not changed themselves.
+
+        Args:
+            messages: dicts or models, with texts and calls as in OpenAI's API.
+
+        Raises:
+            ValueError: the parser was not made from a template or for a model that has one.
+            ContentPartError: (a ValueError) a message has a part, such as an image, that a template cannot write.
+            TypeError: a message is neither a dict nor a model.
+        """
+        if self._template is None:
+            raise ValueError("history: no chat template is known; make the parser with from_template() or for_model()")
+        from .templates.history import for_template, template_needs
+        from .templates.inputs import Inputs
+
+        written = Inputs().dicts("messages", messages)
+        return for_template(written, template_needs(self._template), self.format)
 
     def grammar(
         self,

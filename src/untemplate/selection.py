@@ -95,6 +95,8 @@ class Selection:
     """Not empty if no Format certified."""
     runner_up: Tried | None = None
     """The best scored of the Formats that were not chosen."""
+    template: ChatTemplate | None = None
+    """The model's chat template, if one was found."""
     notes: tuple[str, ...] = ()
     """Further remarks, such as a missing chat template."""
 
@@ -186,13 +188,22 @@ def _selected(
     for attempt in _attempts(model, folder, model_type, response_template, prepared, notes):
         tried.append(attempt)
         if attempt.certified:
-            return Selection(attempt, tuple(tried), "", _second(tried, attempt), tuple(notes))
+            second = _second(tried, attempt)
+            return Selection(attempt, tuple(tried), "", second, _template_of(prepared), tuple(notes))
     if prepared is None and model is not None and folder is None and not tried and "/" not in os.fspath(model):
         raise CheckpointError(
             f"{os.fspath(model)}: no such file or folder, not a hub id, and no entry of the catalogue matches; "
             "give a chat template or enforce a format"
         )
-    return _uncertified(tried, notes, measured=prepared is not None)
+    found = _uncertified(tried, notes, measured=prepared is not None)
+    return replace(found, template=_template_of(prepared))
+
+
+def _template_of(prepared: Prepared | None) -> ChatTemplate | None:
+    from .templates import ChatTemplate
+
+    found = None if prepared is None else prepared.template
+    return found if isinstance(found, ChatTemplate) else None
 
 
 def _enforced(enforce: str | None, reasoning: str | None) -> Selection:
@@ -232,7 +243,7 @@ def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Sel
     reason = best.remark or "nothing could be certified"
     problem = "no format certifies against the model's chat template" if measured else "there is no chat template"
     warning = f"{problem}; {best.source} {best.name!r} is used: {reason}"
-    return Selection(best, tuple(tried), warning, _second(tried, best), tuple(notes))
+    return Selection(best, tuple(tried), warning, _second(tried, best), notes=tuple(notes))
 
 
 def _second(tried: list[Tried], chosen: Tried) -> Tried | None:

@@ -11,10 +11,10 @@ import pytest
 from untemplate import OutputParser
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Thinking
-from untemplate.gateway.history import TemplateNeeds, template_needs
 from untemplate.gateway.manager.model import Model
 from untemplate.gateway.prompt import make_prompt
 from untemplate.templates import ChatTemplate, TemplateError
+from untemplate.templates.history import TemplateNeeds, template_needs
 
 from .scripted import TEMPLATE, Scripted
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import ContentPartError
 from ..templates import TemplateError, TemplateLimitError
+from ..templates.history import TemplateNeeds, for_template, template_needs
 from .errors import ApiError, bad_request, unsupported
 from .generation import Generation
-from .history import TemplateNeeds, for_template, template_needs
 from .manager.model import Model
 
 __all__ = ["Prompt", "check_length", "make_prompt"]
@@ -83,7 +84,10 @@ def _render(model: Model, request: Generation, needs: TemplateNeeds) -> str:
     assert model.template is not None
     assert request.messages is not None
     messages = _texts_only(request.messages) if model.engine.takes.messages else request.messages
-    messages = for_template(messages, needs, model.parser.format)
+    try:
+        messages = for_template(messages, needs, model.parser.format)
+    except ContentPartError as error:
+        raise bad_request(error.where, error.problem) from None
     tools = request.tools if request.tools and request.tool_choice != "none" else None
     settings = {**model.template_kwargs, **_thinking(model, request, needs), **request.template_kwargs}
     for name in ("self", "messages", "tools", "add_generation_prompt", "continue_final_message"):

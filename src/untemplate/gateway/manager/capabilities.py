@@ -17,7 +17,7 @@ from ...formats.registry import model_type_of_architecture
 from ...output_parser import OutputParser
 from ...selection import Selection, Tried, select, suggested
 from ...templates import ChatTemplate, TemplateError
-from ..history import template_needs
+from ...templates.history import template_needs
 from .checkpoint import Checkpoint, CheckpointError, open_checkpoint
 
 __all__ = ["ModelCapabilities", "detect_capabilities", "model_type_of", "select_by_name"]

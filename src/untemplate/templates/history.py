@@ -14,9 +14,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ..errors import ContentPartError, TemplateError
 from ..format import Format
-from ..templates import ChatTemplate, TemplateError
-from .errors import bad_request
+from .template import ChatTemplate
 
 __all__ = ["TemplateNeeds", "for_template", "template_needs"]
 
@@ -121,7 +121,7 @@ def for_template(messages: list[dict[str, Any]], needs: TemplateNeeds, fmt: Form
     """Return the messages in the shape that the template needs.
 
     Raises:
-        ApiError: a text template cannot render a message, because it has an image, for example.
+        ContentPartError: a text template cannot render a message, because it has an image, for example.
     """
     ids = _Ids(fmt)
     names: dict[str, str] = {}
@@ -165,7 +165,9 @@ def _content(content: Any, where: str, parts: bool) -> Any:
             texts.append(part.get("text") or part.get("refusal") or "")
         else:
             kind = part.get("type")
-            raise bad_request(f"{where}[{k}]", f"parts of type {kind!r} need an engine that renders messages itself")
+            raise ContentPartError(
+                f"{where}[{k}]", f"parts of type {kind!r} need an engine that renders messages itself"
+            )
     return [{"type": "text", "text": text} for text in texts] if parts else "\n".join(texts)
 
 
