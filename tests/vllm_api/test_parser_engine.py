@@ -381,6 +381,32 @@ def test_no_calls_where_none_are_wanted():
     check(hermes(), raw, request=make_parser_request("m", [], [F]), content="a b", calls=[("f", "{}")])
 
 
+STRAY_CLOSES = {
+    **hermes().transitions,
+    (ParserState.CONTENT, "TOOL_END"): Transition(ParserState.CONTENT),
+    (ParserState.REASONING, "TOOL_END"): Transition(ParserState.REASONING),
+}
+
+
+@pytest.mark.parametrize("raw", [f"Hi.{CALL}", f"{CALL} and {CALL}", "Hi.</tool_call>"])
+@pytest.mark.parametrize("request_", [{"tool_choice": "none"}, {"tools": []}, {"tools": [F], "tool_choice": "none"}])
+@pytest.mark.parametrize("skips", [True, False])
+def test_a_close_that_content_drops_is_text_where_calls_are(raw: str, request_: dict[str, object], skips: bool):
+    """A config may drop a close that has nothing to close. Without calls every close has its opener, which is text."""
+    config = hermes(transitions=STRAY_CLOSES)
+    check(config, raw, request=request_, content=raw)
+    for parser in (engine(config), engine(config, [F])):
+        parser.skip_tool_parsing = skips
+        assert parser.parse(raw, request_) == (None, raw, None)
+        assert parser.extract_reasoning(raw, request_) == (None, raw)
+        assert parser.extract_reasoning(f"<think>a</think>{raw}", request_) == ("a", raw)
+        half = engine(config)
+        half.skip_tool_parsing = True
+        pieces = [half.extract_reasoning_streaming("", "", c, [], [], []) for c in raw]
+        assert "".join(p.content or "" for p in pieces if p is not None) == raw
+    assert engine(config).parse("Hi.</tool_call>", {"tools": [F]})[1] == "Hi."
+
+
 def test_a_request_does_not_bind_the_next_one():
     parser = engine(hermes())
     assert parser.parse(CALL, {"tool_choice": "none"})[1] == CALL

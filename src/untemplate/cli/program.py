@@ -33,6 +33,7 @@ _RULES: Final = {
     p.CLOSE_CALL: "closes a call (alone: a stray close)",
     p.OPEN_HEADER: "begins a message header",
     p.CLOSE_MESSAGE: "closes a message",
+    p.CALL_TEXT: "a marker of a call that is text",
 }
 _ENTRIES: Final = {
     p.AT_SECTION: "a section of calls",

@@ -29,6 +29,7 @@ from .program import (
     AT_CALL,
     AT_NAME,
     AT_SECTION,
+    CALL_TEXT,
     CLOSE_CALL,
     CLOSE_MESSAGE,
     CLOSE_REASONING,
@@ -129,6 +130,8 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
             content.setdefault(text, MarkerRule(CLOSE_SECTION))
         for text in _spellings(way.call_close):
             content.setdefault(text, MarkerRule(CLOSE_CALL))
+    if not tools:
+        _add_call_texts(content, fmt)
     for text in _spellings(fmt.turn.end):
         content.setdefault(text, MarkerRule(END_TURN))
         thinking.setdefault(text, MarkerRule(END_TURN))
@@ -196,6 +199,18 @@ def _add_call_openers(
             kind == OPEN_CALLS and text in _accepted(tools) and not _MARKED.search(text)
         )
         rule.entries.append((index, entry))
+
+
+def _add_call_texts(rules: dict[str, MarkerRule], fmt: Format) -> None:
+    """Add the markers of calls that are text, if the closer or a part of it has another meaning in content."""
+    for tools in fmt.tools:
+        for opener, closer in ((tools.section_open, tools.section_close), (tools.call_open, tools.call_close)):
+            for text in _spellings(closer):
+                if text in rules:
+                    for opening in _spellings(opener):
+                        rules.setdefault(opening, MarkerRule(CALL_TEXT, 1))
+                elif any(literal in text for literal in rules):
+                    rules[text] = MarkerRule(CALL_TEXT)
 
 
 def _compile_tools(tools: Tools, path: str, fmt: Format) -> CallSyntax:

@@ -15,6 +15,7 @@ from .lexer import WS
 from .markdown import CodeTracker
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 from .program import (
+    CALL_TEXT,
     CLOSE_CALL,
     CLOSE_MESSAGE,
     CLOSE_REASONING,
@@ -36,6 +37,7 @@ from .tentative_calls import NEVER
 
 _NO_RULE: Final = MarkerRule(ENTER_STATE)
 _SENTENCE_ENDS: Final = frozenset(".!?。！？")
+_QUOTED_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_MESSAGE})
 _CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_SECTION, CLOSE_CALL, CLOSE_MESSAGE})
 
 
@@ -66,7 +68,7 @@ class FreeText:
         self._has_closed: bool = False
         """True if reasoning has been closed before."""
         self._open_quotes: int = 0
-        """Number of openers of reasoning that are content, and whose closers have not come."""
+        """Number of openers that are content, and whose closers have not come: those are content, too."""
         self._reopened: tuple[int, int] | None = None
         """Start and end of the marker that has opened reasoning again; None if it is closed."""
         self._reasoning_code: CodeTracker | None = None
@@ -86,6 +88,7 @@ class FreeText:
         self.enter(index)
         self.fresh = True
         self.code = CodeTracker()
+        self._open_quotes = 0
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
@@ -95,6 +98,10 @@ class FreeText:
         self._has_closed = False
         self._open_quotes = 0
         self._reopened = None
+
+    def take_opener_as_text(self) -> None:
+        """Take note that an opener is content, so that its closer is content, too."""
+        self._open_quotes += 1
 
     @property
     def quotes(self) -> bool:
@@ -168,7 +175,8 @@ class FreeText:
                 pos = start
                 search = found.end()
                 continue
-            search = start + 1 if self._open_quotes <= quotes else found.end()
+            is_text = rule.kind == CALL_TEXT or self._open_quotes > quotes
+            search = found.end() if is_text else start + 1
         if end < 0:
             end = size if cur.final else literals.undecided_from(text, pos)
         self.emit_trimmed(text[pos:end], base + end)
@@ -197,7 +205,10 @@ class FreeText:
             return False
         if action == OPEN_REASONING:
             return self._accepts_reasoning(start, end)
-        if action == CLOSE_REASONING and self._open_quotes and context.state.region == IN_CONTENT:
+        if action == CALL_TEXT:
+            self._open_quotes += rule.target
+            return False
+        if action in _QUOTED_CLOSES and self._open_quotes and context.state.region == IN_CONTENT:
             self._open_quotes -= 1
             return False
         if action == OPEN_WRAP:

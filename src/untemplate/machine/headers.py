@@ -96,6 +96,7 @@ class HeaderReader:
             return READ_TEXT
         if not program.call_syntaxes or WORD.search(name) is None:
             # A call, and no tools are offered; or no call can have this name: all of it is content.
+            self._text.take_opener_as_text()
             cur.pos = end
             context.speculation.origin = program.states[program.content]
             self.goes_on_in_content = False

@@ -35,6 +35,8 @@ CLOSE_SECTION: Final = 8
 CLOSE_CALL: Final = 9
 OPEN_HEADER: Final = 10
 CLOSE_MESSAGE: Final = 11
+CALL_TEXT: Final = 12
+"""A marker of calls where calls are text, if its closer or a part of it has another meaning as well."""
 
 # How calls are written.
 JSON_BODY: Final = 0
@@ -88,7 +90,7 @@ class MarkerRule:
     def __init__(self, kind: int, target: int = 0) -> None:
         self.kind: int = kind
         self.target: int = target
-        """ENTER_STATE: index of the state that comes next."""
+        """ENTER_STATE: index of the state that comes next. CALL_TEXT: 1 if its closer is text, too."""
         self.anywhere: bool = False
         """OPEN_WRAP: True if it counts anywhere and not only at the start."""
         self.in_section_only: bool = False

@@ -65,12 +65,13 @@ def compile_config(config: ParserEngineConfig, *, tools: bool = True, drops: fro
 
 def _compile(config: ParserEngineConfig, tools: bool, drops: Iterable[str]) -> Program:
     program = Program(config.name)
+    in_calls = {terminal for (source, terminal), _ in config.transitions.items() if source in TOOL_STATES}
     for index, state in enumerate(STATES):
         rules: dict[str, MarkerRule] = {}
         for (source, terminal), transition in config.transitions.items():
             if source is not state:
                 continue
-            taken = _rule(transition) if tools else _rule_without_calls(source, transition)
+            taken = _rule(transition) if tools else _rule_without_calls(source, transition, terminal in in_calls)
             if taken is not None:
                 rules.update(dict.fromkeys(config.literals(terminal), taken))
         for literal in drops:
@@ -94,10 +95,15 @@ def _rule(transition: Transition) -> MarkerRule:
     return rule
 
 
-def _rule_without_calls(source: ParserState, transition: Transition) -> MarkerRule | None:
-    """Return a transition where calls are text: one into a call emits its text, and still ends reasoning."""
+def _rule_without_calls(source: ParserState, transition: Transition, of_calls: bool) -> MarkerRule | None:
+    """Return a transition where calls are text: one into a call emits its text, and still ends reasoning.
+
+    ``of_calls``: its literal also occurs in calls. Without calls it is text, unless it begins or ends reasoning.
+    """
     opens = transition.next_state in TOOL_STATES or EventType.TOOL_CALL_START in transition.events
-    if source in TOOL_STATES or not opens:
+    reasons = {EventType.REASONING_START, EventType.REASONING_END}.intersection(transition.events)
+    of_calls = of_calls and transition.next_state is source and not reasons
+    if source in TOOL_STATES or not (opens or of_calls):
         return _rule(transition)
     if EventType.REASONING_END not in transition.events:
         return None
