@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from untemplate import formats
 from untemplate.formats import Entry
+from untemplate.markers import markers_of
 
 HEAD = '''\
 """The index of the catalogue. Made by `make docs` from the modules in this folder; do not edit."""
@@ -60,6 +62,11 @@ def index_module(found: dict[str, tuple[Entry, ...]]) -> str:
             "}",
             '"""GGUF architecture to model type, where the two differ."""',
             "",
+            "MARKERS: Final[dict[str, str]] = {",
+            *(f"    {marker!r}: {meaning!r}," for marker, meaning in _markers(entries)),
+            "}",
+            '"""Marker of calls or reasoning to its meaning, of all families: those in brackets with a name."""',
+            "",
         ]
     )
 
@@ -71,6 +78,22 @@ def _rows(found: dict[str, tuple[Entry, ...]]) -> Iterator[str]:
             row = (entry.kind, entry.name, entry.aliases, entry.models, entry.model_types, entry.verified)
             yield f"        {row!r},"
         yield "    ),"
+
+
+_NAMED = re.compile(r"[<\[]\W*\w{4}.*", re.DOTALL)
+_SHOWN = 3
+
+
+def _markers(entries: list[Entry]) -> Iterator[tuple[str, str]]:
+    """Yield each marker and its meaning, with the formats that have it; those that most engines know come first."""
+    known: dict[str, tuple[str, dict[str, None]]] = {}
+    for entry in sorted(entries, key=lambda entry: (-len(entry.engines), entry.name)):
+        for marker, meaning in markers_of(entry.format).items():
+            if _NAMED.fullmatch(marker):
+                known.setdefault(marker, (meaning, {}))[1][entry.name] = None
+    for marker, (meaning, names) in sorted(known.items()):
+        shown = ", ".join(list(names)[:_SHOWN])
+        yield marker, f"{meaning} in {shown}" + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def main() -> int:

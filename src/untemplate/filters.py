@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .call_log import INVALID, reason_of, warn_of_call
 from .format import Format, Marker
 from .jsontext.repair import nearest_name, repair_schema, repair_syntax
 from .machine.call_policy import AS_CONTENT, DROP, KEEP, CallPolicy
@@ -216,25 +217,32 @@ class RequestCallPolicy(CallPolicy):
         self.arguments = ""
 
     def decide(self, call: CallState, arguments: str, kept: int) -> int:
-        policy = self._policy
         self.arguments = arguments
-        if policy.parallel_calls != "all" and kept:
-            return DROP if policy.parallel_calls == "first" else AS_CONTENT
+        if self._policy.parallel_calls == "first" and kept:
+            warn_of_call("dropped", call.name, "it is not the first call")
+            return DROP
+        if self._policy.parallel_calls != "all" and kept:
+            return AS_CONTENT
         self._repair(call)
         known = not self._tools.known or call.name in self._tools.names
         problems = self._validator.check(call.name, self.arguments) if known else validate(self.arguments, None)
         slugs = {p.slug for p in problems}
-        malformed = bool(slugs & NOT_AN_OBJECT)
         call.status = call_status(call, self.arguments, self._tools, lambda: slugs)
+        decision = self._decision(call, known, malformed=bool(slugs & NOT_AN_OBJECT))
+        if decision != AS_CONTENT and call.status in INVALID:
+            warn_of_call("kept" if decision == KEEP else "dropped", call.name, reason_of(call.status, problems))
+        return decision
+
+    def _decision(self, call: CallState, known: bool, malformed: bool) -> int:
+        """Return what the policies want with a call of this status."""
+        policy = self._policy
         if not known and policy.unknown_tools != "forward":
             return AS_CONTENT if policy.unknown_tools == "content" else DROP
         if not call.whole and policy.cut_calls != "forward":
             return AS_CONTENT if policy.cut_calls == "content" else DROP
         if malformed and policy.malformed_arguments == "content":
             return AS_CONTENT
-        if policy.strict and call.status not in ("ok", "recovered", "repaired"):
-            return DROP
-        return KEEP
+        return DROP if policy.strict and call.status in INVALID else KEEP
 
     def _repair(self, call: CallState) -> None:
         """Repair as much as the policy allows, and record the steps on the call."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .abilities import abilities_of_calls
 from .backend import OutputContext, ParserBackend
+from .call_log import INVALID, reason_of, warn_of_call
 from .format import Format
 from .machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status
 from .machine.compiler import compile_format
@@ -21,6 +22,7 @@ from .machine.program import Program
 from .machine.scanner import TokenScanner, check_ids
 from .machine.start import start
 from .machine.tentative_calls import IMMEDIATELY, NEVER, RECOVER
+from .markers import foreign_marker, markers_of
 from .messages import CallStatus, DeltaMessage, Diagnostic, ParsedOutput, Span, SpanKind
 from .policy import Policy
 from .requests import count_calls, get
@@ -29,7 +31,7 @@ from .tokens import Vocabulary
 from .tools import ToolSet
 
 if TYPE_CHECKING:
-    from .validation import Validator
+    from .validation import Problem, Validator
     from .vllm_api.abstract import ReasoningParser, ToolParser
 
 __all__ = ["FormatBackend", "FormatStream", "program_of"]
@@ -81,6 +83,7 @@ class FormatBackend(ParserBackend):
         self.tokenizer = tokenizer
         self.program = program_of(format)
         self._policy = policy
+        self._own = frozenset(markers_of(format))
         self._needs_filters = not policy.needs_no_filter
         self._make_id = make_id
         self._stripped = special_text == "stripped"
@@ -141,7 +144,7 @@ class FormatBackend(ParserBackend):
             receiver = Tee(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
         scanner = TokenScanner(self.special_ids, self.tokens.bytes_of, self._stripped) if self.special_ids else None
-        return FormatStream(machine, builder, scanner, policy, context.collect, self.denied)
+        return FormatStream(machine, builder, scanner, policy, context.collect, self._own, self.denied)
 
     def _prompt(self, context: OutputContext) -> str:
         """Return the prompt's text without the prefill; from ids, the text after the last turn start."""
@@ -172,6 +175,7 @@ class FormatStream(StreamBackend):
         scanner: TokenScanner | None,
         policy: Policy,
         keep_text: bool,
+        own_markers: frozenset[str] = frozenset(),
         denied: frozenset[str] = frozenset(),
     ) -> None:
         machine.scanner = scanner
@@ -180,12 +184,15 @@ class FormatStream(StreamBackend):
         self._builder = builder
         self._scanner = scanner
         self._checks_ids = policy.spelled_markers == "text"
+        self._own = own_markers
         self._raw: list[str] | None = [] if keep_text else None
         self._waiting: list[DeltaMessage] | None = None
         """Deltas of another parser, while a call is open; ``None``: there were none so far."""
         self._numbers: dict[int, int] | None = None
         """Numbers of calls in those deltas → numbers in the message."""
         self._validator: Validator | None = None
+        self._found: list[Problem] = []
+        """Problems of the call that was validated last."""
 
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
         machine = self._machine
@@ -215,7 +222,19 @@ class FormatStream(StreamBackend):
         machine = self._machine
         machine.finish()
         machine.receiver.end(finish_reason)
+        if machine.calls and self._raw is None:
+            self._warn_of_streamed_calls()
         return self._builder.take() if self._waiting is None else self._builder.take() + self._numbered()
+
+    def _warn_of_streamed_calls(self) -> None:
+        """Warn of calls whose arguments were streamed and not kept, as far as they need not be read again."""
+        tools = self._machine.tools
+        for call in self._machine.calls:
+            if call.status is None:
+                if not call.whole:
+                    warn_of_call("kept", call.name, reason_of("incomplete"))
+                elif tools.known and call.name not in tools.names:
+                    warn_of_call("kept", call.name, reason_of("unknown_tool"))
 
     def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
         self._waiting = [*(self._waiting or ()), delta]
@@ -265,8 +284,11 @@ class FormatStream(StreamBackend):
     def complete(self, result: ParsedOutput) -> None:
         problems: list[tuple[DiagnosticCode, int, int]] = []
         for call, found in zip(self._machine.calls, result.tool_calls, strict=True):
-            status = call.status or self._status(call, found.function.arguments)
-            found.status = status
+            if call.status is None:
+                call.status = self._status(call, found.function.arguments)
+                if call.status in INVALID:
+                    warn_of_call("kept", call.name, reason_of(call.status, self._found))
+            status = found.status = call.status
             found.model_id = call.model_id or None
             found.repairs = list(call.repairs)
             if status in STATUS_DIAGNOSTICS:
@@ -278,6 +300,9 @@ class FormatStream(StreamBackend):
             problems += self._uncertified(result)
         if problems:
             result.diagnostics = self._diagnostics(problems)
+        foreign = foreign_marker(result.content, self._own) if result.content else None
+        if foreign is not None:
+            result.diagnostics.append(self._foreign(result.content or "", *foreign))
         if self._machine.ledger.spans:
             result.spans = self._spans(self._machine.ledger.spans)
 
@@ -303,7 +328,8 @@ class FormatStream(StreamBackend):
 
         if self._validator is None:
             self._validator = Validator(self._machine.tools)
-        return [problem.slug for problem in self._validator.check(call.name, arguments)]
+        self._found = self._validator.check(call.name, arguments)
+        return [problem.slug for problem in self._found]
 
     def _diagnostics(self, problems: list[tuple[DiagnosticCode, int, int]]) -> list[Diagnostic]:
         raw = "".join(self._raw or ())
@@ -311,6 +337,15 @@ class FormatStream(StreamBackend):
             Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=end, text=raw[start:end][:200])
             for code, start, end in sorted(problems, key=lambda problem: problem[1])
         ]
+
+    def _foreign(self, content: str, marker: str, place: int, meaning: str) -> Diagnostic:
+        """Report a marker of another format in the content."""
+        raw = "".join(self._raw or ())
+        start = raw.find(content[place : place + 64])
+        if start < 0:  # the content goes on after a call
+            start = raw.find(marker)
+        message = f"content holds {marker!r}, which {meaning}"
+        return Diagnostic(code="foreign_marker", message=message, start=start, end=start + len(marker), text=marker)
 
     def _spans(self, marked: list[tuple[int, int, int]]) -> list[Span]:
         """Return the spans of the output, neighbours of one kind and call joined."""

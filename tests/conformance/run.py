@@ -25,7 +25,7 @@ from canitoolcall.results import CheckResult, Observation, ParseResult
 from .adapter import UntemplateAdapter
 
 RECORDED = Path(__file__).with_name("recorded.json")
-POLICIES = {"default": {}, "rules of the suite": {"malformed_arguments": "content"}}
+POLICIES = {"default": {}, "rules of the suite": {"cut_calls": "drop", "malformed_arguments": "content"}}
 
 
 def statuses(show: bool) -> dict[str, str]:

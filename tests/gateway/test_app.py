@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from untemplate import OutputParser, Policy
 from untemplate.gateway.observe import JsonFormatter
 from untemplate.gateway.protocols.encoding import encode
 
@@ -277,6 +278,25 @@ class TestLookingInside:
         assert counted in text
         assert 'untemplate_tokens_total{kind="prompt",model="scripted"} 28.0' in text
         assert "untemplate_requests_running 0.0" in text  # without the request that asks
+
+    def test_dropped_calls_and_markers_of_other_formats(self, caplog: pytest.LogCaptureFixture) -> None:
+        model = scripted([CALL.replace('"f"', '"g"'), "[TOOL_CALLS]f[ARGS]{}"])
+        model = replace(model, parser=OutputParser.named("hermes", policy=Policy(unknown_tools="drop")))
+        with caplog.at_level(logging.WARNING, "untemplate"), running([model]) as gateway:
+            for _ in range(2):
+                post(gateway, body={**ASK, "tools": TOOLS})
+
+            def shown() -> str:
+                return httpx.get(gateway.url + "/metrics", timeout=LONG).text
+
+            assert soon(lambda: 'untemplate_diagnostics_total{code="foreign_marker"' in shown())
+            text = shown()
+        labels = 'format="hermes",model="scripted"'
+        assert f'untemplate_outputs_total{{{labels},outcome="dropped_call"}} 1.0' in text
+        assert f'untemplate_diagnostics_total{{code="dropped_call",{labels}}} 1.0' in text
+        assert f'untemplate_diagnostics_total{{code="foreign_marker",{labels}}} 1.0' in text
+        warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert warned == ["dropped call of 'g': the tool was not offered"]
 
     def test_raw_outputs_where_the_operator_wants_them(self, tmp_path: Path) -> None:
         file = tmp_path / "raw.jsonl"

@@ -28,6 +28,12 @@ def _explain(arguments: argparse.Namespace) -> None:
     run(arguments)
 
 
+def _guess(arguments: argparse.Namespace) -> None:
+    from .guess import run
+
+    run(arguments)
+
+
 def _export(arguments: argparse.Namespace) -> None:
     from .export import run
 
@@ -72,6 +78,7 @@ examples:
   curl ... | untemplate parse --format qwen3_coder --stream
   untemplate parse --model ./my-model --explain output.txt
   untemplate batch outputs.jsonl -o messages.jsonl --format hermes
+  untemplate guess output.txt                         rank the formats for an output
 
 NO_COLOR switches colours off, FORCE_COLOR switches them on in a pipe.
 exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
@@ -149,6 +156,12 @@ List the catalogue of formats, or show one of them: its evidence, its markers, a
 """
 
 
+_GUESS_DESCRIPTION: Final = """\
+Parses an output with every format of the catalogue and ranks them: the best one leaves no marker in the content, reads
+the most calls and has the fewest problems (invalid calls and diagnostics). Formats that read the same message are
+ordered by the number of engines that know them.
+"""
+
 _SERVE_DESCRIPTION: Final = """\
 Serves a model with correct reasoning and tool calls: OpenAI's APIs (chat completions, completions, responses),
 Anthropic's messages and Ollama's, streamed or whole. The format that the model writes is found by its chat template.
@@ -193,6 +206,7 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     what = "count statuses, diagnostics and tools in the results of batch"
     _add_stats(command("stats", what, "Count what the results of `untemplate batch` hold, with its summary."))
     _add_drift(command("drift", "compare sampled token ids with those of their text", _DRIFT_DESCRIPTION))
+    _add_guess(command("guess", "rank the formats for an output whose format is not known", _GUESS_DESCRIPTION))
     what = "show what a model or template writes, with the evidence"
     _add_explain(command("explain", what, _EXPLAIN_DESCRIPTION, _EXPLAIN_EPILOG))
     _add_export(command("export", "write a format for other projects", _EXPORT_DESCRIPTION, _EXPORT_EPILOG))
@@ -205,6 +219,14 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
         add_arguments(serve)
     models.add_commands(command)
     return top
+
+
+def _add_guess(guess: argparse.ArgumentParser) -> None:
+    guess.set_defaults(run=_guess)
+    guess.add_argument("file", nargs="?", default="-", metavar="FILE", help="raw output (default: -, stdin)")
+    _add_tools(guess)
+    guess.add_argument("--all", action="store_true", help="print all formats instead of the best ten")
+    guess.add_argument("--json", action="store_true", help="print one line of JSON, with the message of each format")
 
 
 def _add_parse(parse: argparse.ArgumentParser) -> None:

@@ -96,6 +96,25 @@ def quiet() -> Iterator[None]:
         log.removeHandler(handler)
 
 
+class _Notes(logging.Handler):
+    """Prints what the library logs as notes on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(f"warning: {record.getMessage()}")
+
+
+@contextlib.contextmanager
+def noted() -> Iterator[None]:
+    """Print the library's warnings like the command's own."""
+    log = logging.getLogger("untemplate")
+    handler = _Notes(logging.WARNING)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
 # -- JSON ---------------------------------------------------------------------------------------------------------
 
 # Characters that JSON may contain unescaped, but a terminal or an encoder may not print.

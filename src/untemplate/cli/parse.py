@@ -41,6 +41,11 @@ def run(arguments: argparse.Namespace) -> None:
     except ValueError as error:
         raise UsageError(f"--tools {arguments.tools}: {error}") from None
     pieces = _pieces(arguments.file, arguments.split)
+    with common.noted():
+        _print(stream, pieces, arguments, policy)
+
+
+def _print(stream: Stream, pieces: Iterator[str], arguments: argparse.Namespace, policy: Policy) -> None:
     if arguments.stream:
         _print_deltas(stream, pieces, arguments.finish_reason)
         return

@@ -53,6 +53,8 @@ def diagnosed(raw: str, diagnostics: Sequence[Diagnostic], colour: bool) -> list
         lines.append(painted([("  " + d.code, "error"), (place, "faint"), (d.message, "")], colour=colour))
         if d.text:
             lines.append("    | " + visible(d.text).replace("\n", _newline()))
+        if d.code == "foreign_marker":
+            lines.append("    hint: `untemplate guess FILE` ranks the formats for an output")
     return lines
 
 

@@ -36,8 +36,8 @@ _WORST: Final = ("incomplete", "invalid_json", "invalid_arguments", "unknown_too
 def outcome(ended: Ended, fmt: Format, *, offered: bool) -> str:
     """Return the outcome of an output.
 
-    ``ok``, the worst status of its calls, or ``fell_back_to_content`` if tools were offered and the content contains a
-    marker that begins calls.
+    ``ok``, the worst status of its calls, ``dropped_call`` if a policy dropped one, or ``fell_back_to_content`` if
+    tools were offered and the content contains a marker that begins calls.
     """
     statuses = {call.status for call in ended.parsed.tool_calls}
     for status in _WORST:
@@ -45,6 +45,8 @@ def outcome(ended: Ended, fmt: Format, *, offered: bool) -> str:
             return status
     if ended.finish_reason == "error":
         return "incomplete"
+    if any(diagnostic.code == "dropped_call" for diagnostic in ended.parsed.diagnostics):
+        return "dropped_call"
     content = ended.parsed.content
     if offered and content and any(marker in content for marker in _call_markers(fmt)):
         return "fell_back_to_content"
@@ -132,7 +134,8 @@ class Metrics:
         )  # fmt: skip
         self.outputs = Counter(
             "untemplate_outputs",
-            "Outputs: ok, recovered, incomplete, invalid_json, invalid_arguments, unknown_tool, fell_back_to_content",
+            "Outputs: ok, recovered, incomplete, invalid_json, invalid_arguments, unknown_tool, dropped_call, "
+            "fell_back_to_content",
             ["model", "format", "outcome"],
             registry=registry,
         )

@@ -1,0 +1,42 @@
+"""Warnings about calls that a policy dropped, or that are passed on although they are not valid.
+
+A warning has the tool's name and the reason, and nothing else of the output: arguments may be private.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from .messages import CallStatus
+    from .validation import Problem
+
+__all__ = ["INVALID", "reason_of", "warn_of_call"]
+
+_log: Final = logging.getLogger("untemplate")
+_MAX_NAME: Final = 80
+_MAX_PROBLEMS: Final = 3
+
+INVALID: Final[dict[CallStatus, str]] = {
+    "incomplete": "the output ended inside it",
+    "invalid_json": "its arguments are not a JSON object",
+    "unknown_tool": "the tool was not offered",
+    "invalid_arguments": "its arguments do not fit the tool's schema",
+}
+"""Statuses of calls that must not run as they are, and the reason."""
+
+
+def reason_of(status: CallStatus, problems: Iterable[Problem] = ()) -> str:
+    """Return the reason of a status, and for invalid arguments where the first problems are."""
+    reason = INVALID.get(status, status)
+    if status != "invalid_arguments":
+        return reason
+    places = [f"{p.path} {p.slug}" for p in problems if p.slug != "schema"][:_MAX_PROBLEMS]
+    return f"{reason} ({', '.join(places)})" if places else reason
+
+
+def warn_of_call(fate: Literal["dropped", "kept"], name: str, reason: str) -> None:
+    """Log a warning. The name is the model's, so it is escaped and cut."""
+    _log.warning("%s call of %s: %s", fate, ascii(name[:_MAX_NAME]), reason)

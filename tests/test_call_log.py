@@ -1,0 +1,79 @@
+"""Every dropped call and every invalid one that is kept is a logged warning."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from untemplate import OutputParser, Policy
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]}
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
+
+
+def call(name: str, arguments: str) -> str:
+    return f'<tool_call>{{"name": "{name}", "arguments": {arguments}}}</tool_call>'
+
+
+CUT = '<tool_call>{"name": "f", "arguments": {"a": "secret'
+CASES = [
+    (call("g", "{}"), "call of 'g': the tool was not offered"),
+    (
+        call("f", '{"a": "secret"}'),
+        "call of 'f': its arguments do not fit the tool's schema ($.b missing, $.a type)",
+    ),
+    (call("f", '{"a": secret}'), "call of 'f': its arguments are not a JSON object"),
+    (CUT, "call of 'f': the output ended inside it"),
+    (call("g\\nh" + "x" * 200, "{}"), f"call of 'g\\nh{'x' * 77}': the tool was not offered"),
+]
+
+
+def logged(raw: str, caplog: pytest.LogCaptureFixture, *, collect: bool = True, **policy: Any) -> list[str]:
+    parser = OutputParser.named("hermes", policy=Policy(**policy))
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "untemplate"):
+        stream = parser.stream(tools=TOOLS, collect=collect)
+        for character in raw:
+            stream.feed(character)
+        stream.finish()
+        if collect:
+            stream.result()
+            stream.result()
+    assert all(record.name == "untemplate" and record.levelname == "WARNING" for record in caplog.records)
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize(("raw", "reason"), CASES)
+def test_kept_and_dropped_calls(raw: str, reason: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert logged(raw, caplog) == [f"kept {reason}"]
+    assert logged(raw, caplog, repair="syntax") == [f"kept {reason}"]
+    assert logged(raw, caplog, strict=True) == [f"dropped {reason}"]
+
+
+def test_the_policies_that_drop(caplog: pytest.LogCaptureFixture) -> None:
+    good = call("f", '{"a": 1, "b": 2}')
+    assert logged(good, caplog) == []
+    assert logged(good, caplog, strict=True) == []
+    assert logged(call("g", "{}"), caplog, unknown_tools="drop") == ["dropped call of 'g': the tool was not offered"]
+    assert logged(CUT, caplog, cut_calls="drop") == ["dropped call of 'f': the output ended inside it"]
+    assert logged(good + good, caplog, parallel_calls="first") == ["dropped call of 'f': it is not the first call"]
+
+
+@pytest.mark.parametrize("policy", [{"unknown_tools": "content"}, {"parallel_calls": "first_rest_as_content"}])
+def test_a_call_that_becomes_content_is_not_dropped(policy: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    raw = call("f", '{"a": 1, "b": 2}') + call("g", "{}")
+    assert logged(raw, caplog, **policy) == []
+
+
+def test_a_stream_that_keeps_nothing_warns_of_what_it_knows(caplog: pytest.LogCaptureFixture) -> None:
+    found = [logged(raw, caplog, collect=False) for raw, _ in CASES]
+    assert found == [[f"kept {CASES[0][1]}"], [], [], [f"kept {CASES[3][1]}"], [f"kept {CASES[4][1]}"]]
+    assert logged(CASES[1][0], caplog, collect=False, strict=True) == [f"dropped {CASES[1][1]}"]
+
+
+def test_unknown_tools_means_that_no_name_is_unknown(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "untemplate"):
+        OutputParser.named("hermes").parse(call("g", "{}"))
+    assert caplog.records == []

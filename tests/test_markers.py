@@ -1,0 +1,58 @@
+"""Markers of other formats in the content."""
+
+from __future__ import annotations
+
+import pytest
+
+from untemplate import OutputParser
+from untemplate.formats import _index, entries, named
+from untemplate.markers import foreign_marker, markers_in, markers_of
+
+
+def found(name: str, raw: str) -> list[tuple[str, int, str]]:
+    parsed = OutputParser.named(name).parse(raw)
+    return [(d.message, d.start, d.text) for d in parsed.diagnostics if d.code == "foreign_marker"]
+
+
+def test_the_message_names_the_marker_and_its_formats() -> None:
+    assert found("mistral", "Hi. <tool_call>x</tool_call>") == [
+        ("content holds '<tool_call>', which begins calls in hermes, qwen3_coder, glm45 and 19 more", 4, "<tool_call>")
+    ]
+
+
+def test_only_the_first_one_is_reported() -> None:
+    raw = "a <|python_tag|> b <tool_call> c <|python_tag|>"
+    assert [text for _, _, text in found("mistral", raw)] == ["<|python_tag|>"]
+
+
+@pytest.mark.parametrize("raw", ["`<tool_call>`", "no markers", "<div><p>a[0]</p></div>", "", "x <toolcall> [TOOL]"])
+def test_quotations_and_other_text_are_not_reported(raw: str) -> None:
+    assert found("mistral", raw) == []
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: f"{entry.kind}-{entry.name}")
+def test_a_format_does_not_report_its_own_markers(entry: object) -> None:
+    fmt = named(entry.name)  # type: ignore[attr-defined]
+    own = frozenset(markers_of(fmt))
+    text = " ".join(f"{marker} x" for marker in own)
+    assert foreign_marker(text, own) is None
+
+
+def test_every_marker_of_the_index_is_found() -> None:
+    for marker, meaning in _index.MARKERS.items():
+        assert next(markers_in(f"x {marker} y"))[1] == 2
+        assert foreign_marker(marker, frozenset()) == (marker, 0, meaning)
+
+
+def test_the_place_is_that_of_the_output_after_reasoning_and_a_call() -> None:
+    call = '[TOOL_CALLS]f[ARGS]{"a": "<tool_call>"}'
+    raw = f"[THINK]a <tool_call> b[/THINK]Hi.{call}"
+    assert found("mistral", raw) == []
+    raw = f"[THINK]<tool_call>[/THINK]Hi. <tool_call> and {call}"
+    ((_, start, _),) = found("mistral", raw)
+    assert start == raw.index("Hi. ") + 4
+
+
+def test_a_request_without_tools_shows_its_own_markers_without_a_report() -> None:
+    parsed = OutputParser.named("hermes").parse("<tool_call>{}</tool_call>", tools=[])
+    assert (parsed.content, parsed.diagnostics) == ("<tool_call>{}</tool_call>", [])
