@@ -93,7 +93,7 @@ def _markers(entries: list[Entry]) -> Iterator[tuple[str, str]]:
                 known.setdefault(marker, (meaning, {}))[1][entry.name] = None
     for marker, (meaning, names) in sorted(known.items()):
         shown = ", ".join(list(names)[:_SHOWN])
-        yield marker, f"{meaning} in {shown}" + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+        yield marker, f"{meaning} in {shown}" + (" and others" if len(names) > _SHOWN else "")
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ def found(name: str, raw: str) -> list[tuple[str, int, str]]:
 
 def test_the_message_names_the_marker_and_its_formats() -> None:
     assert found("mistral", "Hi. <tool_call>x</tool_call>") == [
-        ("content holds '<tool_call>', which begins calls in hermes, qwen3_coder, glm45 and 19 more", 4, "<tool_call>")
+        ("content holds '<tool_call>', which begins calls in hermes, qwen3_coder, glm45 and others", 4, "<tool_call>")
     ]
 
 
