@@ -16,6 +16,8 @@ TOOLS = [
     }
 ]
 DROPPED = "text_between_arguments"
+UNQUOTED = "unquoted_value"
+QUOTE = "unescaped_quote"
 
 
 @pytest.mark.parametrize(
@@ -28,18 +30,36 @@ DROPPED = "text_between_arguments"
         ("'it\\'s': 1", '{"it\'s": 1}', []),
         ("'Paris', 3", '{"0": "Paris", "1": 3}', []),
         ("'a, b=1'", '{"0": "a, b=1"}', []),
-        ("New York", '{"0": "New York"}', []),
-        ("not x, y == 1", '{"0": "not x", "1": "y == 1"}', []),
-        ("date(2024, 1)", '{"0": "date(2024, 1)"}', []),
+        ("New York", '{"0": "New York"}', [UNQUOTED]),
+        ("not x, y == 1", '{"0": "not x", "1": "y == 1"}', [UNQUOTED, UNQUOTED]),
+        ("date(2024, 1)", '{"0": "date(2024, 1)"}', [UNQUOTED]),
         ("[1, 2], {'k': 3}", '{"0": [1, 2], "1": {"k": 3}}', []),
         ("a=, b=2", '{"a": null, "b": 2}', ["argument_without_value"]),
-        ("a={1, 'x}'}, b=2", '{"a": {}, "b": 2}', [DROPPED, DROPPED]),
-        ("a={{'k': 1}, b=2", '{"a": {"k": 1}, "b": 2}', [DROPPED]),
+        ("a={1, 'x}'}, b=2", '{"a": [1, "x}"], "b": 2}', []),
+        ("a={{'k': 1}, b=2", '{"a": [{"k": 1}, "b=2"]}', [UNQUOTED, "broken_arguments"]),
+        ("a={'k': 1, 'x'}, b=2", '{"a": {"k": 1}, "b": 2}', [DROPPED]),
         ("a={k l: 1, m: 2}", '{"a": {"k l": 1, "m": 2}}', []),
-        ("a=[1, b=2", '{"a": [1, "b=2"]}', ["broken_arguments"]),
+        ("a=[1, b=2", '{"a": [1, "b=2"]}', [UNQUOTED, "broken_arguments"]),
         ("a=1}, b=2", '{"a": 1, "b": 2}', [DROPPED]),
-        ("a=1 ; drop, b=2", '{"a": "1 ; drop", "b": 2}', []),
-        ("a='1'; drop, b=2", '{"a": "1", "b": 2}', [DROPPED]),
+        ("a=1 ; drop, b=2", '{"a": "1 ; drop", "b": 2}', [UNQUOTED]),
+        ("a='1'; drop, b=2", '{"a": "1\'; drop, b=2)]"}', [QUOTE, "broken_arguments"]),
+        ("a={'x', 'y'}, b={}", '{"a": ["x", "y"], "b": {}}', []),
+        ("a=[{'x'}, {1: 2}, {date(1)}]", '{"a": [["x"], {"1": 2}, ["date(1)"]]}', [UNQUOTED]),
+        ("a='sed -n '360,450p' x', b=2", '{"a": "sed -n \'360,450p\' x", "b": 2}', [QUOTE, QUOTE]),
+        ("a='it's', b=2", '{"a": "it\'s", "b": 2}', [QUOTE]),
+        ("a='he said 'hi', then left', b=2", '{"a": "he said \'hi\', then left", "b": 2}', [QUOTE, QUOTE]),
+        ("a='print('a')'", '{"a": "print(\'a\')"}', [QUOTE, QUOTE]),
+        ("a='f(x['a'])', b=2", '{"a": "f(x[\'a\'])", "b": 2}', [QUOTE, QUOTE]),
+        ("a=['it's', 'so']", '{"a": ["it\'s", "so"]}', [QUOTE]),
+        ("a=[{'k': 'it's'}]", '{"a": [{"k": "it\'s"}]}', [QUOTE]),
+        ("'it's', 'so'", '{"0": "it\'s", "1": "so"}', [QUOTE]),
+        ('a="say "hi" now", b=2', '{"a": "say \\"hi\\" now", "b": 2}', [QUOTE, QUOTE]),
+        ("a='x' 'y', b=2", '{"a": "x\' \'y", "b": 2}', [QUOTE, QUOTE]),
+        ("a='x', b='y'", '{"a": "x", "b": "y"}', []),
+        ("a='x',\n b ='y',\n", '{"a": "x", "b": "y"}', []),
+        ("a=05, b=2", '{"a": "05", "b": 2}', [UNQUOTED]),
+        ("b=05, c=1+2, d=x", '{"b": "05", "c": "1+2", "d": "x"}', [UNQUOTED, UNQUOTED, UNQUOTED]),
+        ("c=NaN, d=-Infinity", '{"c": "NaN", "d": "-Infinity"}', [UNQUOTED, UNQUOTED]),
     ],
 )
 def test_python(written: str, arguments: str, diagnostics: list[str]) -> None:
@@ -69,7 +89,7 @@ def test_numbers_have_ascii_digits(number: str, name: str, opening: str, closing
     check(
         name,
         opening + number + closing,
-        {"tool_calls": [("f", f'{{"n": {value}}}')], "diagnostics": []},
+        {"tool_calls": [("f", f'{{"n": {value}}}', "recovered")], "diagnostics": [UNQUOTED]},
         exhaustive=True,
         roundtrip=False,
     )
@@ -175,12 +195,21 @@ def test_a_marker_that_is_only_spelled_ends_no_arguments() -> None:
             stream.feed(piece, [token])
     stream.finish()
     (call,) = stream.result().tool_calls
-    assert (call.function.arguments, call.status) == ('{"a": "say <|tool_call_end|> now", "b": 2}', "ok")
+    assert (call.function.arguments, call.status) == ('{"a": "say <|tool_call_end|> now", "b": 2}', "recovered")
 
 
 @pytest.mark.parametrize("tools", [None, TOOLS])
 @pytest.mark.parametrize(
-    "text", ["[f(x) for x in xs]", "[f(x)](https://x.y)", "[f(x, y)]", "[f(a == 'x')]", "[f(x.y)]", "[f(not x)]"]
+    "text",
+    [
+        "[f(x) for x in xs]",
+        "[f(x)](https://x.y)",
+        "[f()](https://x.y)",
+        "[f(x, y)]",
+        "[f(a == 'x')]",
+        "[f(x.y)]",
+        "[f(not x)]",
+    ],
 )
 def test_an_expression_is_not_a_call(text: str, tools: list[dict[str, object]] | None) -> None:
     check("pythonic", text, {"content": text}, exhaustive=True, tools=tools)

@@ -55,6 +55,10 @@ _ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
 _ENCODED_OBJECT: Final = re.compile(r'"(?:[ \t\r\n]|\\[nrt])*[{"]')
 _ENCODED_PREFIX: Final = re.compile(r'"(?:[ \t\r\n]|\\[nrt])*\\?\Z')
 
+_LINK: Final = re.compile(r"[ \t\r\n]*\)[ \t\r\n]*\]\(")
+_LINK_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:\)[ \t\r\n]*\]?)?\Z")
+"""``[name()](…)`` after its first bracket, and the beginning of that."""
+
 _NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
 
 
@@ -314,6 +318,10 @@ class ArgumentsReader(CallHandler):
         if syntax.escaped.match(cur.text, cur.pos + 1) is not None:
             return NO_MATCH
         undecided = syntax.escaped_prefix.match(cur.text, cur.pos + 1) is not None and not cur.final
+        if syntax.bare and self._in_list:
+            if _LINK.match(cur.text, cur.pos + 1) is not None:
+                return NO_MATCH
+            undecided = undecided or (not cur.final and _LINK_PREFIX.match(cur.text, cur.pos + 1) is not None)
         if undecided and len(cur.text) - cur.pos < MAX_NAME:
             return MORE
         # ``[see](x)`` is a link: if the tools are not known, only ``name=`` or no arguments at all make it a call.

@@ -31,6 +31,8 @@ RECOVERING: Final[frozenset[DiagnosticCode]] = frozenset(
         "stray_text",
         "text_between_arguments",
         "unclosed_object",
+        "unescaped_quote",
+        "unquoted_value",
         "unused_member",
     }
 )

@@ -28,6 +28,8 @@ DiagnosticCode = Literal[
     "uncertified_arguments",
     "unclosed_object",
     "unclosed_reasoning",
+    "unescaped_quote",
+    "unquoted_value",
     "unused_member",
 ]
 """A stable name for one kind of problem. A code that is not in this list is a type error where it is reported."""
@@ -56,5 +58,7 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "uncertified_arguments": "the call needs an ability that the certificate of the format denies",
     "unclosed_object": "the object that holds the call was not closed",
     "unclosed_reasoning": "reasoning began again after content, and the output ended in it",
+    "unescaped_quote": "a quote inside a string was not escaped; it is part of the string",
+    "unquoted_value": "a value without quotes is no literal; its text was taken as a string",
     "unused_member": "an object member next to the arguments was dropped",
 }

@@ -37,6 +37,8 @@ class CallText:
     tools: ToolSet
     without_value: frozenset[int] = frozenset()
     """Places in the joined pieces where a missing value has been reported."""
+    unescaped_quotes: frozenset[int] = frozenset()
+    """Places there where a quote inside a string has been reported."""
 
     @property
     def text(self) -> str:
@@ -319,7 +321,7 @@ class _Literals:
             elif (leaf.text or leaf.is_string) and (not is_value or text[start : start + 1] in _OPENERS):
                 start = _after(_PUNCTUATION, text, start)
             if leaf.is_key:
-                end = self._key(text, start, leaf)
+                end = self._key(call, start, leaf)
                 is_value = end >= 0 and leaf.whole
                 if leaf.depth == 1:
                     positional = leaf.text in (str(keys), call.tools.positional(call.name, keys))
@@ -327,7 +329,7 @@ class _Literals:
                     if end < 0 and positional and text[:1] == "(":
                         end = start
             else:
-                end = self._value(text, start, leaf)
+                end = self._value(call, start, leaf)
                 if end < 0 and leaf.text == "null" and is_value and start in call.without_value:
                     end = start
                 is_value = False
@@ -337,10 +339,11 @@ class _Literals:
         left = text[_after(_PUNCTUATION, text, at) :]
         return (left, "") if left else None
 
-    def _key(self, text: str, at: int, key: _Leaf) -> int:
+    def _key(self, call: CallText, at: int, key: _Leaf) -> int:
         """Return where a key and its assignment end; -1 if they are not here."""
+        text = call.text
         quote = self._short_quote.match(text, at)
-        end = -1 if quote is None else _string_end(text, quote, key)
+        end = -1 if quote is None else _string_end(call, quote, key)
         if end < 0:
             end = at + len(key.text) if key.text and text.startswith(key.text, at) else -1
         assign = _ASSIGN.match(text, end) if end >= 0 else None
@@ -348,8 +351,9 @@ class _Literals:
             return assign.end()
         return end if end >= 0 and not text[end:].strip(WS) else -1
 
-    def _value(self, text: str, at: int, value: _Leaf) -> int:
+    def _value(self, call: CallText, at: int, value: _Leaf) -> int:
         """Return where a value ends; -1 if it is not here."""
+        text = call.text
         if not value.is_string and not value.text:
             return _after(_EMPTY, text, at)
         if not value.is_string:
@@ -359,16 +363,19 @@ class _Literals:
             return at + len(word) if same else -1
         quote = self._quote.match(text, at)
         if quote is not None:
-            return _string_end(text, quote, value)
+            return _string_end(call, quote, value)
         return at + len(value.text) if text.startswith(value.text, at) else -1
 
 
-def _string_end(text: str, quote: re.Match[str], leaf: _Leaf) -> int:
+def _string_end(call: CallText, quote: re.Match[str], leaf: _Leaf) -> int:
     """Return where a quoted string ends, if it is the text of the leaf; otherwise -1."""
+    text = call.text
     start = quote.end()
     mark = quote.group()
     escapes = mark[0] in "'\""
     close = closing_quote(text, start, mark, escapes, len(text))
+    while close in call.unescaped_quotes:
+        close = closing_quote(text, close + 1, mark, escapes, len(text))
     body = text[start : len(text) if close < 0 else close]
     decoded = unescaped(body) if escapes else body
     if decoded != leaf.text and (leaf.whole or close >= 0 or decoded.rstrip(WS) != leaf.text):

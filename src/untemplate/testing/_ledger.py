@@ -118,15 +118,13 @@ def _calls(subject: Subject, raw: str, result: ParsedOutput) -> None:
 def _arguments(fmt: Format, raw: str, result: ParsedOutput, call: ToolCall, spans: list[Span], tools: ToolSet) -> None:
     """Check that arguments are their spans, in one of the syntaxes that the Format has."""
     function = call.function
-    without_value = {d.start for d in result.diagnostics if d.code in ("argument_without_value", "broken_arguments")}
-    places = set()
-    if without_value:
-        at = 0
-        for span in spans:
-            places |= {at + place - span.start for place in without_value if span.start <= place <= span.end}
-            at += span.end - span.start
     text = CallText(
-        tuple(raw[s.start : s.end] for s in spans), function.name, function.arguments, tools, frozenset(places)
+        tuple(raw[s.start : s.end] for s in spans),
+        function.name,
+        function.arguments,
+        tools,
+        _reported(result, spans, ("argument_without_value", "broken_arguments")),
+        _reported(result, spans, ("unescaped_quote",)),
     )
     rests = []
     for align in alignments(fmt):
@@ -139,6 +137,18 @@ def _arguments(fmt: Format, raw: str, result: ParsedOutput, call: ToolCall, span
         f"arguments of {function.name!r} are not their spans: {short(left)} of the spans against {short(missing)}"
         + difference(text.text, function.arguments)
     )
+
+
+def _reported(result: ParsedOutput, spans: list[Span], codes: tuple[str, ...]) -> frozenset[int]:
+    """Return the places of diagnostics with these codes, counted in the joined text of the spans."""
+    found = [d for d in result.diagnostics if d.code in codes]
+    every = {place for d in found for place in range(d.start, max(d.end, d.start + 1))}
+    places: set[int] = set()
+    at = 0
+    for span in spans if every else ():
+        places |= {at + place - span.start for place in every if span.start <= place <= span.end}
+        at += span.end - span.start
+    return frozenset(places)
 
 
 def _is_name(fmt: Format, piece: str, call: ToolCall) -> bool:

@@ -1,9 +1,10 @@
 """Arguments as literals of Python, or of Gemma 4's notation, converted to JSON as they arrive.
 
 * Strings stream. Words (numbers, True, null, expressions) are converted when they end. A word that is not a literal
-  becomes a string.
-* A string in quotes of one character has backslash escapes. A string in longer quotes (``<|"|>``) ends only at the same
-  quote.
+  becomes a string, and is reported.
+* A string in quotes of one character has backslash escapes. Its quote closes it only if what follows may follow a value
+  (``literal_ends``). A string in longer quotes (``<|"|>``) ends at the same quote.
+* Braces hold an object if their first item has a key, and otherwise a set, which becomes a list.
 * Text that breaks a value stays in it. Text between values is dropped and reported.
 * A key is the text before an assignment, and may be several words. Only between parentheses can a value lack a key: it
   is then the schema's next parameter.
@@ -21,7 +22,8 @@ from ..lexer import SPACES, WS, Cursor, Literals
 from ..program import CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
 from .base import ArgumentWriter, CallHandler
-from .literal_words import closing_quote, cut_word, escape_end, unescape, unescaped, word_json
+from .literal_ends import StringEnds
+from .literal_words import closing_quote, cut_word, escape_end, is_number, unescape, unescaped, word_json
 
 _OPEN: Final = 0
 _KEY: Final = 1
@@ -58,16 +60,23 @@ class LiteralReader:
         # The closing characters of what is open, outermost first, and the JSON closer of each.
         self._closers: list[str] = []
         self._json: list[str] = []
+        self._ends: StringEnds = StringEnds(self._closers, self._json, outer, syntax.call_stops)
         self._any: bool = False
         """True if an argument has been put."""
         self._comma: bool = False
         self._by_place: bool = False
         """True if values need no key."""
+        self._named: bool = False
+        """True if an argument has had a key."""
+        self._undecided_brace: bool = False
+        """True after a brace that opens an object or a set."""
         self._keys: int = 0
         self._top_key: str = ""
         self._quote: Literals = self._quotes
         self._quote_head: str = ""
         self._escapes: bool = False
+        self._doubtful: bool = False
+        """True after a quote that did not close the string: now a literal that ends the call also closes it."""
         self._word: list[str] = []
         self._word_size: int = 0
         self._word_streams: bool = False
@@ -133,7 +142,7 @@ class LiteralReader:
 
     def pass_through(self, text: str, out: ArgumentWriter) -> bool:
         """Put text in the middle of a string; False if it is not, and nothing has happened."""
-        if self._phase != _STRING or self._quote_head in text or (self._escapes and "\\" in text):
+        if self._phase != _STRING or self._doubtful or self._quote_head in text or (self._escapes and "\\" in text):
             return False
         out.put(json_escape(text))
         return True
@@ -154,14 +163,13 @@ class LiteralReader:
         if found is None:
             if text[start] not in "([{":
                 self._begin_drop(cur, out)
-            elif self._takes_values():
-                self._begin_member(self._next_name(), out)
-            else:
+            elif not self._begin_unkeyed(out):
                 self._drop_to(cur, start + 1, out)
             return True
         end = found.end()
         if end - start > _MAX_KEY:
-            self._begin_drop(cur, out)
+            if not self._begin_unkeyed(out):
+                self._begin_drop(cur, out)
             return True
         further = _FURTHER_WORDS.match(text, end)
         last = end if further is None else further.end()
@@ -178,12 +186,10 @@ class LiteralReader:
             return False
         if after >= 0:
             cur.pos = after
-            self._begin_member(key, out)
+            self._begin_keyed(key, out)
         elif cur.final and not text[last:].strip(WS) and (key.isidentifier() or not self._takes_values()):
             return False  # cut() puts what there is of it
-        elif self._takes_values():
-            self._begin_member(self._next_name(), out)
-        else:
+        elif not self._begin_unkeyed(out):
             self._begin_drop(cur, out)
         return True
 
@@ -208,11 +214,11 @@ class LiteralReader:
                 return False
         if after >= 0:
             cur.pos = after
-            self._begin_member(unescaped(text[end:close]) if escapes else text[end:close], out)
-        elif self._takes_values():
-            self._begin_member(self._next_name(), out)
-        elif cur.final and (close < 0 or not text[close + len(quote) :].strip(WS)):
+            self._begin_keyed(unescaped(text[end:close]) if escapes else text[end:close], out)
+        elif not self._takes_values() and cur.final and (close < 0 or not text[close + len(quote) :].strip(WS)):
             return False
+        elif self._begin_unkeyed(out):
+            pass
         elif close < 0:
             self._begin_drop(cur, out)
         else:
@@ -238,6 +244,31 @@ class LiteralReader:
     def _takes_values(self) -> bool:
         """True if a value without a key may follow."""
         return self._by_place and len(self._closers) == 1
+
+    def _begin_unkeyed(self, out: ArgumentWriter) -> bool:
+        """Begin a value that has no key; False if it needs one."""
+        if self._undecided_brace:
+            self._undecided_brace = False
+            self._json[-1] = "]"
+            out.put("[")
+            self._phase = _ITEM
+            return True
+        if not self._takes_values():
+            return False
+        self._begin_member(self._next_name(), out)
+        return True
+
+    def _begin_keyed(self, key: str, out: ArgumentWriter) -> None:
+        """Begin a value after its key and assignment."""
+        self._decide_brace(out)
+        self._named = self._named or len(self._closers) == 1
+        self._begin_member(key, out)
+
+    def _decide_brace(self, out: ArgumentWriter) -> None:
+        """Take an undecided brace for that of an object."""
+        if self._undecided_brace:
+            self._undecided_brace = False
+            out.put("{")
 
     def _begin_member(self, key: str, out: ArgumentWriter) -> None:
         """Put ``{"key": `` or ``, "key": ``."""
@@ -277,6 +308,7 @@ class LiteralReader:
             return MORE
         if self._closers[-1] != c:
             out.report("broken_arguments", cur.pos, cur.pos)
+        self._decide_brace(out)
         cur.pos += 1
         while self._closers[-1] != c:
             self._pop(out)
@@ -291,6 +323,7 @@ class LiteralReader:
         """Close everything that is open, because the call was closed here."""
         if self._phase == _VALUE:
             self._put_null(out)
+        self._decide_brace(out)
         while self._json:
             closer = self._json.pop()
             if self._json or self._any:
@@ -364,7 +397,9 @@ class LiteralReader:
             self._closers.append(_CLOSER[c])
             closer = "}" if c == "{" else "]"
             self._json.append(closer)
-            out.put("{" if c == "{" else "[")
+            self._undecided_brace = c == "{"
+            if c != "{":
+                out.put("[")
             self._phase = _KEY if c == "{" else _ITEM
             self._comma = False
         else:
@@ -377,41 +412,63 @@ class LiteralReader:
         self._quote = Literals({quote: 0})
         self._quote_head = quote[0]
         self._escapes = quote[0] in "'\""
+        self._doubtful = False
         self._phase = _STRING
 
-    def _read_string(self, cur: Cursor, out: ArgumentWriter) -> bool:
+    def _follows_string(self, cur: Cursor, pos: int, out: CallHandler) -> int:
+        """Return DONE if the text at ``pos`` may follow a string that ends there, NO_MATCH or MORE."""
+        if pos - cur.pos > 1:
+            return DONE
+        return self._ends.follows(cur, pos, self._by_place and not self._named, out)
+
+    def _read_string(self, cur: Cursor, out: CallHandler) -> bool:
         """Read a string. False if more text is needed."""
         text = cur.text
         found = self._quote.find(text, cur.pos)
         while True:
             if found is not None and found.start() < cur.pos:
                 found = self._quote.find(text, cur.pos)
-            if found is not None:
-                end = found.start()
-            elif cur.final:
-                end = len(text)
-            else:
-                end = self._quote.undecided_from(text, cur.pos)
-            if self._escapes:
-                slash = text.find("\\", cur.pos, end)
-                if slash >= 0:
-                    self._put_string(text[cur.pos : slash], out)
-                    cur.pos = slash
-                    stop = escape_end(text, slash)
-                    if stop > len(text) and not cur.final:
-                        return False
-                    self._put_string(unescape(text[slash:stop]), out)
-                    cur.pos = min(stop, len(text))
-                    continue
+            end = self._end_of_text(cur, found)
+            stop = self._next_stop(cur, end, out) if self._doubtful else -1
+            if stop >= 0:
+                end = stop
+            slash = text.find("\\", cur.pos, end) if self._escapes else -1
+            if slash >= 0:
+                self._put_string(text[cur.pos : slash], out)
+                cur.pos = slash
+                after = escape_end(text, slash)
+                if after > len(text) and not cur.final:
+                    return False
+                self._put_string(unescape(text[slash:after]), out)
+                cur.pos = min(after, len(text))
+                continue
             self._put_string(text[cur.pos : end], out)
             cur.pos = end
-            if found is None:
-                return False
-            cur.pos = found.end()
+            if stop < 0:
+                if found is None:
+                    return False
+                follows = self._follows_string(cur, found.end(), out)
+                if follows == MORE:
+                    return False
+                cur.pos = found.end()
+                if follows == NO_MATCH:
+                    self._doubtful = True
+                    out.report("unescaped_quote", end, cur.pos)
+                    self._put_string(found.group(), out)
+                    continue
             out.put('"')
             self._comma = True
             self._phase = _NEXT
             return True
+
+    def _end_of_text(self, cur: Cursor, quote: re.Match[str] | None) -> int:
+        """Return where the text ends that is part of the string for sure, unless a literal in it ends the call."""
+        if quote is not None:
+            return quote.start()
+        if cur.final:
+            return len(cur.text)
+        end = self._quote.undecided_from(cur.text, cur.pos)
+        return min(end, self._stops.undecided_from(cur.text, cur.pos)) if self._doubtful else end
 
     def _put_string(self, piece: str, out: ArgumentWriter) -> None:
         if piece:
@@ -431,7 +488,7 @@ class LiteralReader:
             if stop >= 0:
                 self._add_word(text[cur.pos : stop], out)
                 cur.pos = stop
-                self._end_word(out)
+                self._end_word(cur, out)
                 return NO_MATCH
             if end < 0:
                 end = size if cur.final else self._stops.undecided_from(text, cur.pos)
@@ -452,7 +509,7 @@ class LiteralReader:
             else:
                 self._add_word(text[cur.pos : end], out)
                 cur.pos = end
-                self._end_word(out)
+                self._end_word(cur, out)
                 self._phase = _NEXT
                 return DONE
             self._add_word(text[cur.pos : end + 1], out)
@@ -460,6 +517,7 @@ class LiteralReader:
 
     def _add_word(self, piece: str, out: ArgumentWriter) -> None:
         """Add to the word. A word that is too long for a number or a constant streams, as a string."""
+        self._word_size += len(piece)
         if self._word_streams:
             kept = piece.rstrip(WS)
             if kept:
@@ -470,17 +528,18 @@ class LiteralReader:
                 self._word.append(piece[len(kept) :])
             return
         self._word.append(piece)
-        self._word_size += len(piece)
         if self._word_size > _MAX_WORD:
             text = "".join(self._word).lstrip(WS)
             self._word = []
             self._word_streams = True
             self._value_start(out)
             out.put('"')
+            self._word_size -= len(text)
             self._add_word(text, out)
 
     def cut(self, cur: Cursor, out: CallHandler) -> None:
         """Put the beginning of a key or word in which the output was cut."""
+        self._decide_brace(out)
         if self._phase == _WORD:
             word = "".join(self._word).strip(WS)
             if word and not self._word_streams:
@@ -505,18 +564,25 @@ class LiteralReader:
         cur.pos = len(text)
         out.mark(ARGUMENT_TEXT, cur.pos)
 
-    def _end_word(self, out: ArgumentWriter) -> None:
-        word = "".join(self._word).strip(WS)
+    def _end_word(self, cur: Cursor, out: CallHandler) -> None:
+        """Put a word that ends at the cursor."""
+        text = "".join(self._word)
+        word = text.strip(WS)
+        start = cur.pos - self._word_size
+        end = cur.pos - len(text) + len(text.rstrip(WS))
         self._word = []
         self._word_size = 0
+        as_string = self._wants_string()
+        value = '"'
         if self._word_streams:
             self._word_streams = False
-            self._comma = True
-            out.put('"')
-            return
-        self._value_start(out)
-        out.put(word_json(word, self._wants_string()))
+        else:
+            self._value_start(out)
+            value = word_json(word, as_string)
+        out.put(value)
         self._comma = True
+        if value[0] == '"' and not (as_string and is_number(word)):
+            out.report("unquoted_value", start, end)
 
     def _wants_string(self) -> bool:
         """True if the schema allows only a string here."""

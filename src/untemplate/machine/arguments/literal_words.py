@@ -10,6 +10,7 @@ from ...jsontext.lexical import NUMBER, NUMBER_BEGUN, json_escape
 
 _NUMBER: Final = re.compile(NUMBER)
 _NUMBER_BEGUN: Final = re.compile(NUMBER_BEGUN)
+_DIGITS: Final = re.compile(r"[-+]?[0-9][0-9.]*")
 _WORDS: Final = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 _SIMPLE: Final = {
     "n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v",
@@ -44,6 +45,11 @@ def word_json(word: str, as_string: bool) -> str:
         except ValueError:
             pass
     return f'"{json_escape(word)}"'
+
+
+def is_number(word: str) -> bool:
+    """True if a word is a number as people write it, with leading zeros perhaps."""
+    return _DIGITS.fullmatch(word) is not None
 
 
 def escape_end(text: str, start: int) -> int:
