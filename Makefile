@@ -9,12 +9,13 @@ STAMP := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 LOCK := requirements-dev.lock
 DEMO_MINUTES := 436
+PARTNERS := transformers litellm trl verl
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-batch test-grammar test-canitoolcall test-transformers lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
+.PHONY: help run test test-batch test-grammar test-canitoolcall test-integrations lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,10 +56,18 @@ test-canitoolcall: $(STAMP) ## the public fixtures of canitoolcall, with their t
 	@.venv-canitoolcall/bin/pip install -qq 'canitoolcall==0.1.1' jinja2 msgspec jsonschema-rs
 	@PYTHONPATH=src .venv-canitoolcall/bin/python -m tests.conformance.run
 
-test-transformers: $(STAMP) ## exported response templates, read by transformers (opt-in; its own .venv-transformers)
-	@test -x .venv-transformers/bin/python || $(BIN)/python -m venv .venv-transformers
-	@.venv-transformers/bin/pip install -qq 'transformers==5.23.0' 'pytest>=8.3' 'pytest-benchmark>=5.1' hypothesis jinja2 msgspec jsonschema-rs
-	@PYTHONPATH=src .venv-transformers/bin/python -m pytest tests/integrations/test_transformers.py -rP
+# One environment for each file of packages. A line `# pip install ...` of it is run first.
+test-integrations: $(STAMP) ## the integrations, on the real packages (opt-in; PARTNERS=litellm; environments in build/partners)
+	@for partner in $(PARTNERS); do \
+	    echo "build/partners/$$partner"; \
+	    test -x build/partners/$$partner/bin/python || $(BIN)/python -m venv build/partners/$$partner; \
+	    build/partners/$$partner/bin/pip install -qq 'pytest>=8.3' 'pytest-benchmark>=5.1' hypothesis httpx jinja2 msgspec jsonschema-rs || exit 1; \
+	    sed -n 's/^# pip install //p' tests/integrations/packages/$$partner.txt | while read -r line; do \
+	        build/partners/$$partner/bin/pip install -qq $$line || exit 1; \
+	    done || exit 1; \
+	    build/partners/$$partner/bin/pip install -qq --requirement tests/integrations/packages/$$partner.txt || exit 1; \
+	    PYTHONPATH=$(CURDIR)/src build/partners/$$partner/bin/python -m pytest tests/integrations/test_$$partner.py -rP -o filterwarnings=default || exit 1; \
+	done
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
 	@$(PYTEST) -p tests.chaos tests/gateway tests/test_cli_serve.py -n 3

@@ -1,4 +1,4 @@
-"""Exported response templates, read by transformers itself: ``make test-transformers``.
+"""Exported response templates, read by transformers itself: ``make test-integrations``.
 
 Every format of the catalogue that can be exported must give, in transformers, the message that untemplate gives: for
 rendered turns, and for the shared cases. The counts are printed with ``-rP``.
