@@ -13,9 +13,9 @@ from .call_policy import CallPolicy
 from .call_state import CallState
 from .diagnostics import DiagnosticCode
 from .events import EventReceiver
-from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP, Ledger
+from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT, Ledger
 from .lexer import Cursor
-from .program import MarkerRule, Program, TextState
+from .program import IN_REASONING, MarkerRule, Program, TextState
 from .scanner import TokenScanner
 from .speculation import Speculation
 from .tentative_calls import TentativeCalls
@@ -114,6 +114,21 @@ class ReaderContext:
         cur = self.cur
         self.spaces.append(cur.text[cur.pos : end])
         cur.pos = end
+        self.limit_spaces(self.base + end)
+
+    def limit_spaces(self, end: int) -> None:
+        """Emit white space that waits, up to ``end`` of the output, if there is too much of it: it is text, and only
+        the rest may still belong to a marker."""
+        while end - self.ledger.frontier > self.max_held and not self.speculation.active:
+            waiting = "".join(self.spaces)
+            self.spaces = [waiting[self.max_held :]]
+            frontier = self.ledger.frontier + self.max_held
+            if self.state.region == IN_REASONING:
+                self.receiver.reasoning(waiting[: self.max_held])
+                self.ledger.mark(REASONING_TEXT, frontier)
+            else:
+                self.receiver.content(waiting[: self.max_held])
+                self.ledger.mark(CONTENT_TEXT, frontier)
 
     def drop_space(self) -> None:
         """Forget the white space that waits: markup follows, and it belongs to that."""

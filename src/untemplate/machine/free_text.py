@@ -421,6 +421,7 @@ class FreeText:
         spaces = context.spaces
         if not body:
             spaces.append(piece)
+            context.limit_spaces(end)
             return
         after = piece[len(body) :]
         if spaces:
@@ -430,6 +431,8 @@ class FreeText:
             self.emit(body, end - len(after))
             if after:
                 spaces.append(after)
+        if after:
+            context.limit_spaces(end)
 
     def emit(self, text: str, end: int) -> None:
         """Emit text of the state unchanged."""
