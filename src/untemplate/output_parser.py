@@ -25,8 +25,8 @@ from .machine.ids import IdFactory
 from .messages import DeltaMessage, ParsedOutput
 from .policy import Policy
 from .stream import Stream
-from .token_spans import ParsedTokens
-from .tokens import SpecialText, Tokenizer, TokenTable, vocabulary_of
+from .token_spans import Bridge, ParsedTokens
+from .tokens import SpecialText, Tokenizer, TokenTable, encode, vocabulary_of
 
 if TYPE_CHECKING:
     from .analysis import Certificate
@@ -102,6 +102,7 @@ class OutputParser:
         self._selection: Selection | None = None
         self._template: ChatTemplate | None = None
         self._halves: dict[str, Any] = {}
+        self._template: str | os.PathLike[str] | ChatTemplate | None = None
         self._implicit: Stream | None = None
         self._implicit_length = 0
 
@@ -196,6 +197,7 @@ class OutputParser:
         parser._certificate = analysis.certificate
         parser._template = template
         parser._origin = "inferred from a template"
+        parser._template = source
         return parser
 
     @classmethod
@@ -245,6 +247,7 @@ class OutputParser:
         if selection.source == "analysis" and selection.certificate is not None:
             parser._deny(selection.certificate.capabilities)
         parser._origin = f"for {os.fspath(model)}"
+        parser._template = model if template is None else template
         return parser
 
     def _deny(self, capabilities: Mapping[str, str]) -> None:
@@ -566,6 +569,53 @@ class OutputParser:
         stream.feed_tokens(token_ids)
         stream.finish(finish_reason)
         return stream.token_result()
+
+    def bridge(
+        self,
+        previous_ids: Sequence[int],
+        new_messages: Sequence[Mapping[str, Any]],
+        *,
+        messages: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Any] | None = None,
+        template: str | os.PathLike[str] | ChatTemplate | None = None,
+        **variables: Any,
+    ) -> Bridge:
+        """Return the ids to append after a sampled turn: the new messages, and the opening of the next turn. The ids
+        that were sampled stay as they are.
+
+        Args:
+            previous_ids: the ids so far, which end with the sampled turn; its end-of-turn token may be missing.
+            new_messages: results of calls, or the next question.
+            messages: the conversation so far, with the sampled turn as its last message. With it, the proof is about
+                this conversation, otherwise about any.
+            tools: as in the request.
+            template: the model's; needed if the parser was not made from one.
+            variables: of the template, such as ``enable_thinking``.
+
+        Raises:
+            ValueError: there is no template or no tokenizer.
+            TypeError: the tokenizer has no ``encode()``.
+            TemplateError: the template cannot render this, or ends a turn in another way if messages follow it.
+        """
+        from .templates import ChatTemplate
+        from .templates.bridge import between_turns
+
+        source = self._template if template is None else template
+        if source is None:
+            raise ValueError("template: the parser was not made from a template, so bridge() needs one")
+        if not self._table:
+            raise ValueError("bridge() needs a parser with a tokenizer")
+        loaded = source if isinstance(source, ChatTemplate) else ChatTemplate.load(source)
+        end = self.format.turn.end
+        ends = [loaded.eos_token, *(() if end is None else (end.text.strip(), *end.accepted))]
+        found = between_turns(loaded, new_messages, ends, messages=messages, tools=tools, **variables)
+        # Text is encoded together with the marker before it: tokenizers treat the beginning of a text in their own way.
+        ids = encode(self._tokenizer, found.end + found.text)
+        first = self._table.text_of(ids[:1])
+        ended = self._table.text_of(previous_ids[-1:]) in {*ends, first}
+        apart = encode(self._tokenizer, "a" + found.end + found.text) == [*encode(self._tokenizer, "a"), *ids]
+        proof = found.proof if apart and (first == found.end or not found.end) else "none"
+        return Bridge(ids[1:] if ended else ids, found.text, proof)
 
     def parse_complete_with_fallback(
         self,

@@ -17,7 +17,7 @@ import msgspec
 
 from .messages import ParsedOutput, Span, SpanKind
 
-__all__ = ["ParsedTokens", "Straddling", "TokenSpan"]
+__all__ = ["Bridge", "ParsedTokens", "Straddling", "TokenSpan"]
 
 _KINDS: Final[tuple[SpanKind, ...]] = get_args(SpanKind)
 
@@ -40,6 +40,21 @@ class Straddling(msgspec.Struct, frozen=True, gc=False):
     token: int
     id: int
     parts: list[Span]
+
+
+class Bridge(msgspec.Struct, frozen=True, gc=False):
+    """Ids to append after a sampled turn.
+
+    ``text`` is what follows the end of the turn. ``proof`` is one of:
+
+    * ``prefix``: the template renders the longer conversation as the shorter one and more;
+    * ``turn``: it changes earlier text, but writes the same after any turn;
+    * ``none``: what it writes depends on the turn, or the end of a turn is not one token.
+    """
+
+    ids: list[int]
+    text: str
+    proof: str
 
 
 class ParsedTokens:

@@ -153,7 +153,7 @@ class Refused(Exception):
 
 
 _NOT_JSON: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What reading JSON raises."""
+"""Errors of reading JSON."""
 _RAWS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ENCODER: Final = msgspec.json.Encoder()
 

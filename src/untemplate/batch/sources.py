@@ -88,7 +88,7 @@ def pieces(path: str, position: int = 0, row: int = 1) -> Iterator[Piece]:
 
 
 _BROKEN: Final = (OSError, EOFError, zlib.error)
-"""What reading a damaged file raises."""
+"""Errors of reading a damaged file."""
 
 
 def _cut(error: Exception) -> str:

@@ -13,6 +13,7 @@
 """
 
 from ..errors import TemplateError, TemplateLimitError, TemplateRaised
+from .generation import generation_ranges
 from .template import ChatTemplate
 
-__all__ = ["ChatTemplate", "TemplateError", "TemplateLimitError", "TemplateRaised"]
+__all__ = ["ChatTemplate", "TemplateError", "TemplateLimitError", "TemplateRaised", "generation_ranges"]

@@ -43,7 +43,7 @@ def grown(what: str) -> TemplateLimitError:
 class Meter:
     """The remaining resources of one rendering, and the lists that it must not change."""
 
-    __slots__ = ("deadline", "inputs", "now", "size", "steps", "total")
+    __slots__ = ("deadline", "inputs", "marks", "now", "size", "steps", "total")
 
     def __init__(self, inputs: set[int], characters: int, now: Callable[[], datetime]) -> None:
         self.inputs = inputs
@@ -52,6 +52,8 @@ class Meter:
         self.total = limits.TOTAL * self.size
         self.steps = limits.STEPS + limits.STEPS_PER * characters
         self.now = now
+        self.marks = False
+        """True if the text inside ``{% generation %}`` is marked."""
         self.deadline = thread_time() + limits.TIME_LIMIT + limits.TIME_PER * characters
 
     def tick(self, steps: int) -> bool:

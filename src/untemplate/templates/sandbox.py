@@ -19,14 +19,14 @@ from datetime import datetime
 from string import Formatter
 from time import thread_time
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from jinja2 import Template, TemplateSyntaxError, nodes, pass_context
 from jinja2.exceptions import SecurityError, UndefinedError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import make_attrgetter
 from jinja2.lexer import Token, TokenStream
-from jinja2.nodes import CallBlock
+from jinja2.nodes import CallBlock, ContextReference
 from jinja2.parser import Parser
 from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
@@ -39,7 +39,11 @@ from .inputs import Inputs
 from .limits import COMPILE_LIMIT, MAX_SOURCE, MAX_TOKENS
 from .meter import CHANGES, Meter, filter_guard, grown, hash_guard
 
-__all__ = ["CompiledTemplate", "compile_source"]
+__all__ = ["CLOSED", "OPENED", "CompiledTemplate", "compile_source"]
+
+# Private characters around the text inside ``{% generation %}``, where they are asked for.
+OPENED: Final = "\uf8f0"
+CLOSED: Final = "\uf8f1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +54,16 @@ class CompiledTemplate:
     literals: tuple[str, ...]
     variables: tuple[str, ...]
 
-    def run(self, variables: dict[str, Any], inputs: Inputs, now: Callable[[], datetime]) -> str:
-        """Render the template. The variables are copies made by ``inputs``.
+    def run(self, variables: dict[str, Any], inputs: Inputs, now: Callable[[], datetime], marks: bool = False) -> str:
+        """Render the template. The variables are copies made by ``inputs``. With ``marks``, text inside
+        ``{% generation %}`` is between `OPENED` and `CLOSED`.
 
         Raises:
             TemplateError: the template failed; the error has its line.
         """
         pieces: list[str] = []
         meter = Meter(inputs.ids, inputs.characters, now)
+        meter.marks = marks
         left = meter.size
         try:
             context = cast("MeteredContext", self.template.new_context(variables))
@@ -157,17 +163,19 @@ def _translated(error: Exception, line: int | None) -> TemplateError:
 
 
 class _Generation(Extension):
-    """``{% generation %}``, which marks the model's text for training masks. Only the text is used here."""
+    """``{% generation %}``, which marks the model's text for training masks."""
 
     tags = {"generation"}  # noqa: RUF012 - as Jinja declares it
 
     def parse(self, parser: Parser) -> CallBlock:
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return cast("CallBlock", CallBlock(self.call_method("_body"), [], [], body).set_lineno(line))
+        call = self.call_method("_body", [ContextReference()])
+        return cast("CallBlock", CallBlock(call, [], [], body).set_lineno(line))
 
-    def _body(self, caller: Callable[[], str]) -> str:
-        return caller()
+    def _body(self, context: MeteredContext, caller: Callable[[], str]) -> str:
+        text = caller()
+        return f"{OPENED}{text}{CLOSED}" if context.meter.marks else text
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         deadline = thread_time() + COMPILE_LIMIT

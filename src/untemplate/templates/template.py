@@ -176,6 +176,7 @@ class ChatTemplate:
         documents: Sequence[Any] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
+        mark_generation: bool = False,
         **kwargs: Any,
     ) -> str:
         """Return the prompt, as ``apply_chat_template(…, tokenize=False)`` does.
@@ -186,6 +187,8 @@ class ChatTemplate:
             add_generation_prompt: append the header of the assistant's turn.
             continue_final_message: end the prompt inside the final message, so that the model continues its ``content``
                 or the field of this name (``reasoning_content``).
+            mark_generation: put the text inside ``{% generation %}`` between two private characters, which
+                `generation_ranges` reads.
             kwargs: variables of the template (``enable_thinking``, ``reasoning_effort`` …).
 
         Raises:
@@ -212,7 +215,7 @@ class ChatTemplate:
             raise TemplateError("the messages are nested too deeply", name=self.name) from None
         compiled = self._compile(source)
         try:
-            text = compiled.run(variables, inputs, self._clock)
+            text = compiled.run(variables, inputs, self._clock, mark_generation)
         except TemplateError as error:
             error.name = error.name or self.name
             raise
