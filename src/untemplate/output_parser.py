@@ -102,7 +102,6 @@ class OutputParser:
         self._selection: Selection | None = None
         self._template: ChatTemplate | None = None
         self._halves: dict[str, Any] = {}
-        self._template: str | os.PathLike[str] | ChatTemplate | None = None
         self._implicit: Stream | None = None
         self._implicit_length = 0
 
@@ -197,7 +196,6 @@ class OutputParser:
         parser._certificate = analysis.certificate
         parser._template = template
         parser._origin = "inferred from a template"
-        parser._template = source
         return parser
 
     @classmethod
@@ -247,7 +245,6 @@ class OutputParser:
         if selection.source == "analysis" and selection.certificate is not None:
             parser._deny(selection.certificate.capabilities)
         parser._origin = f"for {os.fspath(model)}"
-        parser._template = model if template is None else template
         return parser
 
     def _deny(self, capabilities: Mapping[str, str]) -> None:
@@ -606,13 +603,11 @@ class OutputParser:
         if not self._table:
             raise ValueError("bridge() needs a parser with a tokenizer")
         loaded = source if isinstance(source, ChatTemplate) else ChatTemplate.load(source)
-        end = self.format.turn.end
-        ends = [loaded.eos_token, *(() if end is None else (end.text.strip(), *end.accepted))]
-        found = between_turns(loaded, new_messages, ends, messages=messages, tools=tools, **variables)
+        found = between_turns(loaded, self.format, new_messages, messages=messages, tools=tools, **variables)
         # Text is encoded together with the marker before it: tokenizers treat the beginning of a text in their own way.
         ids = encode(self._tokenizer, found.end + found.text)
         first = self._table.text_of(ids[:1])
-        ended = self._table.text_of(previous_ids[-1:]) in {*ends, first}
+        ended = self._table.text_of(previous_ids[-1:]) in {*found.ends, first}
         apart = encode(self._tokenizer, "a" + found.end + found.text) == [*encode(self._tokenizer, "a"), *ids]
         proof = found.proof if apart and (first == found.end or not found.end) else "none"
         return Bridge(ids[1:] if ended else ids, found.text, proof)

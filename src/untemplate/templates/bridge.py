@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ..errors import TemplateError
+from ..format import Format
+from .history import for_template, template_needs
 from .template import ChatTemplate
 
 __all__ = ["Between", "Proof", "between_turns"]
@@ -28,11 +30,13 @@ class Between:
     """The text between two turns.
 
     Attributes:
-        end: the marker that ends the turn; empty if none does, because the next turn's marker does.
+        ends: markers that may end a turn.
+        end: the one that does; empty if none does, because the next turn's marker does.
         text: what follows it: the new messages, and the opening of the next turn.
         proof: how certain that is.
     """
 
+    ends: tuple[str, ...]
     end: str
     text: str
     proof: Proof
@@ -40,8 +44,8 @@ class Between:
 
 def between_turns(
     template: ChatTemplate,
+    format: Format,
     new_messages: Sequence[Mapping[str, Any]],
-    ends: Sequence[str],
     *,
     messages: Sequence[Mapping[str, Any]] | None = None,
     tools: Sequence[Any] | None = None,
@@ -51,20 +55,31 @@ def between_turns(
 
     Args:
         template: the chat template.
+        format: of the model's turns.
         new_messages: the messages between them, such as results of calls.
-        ends: markers that end a turn.
         messages: the conversation up to the turn, which is its last message. ``None``: any conversation.
         tools, variables: as for `ChatTemplate.render`.
 
     Raises:
         TemplateError: the template cannot render this, or ends a turn in another way if messages follow it.
     """
+    needs = template_needs(template)
+    end_of_turn = format.turn.end
+    ends = (template.eos_token, *(() if end_of_turn is None else (end_of_turn.text.strip(), *end_of_turn.accepted)))
     before = [{"role": "user", "content": "qzasked"}] if messages is None else list(messages[:-1])
 
     def rendered(turn: Mapping[str, Any], new: Sequence[Mapping[str, Any]] = new_messages) -> tuple[str, str]:
         """Return the conversation up to the turn, and with the new messages."""
-        short = template.render([*before, turn], tools=tools, **variables)
-        return short, template.render([*before, turn, *new], tools=tools, add_generation_prompt=True, **variables)
+        texts = [
+            template.render(
+                for_template([dict(message) for message in conversation], needs, format),
+                tools=tools,
+                add_generation_prompt=len(conversation) > len(before) + 1,
+                **variables,
+            )
+            for conversation in ([*before, turn], [*before, turn, *new])
+        ]
+        return texts[0], texts[1]
 
     found = [_after(word, new_messages, rendered) for word in _WORDS]
     if None in found:
@@ -85,7 +100,7 @@ def between_turns(
         short, long = rendered(_turn(_WORDS[0], new_messages) if messages is None else messages[-1])
         if long.startswith(short) and long.endswith(after[size:]):
             proof = "prefix"
-    return Between(end, after[size:], proof)
+    return Between(ends, end, after[size:], proof)
 
 
 def _after(
