@@ -233,6 +233,12 @@ def test_names_of_engines(engine: Engine, kind: Kind):
     assert not {*NO_FORMAT} & {*names()}
 
 
+def test_no_entry_claims_a_parser_that_vllm_does_not_have():
+    for entry in ENTRIES:
+        listed = set(ENGINE_NAMES["vllm"][entry.kind].split())
+        assert ("vllm" in entry.engines) == bool(listed & {entry.name, *entry.aliases}), (entry.kind, entry.name)
+
+
 def test_a_name_of_both_kinds():
     fmt = named("granite")
     assert fmt.name == "granite"

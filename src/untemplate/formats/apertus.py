@@ -41,7 +41,7 @@ ENTRIES = (
         format=REASONING,
         aliases=("apertus2509",),
         models=("swiss-ai/Apertus-*-Instruct-2509",),
-        engines=("vllm", "sglang"),
+        engines=("sglang",),
         evidence=(template("Apertus-8B-Instruct.jinja"),),
     ),
     Entry(

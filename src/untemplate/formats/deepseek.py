@@ -167,7 +167,6 @@ ENTRIES = (
         kind="reasoning",
         format=V3_REASONING.extend(name="deepseek_v32"),
         models=("deepseek-ai/DeepSeek-V3.2*",),
-        engines=("vllm",),
         evidence=(template("deepseek-ai-DeepSeek-V3.2.jinja"),),
     ),
     Entry(

@@ -136,7 +136,6 @@ ENTRIES = (
         kind="tool",
         format=THINKING_TOOLS,
         models=("ibm-granite/granite-4.2-*",),
-        engines=("vllm",),
         evidence=(vllm("vllm/parser/granite_thinking.py", "4.2 writes what Nemotron 3 writes"),),
     ),
 )

@@ -132,7 +132,6 @@ ENTRIES = (
         format=M1,
         models=("MiniMaxAI/MiniMax-M1-*",),
         headers=("<beginning_of_sentence>ai name=assistant",),
-        engines=("vllm",),
         evidence=(
             vllm("examples/tool_chat_template_minimax_m1.jinja"),
             Evidence("engine", "MiniMax-AI/MiniMax-M1 docs/function_call_guide.md", "2026-11-22", "one object a line"),

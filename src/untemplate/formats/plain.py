@@ -42,7 +42,6 @@ ENTRIES = (
         format=Format(name="identity"),
         aliases=("passthrough",),
         models=("any",),
-        engines=("vllm",),
         evidence=(vllm("vllm/reasoning/identity_reasoning_parser.py"),),
     ),
     Entry(
