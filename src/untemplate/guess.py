@@ -1,7 +1,7 @@
 """Ranks the formats of the catalogue for an output whose format is not known.
 
 Every format parses the output. The best one leaves no marker in the content, reads the most calls, and has nothing to
-report. Formats that read the same message are told apart by the number of engines that know them.
+report. Formats that read the same message are ordered by the number of engines that know them.
 """
 
 from __future__ import annotations
