@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-batch test-grammar test-canitoolcall test-integrations lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
+.PHONY: help run test test-batch test-grammar test-canitoolcall test-integrations test-vllm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,21 @@ test-integrations: $(STAMP) ## the integrations, on the real packages (opt-in; P
 	    build/partners/$$partner/bin/pip install -qq --requirement tests/integrations/packages/$$partner.txt || exit 1; \
 	    PYTHONPATH=$(CURDIR)/src build/partners/$$partner/bin/python -m pytest tests/integrations/test_$$partner.py -rP -o filterwarnings=default || exit 1; \
 	done
+
+# vLLM's source distributions hold chat templates and tests; making their metadata needs torch, nothing is built.
+test-vllm: $(STAMP) ## untemplate in the real vLLM, on tiny checkpoints (opt-in, half an hour; its own .venv-vllm; OPTIONS=--family=qwen3)
+	@test -x .venv-vllm/bin/python || $(BIN)/python -m venv .venv-vllm
+	@.venv-vllm/bin/pip install -qq --no-deps --requirement tests/vllm_serve/requirements.txt
+	@.venv-vllm/bin/pip install -qq --no-deps --no-build-isolation --editable .
+	@mkdir -p build/vllm && for version in 0.25.0 0.33.0; do \
+	    test -d build/vllm/$$version || { \
+	        VLLM_VERSION_OVERRIDE=$$version VLLM_TARGET_DEVICE=empty .venv-vllm/bin/pip download -qq --no-deps \
+	            --no-binary vllm --no-build-isolation --dest build/vllm vllm==$$version && \
+	        mkdir build/vllm/$$version && \
+	        tar xzf build/vllm/vllm-$$version.tar.gz -C build/vllm/$$version --strip-components=1 || exit 1; }; \
+	done
+	@.venv-vllm/bin/python -m tests.vllm_serve.run --source build/vllm/0.33.0 --work build/vllm/work $(OPTIONS)
+	@.venv-vllm/bin/python -m pytest --confcutdir=tests/vllm_serve -o addopts= -o filterwarnings=default -q tests/vllm_serve
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
 	@$(PYTEST) -p tests.chaos tests/gateway tests/test_cli_serve.py -n 3

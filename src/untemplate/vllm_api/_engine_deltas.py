@@ -47,7 +47,13 @@ class EngineDeltas(Parser):
         self._tools = tools
         self._engine = engine
         self._make_id: Callable[[str, int], str] | None = None
+        # Attributes, because subclasses written for vLLM read and set them.
         self._arg_converter = config.arg_converter
+        self._arg_structural_chars = config.arg_structural_chars
+        self._stream_arg_deltas = config.stream_arg_deltas
+        self._strip_trailing_reasoning_ws = config.strip_trailing_reasoning_whitespace
+        self._drop_ws_only_content_before_tools = config.drop_whitespace_only_content_before_tools
+        self._strip_content_ws_with_tools = config.strip_content_whitespace_with_tools
         self._argument_markers = _argument_markers(config)
         self._start_over()
 
@@ -59,7 +65,7 @@ class EngineDeltas(Parser):
         self._unconverted: dict[int, list[str]] = {}
         self._content: list[str] = []
         # White space that is buffered until the next text.
-        self._deferred_content: list[str] = []
+        self._spaces: list[str] = []
         self._deferred_reasoning: list[str] = []
         self._content_has_nonws = False
         self._after_call = False
@@ -69,6 +75,15 @@ class EngineDeltas(Parser):
     def diagnostics(self) -> list[Diagnostic]:
         """Problems of the output so far, dropped text included."""
         return sorted(self._engine.diagnostics + self._notes, key=lambda note: note.start)
+
+    @property
+    def _deferred_content(self) -> str:
+        """White space that is buffered until the next text."""
+        return "".join(self._spaces)
+
+    @_deferred_content.setter
+    def _deferred_content(self, text: str) -> None:
+        self._spaces = [text] if text else []
 
     # -- events to deltas ----------------------------------------------------------------------------------------
 
@@ -136,7 +151,11 @@ class EngineDeltas(Parser):
         elif kind is EventType.TOOL_NAME:
             self._handle_tool_name(event)
         elif kind is EventType.ARG_VALUE_CHUNK:
+            slot = self._tool_slots[index]
+            sent = slot.name_sent
             self._handle_arg_chunk(event, deltas)
+            if slot.name_sent and not sent:
+                _drop_repeated(deltas, event.value)
         elif kind is EventType.TOOL_CALL_END:
             self._handle_tool_end(event, deltas)
 
@@ -144,19 +163,18 @@ class EngineDeltas(Parser):
         """End the output: cut the open call, and place or drop buffered white space."""
         for index in range(len(self._tool_slots)):
             self._end_call(index, deltas, closed=False)
-        config = self.parser_engine_config
-        strips = config.strip_content_whitespace_with_tools
+        strips = self._strip_content_ws_with_tools
         if self._calls_sent and self._content_has_nonws:
             goes = strips and self._after_call
         else:
-            goes = self._calls_sent > 0 and (strips or config.drop_whitespace_only_content_before_tools)
+            goes = self._calls_sent > 0 and (strips or self._drop_ws_only_content_before_tools)
         if not goes:
-            self._content += self._deferred_content
-        self._deferred_content = []
+            self._content += self._spaces
+        self._spaces = []
 
     def _strip_trailing_reasoning(self, delta: DeltaMessage | None) -> DeltaMessage | None:
         """Remove the white space between reasoning and the next marker; it is buffered until the next text decides."""
-        if not self.parser_engine_config.strip_trailing_reasoning_whitespace:
+        if not self._strip_trailing_reasoning_ws:
             return delta
         if delta is not None and delta.reasoning is not None:
             text = delta.reasoning
@@ -177,40 +195,38 @@ class EngineDeltas(Parser):
 
     def _add_content(self, text: str) -> None:
         """Add content, without the white space at its end while that may have to be dropped."""
-        config = self.parser_engine_config
-        strips = config.strip_content_whitespace_with_tools
+        strips = self._strip_content_ws_with_tools
         body = text.rstrip(WS)
         if body:
             if not self._content_has_nonws:
                 self._content_has_nonws = True
                 if self._calls_sent and strips:
-                    self._deferred_content = []
+                    self._spaces = []
                     text, body = text.lstrip(WS), body.lstrip(WS)
-            self._content += self._deferred_content
-            self._deferred_content = []
+            self._content += self._spaces
+            self._spaces = []
             self._after_call = False
-        holds = strips or (config.drop_whitespace_only_content_before_tools and not self._content_has_nonws)
+        holds = strips or (self._drop_ws_only_content_before_tools and not self._content_has_nonws)
         sent = body if holds else text
         if sent:
             self._content.append(sent)
         if len(sent) < len(text):
-            self._deferred_content.append(text[len(sent) :])
+            self._spaces.append(text[len(sent) :])
 
     def _space_before_call(self) -> None:
         """Place or drop the white space before a call that has committed."""
-        config = self.parser_engine_config
-        goes = config.strip_content_whitespace_with_tools or (
-            config.drop_whitespace_only_content_before_tools and not self._content_has_nonws
+        goes = self._strip_content_ws_with_tools or (
+            self._drop_ws_only_content_before_tools and not self._content_has_nonws
         )
         if not goes:
-            self._content += self._deferred_content
-        self._deferred_content = []
+            self._content += self._spaces
+        self._spaces = []
         self._after_call = True
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
-    def _ensure_slot(self, index: int) -> None:
-        while len(self._tool_slots) <= index:
+    def _ensure_slot(self, idx: int) -> None:
+        while len(self._tool_slots) <= idx:
             self._tool_slots.append(ToolCallSlot())
 
     def _ensure_tool_id(self, slot: ToolCallSlot, name: str) -> None:
@@ -230,15 +246,15 @@ class EngineDeltas(Parser):
         if not slot.name_sent:
             slot.name += event.value
 
-    def _emit_name_delta(self, index: int, deltas: list[DeltaToolCall], name: str | None) -> None:
+    def _emit_name_delta(self, idx: int, deltas: list[DeltaToolCall], name: str | None) -> None:
         """Commit the call, if it has a valid name."""
-        slot = self._tool_slots[index]
+        slot = self._tool_slots[idx]
         if not name or slot.name_sent or slot.rejected:
             return
         if not self._is_valid_tool_name(name):
             slot.rejected = True
             return
-        self._engine.take_call(index)
+        self._engine.take_call(idx)
         self._space_before_call()
         slot.name = name
         slot.name_sent = True
@@ -326,9 +342,9 @@ class EngineDeltas(Parser):
             slot.reader = ArgumentReader(named=bool(slot.name.strip(WS)), as_json=as_json)
         return slot.reader
 
-    def _try_extract_name(self, index: int) -> str | None:
+    def _try_extract_name(self, idx: int) -> str | None:
         """Return the name of a call that is inside its arguments, once it is known."""
-        reader = self._tool_slots[index].reader
+        reader = self._tool_slots[idx].reader
         return reader.name or None if reader is not None else None
 
     def _send_arguments(self, slot: ToolCallSlot, text: str | None, deltas: list[DeltaToolCall]) -> None:
@@ -342,20 +358,19 @@ class EngineDeltas(Parser):
 
     # -- converted arguments -------------------------------------------------------------------------------------
 
-    def _compute_arg_delta(self, index: int, raw_delta: str) -> str | None:
+    def _compute_arg_delta(self, idx: int, raw_delta: str) -> str | None:
         """Return the arguments that can be sent now that ``raw_delta`` has come."""
-        slot = self._tool_slots[index]
+        slot = self._tool_slots[idx]
         if self._arg_converter is None:
             return self._reader(slot).feed(raw_delta) or None
-        config = self.parser_engine_config
-        structural = config.arg_structural_chars
-        if not config.stream_arg_deltas or (structural is not None and structural.isdisjoint(raw_delta)):
+        structural = self._arg_structural_chars
+        if not self._stream_arg_deltas or (structural is not None and structural.isdisjoint(raw_delta)):
             return None
         return self._advance(slot, self._stable(slot))
 
-    def _flush_arg_converter(self, index: int) -> str | None:
+    def _flush_arg_converter(self, idx: int) -> str | None:
         """Return the rest of a closed call's arguments."""
-        slot = self._tool_slots[index]
+        slot = self._tool_slots[idx]
         final = self._converted(slot, partial=False)
         if final is None:
             # The converter has raised: send the arguments as written.
@@ -436,6 +451,20 @@ class EngineDeltas(Parser):
     def _note(self, code: str, start: int, text: str, error: Exception | None = None) -> None:
         message = _NOTES[code].format(f"{type(error).__name__}: {error}")
         self._notes.append(Diagnostic(code=code, message=message, start=start, end=start + len(text), text=text))
+
+
+def _drop_repeated(deltas: list[DeltaToolCall], text: str) -> None:
+    """Remove the last delta if it repeats the arguments before it.
+
+    vLLM's engine loses the arguments that come with a call's name, so its parser for Kimi K2 adds them once more.
+    """
+    if len(deltas) < 2 or deltas[-1].index != deltas[-2].index:
+        return
+    before, last = deltas[-2].function, deltas[-1].function
+    if before is None or last is None or before.name or last.name or last.arguments != text:
+        return
+    if before.arguments is not None and before.arguments.strip() == text.strip():
+        deltas.pop()
 
 
 def _argument_markers(config: ParserEngineConfig) -> frozenset[str]:

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -65,6 +66,9 @@ class ParserEngine(EngineDeltas):
         self._streaming_initialized = False
         self._prompt_streaming_prepared = False
         config = parser_engine_config
+        ids = vocabulary_of(tokenizer).ids
+        self._reasoning_start_token_id = ids.get(config.token_id_terminals.get("THINK_START", ""))
+        self._reasoning_end_token_id = ids.get(config.token_id_terminals.get("THINK_END", ""))
         self._marks = Marks(
             vocabulary_of(tokenizer),
             opens=config.literals("THINK_START"),
@@ -250,12 +254,46 @@ class ParserEngine(EngineDeltas):
         for piece in self._coalesce_tool_call_deltas(pieces):
             function = piece.function
             assert function is not None
-            call = FunctionCall(name=function.name or "", arguments=function.arguments or "")
+            arguments = function.arguments or ""
+            if self._arg_converter is None and closed.get(piece.index):
+                arguments = self._extract_args_json(arguments, function.name or "")
+            call = FunctionCall(name=function.name or "", arguments=arguments)
             status: CallStatus = (
                 "incomplete" if not closed.get(piece.index) else "ok" if is_json(call.arguments) else "invalid_json"
             )
             calls.append(ToolCall(id=piece.id or "", function=call, status=status))
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=content or None)
+
+    def _extract_args_json(self, raw_args: str, func_name: str) -> str:
+        """Return the arguments of a whole call as JSON. For subclasses: the engine has read them already."""
+        return raw_args
+
+    def _extract_name_and_args(self, raw_body: str) -> tuple[str, str]:
+        """Return the name and the arguments of a call that is one JSON object; without a name, the text itself."""
+        try:
+            parsed = json.loads(raw_body)
+        except ValueError:
+            parsed = None
+        if not isinstance(parsed, dict):
+            return "", raw_body.strip()
+        arguments = self._extract_args_value(parsed)
+        if arguments is None:
+            arguments = json.dumps({k: v for k, v in parsed.items() if k != "name"}, ensure_ascii=False)
+        return str(parsed.get("name", "")), arguments
+
+    @staticmethod
+    def _extract_args_value(parsed: dict[str, Any]) -> str | None:
+        """Return the arguments of a call object as JSON; ``None`` if it has none."""
+        found = next((parsed[key] for key in ("arguments", "parameters") if key in parsed), None)
+        return found if found is None or isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+    def _strip_content_whitespace(self, content: str, tools_called: bool) -> str | None:
+        """Return the content of a whole output without the white space that the config drops."""
+        if tools_called and self._strip_content_ws_with_tools:
+            content = content.strip()
+        elif tools_called and self._drop_ws_only_content_before_tools and not content.strip():
+            content = ""
+        return content or None
 
     # -- token ids -----------------------------------------------------------------------------------------------
 
