@@ -685,3 +685,27 @@ def test_closed_streams():
         f"{command} parse --format hermes <&-", shell=True, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (2, "untemplate: error: stdin is closed\n")
+
+
+def test_dropped_and_invalid_calls_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    tools = tmp_path / "tools.json"
+    tools.write_text('[{"type": "function", "function": {"name": "f"}}]', "utf-8")
+    output = tmp_path / "output.txt"
+    output.write_text('<tool_call>{"name": "g", "arguments": {}}</tool_call>', "utf-8")
+    arguments = ["parse", "--format", "hermes", "--tools", str(tools), str(output)]
+    assert cli.main(arguments) == 0
+    assert capsys.readouterr().err == "untemplate: warning: kept call of 'g': the tool was not offered\n"
+    assert cli.main([*arguments, "--policy", "strict=true"]) == 0
+    assert capsys.readouterr().err == (
+        "untemplate: warning: dropped call of 'g': the tool was not offered\n"
+        "untemplate: 1 diagnostic (dropped_call); --explain shows where\n"
+    )
+
+
+def test_a_marker_of_another_format_has_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    output = tmp_path / "output.txt"
+    output.write_text("[TOOL_CALLS]f", "utf-8")
+    assert cli.main(["parse", "--format", "hermes", "--explain", str(output)]) == 0
+    shown = capsys.readouterr().out
+    assert "content holds '[TOOL_CALLS]', which begins calls in mistral" in shown
+    assert "    hint: `untemplate guess FILE` ranks the formats for an output\n" in shown
