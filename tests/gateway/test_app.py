@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import socket
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 from untemplate import OutputParser, Policy
+from untemplate.gateway.engines.base import EngineChunk, Job
 from untemplate.gateway.observe import JsonFormatter
 from untemplate.gateway.protocols.encoding import encode
 
@@ -242,6 +244,54 @@ class TestLeaving:
                 assert soon(lambda: len(model.engine.jobs) == n)
             assert soon(lambda: len(model.engine.closed) == n)
             assert soon(lambda: 'status="499"' in gateway.app.metrics.text().decode())
+
+
+class WithIds(Scripted):
+    """Reports the bytes of its output as token ids."""
+
+    async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
+        async for chunk in super().generate(job):
+            chunk.token_ids = list(chunk.text.encode())
+            yield chunk
+
+
+class TestTokenIds:
+    PROMPT = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+
+    @pytest.mark.parametrize("stream", [False, True])
+    def test_chat(self, stream: bool) -> None:
+        with running([replace(scripted("x"), engine=WithIds(OUTPUT))]) as gateway:
+            body = {**ASK, "tools": TOOLS, "return_token_ids": True, "n": 2, "stream": stream}
+            response = post(gateway, body=body)
+            answers = events(response.text) if stream else [response.json()]
+            plain = post(gateway, body={**ASK, "tools": TOOLS, "stream": stream}).text
+        choices = [one for answer in answers for one in answer["choices"] if "token_ids" in one]
+        assert [(one["index"], one["token_ids"]) for one in choices] == [(i, list(OUTPUT.encode())) for i in (0, 1)]
+        ids = [answer["prompt_token_ids"] for answer in answers if "prompt_token_ids" in answer]
+        assert ids == [list(self.PROMPT.encode())] * (2 if stream else 1)
+        assert "token_ids" not in plain
+
+    @pytest.mark.parametrize("stream", [False, True])
+    @pytest.mark.parametrize("prompt", ["6 times 7", [54, 32]])
+    def test_completions(self, prompt: Any, stream: bool) -> None:
+        with running([replace(scripted("x"), engine=WithIds("is 42"))]) as gateway:
+            body = {"prompt": prompt, "return_token_ids": True, "stream": stream}
+            response = post(gateway, "/v1/completions", body)
+        answers = events(response.text) if stream else [response.json()]
+        (choice,) = [one for answer in answers for one in answer["choices"] if "token_ids" in one]
+        wanted = prompt if isinstance(prompt, list) else list(prompt.encode())
+        assert (choice["token_ids"], choice["prompt_token_ids"]) == (list(b"is 42"), wanted)
+
+    def test_engines_that_report_none(self, shared: Running) -> None:
+        body = {**ASK, "return_token_ids": True, "untemplate": {"diagnostics": True}}
+        response = post(shared, body=body).json()
+        assert (response["choices"][0]["token_ids"], response["prompt_token_ids"]) == (None, list(self.PROMPT.encode()))
+        assert response["choices"][0]["untemplate"]["notes"] == ["return_token_ids: the engine reports none; ignored"]
+
+
+def events(text: str) -> list[Any]:
+    """Return the objects of a stream."""
+    return [json.loads(event[6:]) for event in text.split("\n\n") if event.startswith("data: {")]
 
 
 class TestLookingInside:

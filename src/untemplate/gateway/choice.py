@@ -33,6 +33,9 @@ class ChoiceStream:
         self.stream = stream
         self.usage = Usage()
         self.raw: list[str] = []
+        self.ids: list[int] | None = [] if request.token_ids else None
+        """The token ids of the output, if they are asked for."""
+        self.prompt_ids: list[int] | None = None
         self.stopped: str | None = None
         """The stop string that was found; the output ends before it."""
         self.finish_reason: str | None = None
@@ -78,6 +81,8 @@ class ChoiceStream:
     def _parsed(self, chunk: EngineChunk) -> list[DeltaMessage]:
         text, ids, stream = chunk.text, chunk.token_ids, self.stream
         self.raw.append(text)
+        if self.ids is not None:
+            self.ids += ids
         delta = chunk.delta
         count = len(ids) or (1 if text or delta is not None else 0)
         self.tokens += count
@@ -116,6 +121,8 @@ class ChoiceStream:
         deltas = []
         for text, ids in parts:
             self.raw.append(text)
+            if self.ids is not None:
+                self.ids += ids
             deltas += self.stream.feed(text, ids)
             if self._aligned is not None:
                 self._aligned.skip(len(text))
@@ -150,9 +157,18 @@ class ChoiceStream:
             raw="".join(self.raw),
             stop=self.stopped,
             logprobs=self._logprobs if self._aligned is not None and self._aligned.seen else None,
+            token_ids=self._reported_ids(),
+            prompt_token_ids=self.prompt_ids,
             usage=usage,
         )
         return steps, ended
+
+    def _reported_ids(self) -> list[int] | None:
+        """Return the token ids that the request asks for; with a note if the engine reports none."""
+        if self.ids is not None and not self.ids and self.tokens:
+            self._request.notes.ignored("return_token_ids", "the engine reports none")
+            return None
+        return self.ids
 
     def _through(self, deltas: list[DeltaMessage]) -> list[Step]:
         """Return the deltas up to a stop string, without the parts that the request leaves out, with their logprobs."""

@@ -106,6 +106,8 @@ class Generation(msgspec.Struct, kw_only=True):
     """Report statuses of calls, and diagnostics (``"untemplate": {"diagnostics": true}``)."""
     raw: bool = False
     """Report the raw output (``"untemplate": {"raw": true}``)."""
+    token_ids: bool = False
+    """Return the token ids of the prompt and of the output."""
     repeated: dict[str, Any] = {}
     """Fields of the request that the response of its dialect repeats (metadata, instructions)."""
     keep: Callable[[dict[str, Any]], None] | None = None
@@ -166,4 +168,7 @@ class Ended(msgspec.Struct, kw_only=True):
     """The stop string that ended the content."""
     logprobs: list[TokenLogprob] | None = None
     """Log probabilities of the content's tokens."""
+    token_ids: list[int] | None = None
+    """Ids of the output, if they are asked for and the engine reports them."""
+    prompt_token_ids: list[int] | None = None
     usage: Usage = msgspec.field(default_factory=Usage)

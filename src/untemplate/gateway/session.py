@@ -105,6 +105,21 @@ class Session:
             # Under such a grammar the model may write markers with ordinary tokens; they count as markers.
             self._policy = replace(self._policy or self.model.parser.policy, spelled_markers="marker")
             self._choices = [self._choice(i) for i in range(request.n)]
+        if request.token_ids:
+            prompt_ids = await self._prompt_ids()
+            for choice in self._choices:
+                choice.prompt_ids = prompt_ids
+
+    async def _prompt_ids(self) -> list[int] | None:
+        """Return the token ids of the prompt; ``None`` if the engine does not offer its tokenizer."""
+        text = self.prompt.text
+        if isinstance(text, list):
+            return text
+        try:
+            return await self.model.engine.tokenize(text) if text else None
+        except NotImplementedError:
+            self.request.notes.ignored("return_token_ids", "the engine does not report those of the prompt")
+            return None
 
     def _choice(self, index: int) -> ChoiceStream:
         request = self.request

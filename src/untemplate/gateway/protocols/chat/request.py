@@ -147,7 +147,7 @@ class ChatRequest(PromptedRequest, kw_only=True):
     skip_special_tokens: Ignored = None
     spaces_between_special_tokens: Ignored = None
     separate_reasoning: Ignored = None
-    return_token_ids: Ignored = None
+    return_token_ids: Annotated[bool | None, about("Return the token ids of the prompt and of the output.")] = None
     reasoning_format: Ignored = None
 
 
@@ -194,6 +194,7 @@ def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
         include_usage=usage_in_stream(asked.stream_options, stream),
         extra=unknown(ChatRequest, body),
         **constrained,
+        token_ids=asked.return_token_ids or False,
         **asked.reports(),
     )
 

@@ -43,6 +43,10 @@ def respond_chat(request: Generation, ended: Sequence[Ended], usage: Usage, meta
         reports = reports_of(request, one)
         if reports is not None:
             choice["untemplate"] = reports
+        if request.token_ids:
+            choice["token_ids"] = one.token_ids
+    if request.token_ids:
+        response["prompt_token_ids"] = ended[0].prompt_token_ids
     return response
 
 
@@ -118,7 +122,10 @@ class ChatWriter:
         reports = reports_of(self._request, ended)
         if reports is not None:
             before += b',"untemplate":' + encode(reports)
-        return before + b"}" + self._tail
+        if not self._request.token_ids:
+            return before + b"}" + self._tail
+        before += b',"token_ids":' + encode(ended.token_ids)
+        return before + b'}],"prompt_token_ids":' + encode(ended.prompt_token_ids) + self._tail[1:]
 
     def end(self, usage: Usage) -> bytes:
         if not self._request.include_usage:

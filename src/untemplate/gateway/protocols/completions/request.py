@@ -50,7 +50,7 @@ class CompletionsRequest(SampledRequest, kw_only=True):
     skip_special_tokens: Ignored = None
     spaces_between_special_tokens: Ignored = None
     add_special_tokens: Ignored = None
-    return_token_ids: Ignored = None
+    return_token_ids: Annotated[bool | None, about("Return the token ids of the prompt and of the output.")] = None
 
 
 def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Generation:
@@ -81,6 +81,7 @@ def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Genera
         include_usage=usage_in_stream(asked.stream_options, stream),
         extra=unknown(CompletionsRequest, body),
         **asked.constrained(),
+        token_ids=asked.return_token_ids or False,
         **asked.reports(),
     )
 

@@ -27,6 +27,8 @@ def respond_completions(request: Generation, ended: Sequence[Ended], usage: Usag
         reports = reports_of(request, one)
         if reports is not None:
             choice["untemplate"] = reports
+        if request.token_ids:
+            choice |= {"token_ids": one.token_ids, "prompt_token_ids": one.prompt_token_ids}
         choices.append(choice)
     return {
         "id": f"cmpl-{meta.id}",
@@ -97,6 +99,9 @@ class CompletionsWriter:
         reports = reports_of(self._request, ended)
         if reports is not None:
             data += b',"untemplate":' + encode(reports)
+        if self._request.token_ids:
+            data += b',"token_ids":' + encode(ended.token_ids)
+            data += b',"prompt_token_ids":' + encode(ended.prompt_token_ids)
         return data + b"}" + self._tail
 
     def end(self, usage: Usage) -> bytes:
