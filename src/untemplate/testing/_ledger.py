@@ -15,6 +15,7 @@ from typing import Final
 
 from ..format import Format, JsonBody
 from ..machine.arguments.xml_text import unescape_xml
+from ..machine.call_state import RECOVERING
 from ..messages import ParsedOutput, Span, ToolCall
 from ..tools import ToolSet
 from ._alignment import CallText, alignments
@@ -113,6 +114,20 @@ def _calls(subject: Subject, raw: str, result: ParsedOutput) -> None:
             if not _is_id(piece, call):
                 raise _LostError(f"{piece!r} is not the id of {call!r}")
         _arguments(subject.format, raw, result, call, [s for s in own if s.kind == "arguments"], tools)
+        if call.status == "ok":
+            _ok(raw, result, own)
+
+
+def _ok(raw: str, result: ParsedOutput, own: list[Span]) -> None:
+    """Check that every character of a call that is ok is its name, id, arguments or markup, and that no problem in it
+    has been reported by which a part was ended, dropped or read again."""
+    start, end = own[0].start, own[-1].end
+    for span in result.spans:
+        if start <= span.start < end and span.kind != "markup" and span not in own:
+            raise _LostError(f"the call is ok, and {raw[span.start : span.end]!r} in it is {span.kind}")
+    for found in result.diagnostics:
+        if start <= found.start < end and found.code in RECOVERING:
+            raise _LostError(f"the call is ok, and {found.code} is reported in it")
 
 
 def _arguments(fmt: Format, raw: str, result: ParsedOutput, call: ToolCall, spans: list[Span], tools: ToolSet) -> None:
