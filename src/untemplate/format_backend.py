@@ -88,7 +88,11 @@ class FormatBackend(ParserBackend):
         self._make_id = make_id
         self._stripped = special_text == "stripped"
         known = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary.read(tokenizer)
-        self.special_ids, self.tokens = known.table(format.special_tokens)
+        written = format.to_json(indent=None) if known.special else ""
+        unknown = {text for text in known.special if text and text in known.ids and text not in written}
+        ids, self.tokens = known.table(unknown.union(format.special_tokens))
+        self.special_ids = {text: i for text, i in ids.items() if text not in unknown}
+        self._unknown_ids = {text: ids[text] for text in unknown}
 
     @property
     def has_reasoning(self) -> bool:
@@ -143,7 +147,9 @@ class FormatBackend(ParserBackend):
 
             receiver = Tee(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
-        scanner = TokenScanner(self.special_ids, self.tokens.bytes_of, self._stripped) if self.special_ids else None
+        scanner = None
+        if self.special_ids or self._unknown_ids:
+            scanner = TokenScanner(self.special_ids, self.tokens.bytes_of, self._stripped, self._unknown_ids)
         return FormatStream(machine, builder, scanner, policy, context.collect, self._own, self.denied)
 
     def _prompt(self, context: OutputContext) -> str:
@@ -211,6 +217,9 @@ class FormatStream(StreamBackend):
         return self._read(text)
 
     def _read(self, text: str) -> list[DeltaMessage]:
+        if self._scanner is not None and self._scanner.unknown_places:
+            self._machine.unknown_tokens += self._scanner.unknown_places
+            self._scanner.unknown_places = []
         if text:
             self._machine.feed(text)
             if self._raw is not None:
@@ -220,6 +229,11 @@ class FormatStream(StreamBackend):
 
     def finish(self, finish_reason: str | None) -> list[DeltaMessage]:
         machine = self._machine
+        held = "" if self._scanner is None else self._scanner.finish()
+        if held:
+            machine.feed(held)
+            if self._raw is not None:
+                self._raw.append(held)
         machine.finish()
         machine.receiver.end(finish_reason)
         if machine.calls and self._raw is None:

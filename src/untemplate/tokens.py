@@ -245,10 +245,14 @@ class Detokenizer:
 
 
 class Vocabulary:
-    """The tokens of a tokenizer (token → id), with a :class:`TokenTable` for each set of special tokens."""
+    """The tokens of a tokenizer (token → id), with a :class:`TokenTable` for each set of special tokens.
 
-    def __init__(self, ids: Mapping[str, int]) -> None:
+    ``special``: the tokens that the tokenizer itself lists as special; empty if it lists none.
+    """
+
+    def __init__(self, ids: Mapping[str, int], special: Iterable[str] = ()) -> None:
         self.ids = ids
+        self.special = frozenset(special)
         self._tables: dict[frozenset[str], tuple[dict[str, int], TokenTable]] = {}
 
     @classmethod
@@ -263,7 +267,7 @@ class Vocabulary:
         get_vocab = getattr(tokenizer, "get_vocab", None)
         if not callable(get_vocab):
             raise TypeError(f"tokenizer: {type(tokenizer).__name__} has no get_vocab()")
-        return cls(get_vocab())
+        return cls(get_vocab(), _special_tokens(tokenizer))
 
     def table(self, special: Iterable[str]) -> tuple[dict[str, int], TokenTable]:
         """Return the ids of those special tokens that the vocabulary has, and the texts of all ids."""
@@ -273,6 +277,16 @@ class Vocabulary:
             ids = {text: self.ids[text] for text in sorted(key) if text in self.ids}
             found = self._tables[key] = ids, TokenTable(self.ids, ids)
         return found
+
+
+def _special_tokens(tokenizer: Any) -> set[str]:
+    """Return the tokens that a tokenizer of transformers or tokenizers lists as special."""
+    found = set(map(str, getattr(tokenizer, "all_special_tokens", None) or ()))
+    added = getattr(tokenizer, "added_tokens_decoder", None)
+    if added is None and callable(getattr(tokenizer, "get_added_tokens_decoder", None)):
+        added = tokenizer.get_added_tokens_decoder()
+    found.update(str(token) for token in dict(added or {}).values() if getattr(token, "special", False))
+    return found
 
 
 _READ: WeakKeyDictionary[Any, Vocabulary] = WeakKeyDictionary()

@@ -99,3 +99,66 @@ def test_a_real_tokenizer(fmt: Format) -> None:
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": "Привет 😀"}'}}
     raw = render(fmt, {"content": text.strip(), "tool_calls": [call]})
     check(fmt, raw, {"content": text.strip(), "tool_calls": [("f", {"x": "Привет 😀"})]}, tokenizer=tokenizer)
+
+
+JUNK = ("<|junk|>", "<pad>")
+
+
+class WithJunk(PieceTokenizer):
+    """A tokenizer that lists special tokens which the Format does not know."""
+
+    def __init__(self, special: tuple[str, ...]) -> None:
+        super().__init__((*special, *JUNK))
+        self.all_special_tokens = [*special, *JUNK]
+
+
+@EVERY
+def test_unknown_special_tokens_are_dropped_by_id_and_kept_where_they_are_spelled(fmt: Format) -> None:
+    tokenizer = WithJunk(fmt.special_tokens)
+    words = ["One", JUNK[0], " two", JUNK[0], "\nthree", JUNK[0], " <", "pad", ">", JUNK[1], JUNK[1]]
+    pieces = [piece for word in words for piece in tokenizer.pieces(word)]
+    ids = [i for word in words for i in tokenizer.encode(word)]
+    parser = OutputParser.from_format(fmt, tokenizer=tokenizer)
+    clean = OutputParser.from_format(fmt).parse("One two\nthree <pad>.")
+    found = set()
+    for lag in range(12):
+        stream = parser.stream(collect=True, spans=True)
+        known, said = "", 0
+        for piece, token in zip(pieces, ids, strict=True):
+            known += piece
+            end = max(len(known) - lag, said)
+            stream.feed(known[said:end], [token])
+            said = end
+        stream.feed(known[said:])
+        stream.finish()
+        result = stream.result()
+        text = (result.reasoning or "") + (result.content or "")
+        assert text + "." == (clean.reasoning or "") + (clean.content or ""), lag
+        assert {d.code for d in result.diagnostics} == {"unknown_token"}
+        found.add(tuple((s.kind, s.start, s.end) for s in result.spans))
+    assert len(found) == 1
+
+
+def test_unknown_special_tokens_stay_in_arguments() -> None:
+    fmt = FORMATS["hermes"]
+    tokenizer = WithJunk(fmt.special_tokens)
+    parser = OutputParser.from_format(fmt, tokenizer=tokenizer)
+    raw = '<pad><tool_call>{"name": "f", "arguments": {"a": "<pad>"}}</tool_call><|junk|>'
+    result = parser.parse(raw, token_ids=tokenizer.encode(raw))
+    assert [c.function.arguments for c in result.tool_calls] == ['{"a": "<pad>"}']
+    assert (result.content, [(d.code, d.text) for d in result.diagnostics]) == (
+        None,
+        [("unknown_token", "<pad>"), ("unknown_token", "<|junk|>")],
+    )
+
+
+def test_an_id_whose_text_never_comes_removes_nothing() -> None:
+    fmt = FORMATS["hermes"]
+    tokenizer = WithJunk(fmt.special_tokens)
+    stream = OutputParser.from_format(fmt, tokenizer=tokenizer).stream(collect=True)
+    stream.feed("", tokenizer.encode("<pad>"))
+    stream.feed("<|junk|>", tokenizer.encode("<|junk|>"))
+    stream.feed("a <pa")
+    stream.feed("d> b")
+    stream.finish()
+    assert stream.result().content == "a <pad> b"

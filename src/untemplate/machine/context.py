@@ -60,6 +60,8 @@ class ReaderContext:
         self.spaces: list[str] = []
         """White space that waits: it is text if text follows it, and markup if a marker does."""
         self.calls: list[CallState] = []
+        self.unknown_tokens: list[tuple[int, int]] = []
+        """Places of special tokens in the output that are dropped where they are free text."""
         self.in_section: bool = False
         """True inside a section of calls."""
         self.section_is_text: bool = False

@@ -30,6 +30,7 @@ DiagnosticCode = Literal[
     "unclosed_reasoning",
     "unescaped_quote",
     "unquoted_value",
+    "unknown_token",
     "unused_member",
 ]
 """A stable name for one kind of problem. A code that is not in this list is a type error where it is reported."""
@@ -60,5 +61,6 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "unclosed_reasoning": "reasoning began again after content, and the output ended in it",
     "unescaped_quote": "a quote inside a string was not escaped; it is part of the string",
     "unquoted_value": "a value without quotes is no literal; its text was taken as a string",
+    "unknown_token": "a special token that the format does not know was dropped",
     "unused_member": "an object member next to the arguments was dropped",
 }

@@ -125,7 +125,7 @@ class FreeText:
         """True if ``text`` can be emitted unchanged, as most deltas can: no marker begins in it and no white space
         waits."""
         context = self.context
-        if context.spaces or self.fresh:
+        if context.spaces or self.fresh or context.unknown_tokens:
             return False
         state = context.state
         if state.trims and text[-1] in WS:
@@ -137,6 +137,50 @@ class FreeText:
 
     def step(self) -> int:
         """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE."""
+        return self._step_to_unknown_token() if self.context.unknown_tokens else self._step()
+
+    def _step_to_unknown_token(self) -> int:
+        """Read up to the next special token that the Format does not know, and drop it."""
+        context = self.context
+        cur = context.cur
+        here = context.base + cur.pos
+        while context.unknown_tokens and context.unknown_tokens[0][0] < here:
+            context.unknown_tokens.pop(0)
+        if not context.unknown_tokens:
+            return self._step()
+        start, end = context.unknown_tokens[0]
+        size = len(cur.text)
+        if start >= context.base + size:
+            return self._step()
+        if start == here:
+            if end > context.base + size:
+                return MORE
+            context.unknown_tokens.pop(0)
+            self._drop_token(end - context.base)
+            return READ_TEXT
+        # The text before the token is read as if it ended there.
+        rest = cur.text[start - context.base :]
+        final = cur.final
+        cur.text = cur.text[: start - context.base]
+        cur.final = True
+        mode = self._step()
+        cur.text += rest
+        cur.final = final
+        return READ_TEXT if mode == MORE else mode
+
+    def _drop_token(self, end: int) -> None:
+        """Drop and report a special token. White space before it stays, unless it touches a marker."""
+        context = self.context
+        spaces = "".join(context.spaces)
+        context.spaces = []
+        if spaces and not self.at_start and not self.after_call:
+            self.emit(spaces, context.base + context.cur.pos)
+        context.mark(MARKUP, context.cur.pos)
+        context.report("unknown_token", context.cur.pos, end)
+        context.cur.pos = end
+        context.mark(DROPPED, end)
+
+    def _step(self) -> int:
         context = self.context
         cur = context.cur
         text = cur.text

@@ -40,10 +40,18 @@ def check_ids(ids: Sequence[int]) -> None:
 class TokenScanner:
     """Follows text and ids of one output. Offsets are in characters of the output."""
 
-    def __init__(self, special: dict[str, int], token_bytes: TokenBytes | None, stripped: bool) -> None:
+    def __init__(
+        self,
+        special: dict[str, int],
+        token_bytes: TokenBytes | None,
+        stripped: bool,
+        unknown: dict[str, int] | None = None,
+    ) -> None:
         self.ids: dict[int, str] = {i: text for text, i in special.items()}
         self.authorised: set[int] = set()
         """Places where markers begin that have a token id."""
+        self.unknown_places: list[tuple[int, int]] = []
+        """Places of special tokens that are not the Format's, and that have a token id; the machine removes them."""
         self.ambiguous: list[int] = []
         self.active: bool = False
         """True if any ids have come."""
@@ -52,6 +60,14 @@ class TokenScanner:
         self._longest: int = max(map(len, special), default=0)
         self._bytes: TokenBytes | None = token_bytes
         self._stripped: bool = stripped
+        self._unknown: dict[int, str] = {i: text for text, i in (unknown or {}).items()}
+        self._awaited: list[tuple[str, int, int]] = []
+        """Unknown special tokens whose text has not come, each with the characters known when its id came, and its
+        place in bytes or -1."""
+        self._shift: int = 0
+        """Bytes of unknown tokens whose ids have come and whose text never will."""
+        self._held: str = ""
+        """Text that may be the beginning of an awaited token."""
         self._carry: str = ""
         self._seen: int = 0
         self._seen_bytes: int = 0
@@ -62,7 +78,7 @@ class TokenScanner:
 
     def feed(self, text: str, ids: Sequence[int]) -> str:
         """Read a delta. Return its text, with stripped markers restored."""
-        if not self._special:
+        if not self._special and not self._unknown:
             return text
         if ids:
             if not self.active:
@@ -77,14 +93,65 @@ class TokenScanner:
         self._seen += len(text)
         self._seen_bytes += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         self._carry = window[max(len(window) - self._longest + 1, 0) :]
+        return self._find_awaited(self._held + text) if self._awaited or self._held else text
+
+    def finish(self) -> str:
+        """Return the text that is still held: no awaited token comes any more."""
+        held = self._held
+        self._held = ""
+        return held
+
+    def _find_awaited(self, text: str) -> str:
+        """Find awaited tokens in text that ends where the output ends so far. Return it without the end that is held.
+
+        An id whose text has not come before the text of the next one removes nothing."""
+        start = self._seen - len(text)
+        at = 0
+        data = b"" if text.isascii() else text.encode("utf-8", "surrogatepass")
+        first_byte = self._seen_bytes - (len(data) or len(text))
+        while self._awaited:
+            literal, known, byte = self._awaited[0]
+            if byte >= 0 and self._exact:
+                offset = byte - self._shift - first_byte
+                place = offset if offset < 0 or not data else len(data[:offset].decode("utf-8", "ignore"))
+            else:
+                place = self._search(text, literal, max(at, known - start))
+            if place >= 0 and text.startswith(literal, place):
+                at = place + len(literal)
+                self.unknown_places.append((start + place, start + at))
+            elif place >= len(text):
+                break
+            elif place >= 0 and literal.startswith(text[place:]):
+                self._held = text[place:]
+                return text[:place]
+            elif byte >= 0:
+                self._shift += len(literal.encode())
+            del self._awaited[0]
+        self._held = ""
         return text
+
+    def _search(self, text: str, literal: str, at: int) -> int:
+        """Return where an awaited token begins, or its beginning at the end of the text; the
+        text's length if neither."""
+        place = text.find(literal, at)
+        if place >= 0:
+            return place
+        for end in range(max(at, len(text) - len(literal) + 1), len(text)):
+            if literal.startswith(text[end:]):
+                return end
+        return len(text)
 
     def follow(self, text: str, places: Sequence[int]) -> None:
         """Read a delta whose special tokens begin at these places of it."""
         self.active = True
         self._exact = False
         for place in places:
-            self.authorised.add(self._seen + place)
+            if self._special and self._pattern.match(text, place) is not None:
+                self.authorised.add(self._seen + place)
+                continue
+            size = max((len(t) for t in self._unknown.values() if text.startswith(t, place)), default=0)
+            if size:
+                self.unknown_places.append((self._seen + place, self._seen + place + size))
         self._seen += len(text)
         self._carry = (self._carry + text)[-self._longest :]
 
@@ -105,9 +172,13 @@ class TokenScanner:
             literal = self.ids.get(token)
             if literal is not None:
                 self._pending.setdefault(literal, []).append((self._seen, self._id_bytes if self._exact else -1))
+            elif token in self._unknown and not self._stripped:
+                self._awaited.append((self._unknown[token], self._seen, self._id_bytes if self._exact else -1))
             if self._exact:
                 assert self._bytes is not None
                 data = literal.encode() if literal is not None else self._bytes(token)
+                if self._stripped and token in self._unknown:
+                    data = b""
                 if data is None:
                     self._exact = False
                 else:
@@ -149,7 +220,7 @@ class TokenScanner:
         if byte >= 0 and self._exact:
             carry_bytes = len(self._carry.encode("utf-8", "surrogatepass"))
             here = self._seen_bytes - carry_bytes + len(window[:at].encode("utf-8", "surrogatepass"))
-            if here < byte:
+            if here < byte - self._shift:
                 return False
         waiting.pop(0)
         return True
@@ -160,6 +231,7 @@ class TokenScanner:
             return text
         parts: list[str] = []
         rest = text
+        ids = [token for token in ids if token not in self._unknown]
         plain = sum(1 for token in ids if token not in self.ids)
         if not plain:
             return text + "".join(self.ids[token] for token in ids)
