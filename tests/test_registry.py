@@ -371,7 +371,8 @@ def test_every_pair_of_names_merges_or_raises_with_the_reason():
         except IncompatibleFormatsError as error:
             reasons.append((reasoning.format.channels, tool.format.channels, error.reason))
         else:
-            assert merged.tools == tool.format.tools
+            holder = tool.format if reasoning.format.channels is None else reasoning.format
+            assert merged.tools == holder.tools
             assert merged.reasoning == reasoning.format.reasoning
     assert reasons
     for left, right, reason in reasons:
@@ -814,7 +815,7 @@ PROSE = [
     ("longcat", "Between <longcat_arg_key> tags is a key, as in <longcat_tool_call> blocks."),
     ("longcat_2601", "Between <longcat_arg_key> tags is a key, as in <longcat_tool_call> blocks."),
     ("hy_v3", "The checkpoint ends <tool_calls:opensource> and <tool_call:opensource> differently."),
-    ("minimax_m3", ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="ping">'),
+    ("minimax_m3", "A <tool_call> holds ]<]minimax[>[<invoke> tags, each after ]<]minimax[>[."),
 ]
 
 

@@ -37,7 +37,7 @@ def bound(fmt: Format, capabilities: Mapping[str, str]) -> Format:
     """Return the Format without calls and without reasoning, where the certificate has ``failed`` for them."""
     calls, reasoning = (capabilities.get(part) == "failed" for part in ("calls", "reasoning"))
     if fmt.channels is not None and (calls or reasoning):
-        return replace(fmt, channels=None)
+        return replace(fmt, channels=None, tools=())
     return replace(
         fmt, tools=() if calls else fmt.tools, reasoning=None if reasoning else fmt.reasoning
     )  # fmt: skip

@@ -338,12 +338,11 @@ class OutputParser:
         channels = self.format.channels
         if self.format.reasoning is not None:
             return self.format.reasoning.close.text
-        if channels is None or not channels.reasoning or channels.channel is None or channels.close is None:
+        if channels is None or not channels.has_reasoning or channels.close is None:
             return None
-        name = channels.content[0] if channels.content else ""
-        return (
-            channels.close.text + channels.open.text + channels.role + channels.channel.text + name + channels.body.text
-        )
+        from .render.turn import content_header
+
+        return channels.close.text + channels.open.text + channels.role + content_header(channels)
 
     @property
     def _special_ids(self) -> dict[str, int]:

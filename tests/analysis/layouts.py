@@ -39,3 +39,32 @@ MINIMAX_M3 = """\
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{- ']~b]ai\\n' -}}{%- endif -%}
 """
+
+MUSE = """\
+{%- macro atem(call) -%}
+{{- '<atem:function_calls>\\n<atem:invoke name="' ~ call.function.name ~ '">\\n' -}}
+{%- for key, value in call.function.arguments.items() -%}
+{{- '<atem:parameter name="' ~ key ~ '">' ~ (value if value is string else value | tojson) -}}
+{{- '</atem:parameter>\\n' -}}
+{%- endfor -%}
+{{- '</atem:invoke>\\n</atem:function_calls>' -}}
+{%- endmacro -%}
+{%- if tools -%}{{- '<|start|>system<|message|>' ~ (tools | tojson) ~ '<|eot|>' -}}{%- endif -%}
+{%- for message in messages -%}
+{%- if message.role == 'assistant' -%}
+{%- if message.reasoning_content -%}
+{{- '<|start|>assistant to=self<|message|>' ~ message.reasoning_content ~ '<|eom|>' -}}
+{%- endif -%}
+{%- if message.content -%}
+{{- '<|start|>assistant to=user<|message|>' ~ message.content ~ ('<|eom|>' if message.tool_calls else '<|eot|>') -}}
+{%- endif -%}
+{%- for call in message.tool_calls or [] -%}
+{{- '<|start|>assistant to=' ~ call.function.name ~ '<|message|>' ~ atem(call) -}}
+{{- '<|eot|>' if loop.last else '<|eom|>' -}}
+{%- endfor -%}
+{%- else -%}
+{{- '<|start|>' ~ message.role ~ '<|message|>' ~ message.content ~ '<|eot|>' -}}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|start|>assistant' -}}{%- endif -%}
+"""

@@ -10,7 +10,7 @@ from untemplate.formats import named
 from untemplate.templates import ChatTemplate
 
 
-@pytest.mark.parametrize(("name", "source"), [("minimax_m3", layouts.MINIMAX_M3)])
+@pytest.mark.parametrize(("name", "source"), [("minimax_m3", layouts.MINIMAX_M3), ("muse", layouts.MUSE)])
 def test_entries_certify(name: str, source: str) -> None:
     certificate = prepare(ChatTemplate(source)).certify(named(name))
     assert (certificate.failed, certificate.certified) == ((), True)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from untemplate.format import ElementArguments, Format, FormatError, Marker, NamedBody, Tools, Turn
+from untemplate.format import (
+    Channels,
+    ElementArguments,
+    Format,
+    FormatError,
+    JsonBody,
+    Marker,
+    NamedBody,
+    TaggedArguments,
+    Tools,
+    Turn,
+)
 from untemplate.machine.compiler import compile_format
 
 WRAPPERS = (("<", ">"), ("<|", "|>"), ("[", "]"), ("]<]ns[>[<", ">"), ("<x:", ">"), ("«", "»"), ("(=", "=)"))
@@ -52,3 +63,55 @@ def element_formats(draw: st.DrawFn) -> Format:
         body=body,
     )
     return Format(name="generated", turn=Turn(end=Marker("<|end|>")), tools=(tools,), special_tokens=("<|end|>",))
+
+
+BODIES = st.sampled_from(
+    [
+        Tools(body=JsonBody(arguments_key="args")),
+        Tools(call_open=Marker("<call>"), call_close=Marker("</call>")),
+        Tools(
+            section_open=Marker("<calls>\n"),
+            section_close=Marker("</calls>"),
+            call_open=Marker('<invoke name="'),
+            call_close=Marker("</invoke>\n"),
+            body=NamedBody(
+                name_close=Marker('">\n'),
+                arguments=TaggedArguments(
+                    key_open=Marker('<arg name="'), key_close=Marker('">'), value_close=Marker("</arg>\n")
+                ),
+            ),
+            optional=("section",),
+        ),
+        Tools(
+            call_open=Marker("<f "),
+            call_close=Marker("</f>"),
+            body=NamedBody(name_close=Marker(">"), arguments=ElementArguments(open=Marker("<:"), close=Marker("</:"))),
+        ),
+    ]
+)
+
+
+@st.composite
+def channel_formats(draw: st.DrawFn) -> Format:
+    """Return Formats whose messages name a tool in their header, and again in their text."""
+    kinds = draw(st.booleans())
+    open_, close = draw(st.sampled_from([("<|start|>", "<|end|>"), ("{{", "}}"), ("<|msg|>", "<|eom|>")]))
+    channels = Channels(
+        open=Marker(open_),
+        role=draw(st.sampled_from(["", "assistant"])) if not kinds else "",
+        recipient=None if kinds else Marker(draw(st.sampled_from([" to=", " @"]))),
+        body=Marker("<|text|>"),
+        reasoning_body=Marker("<|think|>") if kinds else None,
+        call_body=Marker("<|call|>") if kinds else None,
+        close=Marker(close),
+        call_close=Marker("<|done|>") if draw(st.booleans()) else None,
+        reasoning=() if kinds else ("self",),
+        content=() if kinds else ("user", "all"),
+    )
+    return Format(
+        name="generated",
+        turn=Turn(start=Marker(open_ + channels.role), end=Marker("<|eot|>")),
+        channels=channels,
+        tools=(draw(BODIES),) if kinds or draw(st.booleans()) else (),
+        special_tokens=draw(st.sampled_from([(), (open_, close, "<|eot|>", "<|text|>")])),
+    )

@@ -295,7 +295,8 @@ def noise(fmt: Format, *, longest: int = 14) -> st.SearchStrategy[str]:
 
 def sketches(fmt: Format) -> st.SearchStrategy[str]:
     """Return nearly right outputs: calls as the Format writes them, with parts missing, doubled or replaced."""
-    ways = [_pieces(fmt, i) for i in range(len(fmt.tools))] or [_channel_pieces(fmt)]
+    ways = [_pieces(fmt, i) for i in range(len(fmt.tools))] if fmt.channels is None else []
+    ways = ways or [_channel_pieces(fmt)]
     own = literals(fmt) or ["x"]
 
     @st.composite
@@ -415,12 +416,25 @@ def _channel_pieces(fmt: Format) -> list[Piece]:
         end = _text(fmt.turn.end)
         return [*_reasoning_pieces(fmt), "Sure.", *([end] if end else [])]
     made: list[Piece] = []
-    for kind in (*channels.reasoning[:1], *channels.content[:1], "call"):
+    kinds = {"reasoning": channels.reasoning_body, "call": channels.call_body}
+    for kind in (*(channels.reasoning[:1] or ["reasoning"]), *channels.content[:1], "call"):
+        body = kinds.get(kind) or channels.body
         made += [channels.open.text, channels.role]
         if kind == "call":
             made += [_text(channels.channel), channels.call_channel or "", _text(channels.recipient)]
             made += [channels.namespace, _NAME, _text(channels.constraint), channels.call_constraint or ""]
-            made += [channels.body.text, _OBJECT, _text(channels.call_close)]
+            made += [body.text, *_message_call(fmt), _text(channels.call_close or channels.close)]
         else:
-            made += [_text(channels.channel), kind, channels.body.text, "Some text.", _text(channels.close)]
+            name = kind if kind in (*channels.reasoning, *channels.content) else ""
+            made += [_text(channels.channel or channels.recipient) if name else "", name]
+            made += [body.text, "Some text.", _text(channels.close)]
     return [piece for piece in made if piece != ""]
+
+
+def _message_call(fmt: Format) -> list[Piece]:
+    """Return the text of a message to a tool."""
+    if not fmt.tools:
+        return [_OBJECT]
+    tools = fmt.tools[0]
+    inner = [_text(tools.call_open), *_body(tools.body), _text(tools.call_close)]
+    return [_text(tools.section_open), *inner, _text(tools.section_close)]

@@ -209,7 +209,7 @@ def _candidates(ready: Prepared) -> list[Candidate]:
 
 def thinking_off(frame: TurnFrame, fmt: Format, certificate: Certificate) -> None:
     """Set ``thinking_off`` if a prompt can switch reasoning off and this Format then begins in content."""
-    if fmt.reasoning is None and (fmt.channels is None or not fmt.channels.reasoning):
+    if fmt.reasoning is None and (fmt.channels is None or not fmt.channels.has_reasoning):
         return
     runner = Runner(fmt)
     inside: list[bool] = []

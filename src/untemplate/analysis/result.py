@@ -198,7 +198,7 @@ def describe(fmt: Format, variant: str, *, parallel: bool, nonnull_content: bool
     if fmt.channels is not None:
         arguments = "json"
         _describe_channels(fmt.channels, markers)
-        if fmt.channels.reasoning:
+        if fmt.channels.has_reasoning:
             reasoning = "optional"
     elif fmt.tools:
         arguments = _describe_tools(fmt.tools[0], markers, names)
@@ -226,14 +226,17 @@ def _describe_channels(channels: Channels, markers: dict[str, str]) -> None:
     markers["per_call_start"] = channels.open.text + channels.role
     markers["per_call_end"] = _text(channels.call_close or channels.close)
     markers["func_name_prefix"] = _text(channels.recipient) + channels.namespace
-    markers["args_start"] = channels.body.text
+    markers["args_start"] = (channels.call_body or channels.body).text
     markers["function_namespace"] = channels.namespace
-    if channels.reasoning:
-        front = channels.open.text + channels.role + _text(channels.channel)
+    if channels.reasoning_body is not None:
+        markers["reasoning_start"] = channels.open.text + channels.role + channels.reasoning_body.text
+        markers["reasoning_end"] = _text(channels.close)
+    elif channels.reasoning:
+        front = channels.open.text + channels.role + _text(channels.channel or channels.recipient)
         markers["reasoning_start"] = front + channels.reasoning[0] + channels.body.text
         markers["reasoning_end"] = _text(channels.close)
     front = _text(channels.channel) if channels.channel is not None else channels.open.text
-    markers["content_start"] = front + channels.content[0] + channels.body.text
+    markers["content_start"] = front + "".join(channels.content[:1]) + channels.body.text
 
 
 def _describe_tools(tools: Tools, markers: dict[str, str], names: dict[str, str]) -> str:

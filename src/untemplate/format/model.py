@@ -298,6 +298,12 @@ class Channels:
     """Marker before the type of the text. Default: ``None``. Example: ``Marker(" <|constrain|>")``."""
     body: Marker
     """Marker between header and text. Required. Example: ``Marker("<|message|>")``."""
+    reasoning_body: Marker | None = None
+    """Marker in place of ``body`` before reasoning, whatever the header says. Default: ``None``, reasoning has none of
+    its own. Example: ``Marker("<|content_thinking|>")``."""
+    call_body: Marker | None = None
+    """Marker in place of ``body`` before a call, whatever the header says. Default: ``None``, calls have none of their
+    own. Example: ``Marker("<|content_invoke_tool_json|>")``."""
     close: Marker | None = None
     """Marker after a message, accepted after any kind of message. Default: ``None``, the next ``open`` ends a message.
     Example: ``Marker("<|end|>")``."""
@@ -306,10 +312,11 @@ class Channels:
     namespace: str = ""
     """Prefix of a tool's name in the recipient; the parser removes it. Default: ``""``. Example: ``"functions."``."""
     reasoning: tuple[str, ...] = ()
-    """Channels whose text is reasoning, the canonical one first. Default: none. Example: ``("analysis",)``."""
+    """Channels whose text is reasoning, the canonical one first; without ``channel``: recipients. Default: none.
+    Example: ``("analysis",)``."""
     content: tuple[str, ...] = ()
-    """Channels whose text is content, the canonical one first; bare headers: recipients. Required: at least one.
-    Example: ``("final", "commentary")``."""
+    """Channels whose text is content, the canonical one first; without ``channel``: recipients. Required: at least one,
+    unless calls have a ``call_body``. Example: ``("final", "commentary")``."""
     preamble: str | None = None
     """Channel of content that precedes a call in the same turn. Default: ``None``, the first of ``content``. Example:
     ``"commentary"``."""
@@ -317,6 +324,11 @@ class Channels:
     """Channel that the renderer writes in the header of a call. Default: ``None``. Example: ``"commentary"``."""
     call_constraint: str | None = None
     """Constraint that the renderer writes in the header of a call. Default: ``None``. Example: ``"json"``."""
+
+    @property
+    def has_reasoning(self) -> bool:
+        """True if a message can be reasoning."""
+        return bool(self.reasoning) or self.reasoning_body is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,8 +348,8 @@ class Format:
     """Ways to write calls. The renderer and the grammar use the first, the parser accepts all. Default: none, the
     models write no calls. Example: ``(Tools(call_open=Marker("<tool_call>"), call_close=Marker("</tool_call>")),)``."""
     channels: Channels | None = None
-    """A turn as messages with headers, which carry the calls: ``tools`` is then empty. Default: ``None``. Example:
-    gpt-oss."""
+    """A turn as messages with headers. A message to a tool is a call: its text is the arguments as JSON or, if there
+    are ``tools``, a call as they write it, which names the tool again. Default: ``None``. Example: gpt-oss."""
     ids: str = "random"
     """Ids of calls: ``"random"`` (``call_`` and 24 hex digits), ``"alphanumeric9"`` (nine letters or digits), or a
     pattern of ``{name}`` and ``{index}``. The index continues from the calls in the history. Default: ``"random"``.
@@ -476,13 +488,15 @@ def _check_channels(fmt: Format, channels: Channels, seen: dict[str, str]) -> No
     _distinct(seen, channels.close, "channels.close")
     if channels.call_close != channels.close:
         _distinct(seen, channels.call_close, "channels.call_close")
-    if not channels.content:
+    _distinct(seen, channels.reasoning_body, "channels.reasoning_body")
+    _distinct(seen, channels.call_body, "channels.call_body")
+    if not channels.content and channels.call_body is None:
         raise FormatError("channels.content", "is empty: at least one channel must hold content")
     for word in channels.reasoning:
         if word in channels.content:
             raise FormatError("channels.content", f"{word!r} is in channels.reasoning as well")
-    if fmt.tools:
-        raise FormatError("tools", "must be empty if channels carry the calls")
+    if channels.call_body is not None and not fmt.tools:
+        raise FormatError("tools", "is empty: a message after channels.call_body holds a whole call")
 
 
 def _check_tools(tools: Tools, path: str, seen: dict[str, str]) -> None:
@@ -500,6 +514,10 @@ def _check_tools(tools: Tools, path: str, seen: dict[str, str]) -> None:
             raise FormatError(f"{path}.body.arguments_key", f"{body.arguments_key!r} is the name_key as well")
         return
     _check_pattern(body.name, f"{path}.body.name", ("name", "index", "id"), needed="name")
+    _check_arguments(tools, body, path)
+
+
+def _check_arguments(tools: Tools, body: NamedBody, path: str) -> None:
     arguments = body.arguments
     if isinstance(arguments, TaggedArguments):
         _check_tagged(arguments, f"{path}.body.arguments")

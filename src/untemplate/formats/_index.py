@@ -113,7 +113,7 @@ ROWS: Final[
     ),
     'inkling': (
         ('reasoning', 'inkling', (), ('thinkingmachines/Inkling*',), (), True),
-        ('tool', 'inkling', (), ('thinkingmachines/Inkling*',), (), False),
+        ('tool', 'inkling', (), ('thinkingmachines/Inkling*',), (), True),
     ),
     'internlm': (
         ('tool', 'internlm', ('internlm2', 'interns1'), ('internlm/internlm2_5-*-chat', 'internlm/internlm3-*-instruct'), (), True),
@@ -174,7 +174,7 @@ ROWS: Final[
     ),
     'muse': (
         ('reasoning', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer',), (), True),
-        ('tool', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer',), (), False),
+        ('tool', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer',), (), True),
     ),
     'nemotron': (
         ('reasoning', 'nemotron_nano_v2', (), ('nvidia/NVIDIA-Nemotron-Nano-*-v2',), (), True),
@@ -322,14 +322,10 @@ MARKERS: Final[dict[str, str]] = {
     '<|channel>thought': 'begins reasoning in gemma4',
     '<|channel|>': 'begins messages in gpt-oss',
     '<|close|>think<|sep|>': 'ends reasoning in kimi_k3',
-    '<|content_invoke_tool_json|>': 'begins calls in inkling',
-    '<|content_thinking|>': 'begins reasoning in inkling',
-    '<|end_message|>': 'ends reasoning in inkling',
     '<|function_call|>': 'begins calls in gigachat3',
     '<|inner_prefix|>': 'begins reasoning in apertus',
     '<|inner_suffix|>': 'ends reasoning in apertus',
-    '<|message_model|><|content_invoke_tool_json|>': 'begins calls in inkling',
-    '<|message_model|><|content_thinking|>': 'begins reasoning in inkling',
+    '<|message_model|>': 'begins messages in inkling',
     '<|message_sep|>\n\nfunction call<|role_sep|>': 'begins calls in gigachat3',
     '<|open|>call tool="': 'begins calls in kimi_k3',
     '<|open|>think<|sep|>': 'begins reasoning in kimi_k3',
@@ -341,8 +337,7 @@ MARKERS: Final[dict[str, str]] = {
     '<|plamo:end_think:plamo|>': 'ends reasoning in plamo3',
     '<|python_start|>': 'begins calls in llama4_json, llama4_pythonic',
     '<|python_tag|>': 'begins calls in llama3_json',
-    '<|start|>': 'begins messages in gpt-oss',
-    '<|start|>assistant to=self<|message|>': 'begins reasoning in muse',
+    '<|start|>': 'begins messages in gpt-oss, muse',
     '<|think:end|>': 'ends reasoning in solar_open2',
     '<|think:start|>': 'begins reasoning in solar_open2',
     '<|tool_call:start|>': 'begins calls in solar_open2',

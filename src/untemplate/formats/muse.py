@@ -1,51 +1,30 @@
 """Muse Glimmer: messages with recipients, ``<|start|>assistant to=self<|message|>`` … ``<|eom|>``; calls in ATEM tags.
 
 The recipient ``self`` is reasoning, ``user`` is content, and a tool's name is a call. The header of a call and its tags
-both name the tool, which a Format cannot describe: the header stays in the content, so the tool entry is unverified.
+both name the tool; models leave out the recipient of a call, or write their namespace before it.
 """
 
 from __future__ import annotations
 
-from ..format import Content, Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools, Turn
-from .family import Entry, vllm
-
-TURN = Turn(start=Marker("<|start|>assistant"), end=Marker("<|end_of_text|>"))
-CONTENT = Content(
-    open=Marker(
-        "<|start|>assistant to=user<|message|>",
-        # Models leave out the recipient, or write their namespace, before a call (Ollama's glimmer_test.go).
-        (
-            " to=user<|message|>",
-            "<|message|>",
-            "<|start|>assistant<|message|>",
-            " to=muse<|message|>",
-            "<|start|>assistant to=muse<|message|>",
-        ),
-    ),
-    close=Marker("<|eot|>"),
-)
-TOKENS = ("<|start|>", "<|message|>", "<|eom|>", "<|eot|>")
-
-REASONING = Format(
-    name="muse",
-    turn=TURN,
-    reasoning=Reasoning(
-        open=Marker(" to=self<|message|>", ("<|start|>assistant to=self<|message|>",)),
-        close=Marker("<|eom|>"),
-        repeats=True,
-    ),
-    content=CONTENT,
-    special_tokens=TOKENS,
-)
+from ..format import Channels, Format, Marker, NamedBody, TaggedArguments, Tools, Turn
+from .family import Entry, sglang, vllm
 
 MUSE = Format(
     name="muse",
-    turn=TURN,
-    content=CONTENT,
+    turn=Turn(start=Marker("<|start|>assistant"), end=Marker("<|eot|>", ("<|end_of_text|>",))),
+    channels=Channels(
+        open=Marker("<|start|>"),
+        role="assistant",
+        recipient=Marker(" to="),
+        body=Marker("<|message|>"),
+        close=Marker("<|eom|>"),
+        reasoning=("self",),
+        content=("user", "muse"),
+    ),
     tools=(
         Tools(
             section_open=Marker("<atem:function_calls>\n"),
-            section_close=Marker("</atem:function_calls><|eom|>", ("</atem:function_calls>",)),
+            section_close=Marker("</atem:function_calls>"),
             call_open=Marker('<atem:invoke name="'),
             body=NamedBody(
                 name_close=Marker('">\n'),
@@ -59,18 +38,20 @@ MUSE = Format(
             optional=("section",),
         ),
     ),
-    special_tokens=TOKENS,
+    special_tokens=("<|start|>", "<|message|>", "<|eom|>", "<|eot|>"),
 )
+
+TEMPLATE = vllm("examples/tool_chat_template_muse_glimmer.jinja")
 
 ENTRIES = (
     Entry(
         name="muse",
         kind="reasoning",
-        format=REASONING,
+        format=MUSE,
         aliases=("muse_glimmer", "musespark1x", "glimmer"),
         models=("muse-glimmer",),
         engines=("vllm", "sglang", "ollama"),
-        evidence=(vllm("examples/tool_chat_template_muse_glimmer.jinja"),),
+        evidence=(TEMPLATE,),
     ),
     Entry(
         name="muse",
@@ -79,7 +60,6 @@ ENTRIES = (
         aliases=("muse_glimmer", "musespark1x", "glimmer"),
         models=("muse-glimmer",),
         engines=("vllm", "sglang", "ollama"),
-        evidence=(vllm("examples/tool_chat_template_muse_glimmer.jinja", "but for the headers of calls"),),
-        verified=False,
+        evidence=(TEMPLATE, sglang("function_call/muse_glimmer_detector.py")),
     ),
 )

@@ -112,7 +112,7 @@ def make_grammar(
 
 def _start(fmt: Format, reasoning: str | None) -> Start:
     if reasoning is not None:
-        if reasoning == "open" and fmt.reasoning is None and (fmt.channels is None or not fmt.channels.reasoning):
+        if reasoning == "open" and fmt.reasoning is None and (fmt.channels is None or not fmt.channels.has_reasoning):
             raise GrammarError(f"reasoning 'open': format {fmt.name!r} has no reasoning")
         return reasoning  # type: ignore[return-value]
     if fmt.reasoning is None:

@@ -158,6 +158,14 @@ class Calls:
         end = _text(way.list_close) + _text(way.section_close)
         return seq(self.spelling.node(first), Ref("call"), more, self._end(end))
 
+    def message(self, tool: Tool) -> Node:
+        """Return the rules for one call of a tool, as the text of a message."""
+        way = self.way
+        name_open = _text(way.body.name_open) if isinstance(way.body, NamedBody) else ""
+        first = _text(way.section_open) + _text(way.list_open) + _text(way.call_open) + name_open
+        end = _text(way.list_close) + _text(way.section_close)
+        return seq(self.spelling.node(first), self._call(tool), self._end(end))
+
     def _end(self, text: str) -> Node:
         core = text.rstrip(WS)
         return seq(self.spelling.node(core), spaces(text[len(core) :]))

@@ -13,7 +13,7 @@ from ..errors import GrammarError
 from ..format import Channels, Format
 from ..machine.compiler import compile_format
 from .build import SPACES, Options, excluded
-from .calls import ANY_OBJECT, Spelling
+from .calls import ANY_OBJECT, Calls, Spelling
 from .choose import Tool
 from .rules import EMPTY, Json, Node, Ref, Rules, Scan, choice, maybe, seq, star
 
@@ -35,9 +35,15 @@ class _Build:
         self.channels = channels
         self.options = options
         self.spelling = spelling
-        self.excludes = excluded(compile_format(fmt), 0, spelling.tokens)
+        program = compile_format(fmt)
+        self.excludes = excluded(program, 0, spelling.tokens)
         self.rules = Rules(EMPTY)
         tools = options.selection.tools
+        self.calls: Calls | None = None
+        if fmt.tools and tools:
+            # The first syntax is the one of arguments after a header.
+            syntax = program.call_syntaxes[1]
+            self.calls = Calls(fmt, fmt.tools[0], syntax, tools, False, spelling, self.rules)
         self.rules.budget.offer(len(tools), tools[-1].name if tools else "", "", "name")
         self.rules.rules["answer"] = self._answer()
         self.rules.root = self._root()
@@ -45,12 +51,12 @@ class _Build:
     def _root(self) -> Node:
         answer: Node = Ref("answer")
         channels = self.channels
-        if not channels.reasoning or self.options.start == "off":
+        if not channels.has_reasoning or self.options.start == "off":
             return answer
         inside = self._message(answer)
         if self.options.start == "open":
             return inside
-        return choice(seq(self._header(channels.reasoning[0]), inside), answer)
+        return choice(seq(self._reasoning_header(), inside), answer)
 
     def _message(self, then: Node) -> Node:
         """Return the rules for the text of a message and the message after it."""
@@ -67,7 +73,7 @@ class _Build:
         text: Node = (
             Scan(self.excludes, ends=True) if response is None else seq(SPACES, Json(response, excludes=self.excludes))
         )
-        content = seq(self._header(channels.content[0]), text)
+        content = seq(self._header(channels.content[0] if channels.content else ""), text)
         if selection.mode == "none":
             return content
         self.rules.rules["call"] = choice(*(self._call(tool) for tool in selection.tools))
@@ -81,19 +87,25 @@ class _Build:
         calls = Ref("calls")
         if selection.mode == "required":
             return calls
-        preamble = seq(self._header(channels.preamble or channels.content[0]), self._message(calls))
+        preamble = seq(self._header(channels.preamble or "".join(channels.content[:1])), self._message(calls))
         return choice(content, preamble, calls) if response is None else choice(content, calls)
+
+    def _reasoning_header(self) -> Node:
+        body = self.channels.reasoning_body
+        return self._header(self.channels.reasoning[0]) if body is None else self.spelling.node(body.text)
 
     def _header(self, channel: str) -> Node:
         channels = self.channels
-        opened = "" if channels.channel is None else channels.channel.text
+        before = channels.channel or channels.recipient
+        opened = "" if before is None or not channel else before.text
         return self.spelling.node(opened + channel + channels.body.text)
 
     def _call(self, tool: Tool) -> Node:
         channels = self.channels
         name = tool.name
         bad = any(c.isspace() or c in "<>{}()[]\"'`,;=" for c in name)
-        if bad or (channels.recipient is None and name in (*channels.content, *channels.reasoning)):
+        by_name = channels.channel is None and channels.call_body is None
+        if bad or (by_name and name in (*channels.content, *channels.reasoning)):
             raise GrammarError(f"tool {name!r}: the name cannot be written in format {self.fmt.name!r}")
         parts = ""
         if channels.channel is not None and channels.call_channel is not None:
@@ -101,5 +113,7 @@ class _Build:
         parts += ("" if channels.recipient is None else channels.recipient.text) + channels.namespace + name
         if channels.constraint is not None and channels.call_constraint is not None:
             parts += channels.constraint.text + channels.call_constraint
-        header = self.spelling.node(parts + channels.body.text)
+        header = self.spelling.node(parts + (channels.call_body or channels.body).text)
+        if self.calls is not None:
+            return seq(header, self.calls.message(tool))
         return seq(header, Json(tool.schema if tool.strict else ANY_OBJECT, name))

@@ -36,6 +36,7 @@ from .program import (
     CLOSE_SECTION,
     CLOSE_WRAP,
     END_TURN,
+    IN_ARGUMENTS,
     IN_CONTENT,
     IN_REASONING,
     IS_ARGUMENTS_CLOSE,
@@ -103,7 +104,7 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
         _compile_channels(program, fmt, fmt.channels, tools)
         return program
     if tools:
-        program.call_syntaxes = [_compile_tools(t, f"tools[{i}]", fmt) for i, t in enumerate(fmt.tools)]
+        program.call_syntaxes = [_compile_tools(t, f"tools[{i}]", fmt.turn.end) for i, t in enumerate(fmt.tools)]
     reasoning = fmt.reasoning
     content: dict[str, MarkerRule] = {}
     thinking: dict[str, MarkerRule] = {}
@@ -145,6 +146,20 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
         program.opened = _spellings(reasoning.open)
         program.closed = reasoning.close.spellings
     return program
+
+
+def _add_message_calls(program: Program, header: HeaderSyntax, fmt: Format, closes: dict[str, int]) -> None:
+    """Add the syntaxes of calls that are the text of a message. The first syntax stays the one that headers name."""
+    end = Marker("".join(list(closes)[:1]) or "\n", tuple(closes))
+    rules: dict[str, MarkerRule] = {}
+    for i, way in enumerate(fmt.tools, 1):
+        syntax = _compile_tools(way, f"tools[{i - 1}]", end if closes else None)
+        # The header marks the call, so no tool has to be known.
+        syntax.bare = False
+        program.call_syntaxes.append(syntax)
+        _add_call_openers(rules, i, syntax, way)
+    header.calls = Literals({text: i for i, text in enumerate(rules)})
+    header.call_rules = list(rules.values())
 
 
 def _spellings(marker: Marker | None) -> tuple[str, ...]:
@@ -213,9 +228,9 @@ def _add_call_texts(rules: dict[str, MarkerRule], fmt: Format) -> None:
                     rules[text] = MarkerRule(CALL_TEXT)
 
 
-def _compile_tools(tools: Tools, path: str, fmt: Format) -> CallSyntax:
+def _compile_tools(tools: Tools, path: str, turn_end: Marker | None) -> CallSyntax:
+    """Compile one way to write calls. ``turn_end``: the end of the turn, or of the message that holds the call."""
     body = tools.body
-    turn_end = fmt.turn.end
     named = body if isinstance(body, NamedBody) else None
     name_open = named.name_open if named is not None else None
     syntax = CallSyntax(_body_kind(tools), path)
@@ -407,6 +422,8 @@ def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:
 def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: bool) -> None:
     header = HeaderSyntax()
     bare = channels.recipient is None
+    bodies = (channels.body, channels.reasoning_body, channels.call_body)
+    kinds = [body for body in bodies[1:] if body is not None]
     closes = _tags(
         (channels.close, IS_HEADER_CLOSE), (channels.call_close, IS_HEADER_CLOSE), (fmt.turn.end, IS_HEADER_CLOSE)
     )
@@ -414,11 +431,13 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.literals = Literals(
         {
             **_tags((channels.open, IS_HEADER_OPEN), *((p, IS_HEADER_PART) for p in parts)),
-            **({} if bare else _tags((channels.body, IS_HEADER_BODY))),
+            **(_tags(*((b, IS_HEADER_BODY) for b in (bodies if not bare or kinds else ())))),
             **closes,
         }
     )
-    header.body = Literals(_tags((channels.body, IS_HEADER_BODY)))
+    header.body = Literals(
+        _tags((channels.body, IN_CONTENT), (channels.reasoning_body, IN_REASONING), (channels.call_body, IN_ARGUMENTS))
+    )
     header.channel = _spellings(channels.channel)
     header.recipient = _spellings(channels.recipient)
     header.constraint = _spellings(channels.constraint)
@@ -426,6 +445,8 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.bare = bare
     header.marks = re.compile("|".join(["<", *(re.escape(t) for t in header.literals.tags if t.strip() == t)]))
     header.namespace = channels.namespace
+    header.only_text = frozenset((*channels.reasoning, *channels.content[:1]))
+    header.names_tools = channels.call_body is None
     header.reasoning = frozenset(channels.reasoning)
     header.content = frozenset(channels.content)
     stops = "|".join(map(re.escape, (*closes, *header.opens)))
@@ -439,6 +460,9 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
         if text not in content:
             content[text] = MarkerRule(OPEN_HEADER)
             content[text].in_header = True
+    for text in (text for body in (*kinds, *(bodies[:1] if kinds else ())) for text in body.spellings):
+        content[text] = MarkerRule(OPEN_HEADER)
+        content[text].in_header = True
     for text in (*_spellings(channels.close), *_spellings(channels.call_close)):
         content.setdefault(text, MarkerRule(CLOSE_MESSAGE))
     for text in _spellings(fmt.turn.end):
@@ -459,3 +483,4 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
             dict.fromkeys((*syntax.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end)), IS_CALL_CLOSE)
         )
         program.call_syntaxes = [syntax]
+        _add_message_calls(program, header, fmt, closes)

@@ -11,10 +11,19 @@ from .calls import CallReader
 from .context import ReaderContext
 from .free_text import FreeText
 from .ledger import MARKUP, NAME_TEXT
-from .lexer import WS
+from .lexer import SPACES, WS
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT
 from .names import MAX_NAME, WORD
-from .program import IS_HEADER_BODY, IS_HEADER_CLOSE, IS_HEADER_OPEN, HeaderSyntax
+from .program import (
+    IN_ARGUMENTS,
+    IN_CONTENT,
+    IN_REASONING,
+    IS_HEADER_BODY,
+    IS_HEADER_CLOSE,
+    IS_HEADER_OPEN,
+    OPEN_BARE_CALLS,
+    HeaderSyntax,
+)
 from .signals import MORE, NO_MATCH
 
 
@@ -53,7 +62,7 @@ class HeaderReader:
             if tag == IS_HEADER_OPEN:
                 cur.pos = end
             elif tag == IS_HEADER_BODY:
-                return self._message(header, "", end)
+                return self._message(header, "", cur.pos, end)
             return READ_HEADER
         if header.bare and self._text.at_start and not self._text.after_call:
             context.speculate(1)
@@ -68,7 +77,8 @@ class HeaderReader:
         header = self._syntax()
         text = cur.text
         found = header.body.near(text, cur.pos, cur.pos + MAX_NAME)
-        end = found.start() if found is not None else min(len(text), cur.pos + MAX_NAME + 1)
+        held = len(text) if cur.final else header.body.undecided_from(text, cur.pos)
+        end = found.start() if found is not None else min(held, cur.pos + MAX_NAME + 1)
         piece = text[cur.pos : end]
         illegal = header.illegal.search(piece)
         if illegal is not None and not piece[: illegal.start()].strip(WS) and illegal.group() in header.opens:
@@ -82,33 +92,60 @@ class HeaderReader:
             return NO_MATCH
         if found is None:
             return MORE
-        return self._message(header, piece, found.end())
+        return self._message(header, piece, found.start(), found.end())
 
-    def _message(self, header: HeaderSyntax, piece: str, end: int) -> int:
-        """Begin the message of a complete header: a call if it has a recipient, else reasoning or content."""
+    def _message(self, header: HeaderSyntax, piece: str, body: int, end: int) -> int:
+        """Begin the message of a complete header: a call if it has a recipient or the marker after it is one of a
+        call, else reasoning or content."""
         recipient, at, channel = header.parts(piece)
         context = self.context
         cur = context.cur
-        name = recipient.removeprefix(header.namespace)
+        kind = header.body.tags[cur.text[body:end]]
+        name = recipient.removeprefix(header.namespace) if header.names_tools and kind == IN_CONTENT else ""
         program = context.program
-        if not name:
-            self._begin_message(channel in header.reasoning, end)
-            return READ_TEXT
-        if not program.call_syntaxes or WORD.search(name) is None:
+        is_call = kind == IN_ARGUMENTS or name != ""
+        if is_call and (not program.call_syntaxes or (name and WORD.search(name) is None)):
             # A call, and no tools are offered; or no call can have this name: all of it is content.
             self._text.take_opener_as_text()
             cur.pos = end
             context.speculation.origin = program.states[program.content]
             self.goes_on_in_content = False
             return NO_MATCH
+        # Models leave out the recipient of a call, or write another word of content.
+        unsaid = header.names_tools and kind == IN_CONTENT and channel not in header.only_text
+        if not header.calls.empty and (is_call or unsaid):
+            answer = self._call_in_message(header, end)
+            if answer != NO_MATCH or kind == IN_ARGUMENTS:
+                return answer
+        if not name:
+            self._begin_message(channel in header.reasoning or kind == IN_REASONING, end)
+            return READ_TEXT
         at += cur.pos + len(recipient)
         context.mark(MARKUP, at - len(name))
         context.mark(NAME_TEXT, at)
         context.mark(MARKUP, end)
         cur.pos = end
-        if self._text.quotes:
-            context.begin_tentative_calls(True)
         self._calls.enter_arguments(program.call_syntaxes[0], name, not header.bare)
+        return READ_CALL
+
+    def _call_in_message(self, header: HeaderSyntax, end: int) -> int:
+        """Begin the call that the text of a message is, after a header that ends at ``end``."""
+        context = self.context
+        cur = context.cur
+        found = SPACES.match(cur.text, end)
+        pos = end if found is None else found.end()
+        if pos >= len(cur.text) and not cur.final:
+            return MORE
+        opened = header.calls.at(cur.text, pos, cur.final)
+        if opened < 0:
+            return opened
+        if context.checks_ids and not context.may_be_marker(pos, opened):
+            return NO_MATCH
+        rule = header.call_rules[header.calls.tags[cur.text[pos:opened]]]
+        context.mark(MARKUP, pos)
+        cur.pos = pos if rule.kind == OPEN_BARE_CALLS else opened
+        syntaxes = context.program.call_syntaxes
+        self._calls.enter([(syntaxes[i], entry) for i, entry in rule.entries], False, True)
         return READ_CALL
 
     def _begin_message(self, is_reasoning: bool, end: int) -> None:
@@ -116,6 +153,7 @@ class HeaderReader:
         context = self.context
         context.end_speculation()
         context.drop_space()
+        context.in_section = False
         context.cur.pos = end
         context.mark(MARKUP, end)
         if is_reasoning:

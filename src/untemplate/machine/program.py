@@ -255,7 +255,15 @@ class HeaderSyntax:
         self.literals: Literals = Literals({})
         """Literals where a header may begin; tags are IS_HEADER_*."""
         self.body: Literals = Literals({})
-        """Ends a header."""
+        """Ends a header; tags are IN_CONTENT (the words of the header decide), IN_REASONING and IN_ARGUMENTS (a
+        call)."""
+        self.calls: Literals = Literals({})
+        """Where the text of a message to a tool begins: the openers of calls; tags are indices of ``call_rules``."""
+        self.call_rules: list[MarkerRule] = []
+        self.only_text: frozenset[str] = frozenset()
+        """Channels whose messages hold no calls: those of reasoning, and the first one of content."""
+        self.names_tools: bool = True
+        """A message whose header has the name of a tool is a call. False: the marker after the header decides."""
         self.channel: tuple[str, ...] = ()
         self.recipient: tuple[str, ...] = ()
         self.constraint: tuple[str, ...] = ()
@@ -277,6 +285,8 @@ class HeaderSyntax:
             at = len(text) - len(text.lstrip(WS))
             return ("", at, word) if word in self.content or word in self.reasoning or not word else (word, at, "")
         recipient, at = _word_after(self.recipient, text, self.marks)
+        if not self.channel and (recipient in self.content or recipient in self.reasoning):
+            return "", 0, recipient
         channel, _ = _word_after(self.channel, text, self.marks)
         return ("" if recipient in _PEOPLE else recipient), at, channel
 

@@ -51,17 +51,22 @@ def call_problem(fmt: Format, call: MessageCall, offered: ToolSet) -> Inexpressi
         return Inexpressible.NOT_AN_OBJECT
     if not call.name:
         return Inexpressible.NAME_CHARACTERS
-    if fmt.channels is not None:
-        return None if _channel_name(fmt.channels, call.name) else Inexpressible.NAME_CHARACTERS
+    if fmt.channels is not None and not _channel_name(fmt.channels, call.name):
+        return Inexpressible.NAME_CHARACTERS
+    if not fmt.tools:
+        return None
     tools = fmt.tools[0]
-    if tools.bare and offered.known and call.name not in offered.names:
+    if fmt.channels is None and tools.bare and offered.known and call.name not in offered.names:
         return Inexpressible.UNKNOWN_TOOL
     body = tools.body
     if isinstance(body, JsonBody):
         return None
-    problem = _name_problem(tools, body, call, offered)
-    if problem is not None:
-        return problem
+    return _name_problem(tools, body, call, offered) or _arguments_problem(fmt, tools, body, call, members, offered)
+
+
+def _arguments_problem(
+    fmt: Format, tools: Tools, body: NamedBody, call: MessageCall, members: Mapping[str, Any], offered: ToolSet
+) -> Inexpressible | None:
     arguments = body.arguments
     if isinstance(arguments, TaggedArguments):
         return _tagged_problem(fmt, tools, body, arguments, call.name, members, offered)
@@ -84,8 +89,9 @@ def _channel_name(channels: Channels, name: str) -> bool:
     """True if a header can hold the name."""
     if len(name) > MAX_NAME - 128 or _illegal(name):
         return False
-    if channels.recipient is None:
-        return name not in channels.content and name not in channels.reasoning
+    by_name = channels.channel is None and channels.call_body is None
+    if by_name and name in (*channels.content, *channels.reasoning):
+        return False
     parts = (channels.channel, channels.recipient, channels.constraint)
     return not any(text in name for part in parts for text in spellings(part))
 

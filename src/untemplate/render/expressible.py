@@ -58,7 +58,7 @@ def expressible(fmt: Format, message: Any, tools: Any = None) -> Inexpressible |
 def _parts_problem(fmt: Format, message: AssistantMessage, offered: ToolSet) -> Inexpressible | None:
     """Return the reason why the format has no place for a part; ``None`` if it has one for every part."""
     channels = fmt.channels
-    if message.reasoning and (fmt.reasoning is None if channels is None else not channels.reasoning):
+    if message.reasoning and (fmt.reasoning is None if channels is None else not channels.has_reasoning):
         return Inexpressible.NO_REASONING
     if not message.calls:
         return None
@@ -158,13 +158,15 @@ def _channel_texts_problem(fmt: Format, channels: Channels, message: AssistantMe
         ends = spellings(fmt.turn.end)
         if (not after and text.rstrip(WS).endswith(ends)) or _straddles(text, after, ends):
             return reason
-        if _holds(text, after, (*closes, *spellings(channels.channel))) or _opens_header(text, after, channels):
+        kinds = (*spellings(channels.reasoning_body), *spellings(channels.call_body))
+        heads = (*spellings(channels.channel), *kinds, *(spellings(channels.body) if kinds else ()))
+        if _holds(text, after, (*closes, *heads)) or _opens_header(text, after, channels):
             return reason
     return None
 
 
 def _opens_header(text: str, after: str, channels: Channels) -> bool:
-    if channels.recipient is not None:
+    if channels.recipient is not None or channels.call_body is not None:
         return _holds(text, after, channels.open.spellings)
     # The header is one bare word: prose after the opener is not a header.
     for start, end in _places(text, after, channels.open.spellings):

@@ -15,7 +15,7 @@ from ..format import Body, Channels, Content, Format, JsonBody, Marker, NamedBod
 from .arguments import arguments_text, escape, json_arguments, json_text
 from .message import AssistantMessage, MessageCall, read_message
 
-__all__ = ["empty_block", "leads", "opening", "render", "wraps"]
+__all__ = ["content_header", "empty_block", "leads", "opening", "render", "wraps"]
 
 
 def render(fmt: Format, message: Any, *, start_index: int = 0, prompt_opened: bool | None = None) -> str:
@@ -37,7 +37,7 @@ def render(fmt: Format, message: Any, *, start_index: int = 0, prompt_opened: bo
     """
     read = read_message(message)
     if fmt.channels is not None:
-        return _channels_text(fmt.channels, read, prompt_opened)
+        return _channels_text(fmt, fmt.channels, read, start_index, prompt_opened)
     if read.reasoning and fmt.reasoning is None:
         raise ValueError(f"no_reasoning: {fmt.name} has no place for reasoning")
     if read.calls and not fmt.tools:
@@ -165,35 +165,51 @@ def _json_body(fmt: Format, body: JsonBody, call: MessageCall, index: int) -> st
 # -- Channels -----------------------------------------------------------------------------------------------------
 
 
-def _channels_text(channels: Channels, message: AssistantMessage, prompt_opened: bool | None) -> str:
+def _channels_text(
+    fmt: Format, channels: Channels, message: AssistantMessage, start_index: int, prompt_opened: bool | None
+) -> str:
     """Return messages with headers, joined as the model joins them. The generation prompt has opened the first."""
     close = _text(channels.close)
     written: list[tuple[str, str]] = []
     if message.reasoning or prompt_opened:
-        if not channels.reasoning:
+        if not channels.has_reasoning:
             raise ValueError("no_reasoning: no channel of the format holds reasoning")
-        header = "" if prompt_opened else _header(channels, channels.reasoning[0])
+        header = "" if prompt_opened else reasoning_header(channels)
         written.append((header + message.reasoning, close))
     if message.content:
-        preamble = channels.preamble if message.calls else None
-        written.append((_header(channels, preamble or channels.content[0]) + message.content, close))
+        written.append((content_header(channels, before_calls=bool(message.calls)) + message.content, close))
     call_close = close if channels.call_close is None else channels.call_close.text
-    for call in message.calls:
-        written.append((_call_header(channels, call.name) + json_arguments(call), call_close))
+    for i, call in enumerate(message.calls, start_index):
+        text = _calls_text(fmt, fmt.tools[0], (call,), i) if fmt.tools else json_arguments(call)
+        written.append((call_header(channels, call.name) + text, call_close))
     joint = channels.open.text + channels.role
     texts = [text + (closed + joint if i < len(written) - 1 else "") for i, (text, closed) in enumerate(written)]
     return "".join(texts)
 
 
+def reasoning_header(channels: Channels) -> str:
+    """Return the header of a message of reasoning, without its opener."""
+    if channels.reasoning_body is not None:
+        return channels.reasoning_body.text
+    return _header(channels, channels.reasoning[0])
+
+
+def content_header(channels: Channels, *, before_calls: bool = False) -> str:
+    """Return the header of a message of content, without its opener. ``before_calls``: calls follow it in this turn."""
+    channel = channels.preamble if before_calls else None
+    return _header(channels, channel or channels.content[0]) if channels.content else channels.body.text
+
+
 def _header(channels: Channels, channel: str) -> str:
-    return _text(channels.channel) + channel + channels.body.text
+    return _text(channels.channel or channels.recipient) + channel + channels.body.text
 
 
-def _call_header(channels: Channels, name: str) -> str:
+def call_header(channels: Channels, name: str) -> str:
+    """Return the header of a call, without its opener."""
     parts: list[str] = []
     if channels.channel is not None and channels.call_channel is not None:
         parts += (channels.channel.text, channels.call_channel)
     parts += (_text(channels.recipient), channels.namespace, name)
     if channels.constraint is not None and channels.call_constraint is not None:
         parts += (channels.constraint.text, channels.call_constraint)
-    return "".join(parts) + channels.body.text
+    return "".join(parts) + (channels.call_body or channels.body).text

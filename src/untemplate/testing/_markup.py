@@ -62,6 +62,7 @@ def _markup_words(fmt: Format) -> _Words:
             attributes += [rf"{re.escape(piece)}[A-Za-z]*" for piece in pieces]
         elif isinstance(body.arguments, ElementArguments):
             attributes += _tags(body.arguments)
+            words.add(body.arguments.name_close)
     if fmt.channels is not None:
         attributes.append(_header(fmt.channels))
     has_json = any(isinstance(tools.body, JsonBody) for tools in fmt.tools)
@@ -75,7 +76,7 @@ def _tags(arguments: ElementArguments) -> list[str]:
     end = re.escape(arguments.name_close)
     closes = "|".join(map(re.escape, arguments.close.spellings))
     opens = "|".join(map(re.escape, arguments.open.spellings))
-    return [rf"(?:{closes})[^<>\r\n]{{1,1024}}?(?:{end}|\Z)", rf"(?:{opens}){re.escape(arguments.item)}{end}", end]
+    return [rf"(?:{closes})[^<>\r\n]{{1,1024}}?(?:{end}|\Z)", rf"(?:{opens}){re.escape(arguments.item)}{end}"]
 
 
 def _header(channels: Channels) -> str:
@@ -83,7 +84,8 @@ def _header(channels: Channels) -> str:
     angle brackets: a model may write other roles, channels and types than the Format lists."""
     heads = (channels.open, channels.channel, channels.recipient, channels.constraint)
     opens = "|".join(re.escape(s) for m in heads if m is not None for s in m.spellings)
-    body = "|".join(map(re.escape, channels.body.spellings))
+    bodies = (channels.body, channels.reasoning_body, channels.call_body)
+    body = "|".join(re.escape(s) for m in bodies if m is not None for s in m.spellings)
     text = "[^<>]{0,512}"
     return rf"(?:\A{text}(?={opens}|{body}))?(?:(?:{opens}){text})*(?:{body}|\Z)"
 

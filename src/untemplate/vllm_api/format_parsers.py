@@ -280,7 +280,7 @@ class FormatParser(DelegatingParser):
         self._prompt: str | None = None
         self._output: FormatStream | None = None
         fmt = self.format
-        if fmt.reasoning is not None or (fmt.channels is not None and fmt.channels.reasoning):
+        if fmt.reasoning is not None or (fmt.channels is not None and fmt.channels.has_reasoning):
             self._reasoning_parser = reasoning_class(fmt)(tokenizer)
         if fmt.tools or fmt.channels is not None:
             self._tool_parser = tool_class(fmt)(tokenizer, tools)
@@ -429,11 +429,14 @@ def _marks(fmt: Format, known: Vocabulary) -> tuple[Marks, Marks]:
     channels = fmt.channels
     if channels is not None:
         # In a turn of messages, reasoning is over where a message of another kind begins.
-        words = () if channels.channel is None else channels.channel.spellings
+        words = _spellings(channels.channel or channels.recipient)
         over = [mark + word for mark in words for word in channels.content]
         opens = [
             mark + word + body for mark in words for word in channels.reasoning for body in channels.body.spellings
         ]
+        if channels.reasoning_body is not None:
+            over = list(_spellings(channels.body, channels.call_body))
+            opens = list(channels.reasoning_body.spellings)
         ends = [
             text
             for marker in (channels.close, channels.call_close, channels.open)

@@ -62,6 +62,10 @@ def export(fmt: Format) -> Exported:
     result = Exported({"version": 1, "defaults": {"role": "assistant"}, "start_anchor_pattern": start})
     end = _End(fmt)
     if fmt.channels is not None:
+        if fmt.tools:
+            raise FormatError("tools", "a response template cannot describe a call that names its tool twice")
+        if fmt.channels.channel is None and fmt.channels.recipient is not None:
+            raise FormatError("channels.channel", "is missing: a response template needs the names of channels")
         fields = channel_fields(fmt.channels, end.marked)
     else:
         fields = _text_fields(fmt, end, result.left_out)

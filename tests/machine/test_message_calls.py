@@ -1,0 +1,76 @@
+"""Calls that are the text of a message: the header names the tool, and the text may name it again."""
+
+from __future__ import annotations
+
+import pytest
+
+from untemplate.format import Channels, Format, FormatError, Marker, Tools
+from untemplate.testing import check
+
+TOOLS = [{"type": "function", "function": {"name": name}} for name in ("search", "ping")]
+SEARCH = """<atem:function_calls>
+<atem:invoke name="search">
+<atem:parameter name="q">a < b</atem:parameter>
+</atem:invoke>
+</atem:function_calls>"""
+MUSE = [
+    (f" to=search<|message|>{SEARCH}<|eom|>", [("search", {"q": "a < b"})]),
+    (f"<|message|>{SEARCH}<|eom|>", [("search", {"q": "a < b"})]),
+    (f" to=muse<|message|>{SEARCH}<|eom|>", [("search", {"q": "a < b"})]),
+    (f" to=search<|message|>{SEARCH}", [("search", {"q": "a < b"})]),
+    (' to=search<|message|>{"q": "x"}<|eom|>', [("search", {"q": "x"})]),
+]
+CALL = '{"name": "search", "args": {"q": "x"}}'
+
+
+@pytest.mark.parametrize(("raw", "calls"), MUSE)
+def test_tagged_calls(raw: str, calls: list[tuple[str, dict[str, str]]]) -> None:
+    check("muse", raw, {"tool_calls": calls, "finish_reason": "tool_calls"}, tools=TOOLS)
+
+
+def test_a_turn_of_messages() -> None:
+    raw = (
+        f" to=self<|message|>hm<|eom|><|start|>assistant to=user<|message|>Wait.<|eom|>"
+        f"<|start|>assistant to=search<|message|>{SEARCH}<|eom|><|start|>assistant to=ping<|message|>"
+        f'<atem:function_calls>\n<atem:invoke name="ping">\n</atem:invoke>\n</atem:function_calls><|eot|>'
+    )
+    expected = {
+        "reasoning": "hm",
+        "content": "Wait.",
+        "tool_calls": [("search", {"q": "a < b"}), ("ping", {})],
+        "finish_reason": "tool_calls",
+    }
+    check("muse", raw, expected, tools=TOOLS)
+
+
+def test_markup_in_a_message_to_the_user_is_text() -> None:
+    check("muse", f" to=user<|message|>{SEARCH}<|eot|>", {"content": SEARCH}, tools=TOOLS)
+
+
+@pytest.mark.parametrize("name", ["", "search"])
+def test_json_calls(name: str) -> None:
+    raw = (
+        f"<|content_thinking|>hm<|end_message|><|message_model|>{name}<|content_invoke_tool_json|>{CALL}<|end_message|>"
+        "<|message_model|><|content_text|>Done.<|end_message|><|content_model_end_sampling|>"
+    )
+    expected = {
+        "reasoning": "hm",
+        "content": "Done.",
+        "tool_calls": [("search", {"q": "x"})],
+        "finish_reason": "tool_calls",
+    }
+    check("inkling", raw, expected, tools=TOOLS)
+
+
+def test_the_body_names_an_unknown_tool() -> None:
+    raw = '<|content_invoke_tool_json|>{"name": "other", "args": {}}<|end_message|>'
+    expected = {"tool_calls": [("other", {}, "unknown_tool")], "finish_reason": "tool_calls"}
+    check("inkling", raw, expected, tools=TOOLS)
+
+
+def test_a_body_of_calls_needs_tools() -> None:
+    channels = Channels(open=Marker("<m>"), body=Marker("<t>"), call_body=Marker("<c>"))
+    with pytest.raises(FormatError) as error:
+        Format(name="x", channels=channels)
+    assert str(error.value) == "tools: is empty: a message after channels.call_body holds a whole call"
+    assert Format(name="x", channels=channels, tools=(Tools(),)).tools == (Tools(),)
