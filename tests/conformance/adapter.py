@@ -43,7 +43,7 @@ NAMES: dict[str, tuple[str, str | None]] = {
     "meta-llama/Llama-3.3-70B-Instruct": ("llama3_json", None),
     "meta-llama/Llama-4-Scout-17B-16E-Instruct": ("llama4_pythonic", None),
     "mistralai/Devstral-Small-2507": ("mistral", None),
-    "mistralai/Magistral-Small-2506": ("mistral", "mistral"),
+    "mistralai/Magistral-Small-2506": ("mistral", "magistral"),
     "mistralai/Magistral-Small-2509": ("mistral", "mistral"),
     "mistralai/Ministral-3-14B-Instruct-2512": ("mistral", None),
     "mistralai/Ministral-3-14B-Reasoning-2512": ("mistral", "mistral"),
