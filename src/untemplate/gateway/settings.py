@@ -100,7 +100,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     # Model
-    model: Annotated[str, _is("GGUF file, model folder, hub id (org/repo, org/repo:Q4_K_M), demo or replay")] = ""
+    model: Annotated[str, _is("GGUF file, folder, hub id (org/repo, org/repo:Q4_K_M), demo, smollm2 or replay")] = ""
     engine: Annotated[
         Literal["auto", "llamacpp", "vllm", "openai", "replay"],
         _is("engine that runs the model; auto: chosen from the model"),

