@@ -63,6 +63,7 @@ STORIES = [
     Story("two calls", call("f", '{"x": 1}') + "\n" + call("g", "{}")),
     Story("text after a call", "A." + call("f", "{}") + "\nB."),
     Story("a call that was cut", 'A.<tool_call>\n{"name": "f", "arguments": {"path": "/tm', finish_reason="length"),
+    Story("a call cut before its arguments", 'A.<tool_call>\n{"name": "f", "arguments": ', finish_reason="length"),
     Story("a call that ends early", '<tool_call>\n{"name": "f", "arguments": {"a": 1'),
     Story("a call in bad JSON", "A." + call("f", "{\"a\": oops, 'b': 1,}")),
     Story("lone surrogates", "a\ud800b" + call("f", '{"t": "\udc80"}')),

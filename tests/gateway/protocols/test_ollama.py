@@ -146,6 +146,16 @@ def test_arguments_that_are_no_object_are_kept():
     assert one["function"] == {"index": 0, "name": "f", "arguments": {"INVALID_JSON": '{"path": "/tm'}}
 
 
+@pytest.mark.parametrize("error", [None, ERROR])
+def test_a_call_cut_before_its_arguments_is_not_a_call_without_arguments(error: Any):
+    data, ended = play(Story("", '<tool_call>\n{"name": "f", "arguments": '), 3, CHAT, error=error)
+    (streamed,) = lines(data)[0]["message"]["tool_calls"]
+    assert streamed["function"] == {"index": 0, "name": "f", "arguments": {"INVALID_JSON": ""}}
+    if error is None:
+        (one,) = whole(CHAT, Story("", ""), ended)["message"]["tool_calls"]
+        assert one["function"] == streamed["function"]
+
+
 @every_cut
 @pytest.mark.parametrize("dialect", [CHAT, GENERATE], ids=["chat", "generate"])
 def test_log_probabilities(dialect: Any, cut: int):

@@ -19,9 +19,10 @@ INVALID_JSON: Final = "INVALID_JSON"
 """Name of the member that holds arguments which are not an object."""
 
 
-def arguments_object(arguments: str) -> dict[str, Any]:
-    """Return arguments as an object, wrapped if they are not one."""
-    if not arguments.strip():
+def arguments_object(arguments: str, *, cut: bool = False) -> dict[str, Any]:
+    """Return arguments as an object, wrapped if they are not one. No text stands for no arguments, unless the call was
+    ``cut``: then the arguments are not known."""
+    if not arguments.strip() and not cut:
         return {}
     try:
         value = json.loads(arguments, parse_constant=_no_constant, parse_float=_finite)

@@ -96,7 +96,7 @@ def _blocks(ended: Ended) -> list[dict[str, Any]]:
     for item in merged_items(ended.parsed):
         call = item.call
         if call is not None:
-            arguments = arguments_object(call.function.arguments)
+            arguments = arguments_object(call.function.arguments, cut=call.status == "incomplete")
             blocks.append({"type": "tool_use", "id": call.id, "name": call.function.name, "input": arguments})
         elif item.type == "reasoning":
             blocks.append({"type": "thinking", "thinking": item.text or "", "signature": ""})

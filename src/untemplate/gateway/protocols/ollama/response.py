@@ -41,7 +41,7 @@ def respond_chat(request: Generation, ended: Sequence[Ended], usage: Usage, meta
         message["thinking"] = parsed.reasoning_content
     if parsed.tool_calls:
         message["tool_calls"] = [
-            _call(index, call.id, call.function.name, call.function.arguments)
+            _call(index, call.id, call.function.name, call.function.arguments, cut=call.status == "incomplete")
             for index, call in enumerate(parsed.tool_calls)
         ]
     return _whole(request, one, usage, meta, {"message": message})
@@ -56,8 +56,8 @@ def respond_generate(request: Generation, ended: Sequence[Ended], usage: Usage, 
     return _whole(request, one, usage, meta, output)
 
 
-def _call(index: int, id: str, name: str, arguments: str) -> dict[str, Any]:
-    return {"id": id, "function": {"index": index, "name": name, "arguments": arguments_object(arguments)}}
+def _call(index: int, id: str, name: str, arguments: str, *, cut: bool) -> dict[str, Any]:
+    return {"id": id, "function": {"index": index, "name": name, "arguments": arguments_object(arguments, cut=cut)}}
 
 
 def _whole(request: Generation, ended: Ended, usage: Usage, meta: Meta, output: dict[str, Any]) -> dict[str, Any]:
@@ -163,11 +163,11 @@ class ChatWriter(_Writer):
             self._arguments.append(function.arguments)
         return out
 
-    def _close_call(self) -> bytes:
-        """Close the open call and write it."""
+    def _close_call(self, *, cut: bool = False) -> bytes:
+        """Close the open call and write it. ``cut``: the output ended inside it."""
         if self._call is None:
             return b""
-        call = _call(*self._call, "".join(self._arguments))
+        call = _call(*self._call, "".join(self._arguments), cut=cut)
         self._call = None
         self._arguments = []
         message = {"role": "assistant", "content": "", "tool_calls": [call]}
@@ -175,13 +175,14 @@ class ChatWriter(_Writer):
 
     def finish(self, ended: Ended) -> bytes:
         self._ended = ended
-        return self._close_call()
+        calls = ended.parsed.tool_calls
+        return self._close_call(cut=bool(calls) and calls[-1].status == "incomplete")
 
     def end(self, usage: Usage) -> bytes:
         return self._last(usage, {"message": {"role": "assistant", "content": ""}})
 
     def error(self, error: ApiError) -> bytes:
-        return self._close_call() + super().error(error)
+        return self._close_call(cut=True) + super().error(error)
 
 
 class GenerateWriter(_Writer):
