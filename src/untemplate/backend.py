@@ -50,11 +50,6 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
     on_event: Callable[[SemanticEvent], None] | None = None
 
 
-_TYPES: Final[tuple[tuple[str, tuple[type, ...], str], ...]] = (
-    ("prompt", (str,), "str"),
-    ("prefill", (str,), "str"),
-    ("seed", (int, str, bytes), "int, str or bytes"),
-)
 _SCALARS: Final = (str, bytes, int, float)
 _CHOICES: Final = ("auto", "none", "required", "any")
 """Values of ``tool_choice``; ``any`` is what Mistral and Anthropic call ``required``."""
@@ -66,23 +61,33 @@ def check_context(context: OutputContext) -> None:
     Raises:
         TypeError, ValueError: an argument that cannot be meant; names it.
     """
-    for name, types, expected in _TYPES:
-        value = getattr(context, name)
-        if value is not None and not isinstance(value, types):
-            raise _wrong(name, expected, value)
-    if context.request is not None and isinstance(context.request, (*_SCALARS, list, tuple)):
-        raise _wrong("request", "a request (a dict, or an object with its fields)", context.request)
-    if context.messages is not None and isinstance(context.messages, (*_SCALARS, Mapping)):
-        raise _wrong("messages", "a list of messages", context.messages)
+    if context.prompt is not None and not isinstance(context.prompt, str):
+        raise _wrong("prompt", "str", context.prompt)
+    if not isinstance(context.prefill, str):
+        raise _wrong("prefill", "str", context.prefill)
+    if context.seed is not None and not isinstance(context.seed, (int, str, bytes)):
+        raise _wrong("seed", "int, str or bytes", context.seed)
     if context.on_event is not None and not callable(context.on_event):
         raise _wrong("on_event", "a function", context.on_event)
-    ids = context.prompt_token_ids
-    if ids is not None and (isinstance(ids, _SCALARS) or (len(ids) and not hasattr(ids[-1], "__index__"))):
+    if context.prompt_token_ids is not None:
+        _check_ids(context.prompt_token_ids)
+    if context.request is not None or context.messages is not None or context.tool_choice is not None:
+        _check_request(context)
+
+
+def _check_ids(ids: Sequence[int]) -> None:
+    if isinstance(ids, _SCALARS) or (len(ids) and not hasattr(ids[-1], "__index__")):
         raise _wrong("prompt_token_ids", "a list of token ids", ids)
+
+
+def _check_request(context: OutputContext) -> None:
+    """Check the request and the parts of it that are given by themselves."""
+    if isinstance(context.request, (*_SCALARS, list, tuple)):
+        raise _wrong("request", "a request (a dict, or an object with its fields)", context.request)
+    if isinstance(context.messages, (*_SCALARS, Mapping)):
+        raise _wrong("messages", "a list of messages", context.messages)
     choice = context.tool_choice
-    if choice is None or choice in _CHOICES:
-        return
-    if isinstance(choice, _SCALARS):
+    if isinstance(choice, _SCALARS) and choice not in _CHOICES:
         valid = ", ".join(map(repr, _CHOICES))
         raise ValueError(f"tool_choice: {choice!r:.200} is not one of: {valid}, or an object that names a tool")
 

@@ -314,9 +314,11 @@ class FormatStream(StreamBackend):
             problems += self._uncertified(result)
         if problems:
             result.diagnostics = self._diagnostics(problems)
-        foreign = foreign_marker(result.content, self._own) if result.content else None
-        if foreign is not None:
-            result.diagnostics.append(self._foreign(result.content or "", *foreign))
+        content = result.content
+        if content is not None and ("<" in content or "[" in content):  # markers begin so; most texts have neither
+            foreign = foreign_marker(content, self._own)
+            if foreign is not None:
+                result.diagnostics.append(self._foreign(content, *foreign))
         if self._machine.ledger.spans:
             result.spans = self._spans(self._machine.ledger.spans)
 
