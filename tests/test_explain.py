@@ -165,6 +165,27 @@ def test_a_template(run: Run, template: str):
     assert run.says("explain", run.file("mine.jinja", template)) == explained(template)
 
 
+def test_a_template_with_demands(run: Run):
+    source = (
+        "{%- for m in messages -%}<{{ m.role }}>{%- if m.reasoning_content and loop.last -%}<t>{{ m.reasoning_content }}"
+        "</t>{%- endif -%}{% generation %}{{ m.content or '' }}{% endgeneration %}{%- for c in m.tool_calls or [] -%}"
+        "<c>{{ c.function.name }} {{ '' + c.function.arguments }}</c>{%- endfor -%}<e>{%- endfor -%}"
+        "{%- if add_generation_prompt -%}<assistant>{%- endif -%}"
+    )
+    blocks = run.says("explain", run.file("mine.jinja", source)).split("\n\n")
+    (history,) = [block for block in blocks if block.startswith("history")]
+    assert history.splitlines()[:2] == [
+        "history  earlier tokens change as a conversation continues",
+        "  reasoning and content, question appended",
+    ]
+    (demands,) = [block for block in blocks if block.startswith("messages")]
+    assert demands.splitlines() == [
+        "messages  parser.history(messages) meets these demands",
+        "  arguments must be JSON text",
+        "training  {% generation %} marks the assistant's tokens",
+    ]
+
+
 def test_a_template_from_stdin(run: Run):
     assert run.says("explain", "-", stdin=TEMPLATE) == explained(TEMPLATE).replace("mine.jinja", "-", 1)
 
@@ -411,7 +432,10 @@ def test_it_fits_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, columns: 
             "broken.jinja",
             "broken.jinja, line 1: not a template that Jinja can read: expected token 'name', got 'end of print statement'",
         ),
-        ("prose.txt", "prose.txt: the template renders no conversation: the user's message does not show up"),
+        (
+            "prose.txt",
+            "prose.txt: not a chat template: it renders no conversation: the user's message does not show up",
+        ),
         ("config.json", "config.json: has no chat_template"),
         (
             "empty",
@@ -508,7 +532,7 @@ def test_parse_with_an_enforced_name(run: Run):
         (["--template", "no.jinja"], "--template no.jinja: not a template, and no such file, folder or hub id"),
         (
             ["--template", "prose.txt"],
-            "--template prose.txt: the template renders no conversation: the user's message does not show up",
+            "--template prose.txt: not a chat template: it renders no conversation: the user's message does not show up",
         ),
     ],
 )

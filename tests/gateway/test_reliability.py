@@ -92,7 +92,7 @@ class TestNonsense:
         file.write_text(TEMPLATE)
         assert post(shared, "/parse", {"text": "x", "template": TEMPLATE}).status_code == 200
         refused = post(shared, "/parse", {"text": "x", "template": str(file)})
-        problem = "the template renders no conversation: the user's message does not show up"
+        problem = "not a chat template: it renders no conversation: the user's message does not show up"
         assert (refused.status_code, refused.json()["error"]["message"]) == (400, problem)
 
     def test_messages_to_parse_by(self, shared: Running) -> None:

@@ -54,6 +54,8 @@ GROWS = {
     "times text": "{{ 10 ** 9 * 'a' }}",
     "markup times": "{{ ('a' | safe) * 10 ** 9 }}",
     "list times": "{{ [1] * 10 ** 9 }}",
+    "punycode": "{{ ('ü' * 100000).encode('punycode') }}",
+    "idna": "{{ ('ü' * 100000).encode('idna') }}",
     "power": "{{ 10 ** (10 ** 9) }}",
     "square": "{% set ns = namespace(s=3) %}{% for i in range(60) %}{% set ns.s = ns.s * ns.s %}{% endfor %}",
     "plus": DOUBLE.replace("STEP", "{% set ns.s = ns.s + ns.s %}"),

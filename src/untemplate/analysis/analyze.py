@@ -7,7 +7,9 @@ except one that renders nothing: that is an `AnalysisError` with the reason.
 from __future__ import annotations
 
 import json
+import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -45,6 +47,10 @@ class Analysis:
     template_sha256: str = ""
     prefix_breaks: tuple[PrefixBreak, ...] = ()
     """Places where the template changes text of earlier turns as a conversation goes on; empty if it never does."""
+    maskable: bool = False
+    """True if the template marks the assistant's text for training (``{% generation %}``)."""
+    habits: tuple[str, ...] = ()
+    """Demands on messages that clients often do not meet; ``OutputParser.history`` meets them."""
     example_prompt: str = ""
     """The end of a prompt, with an output that parsed back and shows as much as the template can write."""
     example_output: str = ""
@@ -57,6 +63,8 @@ class Analysis:
             "result": self.result.to_dict(),
             "hypotheses": [h.to_dict() for h in self.hypotheses],
             "prefix_breaks": [b.to_dict() for b in self.prefix_breaks],
+            "maskable": self.maskable,
+            "habits": list(self.habits),
             "example": {"prompt": self.example_prompt, "output": self.example_output},
             "log": list(self.log),
             "renders": self.renders,
@@ -102,7 +110,7 @@ def prepare(template: Template) -> Prepared:
     prompt = prober.settle()
     if prompt is None:
         reasons = "; ".join(list(prober.errors)[:3]) or "the user's message does not show up"
-        raise AnalysisError(f"the template renders no conversation: {reasons}")
+        raise AnalysisError(f"not a chat template: it renders no conversation: {reasons}")
     frame = find_frame(prober, prompt)
     calls = find_calls(frame)
     if calls is not None:
@@ -148,9 +156,34 @@ def analyze_template(template: Template, prepared: Prepared | None = None) -> An
         prefix_breaks=find_prefix_breaks(
             ready.frame, None if ready.calls is None else ready.calls.style, ready.reasoning.style
         ),
+        maskable=_GENERATION.search(getattr(template, "source", "")) is not None,
+        habits=tuple(_habits(ready)),
         example_prompt=example[0],
         example_output=example[1],
     )
+
+
+_GENERATION: Final = re.compile(r"\{%[-+]?\s*generation\b")
+
+
+def _habits(ready: Prepared) -> Iterator[str]:
+    """Yield what the template demands of messages."""
+    if ready.prober.system:
+        yield "a system message is required"
+    if ready.prober.parts:
+        yield "content must be a list of parts"
+    if ready.prober.plain_tools is not None:
+        yield "tools are required"
+    if ready.calls is not None:
+        style = ready.calls.style
+        if style.arguments == "text":
+            yield "arguments must be JSON text"
+        if style.no_content != "null":
+            yield f"content next to calls must be {style.no_content}, not null"
+        if style.ids:
+            yield f"ids of calls must hold the name: {style.ids}"
+        if ready.calls.short_ids:
+            yield "ids of calls must be nine letters and digits"
 
 
 def _example(ready: Prepared, certificate: Certificate) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from .result import AnalysisResult, Hypothesis, MarkerRegistry
 
 __all__ = ["CACHE_VERSION", "analyze", "cache_folder", "clear_memory"]
 
-CACHE_VERSION: Final = 2
+CACHE_VERSION: Final = 3
 """Increase whenever the same template may be analysed differently."""
 _KEEP: Final = 256
 _memory: OrderedDict[str, Analysis] = OrderedDict()
@@ -163,6 +163,8 @@ def _restored(data: dict[str, Any], key: str) -> Analysis:
             )
             for h in data["hypotheses"]
         ),
+        maskable=bool(data["maskable"]),
+        habits=tuple(data["habits"]),
         example_prompt=str(data["example"]["prompt"]),
         example_output=str(data["example"]["output"]),
     )

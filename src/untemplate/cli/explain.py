@@ -179,6 +179,10 @@ def _blocks(known: Known, colour: bool, verbose: bool) -> Iterator[str]:
             yield _comparisons(known.analysis, colour)
     if known.certificate is not None:
         yield _certified(known.certificate, colour, verbose)
+    if known.analysis is not None and known.analysis.prefix_breaks:
+        yield _prefix(known.analysis, colour)
+    if known.analysis is not None and (known.analysis.maskable or known.analysis.habits):
+        yield _demands(known.analysis, colour)
     if known.selection is not None:
         yield _choice(known, known.selection, colour)
     example = _example(known)
@@ -253,12 +257,17 @@ def _comparisons(analysis: Analysis, colour: bool) -> str:
 _FAILURES: Final = 3
 _LONG: Final = 240
 """Most failed checks to show without ``-v``, and most characters of each."""
-_CAME_BACK: Final = {"yes": ("yes", "yes"), "no": ("no", "-"), "failed": ("yes", "no")}
+_CAME_BACK: Final = {
+    "yes": ("yes", "yes"),
+    "no": ("no", "-"),
+    "failed": ("yes", "no"),
+    "cannot say": ("cannot say", "-"),
+}
 
 
 def _certified(certificate: Certificate, colour: bool, verbose: bool) -> str:
     table = certificate.capabilities
-    written = sum(v != "no" for v in table.values())
+    written = sum(v in ("yes", "failed") for v in table.values())
     back = sum(v == "yes" for v in table.values())
     said = f"{back} of the {written} abilities of the template parse back ({certificate.checks} checks)"
     lines = [_title("certificate", said, colour)]
@@ -277,6 +286,25 @@ def _certified(certificate: Certificate, colour: bool, verbose: bool) -> str:
         lines += ["    | " + line for line in output.split("\n")]
     if rest := len(certificate.failed) - len(shown):
         lines.append(field("failed", f"{rest} more checks; -v shows them", colour, size=8, style="error"))
+    return "\n".join(lines)
+
+
+def _prefix(analysis: Analysis, colour: bool) -> str:
+    """Show where the template changes earlier turns."""
+    lines = [_title("history", "earlier tokens change as a conversation continues", colour)]
+    for found in analysis.prefix_breaks:
+        where = f"{found.message}{f' ({found.settings})' if found.settings else ''}, {found.step} appended"
+        lines += [field(where, "", colour), field("was", repr(found.was), colour, indent=4)]
+        lines.append(field("becomes", repr(found.becomes), colour, indent=4))
+    return "\n".join(lines)
+
+
+def _demands(analysis: Analysis, colour: bool) -> str:
+    """Show what the template demands of messages, and if the assistant's tokens can be masked."""
+    lines = [_title("messages", "parser.history(messages) meets these demands", colour)] if analysis.habits else []
+    lines += [field("", habit, colour, size=0) for habit in analysis.habits]
+    if analysis.maskable:
+        lines.append(_title("training", "{% generation %} marks the assistant's tokens", colour))
     return "\n".join(lines)
 
 

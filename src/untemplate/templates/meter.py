@@ -169,6 +169,8 @@ class Meter:
             self.charge(ELEMENT * (len(more) + 1))
         elif isinstance(owner, _Bytes):
             self.seen(owner)
+            if name in ("encode", "decode") and len(owner) > limits.LONG:
+                _check_codec(str(args[0] if args else kwargs.get("encoding", "utf-8")))
             args = self._of_text(owner, name, args, kwargs)
         elif isinstance(owner, (list, tuple)) or name in ("to_bytes", "from_bytes"):
             self.flat(owner)
@@ -206,6 +208,15 @@ class Meter:
         for value in (*args, *kwargs.values()):
             if isinstance(value, int) and abs(value) > most:
                 raise grown("a column is too wide")
+
+
+_LINEAR_CODECS = frozenset(("utf-8", "utf8", "ascii", "latin-1", "latin1", "iso-8859-1", "utf-16", "utf-32"))
+"""Codecs for texts of any length. Others, such as ``punycode``, need time that grows with the square of the length."""
+
+
+def _check_codec(codec: str) -> None:
+    if codec.lower().replace("_", "-") not in _LINEAR_CODECS:
+        raise grown(f"a text is too long for the codec {codec!r}")
 
 
 def _weight(value: Any, most: int) -> int:
