@@ -169,8 +169,7 @@ class Meter:
             self.charge(ELEMENT * (len(more) + 1))
         elif isinstance(owner, _Bytes):
             self.seen(owner)
-            if name in ("encode", "decode") and len(owner) > limits.LONG:
-                _check_codec(str(args[0] if args else kwargs.get("encoding", "utf-8")))
+            _check_codec(owner, name, args, kwargs)
             args = self._of_text(owner, name, args, kwargs)
         elif isinstance(owner, (list, tuple)) or name in ("to_bytes", "from_bytes"):
             self.flat(owner)
@@ -214,7 +213,10 @@ _LINEAR_CODECS = frozenset(("utf-8", "utf8", "ascii", "latin-1", "latin1", "iso-
 """Codecs for texts of any length. Others, such as ``punycode``, need time that grows with the square of the length."""
 
 
-def _check_codec(codec: str) -> None:
+def _check_codec(owner: str | bytes, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if name not in ("encode", "decode") or len(owner) <= limits.LONG:
+        return
+    codec = str(args[0] if args else kwargs.get("encoding", "utf-8"))
     if codec.lower().replace("_", "-") not in _LINEAR_CODECS:
         raise grown(f"a text is too long for the codec {codec!r}")
 
