@@ -206,6 +206,9 @@ class FormatStream(StreamBackend):
         if scanner is not None:
             text = scanner.feed(text, token_ids)
             machine.checks_ids = scanner.active and self._checks_ids
+            if scanner.unknown_places:
+                machine.drop_tokens(scanner.unknown_places)
+                scanner.unknown_places = []
         elif token_ids:
             check_ids(token_ids)
         return self._read(text)
@@ -214,12 +217,12 @@ class FormatStream(StreamBackend):
         if self._scanner is not None:
             self._scanner.follow(text, places)
             self._machine.checks_ids = self._checks_ids
+            if self._scanner.unknown_places:
+                self._machine.drop_tokens(self._scanner.unknown_places)
+                self._scanner.unknown_places = []
         return self._read(text)
 
     def _read(self, text: str) -> list[DeltaMessage]:
-        if self._scanner is not None and self._scanner.unknown_places:
-            self._machine.unknown_tokens += self._scanner.unknown_places
-            self._scanner.unknown_places = []
         if text:
             self._machine.feed(text)
             if self._raw is not None:

@@ -125,7 +125,7 @@ class FreeText:
         """True if ``text`` can be emitted unchanged, as most deltas can: no marker begins in it and no white space
         waits."""
         context = self.context
-        if context.spaces or self.fresh or context.unknown_tokens:
+        if context.spaces or self.fresh:
             return False
         state = context.state
         if state.trims and text[-1] in WS:
@@ -135,53 +135,12 @@ class FreeText:
                 return False
         return True
 
-    def step(self) -> int:
-        """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE."""
-        return self._step_to_unknown_token() if self.context.unknown_tokens else self._step()
-
-    def _step_to_unknown_token(self) -> int:
-        """Read up to the next special token that the Format does not know, and drop it."""
+    def step(self, whole: bool = True) -> int:
+        """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE. ``whole``: the text
+        may hold special tokens that are dropped."""
         context = self.context
-        cur = context.cur
-        here = context.base + cur.pos
-        while context.unknown_tokens and context.unknown_tokens[0][0] < here:
-            context.unknown_tokens.pop(0)
-        if not context.unknown_tokens:
-            return self._step()
-        start, end = context.unknown_tokens[0]
-        size = len(cur.text)
-        if start >= context.base + size:
-            return self._step()
-        if start == here:
-            if end > context.base + size:
-                return MORE
-            context.unknown_tokens.pop(0)
-            self._drop_token(end - context.base)
-            return READ_TEXT
-        # The text before the token is read as if it ended there.
-        rest = cur.text[start - context.base :]
-        final = cur.final
-        cur.text = cur.text[: start - context.base]
-        cur.final = True
-        mode = self._step()
-        cur.text += rest
-        cur.final = final
-        return READ_TEXT if mode == MORE else mode
-
-    def _drop_token(self, end: int) -> None:
-        """Drop and report a special token. White space before it stays, unless it touches a marker."""
-        context = self.context
-        spaces = "".join(context.spaces)
-        context.spaces = []
-        if spaces and not self.at_start and not self.after_call:
-            self.emit(spaces, context.base + context.cur.pos)
-        context.mark(MARKUP, context.cur.pos)
-        context.report("unknown_token", context.cur.pos, end)
-        context.cur.pos = end
-        context.mark(DROPPED, end)
-
-    def _step(self) -> int:
-        context = self.context
+        if whole and context.unknown_tokens:
+            return self._step_to_unknown_token()
         cur = context.cur
         text = cur.text
         pos = cur.pos
@@ -238,6 +197,47 @@ class FreeText:
             elif not cur.final:
                 return MORE
         return self._take(rule, end)
+
+    def _step_to_unknown_token(self) -> int:
+        """Read up to the next special token that the Format does not know, and drop it."""
+        context = self.context
+        cur = context.cur
+        here = context.base + cur.pos
+        while context.unknown_tokens and context.unknown_tokens[0][0] < here:
+            context.unknown_tokens.pop(0)
+        if not context.unknown_tokens:
+            return self.step(False)
+        start, end = context.unknown_tokens[0]
+        size = len(cur.text)
+        if start >= context.base + size:
+            return self.step(False)
+        if start == here:
+            if end > context.base + size:
+                return MORE
+            context.unknown_tokens.pop(0)
+            self._drop_token(end - context.base)
+            return READ_TEXT
+        # The text before the token is read as if it ended there.
+        rest = cur.text[start - context.base :]
+        final = cur.final
+        cur.text = cur.text[: start - context.base]
+        cur.final = True
+        mode = self.step(False)
+        cur.text += rest
+        cur.final = final
+        return READ_TEXT if mode == MORE else mode
+
+    def _drop_token(self, end: int) -> None:
+        """Drop and report a special token. White space before it stays, unless it touches a marker."""
+        context = self.context
+        spaces = "".join(context.spaces)
+        context.spaces = []
+        if spaces and not self.at_start and not self.after_call:
+            self.emit(spaces, context.base + context.cur.pos)
+        context.mark(MARKUP, context.cur.pos)
+        context.report("unknown_token", context.cur.pos, end)
+        context.cur.pos = end
+        context.mark(DROPPED, end)
 
     def _accepts(self, rule: MarkerRule, start: int, end: int) -> bool:
         """True if the literal at ``start`` is a marker here."""
@@ -491,9 +491,9 @@ class FreeText:
             context.ledger.mark(CONTENT_TEXT, end)
         elif region == IN_REASONING:
             code = self._reasoning_code
-            if code is None and "`" in text:
+            if "`" in text and code is None:
                 code = self._reasoning_code = CodeTracker()
-            if code is not None:
+            if code is not None and (code.waits or "`" in text):
                 code.read(text, self.at_start)
             if self.at_start:
                 self._begin_text(region)

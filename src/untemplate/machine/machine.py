@@ -120,6 +120,12 @@ class Machine(ReaderContext):
             text = self._read_parts(text)
         self._read(text)
 
+    def drop_tokens(self, places: list[tuple[int, int]]) -> None:
+        """Drop the special tokens at these places of the next text, where they are free text."""
+        self.unknown_tokens += places
+        # White space that waits, be it none, keeps the text from being emitted unread.
+        self.spaces = self.spaces or [""]
+
     def _read_parts(self, text: str) -> str:
         """Read text up to each place where the limit of speculation has to be checked, and return the rest. The places
         are counted from where speculation began or may begin, so that what becomes text does not depend on how the

@@ -93,7 +93,7 @@ class TokenScanner:
         self._seen += len(text)
         self._seen_bytes += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         self._carry = window[max(len(window) - self._longest + 1, 0) :]
-        return self._find_awaited(self._held + text) if self._awaited or self._held else text
+        return self._find_awaited(self._held + text) if self._awaited else text
 
     def finish(self) -> str:
         """Return the text that is still held: no awaited token comes any more."""
