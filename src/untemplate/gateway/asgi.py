@@ -214,7 +214,7 @@ async def send_stream(
 
     Args:
         headers: returns further headers of the response, when its head is sent.
-        ping: bytes that keep the connection alive; empty if the media type has none.
+        ping: bytes that keep the connection alive; empty if the media type allows no ping.
         silence: seconds without a frame after which a ping is sent; 0 for no pings.
     """
     clock = asyncio.get_running_loop().time

@@ -41,7 +41,7 @@ _AHEAD: Final = 8
 """Most steps that are buffered for the client if a request has several choices."""
 
 _MAX_CLOSES: Final = 3
-"""Most times that the gateway closes reasoning in one output. A model that goes on reasoning is stopped then."""
+"""Most times that the gateway closes reasoning in one output. A model that continues to reason is stopped then."""
 
 
 class Session:
@@ -460,7 +460,7 @@ def _strict(tool: dict[str, Any]) -> bool:
 
 
 def _implied(tool: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool whose calls follow its schema, unless it says that they need not."""
+    """Return a tool whose calls follow its schema, unless it has ``strict: false``."""
     function = tool.get("function")
     if not isinstance(function, dict) or function.get("strict") is not None:
         return tool

@@ -23,7 +23,7 @@ class Writer(Protocol):
 
     media_type: str
     ping: bytes
-    """Bytes that mean nothing to clients, and keep a silent connection alive; empty if there are none."""
+    """Bytes that keep a silent connection alive and mean nothing; empty if the media type allows no ping."""
 
     def begin(self, usage: Usage) -> bytes:
         """Begin the response. ``usage`` holds the tokens of the prompt, 0 if they are not known yet."""
