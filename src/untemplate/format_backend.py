@@ -27,7 +27,7 @@ from .messages import CallStatus, DeltaMessage, Diagnostic, ParsedOutput, Span, 
 from .policy import Policy
 from .requests import count_calls, get
 from .stream import StreamBackend
-from .tokens import Vocabulary
+from .tokens import Vocabulary, size_of, vocabulary_of
 from .tools import ToolSet
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class FormatBackend(ParserBackend):
         self._needs_filters = not policy.needs_no_filter
         self._make_id = make_id
         self._stripped = special_text == "stripped"
-        known = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary.read(tokenizer)
+        known = tokenizer if isinstance(tokenizer, Vocabulary) else _vocabulary(tokenizer)
         written = format.to_json(indent=None) if known.special else ""
         unknown = {text for text in known.special if text and text in known.ids and text not in written}
         ids, self.tokens = known.table(unknown.union(format.special_tokens))
@@ -169,6 +169,11 @@ class FormatBackend(ParserBackend):
     def begins_in_reasoning(self) -> bool:
         """True if an output whose prompt is not known begins in reasoning."""
         return self.program.start_without_prompt == self.program.reasoning
+
+
+def _vocabulary(tokenizer: Any) -> Vocabulary:
+    """Return the shared vocabulary of a tokenizer, or a copy of its own if nothing would show that it has grown."""
+    return vocabulary_of(tokenizer) if tokenizer is not None and size_of(tokenizer) >= 0 else Vocabulary.read(tokenizer)
 
 
 class FormatStream(StreamBackend):

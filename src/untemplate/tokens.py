@@ -27,6 +27,7 @@ __all__ = [
     "Vocabulary",
     "encode",
     "load_tokenizer",
+    "size_of",
     "vocabulary_of",
 ]
 
@@ -289,23 +290,33 @@ def _special_tokens(tokenizer: Any) -> set[str]:
     return found
 
 
-_READ: WeakKeyDictionary[Any, Vocabulary] = WeakKeyDictionary()
+_READ: WeakKeyDictionary[Any, tuple[int, Vocabulary]] = WeakKeyDictionary()
 
 
 def vocabulary_of(tokenizer: Any) -> Vocabulary:
-    """Return the vocabulary of a tokenizer, read once: that takes longer than a request, and parsers with vLLM's
-    interface are made for each request.
+    """Return the vocabulary of a tokenizer, read once, and again if its size changes.
+
+    Reading takes longer than a request, and parsers with vLLM's interface are made for each request.
 
     Raises:
         TypeError: the tokenizer has no ``get_vocab()``.
     """
+    size = size_of(tokenizer)
     try:
         found = _READ.get(tokenizer)
     except TypeError:  # not hashable, or without weak references
         return Vocabulary.read(tokenizer)
-    if found is None:
-        found = _READ[tokenizer] = Vocabulary.read(tokenizer)
-    return found
+    if found is None or found[0] != size:
+        found = _READ[tokenizer] = size, Vocabulary.read(tokenizer)
+    return found[1]
+
+
+def size_of(tokenizer: Any) -> int:
+    """Return the number of tokens that a tokenizer reports without listing them; -1 if it does not."""
+    if hasattr(tokenizer, "__len__"):
+        return len(tokenizer)
+    count = getattr(tokenizer, "get_vocab_size", None)
+    return int(count()) if callable(count) else -1
 
 
 def encode(tokenizer: Any, text: str) -> list[int]:

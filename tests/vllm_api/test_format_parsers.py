@@ -340,3 +340,25 @@ def test_a_config_without_markers():
 def test_a_tokenizer_is_needed():
     with pytest.raises(TypeError, match=r"^tokenizer: object has no get_vocab\(\)$"):
         ReasoningParserManager.get_reasoning_parser("qwen3")(object())
+
+
+def test_a_vocabulary_is_read_once_while_its_size_stays():
+    class Counting(Tokenizer):
+        reads = 0
+
+        def get_vocab(self):
+            self.reads += 1
+            return super().get_vocab()
+
+        def __len__(self):
+            return self.size
+
+    tokenizer = Counting("<think>", "</think>")
+    tokenizer.size = 2
+    for _ in range(3):
+        OutputParser(tokenizer, "qwen3", "hermes")
+        ParserManager.get_parser("hermes", "qwen3")(tokenizer)
+    assert tokenizer.reads == 1
+    tokenizer.size = 3
+    OutputParser(tokenizer, "qwen3", "hermes")
+    assert tokenizer.reads == 2

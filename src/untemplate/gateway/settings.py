@@ -25,7 +25,7 @@ import msgspec
 
 from ..errors import SettingsError
 from ..formats import names
-from ..policy import Policy, typed
+from ..policy import Policy, strict_from_environment, typed
 
 __all__ = [
     "ENVIRONMENT",
@@ -664,6 +664,10 @@ def _check_server(settings: Settings) -> None:
 
 
 def _check_parsers(settings: Settings) -> None:
+    try:
+        strict_from_environment()
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
     if settings.enforce_parser and (settings.reasoning_parser or settings.tool_parser):
         raise SettingsError("enforce_parser cannot be combined with reasoning_parser or tool_parser")
     if settings.enforce_parser and settings.parser_backend == "vllm":

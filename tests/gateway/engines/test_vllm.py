@@ -313,3 +313,9 @@ def test_names_that_vllm_does_not_have(vllm: Any, names: tuple[str | None, str |
     with pytest.raises(ValueError, match="vLLM has no") as caught:
         VllmOutputParser(vllm.Tokenizer(), *names, format=named("hermes"))
     assert str(caught.value) == message
+
+
+def test_an_output_that_repeats_itself_is_a_partial_answer(vllm: Any):
+    from untemplate.gateway.engines import vllm as engine
+
+    assert [engine._reason(reason) for reason in ("stop", "length", "repetition")] == ["stop", "length", "length"]

@@ -200,6 +200,11 @@ def test_values_that_cannot_be(path: str, value: Any, said: str | None):
         assert found == said
 
 
+def test_the_strict_switch_of_the_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VLLM_RS_STRICT_TOOL_CALL", "maybe")
+    assert problem() == "VLLM_RS_STRICT_TOOL_CALL: 'maybe' is not one of: 1, true, 0, false"
+
+
 def test_values_that_exclude_each_other():
     url = "http://localhost:1/v1"
     assert problem(flags={"upstream": url, "upstream_chat": url}) == "upstream and upstream_chat exclude each other"
