@@ -574,6 +574,12 @@ def test_an_alias_shows_what_it_stands_for(run: Run):
     assert run("formats", "qwen25") == run("formats", "hermes")
 
 
+def test_the_schema_of_a_format(run: Run):
+    from untemplate.format.serialization import json_schema
+
+    assert run("formats", "--schema") == (0, json.dumps(json_schema(), indent=2) + "\n", "")
+
+
 def test_an_unknown_format(run: Run):
     assert run.fails("formats", "hermez") == (
         f"untemplate: error: unknown format 'hermez'; did you mean 'hermes'? valid names: {ALL}"

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -408,3 +409,23 @@ def test_a_field_that_cannot_work_is_named(changes: dict[str, Any], problem: str
     with pytest.raises(FormatError) as error:
         fmt.extend(**changes)
     assert str(error.value) == problem
+
+
+def test_the_json_schema_fits_every_format_and_no_other_keys() -> None:
+    from untemplate.format.serialization import json_schema
+    from untemplate.formats import entries
+
+    validator = jsonschema_rs.validator_for(json_schema())
+    for fmt in (FULL, *(entry.format for entry in entries())):
+        assert [error.message for error in validator.iter_errors(json.loads(fmt.to_json()))] == []
+    for wrong in (
+        {"name": 1},
+        {"version": 1},
+        {"name": "x", "turns": {}},
+        {"name": "x", "tools": [{"body": {"kind": "other"}}]},
+        {"name": "x", "reasoning": {"close": "a", "start": "half"}},
+        {"name": "x", "turn": {"end": {"accepted": ["x"]}}},
+    ):
+        assert not validator.is_valid(wrong)
+        with pytest.raises(FormatError):
+            Format.from_json(json.dumps(wrong))

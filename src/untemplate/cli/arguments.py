@@ -152,7 +152,8 @@ examples:
 
 _FORMATS_DESCRIPTION: Final = """\
 List the catalogue of formats, or show one of them: its evidence, its markers, and a turn as its models write it. With
---json, NAME prints the Format itself, which `untemplate parse --format FILE.json` reads.
+--json, NAME prints the Format itself, which `untemplate parse --format FILE.json` reads; --schema prints the JSON
+Schema of such a file.
 """
 
 
@@ -358,6 +359,7 @@ def _add_formats(formats: argparse.ArgumentParser) -> None:
     formats.set_defaults(run=_formats)
     formats.add_argument("name", nargs="?", metavar="NAME", help="format to show (default: list all)")
     formats.add_argument("--kind", choices=["reasoning", "tool"], help="kind of formats to list")
+    formats.add_argument("--schema", action="store_true", help="print the JSON Schema of a Format as JSON")
     formats.add_argument("--json", action="store_true", help="print the list, or the Format of NAME, as JSON")
 
 

@@ -24,6 +24,11 @@ def run(arguments: argparse.Namespace) -> None:
 
     name: str | None = arguments.name
     kind: Kind | None = arguments.kind
+    if arguments.schema:
+        from ..format.serialization import json_schema
+
+        print_json(json_schema(), indent=2)
+        return
     if name is None:
         _list_formats(kind, as_json=arguments.json)
         return

@@ -30,7 +30,7 @@ from . import (
     TaggedArguments,
 )
 
-__all__ = ["from_json", "shown", "to_json"]
+__all__ = ["from_json", "json_schema", "shown", "to_json"]
 
 _KINDS: Final[dict[type, str]] = {
     JsonBody: "json",
@@ -40,6 +40,7 @@ _KINDS: Final[dict[type, str]] = {
     ElementArguments: "element",
     LiteralArguments: "literal",
 }
+_JSON_TYPES: Final[dict[Any, str]] = {str: "string", bool: "boolean", int: "integer", types.NoneType: "null"}
 _ALWAYS: Final = ((Format, "version"), (Format, "name"))
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -193,6 +194,50 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return "an array"
     return repr(value) if isinstance(value, str) else json.dumps(value)
+
+
+# -- The schema ---------------------------------------------------------------------------------------------------
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a Format as JSON. It describes keys and types, not which markers may meet."""
+    definitions: dict[str, Any] = {}
+    root = _class_schema(Format, definitions)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Format", **root, "$defs": definitions}
+
+
+def _class_schema(cls: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a class, and put those of the classes in its fields into ``definitions``."""
+    hints = _hints(cls)
+    found: dict[str, Any] = {"kind": {"const": _KINDS[cls]}} if cls in _KINDS else {}
+    required = list(found)
+    for f in _fields(cls):
+        found[f.name] = _schema(hints[f.name], definitions)
+        if _default(f) is MISSING:
+            required.append(f.name)
+    schema: dict[str, Any] = {"type": "object", "properties": found, "additionalProperties": False}
+    return {**schema, "required": required} if required else schema
+
+
+def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type hint."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and is_dataclass(hint):
+        if hint.__name__ not in definitions:
+            definitions[hint.__name__] = {}
+            definitions[hint.__name__] = _class_schema(hint, definitions)
+        reference = {"$ref": f"#/$defs/{hint.__name__}"}
+        return {"anyOf": [{"type": "string"}, reference]} if hint is Marker else reference
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [_schema(part, definitions) for part in arguments]}
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return {"type": "array", "items": _schema(arguments[0], definitions)}
+    if origin is tuple:
+        items = [_schema(part, definitions) for part in arguments]
+        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+    return {"type": _JSON_TYPES[hint]}
 
 
 # -- The dataclasses ----------------------------------------------------------------------------------------------
