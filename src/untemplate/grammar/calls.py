@@ -341,7 +341,11 @@ class Calls:
             text = self._texts.get(begins_not)
             if text is None:
                 stop = self.spelling.stop(close.text, keep_lead=True)
-                text = self._texts[begins_not] = Scan(close.spellings, (stop,), begins_not=begins_not)
+                # The close of a message ends a value as well, if a token id proves it.
+                channels = self.fmt.channels
+                ends = () if channels is None else (channels.close, channels.call_close)
+                closes = (*close.spellings, *(text for m in ends if m is not None for text in m.spellings))
+                text = self._texts[begins_not] = Scan(closes, (stop,), begins_not=begins_not)
             return text
         return seq(value, self.spelling.node(close.text))
 

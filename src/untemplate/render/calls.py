@@ -152,6 +152,10 @@ def _tagged_problem(
         if not _key_fits(key, key_text(key, value, arguments), arguments, tags):
             return Inexpressible.KEY_CHARACTERS
         text = value_text(value, arguments)
+        if fmt.channels is not None and any(
+            mark in text for m in (fmt.channels.close, fmt.channels.call_close) for mark in spellings(m)
+        ):
+            return Inexpressible.MARKER_IN_VALUE
         found = closes.search(text + end)
         if found is not None and found.start() < len(text):
             return Inexpressible.MARKER_IN_VALUE
