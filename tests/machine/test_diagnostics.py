@@ -11,8 +11,8 @@ from untemplate.machine.call_state import STATUS_DIAGNOSTICS
 from untemplate.machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 
 SOURCES = Path(untemplate.__file__).parent
-REPORTED_BY_STREAM = {"ambiguous_marker"}
-"""Codes that `Stream` adds from the token scanner."""
+REPORTED_BY_STREAM = {"ambiguous_marker", "foreign_marker", "uncertified_arguments"}
+"""Codes that a stream adds at the end of an output."""
 
 
 def reported() -> set[str]:
