@@ -57,6 +57,11 @@ def program_of(fmt: Format, *, tools: bool = True) -> Program:
     return compile_format(fmt, tools=tools)
 
 
+@lru_cache(maxsize=256)
+def _written(fmt: Format) -> str:
+    return fmt.to_json(indent=None)
+
+
 class FormatBackend(ParserBackend):
     """Parses outputs that a Format describes.
 
@@ -88,7 +93,7 @@ class FormatBackend(ParserBackend):
         self._make_id = make_id
         self._stripped = special_text == "stripped"
         known = tokenizer if isinstance(tokenizer, Vocabulary) else _vocabulary(tokenizer)
-        written = format.to_json(indent=None) if known.special else ""
+        written = _written(format) if known.special else ""
         unknown = {text for text in known.special if text and text in known.ids and text not in written}
         ids, self.tokens = known.table(unknown.union(format.special_tokens))
         self.special_ids = {text: i for text, i in ids.items() if text not in unknown}
