@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untemplate import Policy
+from untemplate import OutputParser, Policy
 from untemplate.testing import check
 
 TOOLS = [{"type": "function", "function": {"name": "f"}}]
@@ -82,3 +82,10 @@ def test_what_the_prompt_began_says_nothing_of_the_output(prefill: str, raw: str
     """The output is searched for markers from its first character, whatever the prompt has at the same offset."""
     expected = {"content": content, "tool_calls": [("f", "{}")] * raw.count("arguments")}
     check("hermes", raw, expected, prompt="<|im_start|>assistant\n" + prefill, exhaustive=True, roundtrip=False)
+
+
+def test_white_space_before_a_held_call_that_grows_too_long() -> None:
+    """A call policy holds the call; the white space before it is content again when the call is."""
+    raw = 'Hi.\n\n<tool_call>{"name": "g", "arguments": {"a": "' + "x" * 99 + '"}}</tool_call> there'
+    parsed = OutputParser.named("hermes").parse(raw, policy=Policy(unknown_tools="drop", max_held=50), tools=TOOLS)
+    assert (parsed.content, [d.code for d in parsed.diagnostics]) == (raw, ["held_too_long"])
