@@ -23,6 +23,9 @@ def written(fmt: Format) -> str:
     for marker in fmt.turn.end.spellings if fmt.turn.end is not None else ():
         raw = raw.removesuffix(marker)
     call = raw[raw.index(before) + len(before) :].strip()
+    if fmt.channels is not None and not call.startswith(fmt.channels.open.text):
+        # The prompt ends in the opener of a message.
+        call = fmt.channels.open.text + fmt.channels.role + (" " if call.startswith("to=") else "") + call
     if fmt.content is not None:
         call = call.removeprefix(fmt.content.close.text.strip()).strip()
     return call

@@ -252,13 +252,15 @@ class FreeText:
         if action == CALL_TEXT:
             self._open_quotes += rule.target
             return False
+        if action == CLOSE_WRAP and self._wrapped:
+            return True
         if action in _QUOTED_CLOSES and self._open_quotes and context.state.region == IN_CONTENT:
             self._open_quotes -= 1
             return False
         if action == OPEN_WRAP:
             return not self._wrapped and (rule.anywhere or self._nothing_before(start))
         if action == CLOSE_WRAP:
-            return self._wrapped
+            return False
         if rule.at_start_only and not self._nothing_before(start):
             return False
         if action == CLOSE_SECTION:

@@ -125,6 +125,7 @@ class HeaderReader:
         context.mark(NAME_TEXT, at)
         context.mark(MARKUP, end)
         cur.pos = end
+        self._begin_quotation()
         self._calls.enter_arguments(program.call_syntaxes[0], name, not header.bare)
         return READ_CALL
 
@@ -145,8 +146,14 @@ class HeaderReader:
         context.mark(MARKUP, pos)
         cur.pos = pos if rule.kind == OPEN_BARE_CALLS else opened
         syntaxes = context.program.call_syntaxes
+        self._begin_quotation()
         self._calls.enter([(syntaxes[i], entry) for i, entry in rule.entries], False, True)
         return READ_CALL
+
+    def _begin_quotation(self) -> None:
+        """Read the calls that follow as tentative ones if their header comes directly after a backtick."""
+        if self._text.quotes:
+            self.context.begin_tentative_calls(True)
 
     def _begin_message(self, is_reasoning: bool, end: int) -> None:
         """Begin a message of reasoning or content at ``end``."""
