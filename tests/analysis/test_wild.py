@@ -26,9 +26,10 @@ PROBE_WORDS = [
 ]
 CERTIFIED = 105
 """Of 130; eleven of them are rerankers, embedders and models of audio."""
-LOST = 0.02
-"""Greatest share of all scenarios that do not come back, whatever the certificate says."""
-RENAMED = 4
+LOST = 0.032
+"""Greatest share of all scenarios that do not come back, whatever the certificate says. Most of them belong to two
+templates that write numbers in quotes (39 scenarios), and to one that writes arguments without separators (10)."""
+RENAMED = 0
 """Most certificates that change when all markers have other names."""
 
 needs_wild = pytest.mark.skipif(not WILD, reason="the wild templates are not here")

@@ -15,7 +15,7 @@ from ..format import Content, Format, FormatError, Marker, Reasoning, Turn
 from . import diff
 from .certify import Certificate, certify
 from .checks import Check
-from .probes import EOS
+from .probes import EOS, WORDS
 from .result import ChannelsGuess, ContentGuess, ReasoningGuess, ToolsGuess
 from .turns import TurnFrame
 
@@ -54,7 +54,11 @@ def build(
         "tools": () if tools is None else (tools.tools,),
     }
     fmt = _format(frame, frame.header, ends, parts, "random" if tools is None else tools.ids)
-    return None if fmt is None else Candidate(fmt, "" if tools is None else tools.variant, sources)
+    return (
+        None
+        if fmt is None or _holds_probe_word(fmt)
+        else Candidate(fmt, "" if tools is None else tools.variant, sources)
+    )
 
 
 def build_channels(frame: TurnFrame, guess: ChannelsGuess) -> Candidate | None:
@@ -64,7 +68,13 @@ def build_channels(frame: TurnFrame, guess: ChannelsGuess) -> Candidate | None:
     taken = {m.text.strip() for m in (close, call_close) if m is not None}
     ends = [e for e in (frame.end, *frame.ends) if e.strip() not in taken]
     fmt = _format(frame, guess.header, ends, {"channels": guess.channels}, "random")
-    return None if fmt is None else Candidate(fmt, guess.variant, (guess.source,))
+    return None if fmt is None or _holds_probe_word(fmt) else Candidate(fmt, guess.variant, (guess.source,))
+
+
+def _holds_probe_word(fmt: Format) -> bool:
+    """True if text of the analysis itself would count as markup."""
+    written = fmt.to_json(indent=None)
+    return any(word in written for word in WORDS)
 
 
 def _reasoning(guess: ReasoningGuess | None) -> Reasoning | None:

@@ -26,6 +26,7 @@ __all__ = [
     "THOUGHT",
     "TOOLS",
     "VALUES",
+    "WORDS",
     "ProbeCall",
     "ProbeMessage",
     "Prober",
@@ -45,6 +46,9 @@ KEYS: Final = ("qzkeya", "qzkeyb", "qzkeyc")
 VALUES: Final = ("qzvalua", "qzvalub", "qzvaluc", "qzvalud")
 IDS: Final = ("qzid00001", "qzid00002")
 """Nine alphanumerics: the one shape of id that some templates require."""
+
+WORDS: Final = (ASKED, AGAIN, SYSTEM, CONTENT, THOUGHT, RESULT, EOS, *NAMES, *KEYS, *VALUES, *IDS)
+"""All probe words. No Format may hold one."""
 
 
 def _tool(name: str) -> dict[str, Any]:
