@@ -495,18 +495,7 @@ class LiteralReader:
                 self._add_word(text[cur.pos : end], out)
                 cur.pos = end
                 return MORE
-            c = text[end]
-            if self._word_quote:
-                self._word_quote = ""
-            elif c in "\"'":
-                if self._word_depth:
-                    self._word_quote = c
-            elif c in "([{":
-                self._word_depth += 1
-            elif self._word_depth:
-                if c in ")]}":
-                    self._word_depth -= 1
-            else:
+            if not self._is_inside_word(text[end]):
                 self._add_word(text[cur.pos : end], out)
                 cur.pos = end
                 self._end_word(cur, out)
@@ -514,6 +503,21 @@ class LiteralReader:
                 return DONE
             self._add_word(text[cur.pos : end + 1], out)
             cur.pos = end + 1
+
+    def _is_inside_word(self, c: str) -> bool:
+        """Follow the quotes and brackets of a word. False if ``c`` ends it."""
+        if self._word_quote:
+            self._word_quote = ""
+        elif c in "\"'":
+            if self._word_depth:
+                self._word_quote = c
+        elif c in "([{":
+            self._word_depth += 1
+        elif not self._word_depth:
+            return False
+        elif c in ")]}":
+            self._word_depth -= 1
+        return True
 
     def _add_word(self, piece: str, out: ArgumentWriter) -> None:
         """Add to the word. A word that is too long for a number or a constant streams, as a string."""
