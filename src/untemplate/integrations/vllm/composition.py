@@ -38,6 +38,4 @@ def _composed(theirs: Any) -> Any:
     halves = [half for half in (theirs.reasoning_parser_cls, theirs.tool_parser_cls) if half is not None]
     if not halves or not all(issubclass(half, UntemplateHalf) for half in halves):
         return theirs
-    if len({half.format_name for half in halves}) > 1:
-        raise TypeError("--tool-call-parser and --reasoning-parser: two different Formats of untemplate")
     return type("UntemplateParser", (OnePass, theirs), {"__module__": __name__})

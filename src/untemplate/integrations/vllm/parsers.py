@@ -189,7 +189,9 @@ class OnePass:
         super().__init__(tokenizer, tools, *args, **kwargs)  # type: ignore[call-arg]
         reasoning, calls = self._reasoning_parser, self._tool_parser  # type: ignore[attr-defined]
         one = one_pass(reasoning, calls, tools)
-        assert one is not None, "halves of one Format can be merged"
+        if one is None:
+            both = " and ".join(repr(half.format.name) for half in (reasoning, calls) if half is not None)
+            raise TypeError(f"untemplate: reasoning and tool parser cannot be combined: {both}")
         self._one = one
         self._prompt: Sequence[int] = ()
 
