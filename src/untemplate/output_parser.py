@@ -543,7 +543,7 @@ class OutputParser:
             TypeError: an id is not an integer.
         """
         special = self.format.special_tokens
-        if special and self._table and not self._table.special_ids:
+        if special and self._table and isinstance(self._backend, FormatBackend) and not self._special_ids:
             shown = ", ".join(map(repr, special[:4]))
             raise ValueError(
                 f"tokenizer: has none of the special tokens of format {self.format.name!r} ({shown}, …): it belongs to "
