@@ -221,7 +221,12 @@ class FormatStream(StreamBackend):
                 scanner.unknown_places = []
         elif token_ids:
             check_ids(token_ids)
-        return self._read(text)
+        if text:
+            machine.feed(text)
+            if self._raw is not None:
+                self._raw.append(text)
+        deltas = self._builder.take()
+        return deltas if self._waiting is None else deltas + self._numbered()
 
     def feed_tokens(self, text: str, token_ids: Sequence[int], places: Sequence[int]) -> list[DeltaMessage]:
         if self._scanner is not None:
@@ -230,28 +235,27 @@ class FormatStream(StreamBackend):
             if self._scanner.unknown_places:
                 self._machine.drop_tokens(self._scanner.unknown_places)
                 self._scanner.unknown_places = []
-        return self._read(text)
+        self._read(text)
+        return self._take()
 
-    def _read(self, text: str) -> list[DeltaMessage]:
+    def _read(self, text: str) -> None:
         if text:
             self._machine.feed(text)
             if self._raw is not None:
                 self._raw.append(text)
-        deltas = self._builder.take()
-        return deltas if self._waiting is None else deltas + self._numbered()
+
+    def _take(self) -> list[DeltaMessage]:
+        return self._builder.take() if self._waiting is None else self._builder.take() + self._numbered()
 
     def finish(self, finish_reason: str | None) -> list[DeltaMessage]:
         machine = self._machine
-        held = "" if self._scanner is None else self._scanner.finish()
-        if held:
-            machine.feed(held)
-            if self._raw is not None:
-                self._raw.append(held)
+        if self._scanner is not None:
+            self._read(self._scanner.finish())
         machine.finish()
         machine.receiver.end(finish_reason)
         if machine.calls and self._raw is None:
             self._warn_of_streamed_calls()
-        return self._builder.take() if self._waiting is None else self._builder.take() + self._numbered()
+        return self._take()
 
     def _warn_of_streamed_calls(self) -> None:
         """Warn of calls whose arguments were streamed and not kept, as far as they need not be read again."""

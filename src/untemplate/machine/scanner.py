@@ -61,13 +61,14 @@ class TokenScanner:
         self._bytes: TokenBytes | None = token_bytes
         self._stripped: bool = stripped
         self._unknown: dict[int, str] = {i: text for text, i in (unknown or {}).items()}
+        self._literals: dict[int, str] = {**self._unknown, **self.ids}
         self._awaited: list[tuple[str, int, int]] = []
         """Unknown special tokens whose text has not come, each with the characters known when its id came, and its
         place in bytes or -1."""
         self._shift: int = 0
         """Bytes of unknown tokens whose ids have come and whose text never will."""
         self._held: str = ""
-        """Text that may be the beginning of an awaited token."""
+        """Text that may be the beginning of the first awaited token."""
         self._carry: str = ""
         self._seen: int = 0
         self._seen_bytes: int = 0
@@ -169,16 +170,12 @@ class TokenScanner:
             # Text has come without ids: the place of the next token is not known any more.
             self._exact = False
         for token in ids:
-            literal = self.ids.get(token)
+            literal = self._literals.get(token)
             if literal is not None:
-                self._pending.setdefault(literal, []).append((self._seen, self._id_bytes if self._exact else -1))
-            elif token in self._unknown and not self._stripped:
-                self._awaited.append((self._unknown[token], self._seen, self._id_bytes if self._exact else -1))
+                self._expect_literal(token, literal)
             if self._exact:
                 assert self._bytes is not None
-                data = literal.encode() if literal is not None else self._bytes(token)
-                if self._stripped and token in self._unknown:
-                    data = b""
+                data = self._bytes(token) if literal is None else self._literal_bytes(token, literal)
                 if data is None:
                     self._exact = False
                 else:
@@ -186,6 +183,20 @@ class TokenScanner:
                         # Detokenizers drop the first token's leading space.
                         data = data[1:]
                     self._id_bytes += len(data)
+
+    def _expect_literal(self, token: int, literal: str) -> None:
+        place = self._id_bytes if self._exact else -1
+        if token in self.ids:
+            self._pending.setdefault(literal, []).append((self._seen, place))
+        elif not self._stripped:
+            self._awaited.append((literal, self._seen, place))
+
+    def _literal_bytes(self, token: int, literal: str) -> bytes | None:
+        """Return the bytes of a special token in the text."""
+        if token in self.ids:
+            return literal.encode()
+        assert self._bytes is not None
+        return b"" if self._stripped else self._bytes(token)
 
     def _find(self, window: str) -> None:
         """Find the literals that end in the new text, and match them with ids."""
