@@ -293,10 +293,12 @@ def test_explained_in_colour(run: Run, monkeypatch: pytest.MonkeyPatch):
     code, out, err = run("parse", "--format", "kimi_k2", "--explain", stdin="a\n<|tool_calls_section_begin|>")
     assert (code, err) == (0, "")
     assert out == (
-        "\x1b[32ma\x1b[0m\n\x1b[32m<|tool_calls_section_begin|>\x1b[0m\n\n"
+        "\x1b[32ma\x1b[0m\x1b[2m↵\x1b[0m\n\x1b[7;31m<|tool_calls_section_begin|>\x1b[0m\n\n"
         "\x1b[1mregions\x1b[0m  \x1b[35mreasoning\x1b[0m  \x1b[32mcontent\x1b[0m  \x1b[1;33mname\x1b[0m  "
         "\x1b[33mid\x1b[0m  \x1b[36marguments\x1b[0m  \x1b[2mmarkup\x1b[0m  \x1b[7;31mdropped\x1b[0m\n\n"
-        "\x1b[1mdiagnostics\x1b[0m  none\n\n"
+        "\x1b[1mdiagnostics\x1b[0m\n"
+        "\x1b[31m  incomplete_call\x1b[0m\x1b[2m at 2:30 (line 2, column 1): \x1b[0mthe output ended inside a call\n"
+        "    | <|tool_calls_section_begin|>\n\n"
         "\x1b[1mresult\x1b[0m  content; finish_reason stop\n"
     )
 
@@ -638,7 +640,7 @@ def test_without_unicode_everything_can_be_printed():
     )
     done = program(*QWEN, "--explain", stdin="é<think>\n\n</think>".encode(), PYTHONIOENCODING="ascii")
     assert done.returncode == 0
-    assert done.stdout.startswith(b"[content]\\xe9<think>\n\n[dropped]</think>\n")
+    assert done.stdout.startswith(b"[content]\\xe9[markup]<think>\\n\n\\n\n</think>\n")
     done = program("parse", "--format", "é", PYTHONIOENCODING="ascii")
     assert done.stderr.startswith(b"untemplate: error: unknown format '\\xe9';")
     assert program("formats", "deepseek_v31", PYTHONIOENCODING="ascii").returncode == 0
