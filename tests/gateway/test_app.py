@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from untemplate import OutputParser, Policy
-from untemplate.gateway.engines.base import EngineChunk, Job
+from untemplate.gateway.engines.base import EngineChunk, Job, Takes
 from untemplate.gateway.observe import JsonFormatter
 from untemplate.gateway.protocols.encoding import encode
 
@@ -287,6 +287,37 @@ class TestTokenIds:
         response = post(shared, body=body).json()
         assert (response["choices"][0]["token_ids"], response["prompt_token_ids"]) == (None, list(self.PROMPT.encode()))
         assert response["choices"][0]["untemplate"]["notes"] == ["return_token_ids: the engine reports none; ignored"]
+
+
+class TestSeveralPrompts:
+    @pytest.mark.parametrize("stream", [False, True])
+    def test_choices_of_each(self, stream: bool) -> None:
+        model = scripted(lambda job: f"<{job.prompt}:{job.sampling.seed}>")
+        body = {"prompt": ["a", "bc"], "n": 2, "echo": True, "seed": 5, "stream": stream, "return_token_ids": True}
+        with running([model]) as gateway:
+            response = post(gateway, "/v1/completions", {**body, "untemplate": {"raw": True}})
+            assert error(post(gateway, "/v1/completions", {"prompt": ["a"] * 9, "n": 2})) == (
+                400,
+                "prompt: 9 prompts with n = 2 have 18 choices, more than 16",
+            )
+        answers = events(response.text) if stream else [response.json()]
+        texts, prompts = [""] * 4, [None] * 4
+        for choice in (one for answer in answers for one in answer["choices"]):
+            texts[choice["index"]] += choice["text"]
+            prompts[choice["index"]] = choice.get("prompt_token_ids")
+        assert texts == ["a<a:5>", "a<a:6>", "bc<bc:5>", "bc<bc:6>"]
+        assert prompts == [list(b"a"), list(b"a"), list(b"bc"), list(b"bc")]
+        if not stream:
+            assert answers[0]["usage"]["prompt_tokens"] == 14  # 7 for each prompt
+
+    def test_logprobs_of_the_prompt(self, shared: Running) -> None:
+        body = {"prompt": "a", "echo": True, "logprobs": 1}
+        problem = "with logprobs needs an engine that reports those of prompts (--upstream: vLLM, SGLang)"
+        assert error(post(shared, "/v1/completions", body)) == (400, f"echo: {problem}")
+        takes = Takes(logprobs=True, prompt_logprobs=True)
+        with running([scripted("a b", takes=takes)]) as gateway:
+            (choice,) = post(gateway, "/v1/completions", body).json()["choices"]
+        assert choice["text"] == "a b"  # the engine has repeated the prompt
 
 
 def events(text: str) -> list[Any]:

@@ -268,8 +268,13 @@ class Gateway:
         most = self.settings.max_messages
         if most and request.messages is not None and len(request.messages) > most:
             raise ApiError(400, f"messages: {len(request.messages)} are more than {most}", param="messages")
-        if request.n > self.settings.max_choices:
-            raise ApiError(400, f"n: {request.n} is more than {self.settings.max_choices}", param="n")
+        most = self.settings.max_choices
+        if request.n > most:
+            raise ApiError(400, f"n: {request.n} is more than {most}", param="n")
+        if request.choices > most:
+            prompts = 1 + len(request.further_prompts)
+            problem = f"prompt: {prompts} prompts with n = {request.n} have {request.choices} choices, more than {most}"
+            raise ApiError(400, problem, param="prompt")
 
 
 def _generating(dialect: Dialect) -> Endpoint:

@@ -70,6 +70,8 @@ class Generation(msgspec.Struct, kw_only=True):
     messages: list[dict[str, Any]] | None = None
     prompt: str | list[int] | None = None
     """A raw prompt instead of messages: no template is applied."""
+    further_prompts: list[str | list[int]] = []
+    """Raw prompts after ``prompt``. Each is answered by ``n`` choices of its own."""
     tools: list[dict[str, Any]] | None = None
     """``None`` and ``[]`` offer no tools."""
     tool_choice: Any = None
@@ -82,6 +84,7 @@ class Generation(msgspec.Struct, kw_only=True):
     documents: list[dict[str, Any]] | None = None
     """Documents for chat templates that know them."""
     n: int = 1
+    """Choices for each prompt."""
     stop: tuple[str, ...] = ()
     """Strings that end the content. They have no effect in reasoning, markup and arguments."""
     max_tokens: int | None = None
@@ -98,7 +101,8 @@ class Generation(msgspec.Struct, kw_only=True):
     parse: bool = True
     """``False`` returns the raw output as content (``/v1/completions``)."""
     echo: bool = False
-    """Repeat the raw prompt before the output (``/v1/completions``)."""
+    """Repeat the raw prompt before the output (``/v1/completions``). With ``logprobs``, the engine itself does it and
+    reports those of the prompt."""
     stream: bool = False
     include_usage: bool = False
     """End the stream with a chunk that reports the usage, in dialects where this is optional."""
@@ -117,12 +121,23 @@ class Generation(msgspec.Struct, kw_only=True):
     notes: Notes = msgspec.field(default_factory=Notes)
     """Remarks on the request."""
 
+    @property
+    def choices(self) -> int:
+        """The number of all choices."""
+        return self.n * (1 + len(self.further_prompts))
+
+    def raw_prompt(self, choice: int) -> str | list[int] | None:
+        """Return the raw prompt that a choice answers."""
+        number = choice // self.n
+        return self.further_prompts[number - 1] if number else self.prompt
+
 
 class TokenLogprob(msgspec.Struct, gc=False):
     """A token's log probability, and those of the likeliest tokens in its place."""
 
     token: str
-    logprob: float
+    logprob: float | None
+    """``None`` for the first token of a prompt, which follows none."""
     top: list[tuple[str, float]] = []
     id: int | None = None
 

@@ -18,7 +18,7 @@ from .errors import ApiError, bad_request, unsupported
 from .generation import Generation
 from .manager.model import Model
 
-__all__ = ["Prompt", "check_length", "make_prompt"]
+__all__ = ["Prompt", "check_length", "make_prompt", "make_prompts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,22 @@ class Prompt:
     """The prompt as text, for the parser's start state; ``None`` if it is not known."""
 
 
+def make_prompts(model: Model, request: Generation) -> list[Prompt]:
+    """Return the request's prompts, of which most requests have one.
+
+    Raises:
+        ApiError: as `make_prompt`, or one is too long.
+    """
+    prompts = [make_prompt(model, request), *map(_raw, request.further_prompts)]
+    for prompt in prompts:
+        check_length(model, prompt.text, "messages" if request.prompt is None else "prompt")
+    return prompts
+
+
+def _raw(prompt: str | list[int]) -> Prompt:
+    return Prompt(prompt, prompt if isinstance(prompt, str) else None)
+
+
 def make_prompt(model: Model, request: Generation) -> Prompt:
     """Render the prompt of a request.
 
@@ -37,7 +53,7 @@ def make_prompt(model: Model, request: Generation) -> Prompt:
         ApiError: there is no template, or it refuses the messages.
     """
     if request.prompt is not None:
-        return Prompt(request.prompt, request.prompt if isinstance(request.prompt, str) else None)
+        return _raw(request.prompt)
     assert request.messages is not None
     template = model.template
     if template is None:

@@ -28,7 +28,7 @@ from .errors import ApiError, bad_request, unsupported
 from .generation import Ended, Generation, Meta, Usage
 from .grammars import GrammarCompiler, GrammarOrder
 from .manager.model import Model
-from .prompt import check_length, make_prompt
+from .prompt import Prompt, make_prompts
 
 if TYPE_CHECKING:
     from .protocols.base import Writer
@@ -82,10 +82,9 @@ class Session:
         self._first = 0
         request.reasoning_field = model.parser.policy.reasoning_field
         _check(model, request)
-        self.prompt = make_prompt(model, request)
-        check_length(model, self.prompt.text, "messages" if request.prompt is None else "prompt")
+        self.prompts = make_prompts(model, request)
         self._policy = _policy(model.parser.policy, request) if request.parse else None
-        self._choices = [self._choice(i) for i in range(request.n)]
+        self._choices = [self._choice(i) for i in range(request.choices)]
         self._jobs: list[Job] = []
         self._grammars = grammars
 
@@ -104,15 +103,19 @@ class Session:
         if grammar is not None and not grammar.by_id:
             # Under such a grammar the model may write markers with ordinary tokens; they count as markers.
             self._policy = replace(self._policy or self.model.parser.policy, spelled_markers="marker")
-            self._choices = [self._choice(i) for i in range(request.n)]
+            self._choices = [self._choice(i) for i in range(request.choices)]
         if request.token_ids:
-            prompt_ids = await self._prompt_ids()
+            prompt_ids = [await self._prompt_ids(prompt) for prompt in self.prompts]
             for choice in self._choices:
-                choice.prompt_ids = prompt_ids
+                choice.prompt_ids = prompt_ids[choice.index // request.n]
 
-    async def _prompt_ids(self) -> list[int] | None:
-        """Return the token ids of the prompt; ``None`` if the engine does not offer its tokenizer."""
-        text = self.prompt.text
+    def _prompt(self, choice: int) -> Prompt:
+        """Return the prompt that a choice answers."""
+        return self.prompts[choice // self.request.n]
+
+    async def _prompt_ids(self, prompt: Prompt) -> list[int] | None:
+        """Return the token ids of a prompt; ``None`` if the engine does not offer its tokenizer."""
+        text = prompt.text
         if isinstance(text, list):
             return text
         try:
@@ -125,12 +128,13 @@ class Session:
         request = self.request
         offered: list[dict[str, Any]] | None = request.tools or []
         parser = self.model.parser if request.parse else _raw()
+        prompt = self._prompt(index)
         try:
             stream = parser.stream(
                 tools=offered,
                 tool_choice="none" if request.tool_choice == "none" else None,
-                prompt=self.prompt.known,
-                prompt_token_ids=self.prompt.text if isinstance(self.prompt.text, list) else None,
+                prompt=prompt.known,
+                prompt_token_ids=prompt.text if isinstance(prompt.text, list) else None,
                 messages=request.messages,
                 policy=self._policy,
                 collect=True,
@@ -146,15 +150,16 @@ class Session:
     def _job(self, choice: ChoiceStream, grammar: Grammar | None) -> Job:
         request = self.request
         sampling = request.sampling
-        if choice.index and sampling.seed is not None:
-            sampling = msgspec.structs.replace(sampling, seed=sampling.seed + choice.index)
+        if (number := choice.index % request.n) and sampling.seed is not None:
+            sampling = msgspec.structs.replace(sampling, seed=sampling.seed + number)
         return Job(
             id=f"{self.meta.id}-{choice.index}",
             model=self.model.name,
-            prompt=self.prompt.text,
+            prompt=self._prompt(choice.index).text,
             max_tokens=request.max_tokens,
             sampling=sampling,
             logprobs=request.logprobs,
+            echo=request.echo and request.logprobs is not None,
             in_reasoning=choice.stream.in_reasoning,
             raw=request.prompt is not None,
             grammar=grammar,
@@ -286,11 +291,13 @@ class Session:
 
     @property
     def usage(self) -> Usage:
-        """The usage of all choices so far: one prompt, all completions."""
+        """The usage of all choices so far: each prompt once, all completions."""
         usage = Usage()
+        for first in range(0, len(self._choices), self.request.n):
+            same = [choice.usage for choice in self._choices[first : first + self.request.n]]
+            usage.prompt_tokens += max(one.prompt_tokens for one in same)
+            usage.cached_tokens += max(one.cached_tokens for one in same)
         for choice in self._choices:
-            usage.prompt_tokens = max(usage.prompt_tokens, choice.usage.prompt_tokens)
-            usage.cached_tokens = max(usage.cached_tokens, choice.usage.cached_tokens)
             usage.completion_tokens += choice.tokens
             usage.reasoning_tokens += min(choice.usage.reasoning_tokens, choice.tokens)
         if self._first:
@@ -348,7 +355,7 @@ class Session:
 
     async def _count(self, choice: ChoiceStream) -> None:
         """Count the tokens of the prompt: an aborted engine no longer reports them."""
-        prompt, usage = self.prompt.text, choice.usage
+        prompt, usage = self._prompt(choice.index).text, choice.usage
         if usage.prompt_tokens or self.model.engine.takes.messages:
             return
         with contextlib.suppress(ApiError, NotImplementedError):
@@ -421,7 +428,7 @@ class Session:
         if left is not None and left <= 0:
             choice.finish_reason = "length"
             return None
-        prompt = self.prompt.text
+        prompt = self._prompt(choice.index).text
         if isinstance(prompt, list):
             raise unsupported("thinking_budget", "needs a prompt that is text")
         return msgspec.structs.replace(
@@ -500,6 +507,10 @@ def _check(model: Model, request: Generation) -> None:
         raise unsupported("response_format", "this engine supports only text, because it takes no grammar")
     if request.logprobs is not None and not takes.logprobs:
         raise unsupported("logprobs", "this engine reports no log probabilities")
+    if request.echo and request.logprobs is not None and not takes.prompt_logprobs:
+        raise unsupported(
+            "echo", "with logprobs needs an engine that reports those of prompts (--upstream: vLLM, SGLang)"
+        )
     if request.thinking.budget and model.parser.reasoning_close is None:
         request.notes.ignored("thinking_budget", "the gateway cannot close the reasoning of this model's format")
         request.thinking.budget = None

@@ -157,11 +157,35 @@ def test_the_logprobs_of_completions():
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
         found = await pieces(engine, job(logprobs=1))
         assert found == [
-            EngineChunk("ab", (), None, [TokenLogprob("a", -0.5, [("a", -0.5)]), TokenLogprob("b", 0.0)]),
+            EngineChunk("ab", (), None, [TokenLogprob("a", -0.5, [("a", -0.5)]), TokenLogprob("b", None)]),
             EngineChunk("", (), "length"),
         ]
 
     run({"/v1/completions": Answer(events(text("ab", logprobs=logprobs), text("", "length")))}, act)
+
+
+def test_the_logprobs_of_a_prompt():
+    """vLLM repeats the prompt with its tokens. The list of likely tokens begins with the token itself, even an unlikely
+    one."""
+    tops = [None, {" 2": -3.0, " 1": -0.1}, {"!": -0.2}]
+    logprobs = {"tokens": ["1", " 2", "!"], "token_logprobs": [None, -3.0, -0.2], "top_logprobs": tops}
+
+    async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
+        assert engine.takes.prompt_logprobs
+        (last,) = await pieces(engine, job([1, 2], logprobs=1, echo=True, max_tokens=1))
+        assert last == EngineChunk(
+            "1 2!",
+            (),
+            "length",
+            [TokenLogprob("1", None), TokenLogprob(" 2", -3.0, [(" 1", -0.1)]), TokenLogprob("!", -0.2, [("!", -0.2)])],
+        )
+        body = upstream.to("/v1/completions")[0].body
+        assert {name: body[name] for name in ("prompt", "echo", "logprobs")} == {
+            "prompt": [1, 2], "echo": True, "logprobs": 1
+        }  # fmt: skip
+
+    answer = Answer(events(text("1 2!", "length", logprobs=logprobs)))
+    run({"/v1/completions": answer}, act, models={"owned_by": "vllm"})
 
 
 SPLIT = [

@@ -103,6 +103,9 @@ def test_a_whole_completions_request():
         prompt=[1, 2], parse=False, n=2, stop=("x",), max_tokens=16, logprobs=0, extra={"mood": "glad"}
     )
     assert COMPLETIONS.read({"prompt": ["a"], "echo": True}).prompt == "a"
+    several = COMPLETIONS.read({"prompt": ["a", [1, 2], "b"], "n": 2})
+    assert (several.prompt, several.further_prompts, several.choices) == ("a", [[1, 2], "b"], 6)
+    assert [several.raw_prompt(choice) for choice in range(6)] == ["a", "a", [1, 2], [1, 2], "b", "b"]
 
 
 def message(**fields: Any) -> dict[str, Any]:
@@ -175,13 +178,19 @@ WRONG: list[tuple[Any, dict[str, Any], str, bool]] = [
         False,
     ),
     (COMPLETIONS, {}, "prompt: is required", False),
-    (COMPLETIONS, {"prompt": 1}, "prompt: must be a string or a list of token ids, got a number", False),
-    (COMPLETIONS, {"prompt": []}, "prompt: must be a string or a list of token ids", False),
-    (COMPLETIONS, {"prompt": [1, "x"]}, "prompt: must be a string or a list of token ids", False),
-    (COMPLETIONS, {"prompt": ["x", "y"]}, "prompt: only one prompt in a request is supported", True),
+    (
+        COMPLETIONS,
+        {"prompt": 1},
+        "prompt: must be a string, a list of token ids, or a list of these, got a number",
+        False,
+    ),
+    (COMPLETIONS, {"prompt": []}, "prompt: must be a string, a list of token ids, or a list of these", False),
+    (COMPLETIONS, {"prompt": [[]]}, "prompt: must be a string, a list of token ids, or a list of these", False),
+    (COMPLETIONS, {"prompt": [1, "x"]}, "prompt: must be a string, a list of token ids, or a list of these", False),
     (COMPLETIONS, {"prompt": "x", "best_of": 2}, "best_of: must be equal to n", True),
     (COMPLETIONS, {"prompt": "x", "suffix": "y"}, "suffix: is not supported", True),
-    (COMPLETIONS, {"prompt": [1], "echo": True}, "echo: needs a prompt that is text, and no logprobs", True),
+    (COMPLETIONS, {"prompt": [1], "echo": True}, "echo: needs a prompt that is text, or logprobs", True),
+    (COMPLETIONS, {"prompt": "x", "echo": True, "logprobs": 1, "stop": "y"}, "echo: with logprobs excludes stop", True),
 ]
 
 

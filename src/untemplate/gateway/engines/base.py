@@ -28,6 +28,8 @@ class Takes(msgspec.Struct, frozen=True, kw_only=True):
     grammar: str | None = None
     """Dialect of the grammars that it accepts: ``gbnf``, ``lark``, ``structural_tag``; ``None`` if it accepts none."""
     logprobs: bool = False
+    prompt_logprobs: bool = False
+    """True if it repeats a prompt before the output, with log probabilities (``Job.echo``)."""
     token_ids: bool = False
     """True if chunks carry the ids of their tokens."""
     messages: bool = False
@@ -53,6 +55,8 @@ class Job(msgspec.Struct, kw_only=True):
     max_tokens: int | None = None
     sampling: Sampling = msgspec.field(default_factory=Sampling)
     logprobs: int | None = None
+    echo: bool = False
+    """True to repeat the prompt before the output, with its log probabilities."""
     grammar: Grammar | None = None
     constraint: Constraint | None = None
     in_reasoning: bool = False

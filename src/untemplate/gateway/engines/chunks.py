@@ -5,6 +5,7 @@ Chunks are read as far as possible: a field that is missing or has another type 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -171,9 +172,15 @@ def logprobs_of(raw: msgspec.Raw, top: int) -> list[TokenLogprob] | None:
     values = found.token_logprobs or []
     tops = found.top_logprobs or [None] * len(tokens)
     return [
-        TokenLogprob(token, value or 0.0, [(t, v or 0.0) for t, v in (rivals or {}).items()][:top])
+        TokenLogprob(token, value, _likeliest(rivals, top))
         for token, value, rivals in zip(tokens, values, tops, strict=False)
     ]
+
+
+def _likeliest(rivals: Mapping[str, float | None] | None, top: int) -> list[tuple[str, float]]:
+    """Return the likeliest tokens. vLLM lists the token itself first, also if it is none of them."""
+    found = [(token, value or 0.0) for token, value in (rivals or {}).items()]
+    return sorted(found, key=lambda one: -one[1])[:top]
 
 
 def parsed_by_server(delta: ServerDelta, begun: set[int]) -> list[DeltaMessage]:

@@ -55,6 +55,7 @@ class OpenAIEngine(Upstream):
         self.takes = Takes(
             grammar=_DIALECTS.get(self.server),
             logprobs=True,
+            prompt_logprobs=self.server in ("vllm", "sglang"),
             token_ids=bool(self.server),
             sampling=_sampled(self.server),
             constraints=_constraints(self.server),
@@ -71,6 +72,7 @@ class OpenAIEngine(Upstream):
             **_sampling(job.sampling),
             "max_tokens": await self._room(job) if job.max_tokens is None else job.max_tokens,
             **({} if job.logprobs is None else {"logprobs": job.logprobs}),
+            **({"echo": True} if job.echo else {}),
             **({} if job.grammar is None else job.grammar.request(self.server)),
             **_constrained(job.constraint, self.server),
         }

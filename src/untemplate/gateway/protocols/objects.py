@@ -49,7 +49,7 @@ def logprob_object(token: TokenLogprob) -> dict[str, Any]:
     """Return the log probability of one token."""
     return {
         "token": token.token,
-        "logprob": token.logprob,
+        "logprob": token.logprob or 0.0,
         "bytes": token_bytes(token.token),
         "top_logprobs": [{"token": text, "logprob": value, "bytes": token_bytes(text)} for text, value in token.top],
     }

@@ -36,13 +36,18 @@ class CompletionsRequest(SampledRequest, kw_only=True):
 
     prompt: Annotated[
         str | list[TokenId | str | list[TokenId]],
-        about("The prompt: text or token ids. No template is applied.", expected="a string or a list of token ids"),
+        about(
+            "The prompt: text or token ids. No template is applied. A list of prompts gets choices for each, in order.",
+            expected="a string, a list of token ids, or a list of these",
+        ),
     ]
-    n: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Number of choices.")] = None
+    n: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Number of choices for each prompt.")] = None
     best_of: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Must be equal to `n`.")] = None
     max_tokens: Annotated[Limit | None, about(f"Most tokens of output; {_DEFAULT_MAX_TOKENS} by default.")] = None
     logprobs: Annotated[TopLogprobs | None, about("Report log probabilities, with this many likely tokens.")] = None
-    echo: Annotated[bool | None, about("Repeat the prompt before the output.")] = None
+    echo: Annotated[
+        bool | None, about("Repeat the prompt before the output; with `logprobs`, report those of its tokens.")
+    ] = None
     stream_options: Annotated[StreamOptions | None, about("Options of a streamed response.")] = None
     suffix: Annotated[Literal[""] | None, about("Not supported.", refused="is not supported")] = None
     user: Ignored = None
@@ -64,12 +69,13 @@ def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Genera
     if (asked.best_of or n) != n:
         raise unsupported("best_of", "must be equal to n")
     stream = asked.stream or False
-    prompt = _prompt(asked.prompt)
-    if asked.echo and (asked.logprobs is not None or not isinstance(prompt, str)):
-        raise unsupported("echo", "needs a prompt that is text, and no logprobs")
+    prompt, *further = _prompts(asked.prompt)
+    if asked.echo:
+        _check_echo(asked, [prompt, *further])
     return Generation(
         model=asked.model or "",
         prompt=prompt,
+        further_prompts=further,
         parse=False,
         n=n,
         stop=stop_strings(asked.stop),
@@ -86,15 +92,28 @@ def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Genera
     )
 
 
-def _prompt(value: str | list[int | str | list[int]]) -> str | list[int]:
-    """Return text or token ids. A list of prompts may hold only one."""
-    prompts = value if isinstance(value, list) and value and not isinstance(value[0], int) else [value]
-    if len(prompts) > 1:
-        raise unsupported("prompt", "only one prompt in a request is supported")
-    (prompt,) = prompts
-    if isinstance(prompt, str):
-        return prompt
-    tokens = [token for token in prompt if isinstance(token, int)] if isinstance(prompt, list) else []
-    if not tokens or tokens != prompt:
-        raise bad_request("prompt", "must be a string or a list of token ids")
+def _prompts(value: str | list[int | str | list[int]]) -> list[str | list[int]]:
+    """Return the prompts: texts or token ids, at least one."""
+    several = isinstance(value, list) and not all(isinstance(part, int) for part in value)
+    return [_prompt(part) for part in (value if several and isinstance(value, list) else [value])]
+
+
+def _prompt(value: Any) -> str | list[int]:
+    if isinstance(value, str):
+        return value
+    tokens = [token for token in value if isinstance(token, int)] if isinstance(value, list) else []
+    if not tokens or tokens != value:
+        raise bad_request("prompt", "must be a string, a list of token ids, or a list of these")
     return tokens
+
+
+def _check_echo(asked: CompletionsRequest, prompts: list[str | list[int]]) -> None:
+    """Refuse to repeat what only an engine could repeat.
+
+    Raises:
+        ApiError: names the field.
+    """
+    if asked.logprobs is None and not all(isinstance(prompt, str) for prompt in prompts):
+        raise unsupported("echo", "needs a prompt that is text, or logprobs")
+    if asked.logprobs is not None and asked.stop:
+        raise unsupported("echo", "with logprobs excludes stop")

@@ -20,7 +20,7 @@ def respond_completions(request: Generation, ended: Sequence[Ended], usage: Usag
     for one in ended:
         choice: dict[str, Any] = {
             "index": one.index,
-            "text": _echoed(request) + (one.parsed.content or ""),
+            "text": _echoed(request, one.index) + (one.parsed.content or ""),
             "logprobs": None if one.logprobs is None else logprobs_object(one.logprobs, 0),
             "finish_reason": one.finish_reason,
         }
@@ -40,8 +40,10 @@ def respond_completions(request: Generation, ended: Sequence[Ended], usage: Usag
     }
 
 
-def _echoed(request: Generation) -> str:
-    return request.prompt if request.echo and isinstance(request.prompt, str) else ""
+def _echoed(request: Generation, choice: int) -> str:
+    """Return the prompt that the gateway repeats. With log probabilities the engine has repeated it."""
+    prompt = request.raw_prompt(choice) if request.echo and request.logprobs is None else None
+    return prompt if isinstance(prompt, str) else ""
 
 
 def logprobs_object(tokens: Sequence[TokenLogprob], offset: int) -> dict[str, Any]:
@@ -57,7 +59,7 @@ def logprobs_object(tokens: Sequence[TokenLogprob], offset: int) -> dict[str, An
     return {
         "tokens": [token.token for token in tokens],
         "token_logprobs": [token.logprob for token in tokens],
-        "top_logprobs": [dict(token.top) for token in tokens],
+        "top_logprobs": [None if token.logprob is None else dict(token.top) for token in tokens],
         "text_offset": offsets,
     }
 
@@ -72,16 +74,15 @@ class CompletionsWriter:
         self._request = request
         fixed = {"id": f"cmpl-{meta.id}", "object": "text_completion", "created": meta.created, "model": meta.model}
         self._head = b"data: " + encode(fixed)[:-1] + b',"choices":['
-        self._before = [self._head + b'{"index":%d,"text":' % i for i in range(request.n)]
+        self._before = [self._head + b'{"index":%d,"text":' % i for i in range(request.choices)]
         self._tail = b'],"usage":null}\n\n' if request.include_usage else b"]}\n\n"
         self._after = b',"logprobs":null,"finish_reason":null}' + self._tail
-        self._sent = [0] * request.n
+        self._sent = [0] * request.choices
 
     def begin(self, usage: Usage) -> bytes:
-        echoed = _echoed(self._request)
-        if not echoed:
-            return b""
-        return b"".join([before + encode_text(echoed) + self._after for before in self._before])
+        texts = [_echoed(self._request, choice) for choice in range(self._request.choices)]
+        echoed = zip(self._before, texts, strict=True)
+        return b"".join([before + encode_text(text) + self._after for before, text in echoed if text])
 
     def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
         text = delta.content or ""
