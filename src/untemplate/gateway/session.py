@@ -23,7 +23,7 @@ from ..grammar import Grammar, GrammarError
 from ..output_parser import OutputParser
 from ..policy import Policy
 from .choice import ChoiceStream, Step
-from .engines.base import EngineChunk, Job
+from .engines.base import EngineChunk, Job, Takes
 from .errors import ApiError, bad_request, unsupported
 from .generation import Ended, Generation, Meta, Usage
 from .grammars import GrammarCompiler, GrammarOrder
@@ -505,15 +505,25 @@ def _check(model: Model, request: Generation) -> None:
         raise bad_request("tool_choice", "needs tools")
     if request.response_format is not None and takes.grammar is None:
         raise unsupported("response_format", "this engine supports only text, because it takes no grammar")
-    if request.logprobs is not None and not takes.logprobs:
-        raise unsupported("logprobs", "this engine reports no log probabilities")
-    if request.echo and request.logprobs is not None and not takes.prompt_logprobs:
-        raise unsupported(
-            "echo", "with logprobs needs an engine that reports those of prompts (--upstream: vLLM, SGLang)"
-        )
+    _check_logprobs(takes, request)
     if request.thinking.budget and model.parser.reasoning_close is None:
         request.notes.ignored("thinking_budget", "the gateway cannot close the reasoning of this model's format")
         request.thinking.budget = None
+
+
+def _check_logprobs(takes: Takes, request: Generation) -> None:
+    """Refuse log probabilities that the engine does not report.
+
+    Raises:
+        ApiError: names the field.
+    """
+    if request.logprobs is None:
+        return
+    if not takes.logprobs:
+        raise unsupported("logprobs", "this engine reports no log probabilities")
+    if request.echo and not takes.prompt_logprobs:
+        problem = "with logprobs needs an engine that reports those of prompts (--upstream: vLLM, SGLang)"
+        raise unsupported("echo", problem)
 
 
 def _check_sampling(model: Model, request: Generation) -> None:

@@ -112,6 +112,7 @@ def message(**fields: Any) -> dict[str, Any]:
     return {"messages": [fields]}
 
 
+PROMPT = "prompt: must be a string, a list of token ids, or a list of these"
 WRONG: list[tuple[Any, dict[str, Any], str, bool]] = [
     (CHAT, {}, "messages: is required", False),
     (CHAT, {"messages": []}, "messages: must not be empty", False),
@@ -181,12 +182,12 @@ WRONG: list[tuple[Any, dict[str, Any], str, bool]] = [
     (
         COMPLETIONS,
         {"prompt": 1},
-        "prompt: must be a string, a list of token ids, or a list of these, got a number",
+        f"{PROMPT}, got a number",
         False,
     ),
-    (COMPLETIONS, {"prompt": []}, "prompt: must be a string, a list of token ids, or a list of these", False),
-    (COMPLETIONS, {"prompt": [[]]}, "prompt: must be a string, a list of token ids, or a list of these", False),
-    (COMPLETIONS, {"prompt": [1, "x"]}, "prompt: must be a string, a list of token ids, or a list of these", False),
+    (COMPLETIONS, {"prompt": []}, PROMPT, False),
+    (COMPLETIONS, {"prompt": [[]]}, PROMPT, False),
+    (COMPLETIONS, {"prompt": [1, "x"]}, PROMPT, False),
     (COMPLETIONS, {"prompt": "x", "best_of": 2}, "best_of: must be equal to n", True),
     (COMPLETIONS, {"prompt": "x", "suffix": "y"}, "suffix: is not supported", True),
     (COMPLETIONS, {"prompt": [1], "echo": True}, "echo: needs a prompt that is text, or logprobs", True),
