@@ -777,7 +777,51 @@ MISSPELLED = [
     ("glm47", "ollama laguna_test.go", f"<tool_call>\n{JSON_WEATHER}\n</tool_call>", [WEATHER]),
     ("poolside_v1", "ollama laguna_test.go", f"<tool_call>\n{JSON_WEATHER}\n</tool_call>", [WEATHER]),
     ("gemma4", "ollama gemma4_test.go", "<|tool_call>call:ping{}<tool_call|><|tool_response>", [PING]),
+    (
+        "gemma4",
+        "mlx-lm test_tool_parsing.py",
+        '<|tool_call>call:get_weather{city:<|"|>Rome<|"|>,days:2}call:ping{}<tool_call|>',
+        [WEATHER, PING],
+    ),
 ]
+
+
+def test_two_calls_in_one_block_without_known_tools():
+    raw = '<|tool_call>call:glob{pattern:<|"|>a*<|"|>}call:glob{pattern:<|"|>b*<|"|>}<tool_call|>'
+    parsed = OutputParser.named("gemma4").parse(raw)
+    assert [call.function.arguments for call in parsed.tool_calls or []] == ['{"pattern": "a*"}', '{"pattern": "b*"}']
+    assert parsed.content is None
+
+
+@pytest.mark.parametrize("written", ["functions.google:mcp:x:0", "functions.google:mcp:x", "google:mcp:x"])
+def test_the_name_of_a_tool_may_hold_colons(written: str):
+    raw = f"<|tool_call_begin|>{written}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
+    parsed = OutputParser.named("kimi_k2").parse(raw)
+    assert [call.function.name for call in parsed.tool_calls or []] == ["google:mcp:x"]
+
+
+def test_an_answer_may_skip_the_thoughts_that_its_prompt_opened():
+    """canitoolcall, ``k3-bug-response-only-completion``."""
+    raw = "<|open|>response<|sep|>Hello<|close|>response<|sep|><|close|>message<|sep|><|end_of_msg|>"
+    check("kimi_k3", raw, [], content="Hello", reasoning="kimi_k3")
+    text = "They write <|open|>response<|sep|> before it."
+    check("kimi_k3", f"{text}<|close|>think<|sep|>Yes.", [], content="Yes.", reasoning_text=text, reasoning="kimi_k3")
+
+
+def test_a_channel_without_its_name_is_reasoning():
+    """Ollama's ``gemma4.go`` takes the name off the thoughts, if it is there."""
+    check("gemma4", "<|channel>A.\n<channel|>B.", [], content="B.", reasoning_text="A.", reasoning="gemma4")
+    raw = "Gemma writes <|channel> and the name thought."
+    check("gemma4", raw, [], content=raw, reasoning="gemma4")
+
+
+def test_keys_are_attributes_and_values_are_text():
+    raw = (
+        '<|open|>tools<|sep|><|open|>call tool="ping" index="1"<|sep|>'
+        '<|open|>argument key="a&quot;b &amp;amp;" type="string"<|sep|>x &amp; y<|close|>argument<|sep|>'
+        "<|close|>call<|sep|><|close|>tools<|sep|>"
+    )
+    check("kimi_k3", raw, [("ping", {'a"b &amp;': "x &amp; y"})], reasoning="identity")
 
 
 @pytest.mark.parametrize(

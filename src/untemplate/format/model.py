@@ -135,6 +135,14 @@ class TaggedArguments:
     for Qwen3-Coder, which writes each value on lines of its own."""
     escape: Escape = "none"
     """Escaping of keys and values. Default: ``"none"``. Example: ``"xml"``."""
+    key_escape: Escape = "none"
+    """Escaping of keys alone, where only attributes are escaped. Default: ``"none"``. Example: ``"xml"`` for Kimi
+    K3."""
+
+    @property
+    def escape_of_keys(self) -> Escape:
+        """Escaping of keys: their own, or that of keys and values."""
+        return self.escape if self.key_escape == "none" else self.key_escape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -319,6 +319,7 @@ MARKERS: Final[dict[str, str]] = {
     '<|START_THINKING|>': 'begins reasoning in cohere_command4, cohere_command3',
     '<|action_start|> <|plugin|>': 'begins calls in internlm',
     '<|action_start|><|plugin|>': 'begins calls in internlm',
+    '<|channel>': 'begins reasoning in gemma4',
     '<|channel>thought': 'begins reasoning in gemma4',
     '<|channel|>': 'begins messages in gpt-oss',
     '<|close|>think<|sep|>': 'ends reasoning in kimi_k3',

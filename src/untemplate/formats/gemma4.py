@@ -16,7 +16,9 @@ TURN = turn("<|turn>model\n", "<turn|>", "<|tool_response>", "<eos>")
 REASONING = Format(
     name="gemma4",
     turn=TURN,
-    reasoning=Reasoning(open=Marker("<|channel>thought\n"), close=Marker("\n<channel|>"), repeats=True),
+    reasoning=Reasoning(
+        open=Marker("<|channel>thought\n", ("<|channel>",)), close=Marker("\n<channel|>"), repeats=True
+    ),
     special_tokens=("<turn|>", "<|tool_response>", "<|channel>", "<channel|>"),
 )
 

@@ -80,6 +80,7 @@ K3 = Format(
                     key='{key}" type="{type}',
                     key_close=Marker('"<|sep|>'),
                     value_close=Marker("<|close|>argument<|sep|>"),
+                    key_escape="xml",
                 ),
                 escape="xml",
                 index_base=1,

@@ -293,7 +293,7 @@ class Calls:
 
     def _tag_key(self, tool: Tool, key: str, arguments: TaggedArguments) -> Node:
         syntax = self.syntax
-        written = html.escape(key) if arguments.escape == "xml" else key
+        written = html.escape(key) if arguments.escape_of_keys == "xml" else key
         text = arguments.key.replace("{key}", written)
         ends = syntax.key_ends.find(text, 0) or syntax.call_stops.find(text, 0)
         if (

@@ -56,6 +56,7 @@ _TEXT_LIST: Final = 3
 """Its opener has become text with its first call, so its closer is text too."""
 
 _STRAY: Final = re.compile(r"[\]})\"'`,;]{1,8}[ \t\r\n]{0,64}")
+_SENTENCE_ENDS: Final = (".", "!", "?")
 _NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
 
 
@@ -172,10 +173,12 @@ class CallReader:
 
     @property
     def has_opener(self) -> bool:
-        """True if what is being read has begun with a complete opener."""
+        """True if what is being read has begun with a complete opener, and is not the end of a sentence."""
+        cur = self.context.cur
         if self._at_name and self._phase == _NAME:
-            cur = self.context.cur
             return cur.text[cur.pos : cur.pos + 1] not in WS
+        if self._phase == _NAME and cur.text[cur.pos :].rstrip(WS).endswith(_SENTENCE_ENDS):
+            return False
         return self._marked
 
     @property

@@ -121,6 +121,8 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
         for text in fmt.content.open.spellings:
             content[text] = MarkerRule(OPEN_WRAP)
             content[text].anywhere = text in fmt.special_tokens
+            # An answer without thoughts, where the prompt has opened reasoning.
+            thinking[text] = MarkerRule(OPEN_WRAP)
         for text in fmt.content.close.spellings:
             content[text] = MarkerRule(CLOSE_WRAP)
     for i, (syntax, way) in enumerate(zip(program.call_syntaxes, fmt.tools, strict=False)):
@@ -328,6 +330,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         _compile_value_ends(syntax, tools, body, arguments)
         syntax.trim = arguments.trim
         syntax.unescape_values = arguments.escape == "xml"
+        syntax.unescape_keys = arguments.escape_of_keys == "xml"
     elif isinstance(arguments, ElementArguments):
         ends.append((arguments.open, IS_KEY_OPEN))
         _compile_elements(syntax, tools, body, arguments, turn_end)

@@ -323,7 +323,7 @@ class FreeText:
         before = "".join(self.context.spaces) + cur.text[cur.pos : start]
         text = before.rstrip(WS)
         if not text and (self.at_start or self.fresh or self.after_call):
-            return self.at_start or self.context.tools.known
+            return self.at_start or self.after_call or self.context.tools.known
         end = (text or self._last_piece)[-1:]
         begins = "\n" in before[len(text) :] or (end in _SENTENCE_ENDS and len(text) < len(before))
         return begins and self.context.tools.known
@@ -357,6 +357,9 @@ class FreeText:
             self.close_reasoning(end)
         elif action in (OPEN_WRAP, CLOSE_WRAP):
             self._drop(end)
+            if context.state.region == IN_REASONING:
+                context.receiver.reasoning_end()
+                self.enter(context.program.content)
             self._wrapped = action == OPEN_WRAP
             self.fresh = True
         elif action == CLOSE_SECTION:

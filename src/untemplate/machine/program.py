@@ -125,6 +125,11 @@ class TextState:
         """First characters of the literals. Text without any of them can be emitted at once."""
 
 
+def _variable(name: str) -> str:
+    """Return the regular expression of a variable. An index is a number: names may hold what comes before it."""
+    return f"(?P<{name}>{'[0-9]*' if name == 'index' else '.*?'})"
+
+
 @final
 class Pattern:
     """A pattern such as ``functions.{name}:{index}``, which splits text into variables."""
@@ -137,7 +142,7 @@ class Pattern:
         self.legal: frozenset[str] = frozenset("".join(self.literals))
         """Characters of the pattern outside its variables."""
         body = "".join(
-            re.escape(literal) + (f"(?P<{self.variables[i]}>.*?)" if i < len(self.variables) else "")
+            re.escape(literal) + (_variable(self.variables[i]) if i < len(self.variables) else "")
             for i, literal in enumerate(self.literals)
         )
         self.expression: re.Pattern[str] = re.compile(body, re.DOTALL)
@@ -228,6 +233,7 @@ class CallSyntax:
         """True if a key's opener is written at the start of a line."""
         self.trim: int = 0
         self.unescape_values: bool = False
+        self.unescape_keys: bool = False
         # NAMED_ELEMENTS, besides ``tags``, ``value_heads`` and ``call_starts``
         self.element_closes: tuple[str, ...] = ()
         self.tag_end: str = ">"

@@ -91,7 +91,7 @@ _TYPES: Final = ((bool, "boolean"), (str, "string"), (int, "number"), (float, "n
 def key_text(key: str, value: Any, arguments: TaggedArguments) -> str:
     """Return the text between ``key_open`` and ``key_close``: the key, and attributes that describe the value."""
     variables = {
-        "key": escape(key, arguments.escape),
+        "key": escape(key, arguments.escape_of_keys),
         "string": "true" if isinstance(value, str) else "false",
         "type": _type_name(value),
     }

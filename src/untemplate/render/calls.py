@@ -175,7 +175,7 @@ def _key_fits(key: str, written: str, arguments: TaggedArguments, tags: tuple[st
     if any(0 <= at < len(written) for at in ends):
         return False
     inner = [text for text in re.split(r"\{\w+\}", arguments.key)[1:-1] if text]
-    return not any(text in escape(key, arguments.escape) for text in inner)
+    return not any(text in escape(key, arguments.escape_of_keys) for text in inner)
 
 
 def _newlines_fit(text: str, arguments: TaggedArguments) -> bool:

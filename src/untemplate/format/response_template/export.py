@@ -158,7 +158,7 @@ def _json_calls(tools: Tools, body: JsonBody, end: _End, left_out: list[str]) ->
 def _named_calls(fmt: Format, tools: Tools, body: NamedBody, end: _End, left_out: list[str]) -> Json:
     path = "tools[0].body"
     for part in (body, body.arguments):
-        if getattr(part, "escape", "none") != "none":
+        if "xml" in (getattr(part, "escape", ""), getattr(part, "key_escape", "")):
             left_out.append(f"{path}.escape: escaped characters stay as they are written")
     name, has_id = _name(fmt, body, left_out)
     call: Json = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}

@@ -156,7 +156,7 @@ class TaggedReader:
         raw = text[cur.pos : end]
         variables = syntax.key.split(raw.strip(WS))
         key = variables.get("key", raw).strip(WS)
-        self._key = unescape_xml(key) if syntax.unescape_values else key
+        self._key = unescape_xml(key) if syntax.unescape_keys else key
         self._mark_key(cur.pos, raw, key, call)
         cur.pos = found.end()
         call.mark(MARKUP, cur.pos)
