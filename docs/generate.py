@@ -1,6 +1,6 @@
-"""Write the parts of the documentation that are made from the code: ``formats.md``, ``format.md``, ``machine.md``, the
-table of policies in ``meaning.md``, the settings in ``settings.md``, the tested grammars in ``grammar.md``, and the
-fields of requests in ``gateway.md``.
+"""Write the parts of the documentation that are made from the code: ``formats.md``, ``models-names.md``, ``format.md``,
+``machine.md``, the table of policies in ``meaning.md``, the settings in ``settings.md``, the tested grammars in
+``grammar.md``, and the fields of requests in ``gateway.md``.
 
 ``make docs`` runs it; ``tests/test_docs.py`` fails if a page is out of date.
 """
@@ -12,11 +12,11 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from untemplate.cli.formats import evidence_word, samples
 from untemplate.format import (
@@ -34,7 +34,9 @@ from untemplate.format import (
     Tools,
     Turn,
 )
-from untemplate.formats import Entry, Evidence, entries, named, registry
+from untemplate.formats import Entry, Evidence, Kind, entries, named, registry
+from untemplate.formats.family import Engine
+from untemplate.formats.registry import chosen_name
 from untemplate.gateway import settings
 from untemplate.gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
 from untemplate.gateway.protocols.openapi import requests
@@ -52,6 +54,7 @@ from untemplate.machine.program import (
     Program,
 )
 from untemplate.policy import Policy
+from untemplate.selection import ranked, suggested
 
 DOCS = Path(__file__).parent
 
@@ -117,6 +120,48 @@ def _row(entry: Entry) -> str:
         evidence_word(entry),
     )
     return "| " + " | ".join(cells) + " |"
+
+
+MODELS_HEAD = """\
+# Names by model
+
+<!-- Made by `make docs` from src/untemplate/formats/ and docs/engine_names.json. Do not edit. -->
+
+*Name* is the one for `OutputParser.named(name)`, `--format` and `--enforce-parser`. `hermes+qwen3` means the calls of
+`hermes` and the reasoning of `qwen3`. The other columns have the names of the parsers in each engine: first for tool
+calls, then for reasoning. A dash means that the engine's lists have no name for it. The lists are those of vLLM 0.33,
+SGLang 0.5.23 and Ollama. `untemplate formats MODEL` shows the entries for one model, and
+[formats.md](formats.md) every entry with its evidence.
+
+A model can write another format than its name suggests. `OutputParser.for_model(model)` measures the formats against
+the model's chat template.
+
+| models | name | vLLM | SGLang | Ollama |
+| --- | --- | --- | --- | --- |
+"""
+ENGINE_COLUMNS: Final[tuple[Engine, ...]] = ("vllm", "sglang", "ollama")
+
+
+def models_page() -> str:
+    """Return the page ``models-names.md``."""
+    engines = json.loads((DOCS / "engine_names.json").read_text("utf-8"))
+    patterns = {pattern for entry in entries() if entry.verified for pattern in entry.models if "/" in pattern}
+    return MODELS_HEAD + "".join(_model(pattern, engines) for pattern in sorted(patterns, key=str.lower))
+
+
+def _model(pattern: str, engines: Mapping[Engine, Mapping[Kind, Sequence[str]]]) -> str:
+    """Return the row of a pattern of model ids."""
+    example = pattern.replace("*", "")
+    rows = {kind: next((row for row, _ in ranked(kind, example, None)), None) for kind in registry.KINDS}
+    cells = [f"`{pattern}`", f"`{chosen_name(next(suggested(example, None))[1])}`"]
+    for engine in ENGINE_COLUMNS:
+        theirs = [_their_names(rows[kind], engines[engine][kind]) for kind in ("tool", "reasoning")]
+        cells.append("; ".join(theirs) if any(cell != "-" for cell in theirs) else "-")
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _their_names(row: registry.IndexRow | None, known: Sequence[str]) -> str:
+    return "-" if row is None else _listed(tuple(name for name in (row.name, *row.aliases) if name in known)) or "-"
 
 
 def _evidence(entries: tuple[Entry, ...]) -> Iterator[str]:
@@ -439,6 +484,7 @@ def _mermaid(lines: list[str]) -> str:
 
 def main() -> int:
     (DOCS / "formats.md").write_text(formats_page(), "utf-8")
+    (DOCS / "models-names.md").write_text(models_page(), "utf-8")
     (DOCS / "format.md").write_text(format_page(), "utf-8")
     (DOCS / "machine.md").write_text(machine_page(), "utf-8")
     made = {

@@ -355,13 +355,14 @@ def test_no_output_is_an_error(run: Run, raw: bytes, view: list[str], fmt: str):
 # -- parse: errors ------------------------------------------------------------------------------------------------
 
 ALL = ", ".join(names())
+FORMS = "give a name, CALLS+REASONING such as hermes+qwen3, or FILE.json;"
 
 
 def test_a_bad_name(run: Run):
     assert run.fails("parse", "--format", "hermez") == (
-        f"untemplate: error: unknown format 'hermez'; did you mean 'hermes'? valid names: {ALL}"
+        f"untemplate: error: unknown format 'hermez'; did you mean 'hermes'? {FORMS} valid names: {ALL}"
     )
-    assert run.fails("parse", "--format", "") == f"untemplate: error: unknown format ''; valid names: {ALL}"
+    assert run.fails("parse", "--format", "") == f"untemplate: error: unknown format ''; {FORMS} valid names: {ALL}"
     assert run.fails("parse", "--format", "hermes", "--reasoning", "qwen33") == (
         "untemplate: error: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen3.5'? valid names: "
         + ", ".join(names("reasoning"))
@@ -584,11 +585,60 @@ def test_the_schema_of_a_format(run: Run):
 
 def test_an_unknown_format(run: Run):
     assert run.fails("formats", "hermez") == (
-        f"untemplate: error: unknown format 'hermez'; did you mean 'hermes'? valid names: {ALL}"
+        f"untemplate: error: unknown format 'hermez'; did you mean 'hermes'? {FORMS} valid names: {ALL}"
+    )
+    assert run.fails("formats", "nobody/none") == (
+        "untemplate: error: nobody/none: no entry of the catalogue matches; `untemplate explain nobody/none` reads its "
+        "chat template"
     )
     assert run.fails("formats", "hermes", "--kind", "reasoning") == (
         "untemplate: error: unknown reasoning format 'hermes'; valid names: " + ", ".join(names("reasoning"))
     )
+
+
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-8B", "Qwen3-8B", "qwen3_moe"])
+def test_the_formats_for_a_model(run: Run, model: str):
+    reason = "model type qwen3_moe" if model == "qwen3_moe" else f"{model} matches Qwen/Qwen3-*"
+    code, out, err = run("formats", model)
+    assert (code, err) == (0, "")
+    assert [line.rstrip() for line in out.split("\n")] == [
+        "  format    hermes+qwen3",
+        "",
+        f"{'NAME':8}{'KIND':11}EVIDENCE  {'ENGINES':45}REASON",
+        f"{'qwen3':8}{'reasoning':11}template  {'vllm sglang dynamo ollama':45}{reason}",
+        f"{'hermes':8}{'tool':11}template  {'vllm sglang vllm.rs llama.cpp dynamo ollama':45}{reason}",
+        "",
+    ]
+    found = json.loads(run("formats", model, "--json")[1])
+    assert (found["model"], found["formats"]) == (model, ["hermes+qwen3"])
+    assert [(entry["name"], entry["reason"]) for entry in found["entries"]] == [("qwen3", reason), ("hermes", reason)]
+
+
+def test_the_formats_for_a_folder(run: Run, tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"model_type": "glm4_moe"}')
+    assert json.loads(run("formats", str(tmp_path), "--json")[1])["formats"] == ["glm45"]
+
+
+@pytest.mark.parametrize("command", [["parse", "--format"], ["parse", "--enforce-parser"]])
+def test_two_names_or_a_file_parse(run: Run, tmp_path: Path, command: list[str]):
+    file = tmp_path / "mine.json"
+    file.write_text(named("hermes+qwen3").to_json())
+    for source in ("hermes+qwen3", str(file)):
+        code, out, err = run(*command, source, stdin="<think>\nA\n</think>\n\nB")
+        assert (code, err) == (0, "")
+        assert json.loads(out)["reasoning"].strip() == "A"
+
+
+def test_two_names_or_a_file_are_shown_and_exported(run: Run, tmp_path: Path):
+    file = tmp_path / "mine.json"
+    file.write_text(named("hermes+qwen3").to_json())
+    assert run("export", "--format", str(file)) == run("export", "--format", "hermes+qwen3")
+    for command in ("formats", "explain"):
+        one, two = (json.loads(run(command, source, "--json")[1]) for source in (str(file), "hermes+qwen3"))
+        assert one.get("format", one) == two.get("format", two)
+    file.write_text('{"name": "x", "turns": 1}')
+    for command in ("formats", "explain"):
+        assert run.fails(command, str(file)).startswith(f"untemplate: error: {file}: turns: ")
 
 
 def test_what_an_entry_rests_on():

@@ -21,10 +21,16 @@ from pathlib import Path
 import pytest
 
 from untemplate import cli
+from untemplate.formats import names
 from untemplate.gateway.settings import Settings, fields
 
 for package in ("starlette", "uvicorn", "httptools", "prometheus_client"):
     pytest.importorskip(package)
+
+UNKNOWN = (
+    "unknown format 'hermess'; did you mean 'hermes'? give a name, CALLS+REASONING such as hermes+qwen3, or FILE.json; "
+    f"valid names: {', '.join(names())}"
+)
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -83,7 +89,7 @@ def test_the_settings_that_hold(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     ("arguments", "said"),
     [
         (["--port", "x"], "port: 'x' is not a whole number (--port)"),
-        (["--enforce-parser", "hermess"], "enforce_parser: 'hermess' is not a format; did you mean hermes?"),
+        (["--enforce-parser", "hermess"], f"enforce_parser: {UNKNOWN}"),
         (["--config", "missing.toml"], "missing.toml: No such file or directory"),
         (
             ["--port", "0"],

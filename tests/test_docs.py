@@ -21,10 +21,11 @@ from typing import Any
 import pytest
 
 from untemplate.format import model
-from untemplate.formats import _index, names, registry
+from untemplate.formats import _index, named, names, registry
 from untemplate.gateway.protocols.openapi import document, requests
 from untemplate.gateway.settings import resolve
 from untemplate.machine.diagnostics import DIAGNOSTICS
+from untemplate.selection import suggested
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -114,6 +115,14 @@ def test_the_index_of_the_catalogue_is_in_step():
 
 def test_formats_are_in_step():
     assert page("docs/formats.md") == generate.formats_page(), "run `make docs`"
+
+
+def test_names_by_model_are_in_step_and_valid():
+    assert page("docs/models-names.md") == generate.models_page(), "run `make docs`"
+    rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", page("docs/models-names.md"), re.MULTILINE)
+    assert len(rows) > 100
+    for pattern, name in rows:
+        assert named(name) == next(suggested(pattern.replace("*", ""), None))[1], pattern
 
 
 def test_the_fields_of_a_format_are_in_step():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import get_args
 import pytest
 
 from untemplate import formats, testing
-from untemplate.format import Content, Format, JsonBody, Marker, Reasoning, Tools, Turn
+from untemplate.format import Content, Format, FormatError, JsonBody, Marker, Reasoning, Tools, Turn
 from untemplate.formats import (
     Entry,
     IncompatibleFormatsError,
@@ -27,10 +28,13 @@ from untemplate.formats import (
     merge,
     named,
     names,
+    register,
+    registered,
     registry,
 )
 from untemplate.formats.family import EVIDENCE_KINDS, Engine, report, template
 from untemplate.output_parser import OutputParser
+from untemplate.selection import suggested
 
 ENTRIES = entries()
 IDS = [f"{entry.kind}-{entry.name}" for entry in ENTRIES]
@@ -41,7 +45,8 @@ FOLDER = Path(registry.__file__).parent
 
 
 def test_every_module_is_listed():
-    modules = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "_index", "family", "merging", "registry"}
+    others = {"__init__", "_index", "family", "merging", "registered", "registry"}
+    modules = {path.stem for path in FOLDER.glob("*.py")} - others
     assert set(registry.families()) == modules
     assert registry.families() == sorted(modules)
 
@@ -79,6 +84,7 @@ def loaded(code: str) -> set[str]:
         "_index",
         "family",
         "merging",
+        "registered",
         "registry",
     }
 
@@ -179,46 +185,9 @@ def test_an_alias():
 
 
 # The names of parsers in vLLM 0.33, SGLang 0.5.23, Ollama and Dynamo. Those that no entry has are listed below.
-ENGINE_NAMES: dict[str, dict[Kind, str]] = {
-    "vllm": {
-        "tool": "dots deepseek_v3 deepseek_v31 deepseek_v32 deepseek_v4 deepseek_v41 cohere_command3 "
-        "cohere_command4 ernie45 glm45 glm47 ling3 granite-20b-fc granite granite4 hermes poolside_v1 "
-        "hunyuan_a13b hy_v3 hy_v4 internlm jamba lfm2 kimi_k2 kimi_k3 llama3_json llama4_json "
-        "llama4_pythonic longcat mimo minimax_m2 minimax_m3 minicpm5 mistral olmo3 plamo3 muse "
-        "muse_glimmer musespark1x openai phi4_mini_json pythonic qwen3_coder qwen3_json qwen3_xml "
-        "seed_oss step3 step3p5 step5 inkling xlam gigachat3 functiongemma gemma4 apertus k2_horizon",
-        "reasoning": "deepseek_r1 deepseek_v3 deepseek_v4 deepseek_v41 poolside_v1 cohere_command3 cohere_command4 "
-        "ernie45 gemma4 glm45 glm47 ling3 openai_gptoss granite granite_thinking_parser holo2 "
-        "hunyuan_a13b hy_v3 hy_v4 kimi_k2 kimi_k3 mimo minicpmv minimax_m2 minimax_m2_append_think "
-        "minimax_m3 mistral nemotron_v3 olmo3 plamo3 muse muse_glimmer musespark1x qwen3 seed_oss step3 "
-        "step3p5 step5 inkling k2_horizon",
-    },
-    "sglang": {
-        "tool": "apertus2509 cohere_command4 deepseekv3 deepseekv31 deepseekv32 deepseekv4 deepseekv41 dots glm "
-        "glm45 glm47 gpt-oss kimi_k2 kimi_k3 lfm2 ling3 llama3 mimo minicpm5 mistral muse poolside_v1 "
-        "pythonic qwen qwen25 qwen3_coder spark25 step3 step3p5 minimax-m2 minimax-m3 nanbeige trinity "
-        "interns1 hermes hunyuan gigachat3 gigachat35 gemma4 inkling iquest_q1 k2_horizon",
-        "reasoning": "apertus2509 deepseek-r1 deepseek-v3 deepseek-v4 deepseek-v41 dots glm45 ling3 hunyuan gpt-oss "
-        "kimi kimi_k2 kimi_k3 mimo muse poolside_v1 qwen3 qwen3-thinking minimax minimax-append-think "
-        "minimax-m3 nanbeige step3 step3p5 mistral nemotron_3 granite_thinking_parser interns1 gemma4 "
-        "gigachat35 inkling iquest_q1 cohere_command4 k2_horizon",
-    },
-    "ollama": {
-        "tool": "qwen3.5 ornith qwen3-coder qwen3-vl-instruct qwen3-vl-thinking ministral passthrough harmony "
-        "cogito deepseek3 olmo3 nemotron-3-nano nemotron-3.5-nano functiongemma glm-4.7 gemma4 "
-        "gemma4-no-thinking glm-ocr lfm2 lfm2-thinking laguna poolside-v1 cohere glimmer",
-        "reasoning": "qwen3 qwen3-thinking qwen3.5 ornith qwen3-vl-thinking ministral cogito deepseek3 olmo3-think "
-        "nemotron-3-nano nemotron-3.5-nano glm-4.7 gemma4 lfm2-thinking laguna poolside-v1 cohere "
-        "glimmer",
-    },
-    "dynamo": {
-        "tool": "hermes nemotron_deci llama3_json mistral phi4 pythonic harmony deepseek_v3 deepseek_v3_1 "
-        "deepseek_v3_2 deepseek_v4 deepseek-v4 deepseekv4 qwen3_coder jamba minimax_m2 glm47 kimi_k2 "
-        "gemma4 gemma-4 nemotron_nano qwen25",
-        "reasoning": "deepseek_r1 basic gpt_oss qwen3 nemotron_deci kimi kimi_k25 step3 mistral granite "
-        "nemotron_nano nemotron3 glm45 minimax_append_think",
-    },
-}
+ENGINE_NAMES: dict[Engine, dict[Kind, list[str]]] = json.loads(
+    (Path(__file__).parents[1] / "docs" / "engine_names.json").read_text("utf-8")
+)
 
 # Names of no format: ``hf``, ``beam`` and ``response_template`` read the layout from the checkpoint's response_template
 # (`Format.from_response_template`), and Dynamo's ``default`` tries the markers of several families.
@@ -228,14 +197,14 @@ NO_FORMAT = ("hf", "beam", "response_template", "default")
 @pytest.mark.parametrize("engine", ENGINE_NAMES)
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_names_of_engines(engine: Engine, kind: Kind):
-    for name in ENGINE_NAMES[engine][kind].split():
+    for name in ENGINE_NAMES[engine][kind]:
         assert engine in lookup(kind, name).engines, name
     assert not {*NO_FORMAT} & {*names()}
 
 
 def test_no_entry_claims_a_parser_that_vllm_does_not_have():
     for entry in ENTRIES:
-        listed = set(ENGINE_NAMES["vllm"][entry.kind].split())
+        listed = set(ENGINE_NAMES["vllm"][entry.kind])
         assert ("vllm" in entry.engines) == bool(listed & {entry.name, *entry.aliases}), (entry.kind, entry.name)
 
 
@@ -270,7 +239,10 @@ def test_a_reasoning_name_as_tools():
 def test_unknown_name():
     with pytest.raises(UnknownFormatError) as caught:
         named("hermess")
-    assert str(caught.value) == (f"unknown format 'hermess'; did you mean 'hermes'? valid names: {', '.join(names())}")
+    assert str(caught.value) == (
+        "unknown format 'hermess'; did you mean 'hermes'? give a name, or CALLS+REASONING such as hermes+qwen3; "
+        f"valid names: {', '.join(names())}"
+    )
     assert caught.value.suggestions == ("hermes",)
     assert isinstance(caught.value, ValueError)
 
@@ -289,6 +261,205 @@ def test_unknown_name_without_suggestions():
     with pytest.raises(UnknownFormatError) as caught:
         named("hermes", reasoning="?")
     assert str(caught.value) == f"unknown reasoning format '?'; valid names: {', '.join(names('reasoning'))}"
+
+
+# -- the three forms of a name ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("calls", "thinking"), [*product(("hermes", "kimi_k2", "granite"), ("qwen3", "deepseek_r1"))])
+def test_two_names(calls: str, thinking: str):
+    fmt = named(f"{calls}+{thinking}")
+    assert fmt == named(calls, reasoning=thinking)
+    assert named(fmt.name) == fmt
+
+
+def test_the_order_of_two_names_matters_if_each_has_both_kinds():
+    assert named("mistral+granite").tools == lookup("tool", "mistral").format.tools
+    assert named("granite+mistral").tools == lookup("tool", "granite").format.tools
+
+
+@pytest.mark.parametrize(
+    ("name", "reasoning", "error", "said"),
+    [
+        ("hermes+qwen33", None, UnknownFormatError, "unknown reasoning format 'qwen33'; did you mean 'qwen3'"),
+        ("herme+qwen3", None, UnknownFormatError, "unknown tool format 'herme'; did you mean 'hermes'"),
+        ("hermes+", None, UnknownFormatError, "unknown reasoning format ''; valid names: "),
+        ("hermes+qwen3+qwen3", None, UnknownFormatError, "unknown reasoning format 'qwen3+qwen3'; "),
+        (
+            "hermes+qwen3",
+            "granite",
+            IncompatibleFormatsError,
+            "reasoning 'granite' and tools 'hermes+qwen3' cannot be combined: 'hermes+qwen3' names its reasoning "
+            "already",
+        ),
+    ],
+)
+def test_two_names_that_are_wrong(name: str, reasoning: str | None, error: type[Exception], said: str):
+    with pytest.raises(error) as caught:
+        named(name, reasoning=reasoning)
+    assert str(caught.value).startswith(said)
+
+
+def test_a_file(tmp_path: Path):
+    file = tmp_path / "mine.json"
+    file.write_text(named("hermes").extend(name="mine").to_json())
+    assert named(str(file), files=True) == named("hermes").extend(name="mine")
+    assert named(str(file), files=True, reasoning="qwen3").reasoning == named("qwen3").reasoning
+    assert OutputParser.named(str(file)).format.name == "mine"
+    assert OutputParser.for_model("Qwen/Qwen3-8B", enforce=str(file), reasoning="identity").format.name == "mine"
+    with pytest.raises(UnknownFormatError):
+        named(str(file))  # a name from a request reads no files
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("gone.json", None, "No such file or directory"),
+        ("broken.json", b"{", "Format: not JSON: "),
+        ("bytes.json", b"\xff", "Format: not JSON: "),
+        ("field.json", b'{"name": "x", "turns": 1}', "turns: "),
+        ("nul\0.json", None, "embedded null byte"),
+    ],
+)
+def test_a_file_that_is_wrong(tmp_path: Path, name: str, content: bytes | None, said: str):
+    file = str(tmp_path / name)
+    if content is not None:
+        Path(file).write_bytes(content)
+    with pytest.raises(FormatError) as caught:
+        named(file, files=True)
+    assert str(caught.value).startswith(f"{file}: {said}")
+    assert caught.value.path == file
+
+
+# -- families of other packages -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def registration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what the test registers."""
+    for name in ("_entries", "_owners"):
+        monkeypatch.setattr(registered, name, dict(getattr(registered, name)))
+
+
+@pytest.mark.usefixtures("registration")
+@pytest.mark.parametrize("name", [*names(), "hermes+qwen3", "granite+qwen3"])
+def test_a_registered_format_is_found_whole_and_in_parts(name: str):
+    fmt = named(name).extend(name="mine")
+    register(fmt, aliases=["my-own"], models=["me/Mine-*"], model_types=["mine_moe"])
+    assert named("mine") == named("my-own") == fmt
+    assert {"mine", "my-own"} <= {*names()}
+    found = [entry for entry in entries() if entry.name == "mine"]
+    assert [entry.format for entry in found] == [lookup(entry.kind, "my-own").format for entry in found]
+    assert {entry.kind for entry in found} == {row.kind for row in registry.rows() if row.name == "mine"}
+    assert [found for _, found, _ in suggested("me/Mine-8B", None)] == [fmt]
+    assert [found for _, found, _ in suggested(None, "mine_moe")] == [fmt]
+
+
+@pytest.mark.usefixtures("registration")
+@pytest.mark.parametrize(
+    ("name", "aliases", "said"),
+    [
+        ("qwen25", (), "the name is taken by untemplate.formats.hermes"),
+        ("mine", ("mistral",), "the name is taken by untemplate.formats.mistral"),
+        ("there", (), "the name is taken by a call of register()"),
+        ("mine", ("mine",), "the name is given twice"),
+        *(
+            (name, (), "a name must not be empty, contain '+', '/', '\\' or space, or end with .json")
+            for name in ("a+b", "a/b", "a\\b", "a b", "a.json")
+        ),
+    ],
+)
+def test_a_registration_that_is_refused_leaves_nothing(name: str, aliases: tuple[str, ...], said: str):
+    register(named("hermes").extend(name="there"))
+    before = names()
+    with pytest.raises(FormatError) as caught:
+        register(named("hermes").extend(name=name), aliases=aliases)
+    assert str(caught.value) == f"register({(aliases or (name,))[0]!r}): {said}"
+    assert names() == before
+
+
+def test_only_formats_are_registered():
+    with pytest.raises(TypeError, match=r"^register\(\) fmt: expected Format, got str: 'hermes'$"):
+        register("hermes")  # type: ignore[arg-type]
+
+
+ACME = """
+from untemplate.formats import named, register
+
+def add():
+    register(named("hermes").extend(name="acme"), aliases=["acme2"], models=["acme/Acme-*"])
+"""
+TAKEN = """
+from untemplate.formats import named, register
+
+def add():
+    register(named("hermes").extend(name="other"))
+    register(named("hermes").extend(name="acme2"))
+"""
+
+
+def installed(folder: Path, **packages: str) -> None:
+    """Write packages with an entry point, as pip installs them."""
+    for package, code in packages.items():
+        (folder / f"{package}_formats.py").write_text(code)
+        info = folder / f"{package}_formats-1.5.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}-formats\nVersion: 1.5\n")
+        (info / "entry_points.txt").write_text(f"[untemplate.formats]\n{package} = {package}_formats:add\n")
+
+
+def python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)])}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False)
+
+
+def test_a_package_adds_a_family(tmp_path: Path):
+    installed(tmp_path, acme=ACME)
+    program = """
+import sys
+from untemplate import OutputParser
+from untemplate.formats import named, names
+named("hermes")
+print("acme_formats" in sys.modules)
+print(named("acme2").name, "acme" in names(), named("acme+qwen3").name)
+print(OutputParser.for_model("acme/Acme-1B").format.name)
+"""
+    done = python(tmp_path, "-c", program)
+    assert (done.stdout, done.returncode) == ("False\nacme True qwen3+acme\nacme\n", 0), done.stderr
+    done = python(tmp_path, "-m", "untemplate", "formats")
+    assert [line.split() for line in done.stdout.split("\n") if line.startswith("acme")] == [
+        ["acme", "tool", "none", "acme2", "acme/Acme-*"]
+    ]
+    done = python(tmp_path, "-m", "untemplate", "formats", "acme/Acme-1B", "--json")
+    assert json.loads(done.stdout)["formats"] == ["acme"]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (TAKEN, "register('acme2'): the name is taken by acme-formats 1.5"),
+        ("import no_such_package", "ModuleNotFoundError: No module named 'no_such_package'"),
+        ("", "AttributeError: module 'zeta_formats' has no attribute 'add'"),
+    ],
+)
+def test_a_package_that_fails_is_named(tmp_path: Path, code: str, said: str):
+    installed(tmp_path, acme=ACME, zeta=code)
+    program = """
+from untemplate.format import FormatError
+from untemplate.formats import named, names, registered
+for _ in range(2):
+    try:
+        names()
+    except FormatError as error:
+        print(error)
+registered._entry_points.cache_clear()
+print(named("hermes").name, "other" in registered._owners)
+"""
+    done = python(tmp_path, "-c", program)
+    first, second, rest = done.stdout.splitlines()
+    assert first == f"entry point 'zeta' of zeta-formats 1.5: {said}"
+    assert second == first
+    assert rest == "hermes False"
 
 
 # -- merging ------------------------------------------------------------------------------------------------------

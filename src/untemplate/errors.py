@@ -76,9 +76,15 @@ class UnknownFormatError(UntemplateError, ValueError):
         kind: the kind of entry that was asked for; ``None``: either.
         valid: the valid names.
         suggestions: the valid names that are nearest to it.
+
+    Args:
+        name, kind, valid: the attributes.
+        forms: what may be given instead of a name, for the message.
     """
 
-    def __init__(self, name: str, kind: Literal["reasoning", "tool"] | None, valid: Iterable[str]) -> None:
+    def __init__(
+        self, name: str, kind: Literal["reasoning", "tool"] | None, valid: Iterable[str], forms: str = ""
+    ) -> None:
         self.name = name
         self.kind = kind
         self.valid = tuple(valid)
@@ -86,7 +92,8 @@ class UnknownFormatError(UntemplateError, ValueError):
         what = f"{kind} format" if kind else "format"
         nearest = " or ".join(repr(s) for s in self.suggestions)
         hint = f" did you mean {nearest}?" if nearest else ""
-        super().__init__(f"unknown {what} {name!r};{hint} valid names: {', '.join(self.valid)}")
+        forms = f" give {forms};" if forms else ""
+        super().__init__(f"unknown {what} {name!r};{hint}{forms} valid names: {', '.join(self.valid)}")
 
 
 class IncompatibleFormatsError(UntemplateError, ValueError):

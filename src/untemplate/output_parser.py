@@ -116,17 +116,19 @@ class OutputParser:
         special_text: SpecialText = "kept",
         make_id: IdFactory | None = None,
     ) -> OutputParser:
-        """Return a parser for a Format of the catalogue.
+        """Return a parser for a Format of the catalogue, or of a file.
 
         Args:
-            name: the Format's name.
+            name: the Format's name, two names (``hermes+qwen3``: calls of the first, reasoning of the second), or a
+                ``.json`` file. For names that come with requests, use `untemplate.formats.named`: it reads no files.
             reasoning: name of another Format, whose reasoning markers are used.
             tokenizer, policy, special_text, make_id: as for the constructor.
 
         Raises:
             UnknownFormatError: (a ValueError) an unknown name; suggests the nearest and lists the valid ones.
+            FormatError: (a ValueError) the file cannot be read, or describes no Format.
         """
-        fmt = named(name, reasoning=reasoning)
+        fmt = named(name, reasoning=reasoning, files=True)
         parser = cls(tokenizer, format=fmt, policy=policy, special_text=special_text, make_id=make_id)
         parser._origin = "named"
         return parser

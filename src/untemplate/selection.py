@@ -143,7 +143,7 @@ def select(
     Args:
         model: hub id, local folder or GGUF file. Its chat template is read from it unless ``template`` is given.
         template: the chat template, or anything that ``ChatTemplate.load`` accepts.
-        enforce: a name of the catalogue to use; nothing else is considered.
+        enforce: a name to use, as for :meth:`OutputParser.named`; nothing else is considered.
         reasoning: the name of a reasoning format to use with ``enforce``.
         model_type: ``model_type`` of the model's ``config.json``; read from there if the model is a folder.
         response_template: the checkpoint's response template; read from a folder's ``tokenizer_config.json``.
@@ -207,7 +207,7 @@ def _template_of(prepared: Prepared | None) -> ChatTemplate | None:
 
 
 def _enforced(enforce: str | None, reasoning: str | None) -> Selection:
-    fmt = named(enforce if enforce is not None else PASSTHROUGH, reasoning=reasoning)
+    fmt = named(enforce if enforce is not None else PASSTHROUGH, reasoning=reasoning, files=True)
     name = enforce if reasoning is None else f"{enforce or PASSTHROUGH} with {reasoning}"
     return Selection(Tried(ENFORCED, str(name), fmt, None, "enforced by the operator"))
 
@@ -263,7 +263,7 @@ def _attempts(
     shipped = response_template if response_template is not None else _shipped(folder)
     if shipped is not None:
         yield _response_template(shipped, prepared)
-    for name, fmt, why in suggested(model, model_type or _model_type(folder)):
+    for name, fmt, why in suggested(model, model_type or model_type_of(folder)):
         yield _measured(CATALOGUE, name, fmt, why, prepared)
     if prepared is not None:
         yield _analysed(prepared)
@@ -379,7 +379,7 @@ def _shipped(folder: Path | None) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _model_type(folder: Path | None) -> str | None:
+def model_type_of(folder: Path | None) -> str | None:
     found = _document(folder, "config.json").get("model_type")
     return found if isinstance(found, str) else None
 
@@ -397,8 +397,8 @@ _MAX_TOOLS: Final = 2
 
 def suggested(model: str | os.PathLike[str] | None, model_type: str | None) -> Iterator[tuple[str, Format, str]]:
     """Yield (name, Format, reason) of the catalogue entries that a model's id and type suggest, most specific first."""
-    tools: list[tuple[IndexRow | None, str]] = [*_ranked("tool", model, model_type)[:_MAX_TOOLS]]
-    reasoning, why_reasoning = next(iter(_ranked("reasoning", model, model_type)), (None, ""))
+    tools: list[tuple[IndexRow | None, str]] = [*ranked("tool", model, model_type)[:_MAX_TOOLS]]
+    reasoning, why_reasoning = next(iter(ranked("reasoning", model, model_type)), (None, ""))
     given: set[str] = set()
     for tool, why in tools or [(None, "")]:
         found = _combined(tool, reasoning)
@@ -420,7 +420,7 @@ def _combined(tool: IndexRow | None, reasoning: IndexRow | None) -> tuple[str, F
     return fmt.name, fmt
 
 
-def _ranked(kind: Kind, model: str | os.PathLike[str] | None, model_type: str | None) -> list[tuple[IndexRow, str]]:
+def ranked(kind: Kind, model: str | os.PathLike[str] | None, model_type: str | None) -> list[tuple[IndexRow, str]]:
     """Return the entries that id or type suggest, the most specific first, each with the reason. Imports no family."""
     found: list[tuple[int, IndexRow, str]] = []
     identifier = "" if model is None else os.fspath(model)

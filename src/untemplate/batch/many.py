@@ -40,8 +40,8 @@ def settings_for(
     """Return the settings that rows are parsed with.
 
     Args:
-        format: a name of the catalogue, or a Format (such as ``OutputParser.for_model(…).format``). ``None``: each row
-            names its own, in ``columns.format``.
+        format: a name, as for `OutputParser.named`, or a Format (such as ``OutputParser.for_model(…).format``).
+            ``None``: each row names its own, in ``columns.format``.
         reasoning: name of another format, whose reasoning markers are used.
         policy: how malformed output is treated.
         tokenizer: a tokenizer, or the file, folder or hub id that it is loaded from; needed for token ids.
@@ -50,7 +50,7 @@ def settings_for(
     Raises:
         ValueError: an unknown name, or settings that do not fit together.
     """
-    found = named(format, reasoning=reasoning) if isinstance(format, str) else format
+    found = named(format, reasoning=reasoning, files=True) if isinstance(format, str) else format
     return Settings(
         format=found,
         policy=policy,

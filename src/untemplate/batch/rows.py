@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ..errors import UnknownFormatError
+from ..errors import IncompatibleFormatsError, UnknownFormatError
 from ..format import Format
+from ..formats import named
 from ..messages import Diagnostic, ParsedOutput, Span
 from ..output_parser import OutputParser
 from ..policy import Policy
@@ -225,10 +226,12 @@ class RowParser:
         found = self._parsers.get(name)
         if found is None:
             try:
-                found = OutputParser.named(name, tokenizer=self._tokenizer, policy=self._settings.policy)
+                found = OutputParser.from_format(named(name), tokenizer=self._tokenizer, policy=self._settings.policy)
             except UnknownFormatError as error:
                 near = f"; did you mean {' or '.join(map(repr, error.suggestions))}?" if error.suggestions else ""
                 raise Refused("value", column, f"unknown format {name!r:.80}{near}") from None
+            except IncompatibleFormatsError as error:
+                raise Refused("value", column, str(error)) from None
             self._parsers[name] = found
         return found
 

@@ -73,6 +73,7 @@ _EPILOG: Final = """\
 examples:
   untemplate formats                                  list the formats
   untemplate formats hermes                           one format, and a call as its models write it
+  untemplate formats Qwen/Qwen3-8B                    the formats for a model
   untemplate explain chat_template.jinja              infer a format from a template, with a certificate
   untemplate parse --format hermes output.txt         the message, as JSON
   curl ... | untemplate parse --format qwen3_coder --stream
@@ -323,7 +324,7 @@ def _add_explain(explain: argparse.ArgumentParser) -> None:
     explain.set_defaults(run=_explain)
     explain.add_argument("source", metavar="MODEL|TEMPLATE", help="model or template to explain")
     explain.add_argument("-v", "--verbose", action="store_true", help="print each comparison of the analysis as well")
-    explain.add_argument("--enforce-parser", metavar="NAME", help="format to measure instead of selecting one")
+    explain.add_argument("--enforce-parser", metavar="NAME|FILE.json", help="format to measure instead")
     _add_policy(explain)
     _add_tools(explain, "tools for --grammar: a JSON list, or a request that contains one (default: samples)")
     shown = explain.add_mutually_exclusive_group()
@@ -357,7 +358,12 @@ def _add_export(export: argparse.ArgumentParser) -> None:
 
 def _add_formats(formats: argparse.ArgumentParser) -> None:
     formats.set_defaults(run=_formats)
-    formats.add_argument("name", nargs="?", metavar="NAME", help="format to show (default: list all)")
+    formats.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME|MODEL",
+        help="format, or hub id, folder or type of a model (default: list all)",
+    )
     formats.add_argument("--kind", choices=["reasoning", "tool"], help="kind of formats to list")
     formats.add_argument("--schema", action="store_true", help="print the JSON Schema of a Format as JSON")
     formats.add_argument("--json", action="store_true", help="print the list, or the Format of NAME, as JSON")

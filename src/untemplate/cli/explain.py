@@ -39,7 +39,7 @@ class Known:
     source: str
     parser: OutputParser
     selection: Selection | None
-    """``None`` for a name of the catalogue."""
+    """``None`` for a name or a file of a Format."""
     template: ChatTemplate | None
     prepared: Prepared | None
     analysis: Analysis | None
@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> None:
     if not source:
         raise UsageError("MODEL|TEMPLATE is empty")
     name = arguments.enforce_parser
-    known = _named(source, name, policy) if _is_name(source) else _found(source, name, policy)
+    fmt = _format_of(source)
+    known = _found(source, name, policy) if fmt is None else _named(source, fmt, name, policy)
     if arguments.grammar is None and (arguments.strict or arguments.tool_choice):
         raise UsageError(f"{'--strict' if arguments.strict else '--tool-choice'} needs --grammar")
     if arguments.parser and arguments.json:
@@ -71,10 +72,28 @@ def run(arguments: argparse.Namespace) -> None:
 # -- What it is ---------------------------------------------------------------------------------------------------
 
 
-def _is_name(source: str) -> bool:
-    from ..formats import names
+def _format_of(source: str) -> Format | None:
+    """Return the Format of a name or of a file with a Format; ``None`` for a model or a template."""
+    from ..format import FormatError
+    from ..formats import IncompatibleFormatsError, UnknownFormatError, named
 
-    return source in names()
+    try:
+        return named(source, files=_has_format(source))
+    except UnknownFormatError:
+        return None
+    except (FormatError, IncompatibleFormatsError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _has_format(source: str) -> bool:
+    """True if this is a JSON file with a Format, and not a configuration file of a model."""
+    if not source.endswith(".json") or not os.path.isfile(source):
+        return False
+    try:
+        document = json.loads(read(source, "MODEL|TEMPLATE"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and "name" in document and not {"chat_template", "model_type"} & {*document}
 
 
 def _parser(fmt: Format, policy: Policy) -> OutputParser:
@@ -86,27 +105,25 @@ def _parser(fmt: Format, policy: Policy) -> OutputParser:
         raise UsageError(str(error)) from None
 
 
-def _named(name: str, enforced: str | None, policy: Policy) -> Known:
-    from ..formats import named
-
+def _named(name: str, fmt: Format, enforced: str | None, policy: Policy) -> Known:
     if enforced is not None:
         raise UsageError(
             f"--enforce-parser: {name!r} is a format itself; give a model or a template to measure it against"
         )
-    return Known(name, _parser(named(name), policy), None, None, None, None, None)
+    return Known(name, _parser(fmt, policy), None, None, None, None, None)
 
 
 def _found(source: str, enforced: str | None, policy: Policy) -> Known:
     """Read and analyse a model or a template, and select its Format."""
     from ..analysis import AnalysisError, analyze, prepare
-    from ..formats import UnknownFormatError, named
+    from ..formats import named
     from ..selection import PASSTHROUGH, select
     from ..templates import ChatTemplate, TemplateError
 
     if enforced is not None:
         try:
-            named(enforced)
-        except UnknownFormatError as error:
+            named(enforced, files=True)
+        except ValueError as error:
             raise UsageError(f"--enforce-parser: {error}") from None
     template, prepared, analysis = None, None, None
     problem = ""
@@ -216,7 +233,7 @@ def _catalogue(known: Known, colour: bool) -> Iterator[str]:
     from .formats import details, markers
 
     for entry in entries():
-        if known.source in (entry.name, *entry.aliases):
+        if not {entry.name, *entry.aliases}.isdisjoint(known.source.split("+")):
             yield details(entry, colour)
     yield "\n".join(field(*line, colour) for line in markers(known.parser.format))
 

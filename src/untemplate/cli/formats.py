@@ -1,10 +1,12 @@
-"""``untemplate formats``: list the catalogue, or show one format."""
+"""``untemplate formats``: list the catalogue, or show one format, or those for a model."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..terminal import coloured, painted, visible
@@ -35,6 +37,13 @@ def run(arguments: argparse.Namespace) -> None:
     try:
         _show_format(name, kind, as_json=arguments.json)
     except UnknownFormatError as error:
+        if kind is None and _show_model(name, as_json=arguments.json):
+            return
+        if kind is None and "/" in name:
+            problem = f"{name}: no entry of the catalogue matches; `untemplate explain {name}` reads its chat template"
+            raise UsageError(problem) from None
+        raise UsageError(str(error)) from None
+    except ValueError as error:  # a file that cannot be read, two formats that cannot be combined
         raise UsageError(str(error)) from None
 
 
@@ -79,24 +88,45 @@ def evidence_word(entry: Entry) -> str:
     from ..formats.family import EVIDENCE_KINDS
 
     kinds = {evidence.kind for evidence in entry.evidence}
-    return next(kind for kind in EVIDENCE_KINDS if kind in kinds)
+    return next((kind for kind in EVIDENCE_KINDS if kind in kinds), "none")
 
 
 def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
     from ..formats import entries, lookup, named
 
     # ``named`` lists the kinds of a name, and has the better error for an unknown one.
-    fmt = named(name) if kind is None else lookup(kind, name).format
+    # A slash is in the ids of models as well.
+    files = os.sep not in name or name.endswith(".json") or os.path.isfile(name)
+    fmt = named(name, files=files) if kind is None else lookup(kind, name).format
     if as_json:
         print_json(json.loads(fmt.to_json()), indent=2)
         return
-    found = [e for e in entries() if name in (e.name, *e.aliases) and kind in (None, e.kind)]
+    found = [e for e in entries() if {e.name, *e.aliases} & {*name.split("+")} and kind in (None, e.kind)]
     colour = coloured(sys.stdout)
     blocks = [details(entry, colour) for entry in found]
     blocks.append("\n".join(field(*line, colour) for line in markers(fmt)))
     for title, text in samples(fmt):
         blocks.append(painted([(title, "title")], colour=colour) + "\n\n" + visible(text))
     print_text("\n\n".join(blocks))
+
+
+def _show_model(model: str, *, as_json: bool) -> bool:
+    """Print the entries for a hub id, a folder or a model type. Return False if there are none."""
+    from ..formats import lookup
+    from ..formats.registry import KINDS, chosen_name
+    from ..selection import model_type_of, ranked, suggested
+
+    model_type = model_type_of(Path(model)) if os.path.isdir(model) else model
+    found = [(lookup(kind, row.name), why) for kind in KINDS for row, why in ranked(kind, model, model_type)]
+    usable = [chosen_name(fmt) for _, fmt, _ in suggested(model, model_type)]
+    if as_json and found:
+        entries = [{**_entry(entry), "reason": why} for entry, why in found]
+        print_json({"model": model, "formats": usable, "entries": entries}, indent=2)
+    elif found:
+        rows = [(entry.name, entry.kind, evidence_word(entry), " ".join(entry.engines), why) for entry, why in found]
+        listed = "\n".join(field("format", name, coloured(sys.stdout)) for name in usable)
+        print_text(f"{listed}\n\n" + table(("NAME", "KIND", "EVIDENCE", "ENGINES", "REASON"), rows))
+    return bool(found)
 
 
 def details(entry: Entry, colour: bool) -> str:

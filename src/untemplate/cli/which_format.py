@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from . import common
-from .common import UsageError, quiet, read
+from .common import UsageError, quiet
 
 if TYPE_CHECKING:
     import argparse
 
-    from ..format import Format
     from ..output_parser import OutputParser
     from ..policy import Policy
 
@@ -20,14 +18,18 @@ __all__ = ["add_arguments", "parser_of"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument_group("Format (one of these)")
-    which.add_argument("--format", metavar="NAME|FILE.json", help="name from `untemplate formats`, or a Format as JSON")
+    which.add_argument(
+        "--format",
+        metavar="NAME|FILE.json",
+        help="name from `untemplate formats`, two (hermes+qwen3: calls+reasoning), or a Format as JSON",
+    )
     which.add_argument("--template", metavar="FILE", help="chat template from which the format is inferred")
     which.add_argument(
         "--model", metavar="ID|FOLDER", help="hub id, folder or GGUF file for which the format is selected"
     )
     which.add_argument(
         "--enforce-parser",
-        metavar="NAME",
+        metavar="NAME|FILE.json",
         help="format to use regardless of the model or template; one of calls only keeps the selected reasoning",
     )
     which.add_argument(
@@ -51,24 +53,14 @@ def parser_of(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
         raise UsageError("--reasoning needs --format or --enforce-parser")
     try:
         if arguments.format is not None:
-            return OutputParser.from_format(_format(arguments.format, arguments.reasoning), policy=policy)
+            return OutputParser.named(arguments.format, reasoning=arguments.reasoning, policy=policy)
         if enforced is None and arguments.model is None:
             return _from_template(arguments.template, policy)
         return _selected(arguments, policy)
     except FormatError as error:
-        raise UsageError(f"--format {arguments.format}: {error}") from None
+        raise UsageError(f"{'--format' if enforced is None else '--enforce-parser'} {error}") from None
     except ValueError as error:  # an unknown name, two formats that cannot be combined, an invalid environment variable
         raise UsageError(str(error)) from None
-
-
-def _format(name: str, reasoning: str | None) -> Format:
-    from ..format import Format
-    from ..formats import lookup, merge, named
-
-    if not name.endswith(".json") and os.sep not in name:
-        return named(name, reasoning=reasoning)
-    fmt = Format.from_json(read(name, "--format"))
-    return fmt if reasoning is None else merge(lookup("reasoning", reasoning).format, fmt)
 
 
 def _from_template(path: str, policy: Policy) -> OutputParser:

@@ -8,6 +8,7 @@
 from ..errors import IncompatibleFormatsError, UnknownFormatError
 from .family import Entry, Evidence, Kind
 from .merging import merge
+from .registered import register
 from .registry import entries, lookup, named, names
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "merge",
     "named",
     "names",
+    "register",
 ]

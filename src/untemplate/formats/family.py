@@ -7,7 +7,7 @@ A family module holds data only. It defines ``ENTRIES``, and ``docs/generate_ind
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from ..format import Format, Marker, Turn
 from ._index import HEADERS
@@ -19,6 +19,7 @@ __all__ = [
     "Entry",
     "Evidence",
     "EvidenceKind",
+    "IndexRow",
     "Kind",
     "report",
     "sglang",
@@ -90,6 +91,19 @@ class Entry:
     """Public sources, the firmest first. Empty only if ``verified`` is false."""
     verified: bool = True
     """False if the name is known but the format is a guess, or describes only a part of what the models write."""
+
+
+class IndexRow(NamedTuple):
+    """The part of an `Entry` that is known without importing its family."""
+
+    module: str
+    """The family module, or the package that registered the entry."""
+    kind: Kind
+    name: str
+    aliases: tuple[str, ...]
+    models: tuple[str, ...]
+    model_types: tuple[str, ...]
+    verified: bool
 
 
 # -- Evidence -----------------------------------------------------------------------------------------------------

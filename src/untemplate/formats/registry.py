@@ -3,24 +3,30 @@
 * An entry is found by its kind and one of its names; ``granite`` is both a reasoning and a tool format.
 * Looking up a name imports only the module of its family. Names, models and headers of all families are in
   ``_index.py``, which ``make docs`` makes from the modules.
+* `named` resolves every name that a user gives: a name, two names, or a file.
+* Families of other packages are in ``registered.py``. Their packages are imported when a name is not in the index, or
+  when all names are listed.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Final
 
-from ..errors import IncompatibleFormatsError, UnknownFormatError
+from ..errors import FormatError, IncompatibleFormatsError, UnknownFormatError
 from ..format import Format
-from . import _index
-from .family import Entry, Kind
+from . import _index, registered
+from .family import Entry, IndexRow, Kind
 from .merging import merge
 
 __all__ = [
     "KINDS",
     "IndexRow",
+    "chosen_name",
     "entries",
     "families",
     "lookup",
@@ -31,34 +37,33 @@ __all__ = [
 ]
 
 KINDS: Final[tuple[Kind, ...]] = ("reasoning", "tool")
+_FORMS: Final = "a name, or CALLS+REASONING such as hermes+qwen3"
+_FORMS_AND_FILE: Final = "a name, CALLS+REASONING such as hermes+qwen3, or FILE.json"
 
 
 # -- The index ----------------------------------------------------------------------------------------------------
 
 
-class IndexRow(NamedTuple):
-    """The part of an `Entry` that is known without importing its family."""
-
-    module: str
-    kind: Kind
-    name: str
-    aliases: tuple[str, ...]
-    models: tuple[str, ...]
-    model_types: tuple[str, ...]
-    verified: bool
+def rows() -> tuple[IndexRow, ...]:
+    """Return the index, sorted by name, reasoning before tools."""
+    found = registered.rows()
+    return tuple(sorted((*_bundled(), *found), key=_order)) if found else _bundled()
 
 
 @cache
-def rows() -> tuple[IndexRow, ...]:
-    """Return the index, sorted by name, reasoning before tools."""
+def _bundled() -> tuple[IndexRow, ...]:
     found = [IndexRow(module, *row) for module, group in _index.ROWS.items() for row in group]
-    return tuple(sorted(found, key=lambda row: (row.name, row.kind)))
+    return tuple(sorted(found, key=_order))
+
+
+def _order(row: IndexRow) -> tuple[str, Kind]:
+    return row.name, row.kind
 
 
 @cache
 def _modules(kind: Kind) -> dict[str, str]:
-    """Return the family module of every name and alias of one kind."""
-    return {name: row.module for row in rows() if row.kind == kind for name in (row.name, *row.aliases)}
+    """Return the family module of every bundled name and alias of one kind."""
+    return {name: row.module for row in _bundled() if row.kind == kind for name in (row.name, *row.aliases)}
 
 
 @cache
@@ -74,9 +79,9 @@ def families() -> list[str]:
 
 
 def names(kind: Kind | None = None) -> list[str]:
-    """Return all names of one kind (``None``: of both), aliases included, sorted. Imports no family."""
+    """Return all names of one kind (``None``: of both), aliases included, sorted. Imports no bundled family."""
     kinds = KINDS if kind is None else (kind,)
-    return sorted({name for k in kinds for name in _modules(k)})
+    return sorted({name for row in rows() if row.kind in kinds for name in (row.name, *row.aliases)})
 
 
 def model_type_of_architecture(architecture: str) -> str:
@@ -89,7 +94,7 @@ def model_type_of_architecture(architecture: str) -> str:
 
 def entries() -> list[Entry]:
     """Return every entry, sorted by name, reasoning before tools. Imports every family."""
-    return [_load(row.module)[row.kind, row.name] for row in rows()]
+    return [lookup(row.kind, row.name) for row in rows()]
 
 
 def lookup(kind: Kind, name: str) -> Entry:
@@ -100,41 +105,86 @@ def lookup(kind: Kind, name: str) -> Entry:
         TypeError: the name is not a str.
     """
     _check_name(name)
-    module = _modules(kind).get(name)
-    if module is None:
+    found = _find(kind, name)
+    if found is None:
         raise UnknownFormatError(name, kind, names(kind))
-    return _load(module)[kind, name]
+    return found
 
 
-def named(name: str, *, reasoning: str | None = None) -> Format:
+def named(name: str, *, reasoning: str | None = None, files: bool = False) -> Format:
     """Return the Format with that name: the tool entry, the reasoning entry, or both merged if both have the name.
 
+    ``calls+reasoning`` (``hermes+qwen3``) is the calls of the first with the reasoning of the second. Merged Formats
+    are named in the other order; that is accepted where the first name has no calls.
+
     Args:
-        name: a tool name, a reasoning name, or an alias of either.
+        name: a tool name, a reasoning name, an alias of either, or two names as above.
         reasoning: a reasoning name to use with the tools instead (``identity``: no reasoning).
+        files: True: ``name`` may also be a file with a Format as JSON (ends with ``.json``, or has a path separator).
+            Leave it False for names that come with a request or with data.
 
     Raises:
         UnknownFormatError: no entry has one of the names; the message lists similar names and all valid ones.
         IncompatibleFormatsError: the two entries cannot be merged.
+        FormatError: the file cannot be read, or describes no Format; ``path`` is the file.
         TypeError: a name is not a str.
     """
     _check_name(name)
-    has_tool, has_reasoning = name in _modules("tool"), name in _modules("reasoning")
-    if not has_tool and not has_reasoning:
-        raise UnknownFormatError(name, None, names())
+    if files and _is_file(name):
+        fmt = _read(name)
+        return fmt if reasoning is None else merge(lookup("reasoning", reasoning).format, fmt)
+    tool, thinking = _find("tool", name), _find("reasoning", name)
+    if tool is None and thinking is None:
+        return _pair(name, reasoning, files)
     if reasoning is not None:
         chosen = lookup("reasoning", reasoning).format
-        if has_tool:
-            return merge(chosen, lookup("tool", name).format)
-        if lookup("reasoning", name).format == chosen:
+        if tool is not None:
+            return merge(chosen, tool.format)
+        if thinking is not None and thinking.format == chosen:
             return chosen
         raise IncompatibleFormatsError(reasoning, name, f"{name!r} is a reasoning format as well")
-    if not has_tool:
-        return lookup("reasoning", name).format
-    tools = lookup("tool", name).format
-    if not has_reasoning:
-        return tools
-    return replace(merge(lookup("reasoning", name).format, tools), name=tools.name)
+    if tool is None or thinking is None:
+        return (tool or thinking).format  # type: ignore[union-attr]
+    return replace(merge(thinking.format, tool.format), name=tool.format.name)
+
+
+def chosen_name(fmt: Format) -> str:
+    """Return the name by which `named` finds a Format of the catalogue: ``hermes+qwen3`` for ``qwen3+hermes``."""
+    return "+".join(reversed(fmt.name.split("+")))
+
+
+def _find(kind: Kind, name: str) -> Entry | None:
+    """Return the entry of that kind with that name or alias; ``None`` if there is none."""
+    module = _modules(kind).get(name)
+    if module is not None:
+        return _load(module)[kind, name]
+    bundled = any(name in _modules(other) for other in KINDS)
+    return None if bundled else registered.find(kind, name)
+
+
+def _pair(name: str, reasoning: str | None, files: bool) -> Format:
+    """Return the Format of ``calls+reasoning``."""
+    calls, plus, thinking = name.partition("+")
+    if not plus:
+        raise UnknownFormatError(name, None, names(), _FORMS_AND_FILE if files else _FORMS)
+    if reasoning is not None:
+        raise IncompatibleFormatsError(reasoning, name, f"{name!r} names its reasoning already")
+    if _find("tool", calls) is None and _find("tool", thinking) is not None and _find("reasoning", calls) is not None:
+        calls, thinking = thinking, calls
+    return merge(lookup("reasoning", thinking).format, lookup("tool", calls).format)
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith(".json") or os.sep in name
+
+
+def _read(file: str) -> Format:
+    try:
+        return Format.from_json(Path(file).read_bytes())
+    except OSError as error:
+        raise FormatError(file, error.strerror or str(error)) from None
+    except ValueError as error:  # a FormatError, or a NUL in the path
+        raise FormatError(file, str(error)) from None
 
 
 def _check_name(name: object) -> None:

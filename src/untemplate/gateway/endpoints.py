@@ -9,6 +9,7 @@ import msgspec
 
 from .. import __version__
 from ..format import Format, FormatError
+from ..formats import named
 from ..output_parser import OutputParser
 from ..policy import Policy
 from ..templates import ChatTemplate
@@ -212,7 +213,7 @@ def _parser(gateway: Gateway, asked: ParseRequest) -> OutputParser:
         return gateway.manager.get(asked.model or "").parser
     if isinstance(asked.format, dict):
         return OutputParser.from_format(Format.from_json(msgspec.json.encode(asked.format)))
-    return OutputParser.named(asked.format, reasoning=asked.reasoning)
+    return OutputParser.from_format(named(asked.format, reasoning=asked.reasoning))  # reads no files
 
 
 # -- Ollama's ----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..errors import SettingsError
-from ..formats import names
+from ..formats import named, names
 from ..policy import Policy, strict_from_environment, typed
 
 __all__ = [
@@ -126,7 +126,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     chat_template_kwargs: Annotated[
         dict[str, Any], _is("template variables for requests that do not set them", metavar="NAME=VALUE")
     ] = {}
-    enforce_parser: Annotated[str, _is("format to parse by; one of calls only keeps the selected reasoning")] = ""
+    enforce_parser: Annotated[
+        str,
+        _is("format to parse by: a name, CALLS+REASONING or FILE.json; one of calls only keeps the selected reasoning"),
+    ] = ""
     reasoning_parser: Annotated[str, _is("format whose reasoning markers are used")] = ""
     tool_parser: Annotated[str, _is("format whose tool calls are used", env="TOOL_CALL_PARSER")] = ""
     generic_tools: Annotated[bool, _is("show tools to models whose template knows none, in the system message")] = True
@@ -674,7 +677,12 @@ def _check_parsers(settings: Settings) -> None:
         raise SettingsError(
             "enforce_parser names a format of untemplate; vLLM's parsers are named by reasoning_parser and tool_parser"
         )
-    for name, kind in (("enforce_parser", None), ("reasoning_parser", "reasoning"), ("tool_parser", "tool")):
+    if settings.enforce_parser:
+        try:
+            named(settings.enforce_parser, files=True)
+        except ValueError as error:
+            raise SettingsError(f"enforce_parser: {error}") from None
+    for name, kind in (("reasoning_parser", "reasoning"), ("tool_parser", "tool")):
         value = getattr(settings, name)
         if settings.parser_backend == "untemplate" and value and value not in names(kind):  # type: ignore[arg-type]
             near = _nearest(value, dict.fromkeys(names(kind)))  # type: ignore[arg-type]

@@ -51,7 +51,7 @@ class Handler(_util.ChatAPIHandler):  # type: ignore[name-defined, misc]
 
     Args:
         model: name of the model in messages.
-        parser: a name of the catalogue, or a parser.
+        parser: a name, as for `OutputParser.named`, or a parser.
 
     Raises:
         UnknownFormatError: the name is not in the catalogue.

@@ -34,7 +34,7 @@ class TextParser(_logger.CustomLogger):  # type: ignore[name-defined, misc]
     Answers that already hold tool calls or reasoning are left alone, and so are those of models that are not named.
 
     Args:
-        models: for each model of the proxy (its ``model_name``), a name of the catalogue or a parser.
+        models: for each model of the proxy (its ``model_name``), a name, as for `OutputParser.named`, or a parser.
 
     Raises:
         UnknownFormatError: a name is not in the catalogue.

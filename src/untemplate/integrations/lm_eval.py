@@ -34,7 +34,7 @@ def text_filter(
     """Return a filter function that replaces each response by a part of its message.
 
     Args:
-        parser: a name of the catalogue, or a parser.
+        parser: a name, as for `OutputParser.named`, or a parser.
         part: ``content`` and ``reasoning`` give text, ``tool_calls`` a list of dicts with ``name`` and ``arguments``.
         tools: the tools that were offered. Default: any name is a tool.
 

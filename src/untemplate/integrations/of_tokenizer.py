@@ -20,7 +20,8 @@ def parser_of(tokenizer: Any, format: str | None = None, policy: Policy | None =
 
     Args:
         tokenizer: of transformers, with ``chat_template`` and ``get_vocab()``.
-        format: a name of the catalogue. Default: the Format that certifies against the chat template, which is logged.
+        format: a name, as for `OutputParser.named`. Default: the Format that certifies against the chat
+            template, which is logged.
         policy: as for `OutputParser`.
 
     Raises:

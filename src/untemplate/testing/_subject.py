@@ -176,7 +176,7 @@ class Subject:
 
 @lru_cache(maxsize=128)
 def _parser_of(format: Format | str, reasoning: str | None, special: tuple[str, ...] | None) -> OutputParser:
-    fmt = named(format, reasoning=reasoning) if isinstance(format, str) else format
+    fmt = named(format, reasoning=reasoning, files=True) if isinstance(format, str) else format
     if isinstance(format, Format) and reasoning is not None:
         raise ValueError("reasoning= needs a name, not a Format")
     return OutputParser.from_format(fmt if special is None else replace(fmt, special_tokens=special))

@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any, ClassVar, TypeVar
 
-from ..formats import Kind, lookup, named, names
+from ..formats import Kind, UnknownFormatError, lookup, named, names
 from .delegating import _WrappedParser
 from .format_parsers import parser_class, reasoning_class, tool_class
 
@@ -157,9 +157,10 @@ class ParserManager(_Manager):
         if reasoning is None and tools is not None and not ToolParserManager.registered(tools):
             if tools in cls._registered:
                 return cls._registered[tools]
-            if tools not in names():
-                raise cls._unknown(tools)
-            return parser_class(named(tools))
+            try:
+                return parser_class(named(tools, files=True))
+            except UnknownFormatError:
+                raise cls._unknown(tools) from None
         halves = {
             "reasoning_parser_cls": cls.get_reasoning_parser(reasoning),
             "tool_parser_cls": cls.get_tool_parser(tools),

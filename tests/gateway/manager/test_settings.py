@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
+from untemplate.formats import names
 from untemplate.gateway.settings import GROUPS, LlamaCpp, Settings, SettingsError, fields, resolve
 from untemplate.policy import Policy
+
+UNKNOWN = (
+    "unknown format 'hermess'; did you mean 'hermes'? give a name, CALLS+REASONING such as hermes+qwen3, or FILE.json; "
+    f"valid names: {', '.join(names())}"
+)
 
 
 def problem(**sources: Any) -> str:
@@ -170,7 +176,14 @@ def test_files_that_cannot_be_read(tmp_path: Path):
         ("aliases", '{"a": 1}', "aliases: {'a': 1} is not text (--alias)"),
         ("policy", ["strict=maybe"], "policy strict: 'maybe' is not one of: True, False, None"),
         ("policy", ["strct=1"], None),
-        ("enforce_parser", "hermess", "enforce_parser: 'hermess' is not a format; did you mean hermes?"),
+        ("enforce_parser", "hermess", f"enforce_parser: {UNKNOWN}"),
+        ("enforce_parser", "gone.json", "enforce_parser: gone.json: No such file or directory"),
+        (
+            "enforce_parser",
+            "hermes+qwen33",
+            "enforce_parser: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen3.5'? "
+            f"valid names: {', '.join(names('reasoning'))}",
+        ),
         ("reasoning_parser", "hermes", None),
         ("upstream", "localhost:8001", "upstream: 'localhost:8001' is not a URL like http://localhost:8001/v1"),
         ("upstream", "ftp://a:b@c", "upstream: 'ftp://***@c' is not a URL like http://localhost:8001/v1"),

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ...format import FormatError
 from ...formats import IncompatibleFormatsError, Kind, UnknownFormatError, lookup, named, names
 from ...selection import Selection, Tried, select
 from ...templates import ChatTemplate, TemplateError
@@ -129,7 +130,7 @@ def choose_format(
                 model_type=model_type or None,
                 response_template=_shipped(folder),
             )
-        except (UnknownFormatError, IncompatibleFormatsError) as error:
+        except (FormatError, UnknownFormatError, IncompatibleFormatsError) as error:
             raise SettingsError(str(error)) from None
         return _measured(chosen, template)
     if settings.chat_template in OURS:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from ...formats import UnknownFormatError
+from ...format import FormatError
+from ...formats import IncompatibleFormatsError, UnknownFormatError
 from ...output_parser import OutputParser
 from ...selection import select
 from ...templates import ChatTemplate
@@ -40,7 +41,7 @@ async def replay_models(settings: Settings) -> list[Model]:
         else:
             names: Sequence[str] = [only] if only else list(bundled())
             engines = [(name, ReplayEngine(name, speed=settings.replay.speed)) for name in names]
-    except UnknownFormatError as error:
+    except (FormatError, UnknownFormatError, IncompatibleFormatsError) as error:
         raise SettingsError(f"model: {error}") from None
     if settings.name and len(engines) == 1:
         engines = [(settings.name, engines[0][1])]

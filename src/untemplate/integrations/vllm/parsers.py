@@ -54,7 +54,7 @@ def format_of(tokenizer: Any, name: str = "") -> Format:
     certifies, chosen once.
     """
     if name:
-        return named(name)
+        return named(name, files=True)
     found = _CHOSEN.get(tokenizer)
     if found is None:
         found = _CHOSEN[tokenizer] = _choose(tokenizer)
