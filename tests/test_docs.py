@@ -122,7 +122,8 @@ def test_names_by_model_are_in_step_and_valid():
     rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", page("docs/models-names.md"), re.MULTILINE)
     assert len(rows) > 100
     for pattern, name in rows:
-        assert named(name) == next(suggested(pattern.replace("*", ""), None))[1], pattern
+        _, fmt, _ = next(suggested(pattern.replace("*", ""), None))
+        assert named(name).extend(name=fmt.name) == fmt, pattern
 
 
 def test_the_fields_of_a_format_are_in_step():
@@ -285,7 +286,7 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     index: dict[str, Any] = {}
     exec(generate_index.index_module({**generate_index.families(), "acme": module.ENTRIES}), index)
     monkeypatch.setattr(_index, "ROWS", index["ROWS"])
-    caches = (registry.rows, registry._modules, registry._load)
+    caches = (registry._bundled, registry._modules, registry._load)
     for cached in caches:
         cached.cache_clear()
     yield blocks

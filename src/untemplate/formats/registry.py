@@ -149,8 +149,14 @@ def named(name: str, *, reasoning: str | None = None, files: bool = False) -> Fo
 
 
 def chosen_name(fmt: Format) -> str:
-    """Return the name by which `named` finds a Format of the catalogue: ``hermes+qwen3`` for ``qwen3+hermes``."""
-    return "+".join(reversed(fmt.name.split("+")))
+    """Return the name by which `named` finds a Format of the catalogue: ``hermes+qwen3`` for ``qwen3+hermes``.
+
+    If the name has both and the Format one half: ``gigachat35+identity``, ``passthrough+olmo3``.
+    """
+    name = "+".join(reversed(fmt.name.split("+")))
+    if named(name) == fmt:
+        return name
+    return f"{name}+identity" if fmt.tools else f"passthrough+{name}"
 
 
 def _find(kind: Kind, name: str) -> Entry | None:
