@@ -25,6 +25,7 @@ from .protocols.objects import call_reports
 from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 from .response_endpoints import count_input, delete_response, get_response, list_items
 from .threads import in_thread
+from .vector_endpoints import embed, embeddings, rerank
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -69,6 +70,9 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("GET", "/v1/responses/{id}"): listing("responses", get_response),
         ("DELETE", "/v1/responses/{id}"): listing("responses", delete_response),
         ("GET", "/v1/responses/{id}/input_items"): listing("responses", list_items),
+        ("POST", "/v1/embeddings"): computing("embeddings", embeddings),
+        ("POST", "/v1/rerank"): computing("rerank", rerank),
+        ("POST", "/api/embed"): computing("embeddings", embed),
         ("POST", "/tokenize"): computing("tokenize", _tokenize),
         ("POST", "/detokenize"): computing("detokenize", _detokenize),
         ("POST", "/parse"): computing("parse", _parse),

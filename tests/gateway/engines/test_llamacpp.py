@@ -475,3 +475,47 @@ def test_restrictions_of_the_client(model: Path):
     choice, grammar = run(model, act)
     assert choice in ('say "a"', 'say "b"')
     assert re.fullmatch("x[0-9]y", grammar)
+
+
+def test_embeddings(model: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        found = await engine.embed(["abc", "xyz", list(b"abc")])
+        abc, xyz, again = found.vectors
+        assert (len(abc), found.prompt_tokens) == (64, 9)
+        assert sum(value * value for value in abc) == pytest.approx(1, abs=1e-4)
+        assert abc == pytest.approx(again, abs=1e-4)
+        assert abc != pytest.approx(xyz, abs=1e-2)
+        assert len(joined(await pieces(engine, job("abc", max_tokens=5)))) == 5
+        problem = r"^llama.cpp: input \(600 tokens\) is too large to process\."
+        with pytest.raises(ApiError, match=problem) as caught:
+            await engine.embed(["a" * 600])
+        assert (caught.value.status, caught.value.code) == (400, "context_length_exceeded")
+        with pytest.raises(ApiError, match=r"^dimensions: llama.cpp does not shorten embeddings$"):
+            await engine.embed(["a"], 3)
+        with pytest.raises(NotImplementedError, match=r"^the model is not loaded for reranking: .*pooling_type=4$"):
+            await engine.rerank("a", ["b"])
+        together = await asyncio.gather(*(engine.embed(["a" * 400]) for _ in range(8)))
+        assert all(one.vectors[0] == pytest.approx(together[0].vectors[0], abs=1e-3) for one in together)
+
+    run(model, act, n_ctx=1024, extra={"embedding": True, "pooling_type": 1})
+
+
+def test_reranking(model: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        found = await engine.rerank("abc", ["xyz", "abc", "xyz"])
+        one, other, again = found.scores
+        assert one == pytest.approx(again, abs=1e-4)
+        assert one != pytest.approx(other, abs=1e-6)
+        assert found.prompt_tokens >= 18
+
+    run(model, act, n_ctx=1024, extra={"embedding": True, "pooling_type": 4})
+
+
+@pytest.mark.parametrize("extra", [{}, {"embedding": True, "pooling_type": 0}])
+def test_a_model_that_is_not_loaded_for_embeddings(model: Path, extra: dict[str, Any]):
+    async def act(engine: LlamaCppEngine) -> None:
+        problem = r"^the model is not loaded for embeddings: start the gateway with --llamacpp-arg embedding=true and"
+        with pytest.raises(NotImplementedError, match=problem):
+            await engine.embed(["a"])
+
+    run(model, act, n_ctx=512, extra=extra)

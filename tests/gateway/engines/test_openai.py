@@ -11,7 +11,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.formats import named
-from untemplate.gateway.engines.base import Engine, EngineChunk, Health, Job
+from untemplate.gateway.engines.base import Embeddings, Engine, EngineChunk, Health, Job, Scores
 from untemplate.gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate.gateway.engines.wire import Client, Events, WireError
 from untemplate.gateway.errors import ApiError, EngineError
@@ -773,3 +773,66 @@ def test_the_logprobs_of_chat():
 def test_the_upstream_stand_in_writes_what_it_is_told():
     assert events({"a": 1}) == [b'data: {"a": 1}\n\n', b"data: [DONE]\n\n"]
     assert json.loads(Answer.json([1]).parts[0]) == [1]
+
+
+# -- Embeddings and scores ----------------------------------------------------------------------------------------
+
+
+def test_embeddings():
+    data = [{"index": 1, "embedding": [3, 4.5]}, {"index": 0, "embedding": [1.0, 2.0]}]
+
+    async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
+        assert await engine.embed(["a", "b"], 2) == Embeddings([[1.0, 2.0], [3.0, 4.5]], 7)
+        assert upstream.to("/v1/embeddings")[0].body == {
+            "model": "m",
+            "input": ["a", "b"],
+            "encoding_format": "float",
+            "dimensions": 2,
+        }
+
+    run({"/v1/embeddings": Answer.json({"data": data, "usage": {"prompt_tokens": 7}})}, act)
+
+
+RANKED = [{"index": 1, "relevance_score": 0.9, "document": {"text": "b"}}, {"index": 0, "relevance_score": 0.1}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "tokens"),
+    [
+        ({"results": RANKED, "usage": {"total_tokens": 5}}, 5),  # vLLM, llama.cpp
+        ([{"score": 0.9, "document": "b", "index": 1}, {"score": 0.1, "index": 0}], 0),  # SGLang
+    ],
+)
+def test_scores(answer: Any, tokens: int):
+    async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
+        assert await engine.rerank("q", ["a", "b"]) == Scores([0.1, 0.9], tokens)
+        assert upstream.to("/v1/rerank")[0].body == {"model": "m", "query": "q", "documents": ["a", "b"]}
+
+    run({"/v1/rerank": Answer.json(answer)}, act)
+
+
+@pytest.mark.parametrize(
+    ("answer", "detail"),
+    [
+        ({"data": []}, "0 results for 1 inputs"),
+        ({"data": [{"index": 1, "embedding": [1]}]}, "1 results for 1 inputs"),
+        ({"data": [{"index": 0, "embedding": [None]}]}, "Expected `float`, got `null` - at `$.data[0].embedding[0]`"),
+        ([], "Expected `object`, got `array`"),
+    ],
+)
+def test_embeddings_that_are_not_understood(answer: Any, detail: str):
+    async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
+        with pytest.raises(EngineError, match=r"^the engine's answer is not understood$") as caught:
+            await engine.embed(["a"])
+        assert caught.value.detail == detail
+
+    run({"/v1/embeddings": Answer.json(answer)}, act)
+
+
+@pytest.mark.parametrize("status", [404, 501])
+def test_an_upstream_without_embeddings(status: int):
+    async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
+        with pytest.raises(NotImplementedError):
+            await engine.embed(["a"])
+
+    run({"/v1/embeddings": Answer.json({"error": {"message": "no"}}, status)}, act)

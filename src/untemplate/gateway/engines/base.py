@@ -19,7 +19,7 @@ from ...tokens import SpecialText
 from ..errors import EngineError
 from ..generation import Constraint, Generation, Sampling, TokenLogprob, Usage
 
-__all__ = ["Engine", "EngineChunk", "EngineError", "Health", "Job", "Takes"]
+__all__ = ["Embeddings", "Engine", "EngineChunk", "EngineError", "Health", "Job", "Scores", "Takes"]
 
 
 class Takes(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +84,20 @@ class EngineChunk(msgspec.Struct, gc=False):
     """A part of the message that the upstream has already parsed, instead of text. It is passed on unchanged."""
 
 
+class Embeddings(msgspec.Struct):
+    """Embeddings of texts, in their order."""
+
+    vectors: list[list[float]]
+    prompt_tokens: int
+
+
+class Scores(msgspec.Struct):
+    """Relevance of documents, in their order; the higher, the more relevant."""
+
+    scores: list[float]
+    prompt_tokens: int
+
+
 class Health(msgspec.Struct):
     ok: bool
     detail: str = ""
@@ -132,6 +146,19 @@ class Engine(ABC):
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
         """Return the text of tokens. Raises as `tokenize`."""
+        raise NotImplementedError
+
+    async def embed(self, inputs: Sequence[str | list[int]], dimensions: int | None = None) -> Embeddings:
+        """Return the embeddings of texts or token ids.
+
+        Raises:
+            NotImplementedError: this engine or model gives none; the message has the remedy if there is one.
+            ApiError: an input is refused, or the engine failed.
+        """
+        raise NotImplementedError
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Scores:
+        """Return the relevance of documents to a query. Raises as `embed`."""
         raise NotImplementedError
 
     def vocabulary(self) -> Any:

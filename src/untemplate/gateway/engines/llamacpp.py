@@ -22,10 +22,11 @@ import msgspec
 
 from ...gguf_file import GgufError, read_gguf
 from ...templates import ChatTemplate, TemplateError
-from ..errors import ApiError, bad_request
+from ..errors import ApiError, bad_request, unsupported
 from ..generation import Constraint, Sampling, TokenLogprob, Usage
 from .admission import SharedCache
-from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
+from .base import Embeddings, Engine, EngineChunk, EngineError, Health, Job, Scores, Takes
+from .vectors import embeddings_of, scores_of
 from .wire import Client, Events, WireError
 
 __all__ = [
@@ -172,6 +173,42 @@ class LlamaCppEngine(Engine):
     def template(self) -> ChatTemplate | None:
         return self._template
 
+    async def embed(self, inputs: Sequence[str | list[int]], dimensions: int | None = None) -> Embeddings:
+        if dimensions is not None:
+            raise unsupported("dimensions", "llama.cpp does not shorten embeddings")
+        found = Embeddings([], 0)
+        for one in inputs:
+            answer = await self._computed("/v1/embeddings", {"input": one}, await self._prompt_tokens(one), _EMBEDS)
+            part = embeddings_of(answer, 1)
+            found.vectors += part.vectors
+            found.prompt_tokens += part.prompt_tokens
+        return found
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Scores:
+        found = Scores([], 0)
+        asked = await self._prompt_tokens(query)
+        for one in documents:
+            tokens = asked + await self._prompt_tokens(one)
+            answer = await self._computed("/v1/rerank", {"query": query, "documents": [one]}, tokens, _RANKS)
+            part = scores_of(answer, 1)
+            found.scores += part.scores
+            found.prompt_tokens += part.prompt_tokens
+        return found
+
+    async def _computed(self, path: str, body: dict[str, Any], tokens: int, remedy: str) -> Any:
+        """Return the answer to a request that needs so many tokens of the context.
+
+        Raises:
+            NotImplementedError: the model was not loaded for it; has the remedy.
+        """
+        with await self._shared().reserve(tokens):
+            try:
+                return await self._json("POST", path, body)
+            except ApiError as error:
+                if error.code == "not_supported":
+                    raise NotImplementedError(remedy) from None
+                raise
+
     async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         """Generate one output. See `Engine.generate`.
 
@@ -313,6 +350,14 @@ class LlamaCppEngine(Engine):
             raise EngineError(f"llama.cpp does not answer: {error}") from None
 
 
+_EMBEDS: Final = (
+    "the model is not loaded for embeddings: start the gateway with --llamacpp-arg embedding=true and, unless it is an "
+    "embedding model, --llamacpp-arg pooling_type=1 (mean) or 3 (last token)"
+)
+_RANKS: Final = (
+    "the model is not loaded for reranking: start the gateway with --llamacpp-arg embedding=true --llamacpp-arg "
+    "pooling_type=4"
+)
 _LEAST_PART: Final = 256
 """Least tokens of a part of an output. In a smaller context, a request reserves all that it may need."""
 _PART_CHARACTERS: Final = 32 * 1024
@@ -487,8 +532,10 @@ def _problem(body: bytes) -> str:
 def refused(status: int, body: bytes) -> ApiError:
     """Return the error for a request that llama.cpp refuses."""
     message = _problem(body)
-    if 400 <= status < 500 and status != 404:
-        too_long = "context" in message and "exceed" in message
+    if status == 501 or "is not OAI compatible" in message:
+        return ApiError(501, f"llama.cpp: {message}", code="not_supported")
+    too_long = ("context" in message and "exceed" in message) or "is too large to process" in message
+    if too_long or (400 <= status < 500 and status != 404):
         code = "context_length_exceeded" if too_long else "invalid_request"
         return ApiError(400, f"llama.cpp: {message}", param="messages" if too_long else None, code=code)
     problem = "llama.cpp is not ready" if status == 503 else "llama.cpp failed"

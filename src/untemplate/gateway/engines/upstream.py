@@ -21,7 +21,8 @@ import msgspec
 from ...format import Format
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError
-from .base import Engine, EngineError, Health
+from .base import Embeddings, Engine, EngineError, Health, Scores
+from .vectors import embeddings_of, scores_of
 from .wire import Client, Events, Response, WireError
 
 __all__ = ["Upstream"]
@@ -202,6 +203,16 @@ class Upstream(Engine):
         text: str = await self._asked("/detokenize", body, key, str)
         return text
 
+    async def embed(self, inputs: Sequence[str | list[int]], dimensions: int | None = None) -> Embeddings:
+        body: dict[str, Any] = {"model": self.model, "input": list(inputs), "encoding_format": "float"}
+        if dimensions is not None:
+            body["dimensions"] = dimensions
+        return embeddings_of(await self._post("/v1/embeddings", body), len(inputs))
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Scores:
+        body = {"model": self.model, "query": query, "documents": list(documents)}
+        return scores_of(await self._post("/v1/rerank", body), len(documents))
+
     # -- Requests ----------------------------------------------------------------------------------------------------
 
     def _reached(self) -> Client:
@@ -231,7 +242,7 @@ class Upstream(Engine):
         try:
             async with self._reached().request("POST", path, msgspec.json.encode(body)) as response:
                 answer = await response.body()
-                if response.status == 404:
+                if response.status in (404, 501):
                     raise NotImplementedError
                 if response.status != 200:
                     raise self._refused(response, answer)

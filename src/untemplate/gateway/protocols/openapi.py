@@ -12,6 +12,7 @@ from .fields import Open
 from .ollama import ShowRequest
 from .responses import ResponsesRequest
 from .utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
+from .vectors import EmbeddingsRequest, EmbedRequest, RerankRequest
 
 __all__ = ["document", "requests"]
 
@@ -25,6 +26,9 @@ _SUMMARIES: Final = {
     "/api/chat": "Chat (Ollama)",
     "/api/generate": "Generate (Ollama)",
     "/api/show": "Description of a model (Ollama)",
+    "/v1/embeddings": "Embeddings (OpenAI)",
+    "/v1/rerank": "Relevance of documents (Jina, Cohere)",
+    "/api/embed": "Embeddings (Ollama)",
     "/tokenize": "Token ids of a text or of messages",
     "/detokenize": "Text of token ids",
     "/parse": "Message from raw output",
@@ -46,6 +50,9 @@ def requests() -> dict[str, type[Open]]:
         "/v1/responses/input_tokens": ResponsesRequest,
         "/v1/messages/count_tokens": CountTokensRequest,
         "/api/show": ShowRequest,
+        "/v1/embeddings": EmbeddingsRequest,
+        "/v1/rerank": RerankRequest,
+        "/api/embed": EmbedRequest,
         "/tokenize": TokenizeRequest,
         "/detokenize": DetokenizeRequest,
         "/parse": ParseRequest,

@@ -36,6 +36,7 @@ __all__ = [
     "TopLogprobs",
     "TopP",
     "limit_of",
+    "prompts_of",
     "sampling_of",
     "stop_strings",
     "usage_in_stream",
@@ -283,3 +284,25 @@ def stop_strings(stop: str | list[str] | None) -> tuple[str, ...]:
     if not stop:
         return ()
     return tuple(dict.fromkeys(one for one in ([stop] if isinstance(stop, str) else stop) if one))
+
+
+def prompts_of(value: str | list[int | str | list[int]], field: str) -> list[str | list[int]]:
+    """Return raw prompts, at least one: each is text or token ids.
+
+    Args:
+        value: one prompt, or a list of them.
+
+    Raises:
+        ApiError: names the field.
+    """
+    several = isinstance(value, list) and not all(isinstance(part, int) for part in value)
+    return [_prompt(part, field) for part in (value if several and isinstance(value, list) else [value])]
+
+
+def _prompt(value: Any, field: str) -> str | list[int]:
+    if isinstance(value, str):
+        return value
+    tokens = [token for token in value if isinstance(token, int)] if isinstance(value, list) else []
+    if not tokens or tokens != value:
+        raise bad_request(field, "must be a string, a list of token ids, or a list of these")
+    return tokens

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from ...errors import bad_request, unsupported
+from ...errors import unsupported
 from ...generation import Generation
 from ...notes import Notes
 from ..fields import Ignored, about, read_as, unknown
@@ -20,6 +20,7 @@ from ..parameters import (
     TokenId,
     TopLogprobs,
     limit_of,
+    prompts_of,
     sampling_of,
     stop_strings,
     usage_in_stream,
@@ -69,7 +70,7 @@ def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Genera
     if (asked.best_of or n) != n:
         raise unsupported("best_of", "must be equal to n")
     stream = asked.stream or False
-    prompt, *further = _prompts(asked.prompt)
+    prompt, *further = prompts_of(asked.prompt, "prompt")
     if asked.echo:
         _check_echo(asked, [prompt, *further])
     return Generation(
@@ -90,21 +91,6 @@ def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Genera
         token_ids=asked.return_token_ids or False,
         **asked.reports(),
     )
-
-
-def _prompts(value: str | list[int | str | list[int]]) -> list[str | list[int]]:
-    """Return the prompts: texts or token ids, at least one."""
-    several = isinstance(value, list) and not all(isinstance(part, int) for part in value)
-    return [_prompt(part) for part in (value if several and isinstance(value, list) else [value])]
-
-
-def _prompt(value: Any) -> str | list[int]:
-    if isinstance(value, str):
-        return value
-    tokens = [token for token in value if isinstance(token, int)] if isinstance(value, list) else []
-    if not tokens or tokens != value:
-        raise bad_request("prompt", "must be a string, a list of token ids, or a list of these")
-    return tokens
 
 
 def _check_echo(asked: CompletionsRequest, prompts: list[str | list[int]]) -> None:

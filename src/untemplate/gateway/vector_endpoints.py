@@ -1,0 +1,112 @@
+"""Endpoints for embeddings and reranking."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from .asgi import while_connected
+from .engines.base import Embeddings, Engine, Scores
+from .errors import ApiError, bad_request
+from .exchange import Exchange, Handler
+from .prompt import check_length
+from .protocols.fields import read_as
+from .protocols.parameters import prompts_of
+from .protocols.vectors import (
+    MOST,
+    EmbeddingsRequest,
+    EmbedRequest,
+    RerankRequest,
+    respond_embed,
+    respond_embeddings,
+    respond_rerank,
+)
+
+__all__ = ["embed", "embeddings", "rerank"]
+
+_T = TypeVar("_T", Embeddings, Scores)
+
+
+def _while_connected(handle: Handler) -> Handler:
+    """Return a handler that stops when the client has left."""
+
+    async def connected(exchange: Exchange) -> None:
+        if not await while_connected(exchange.receive, _awaited(handle(exchange))):
+            exchange.record.status = 499
+            exchange.record.error = "the client closed the connection"
+
+    return connected
+
+
+async def _awaited(work: Awaitable[None]) -> None:
+    await work
+
+
+@_while_connected
+async def embeddings(exchange: Exchange) -> None:
+    """Answer OpenAI's request for embeddings."""
+    asked = read_as(EmbeddingsRequest, exchange.body, notes=exchange.notes)
+    inputs = prompts_of(asked.input, "input")
+    if len(inputs) > MOST:
+        raise bad_request("input", f"{len(inputs)} inputs are more than {MOST}")
+    name, found = await _asked(exchange, asked.model, inputs, lambda engine: engine.embed(inputs, asked.dimensions))
+    await exchange.reply(respond_embeddings(asked, found, name))
+
+
+@_while_connected
+async def embed(exchange: Exchange) -> None:
+    """Answer Ollama's request for embeddings."""
+    began = time.perf_counter_ns()
+    asked = read_as(EmbedRequest, exchange.body, notes=exchange.notes)
+    inputs = [asked.input] if isinstance(asked.input, str) else asked.input
+    name, found = await _asked(exchange, asked.model, inputs, lambda engine: engine.embed(inputs, asked.dimensions))
+    await exchange.reply(respond_embed(found, name, time.perf_counter_ns() - began))
+
+
+@_while_connected
+async def rerank(exchange: Exchange) -> None:
+    """Answer a request for the relevance of documents."""
+    asked = read_as(RerankRequest, exchange.body, notes=exchange.notes)
+    name, found = await _asked(
+        exchange, asked.model, asked.documents, lambda engine: engine.rerank(asked.query, asked.documents), "documents"
+    )
+    await exchange.reply(respond_rerank(asked, found, name, exchange.record.id))
+
+
+async def _asked(
+    exchange: Exchange,
+    name: str | None,
+    texts: Sequence[str | list[int]],
+    ask: Callable[[Engine], Awaitable[_T]],
+    field: str = "input",
+) -> tuple[str, _T]:
+    """Return the name of the model, and what its engine computes.
+
+    Args:
+        texts: the texts in the request.
+        ask: asks the engine.
+        field: the request's field that has the texts.
+
+    Raises:
+        ApiError: 501: the engine cannot; 504: it takes too long; 400: a text is too long.
+    """
+    seconds = exchange.gateway.settings.request_timeout
+    async with exchange.gateway.manager.use(name or "") as model:
+        exchange.record.model = model
+        for text in texts:
+            check_length(model, text, field)
+        try:
+            async with asyncio.timeout(seconds or None):
+                found = await ask(model.engine)
+        except NotImplementedError as error:
+            problem = str(error) or f"the engine {model.engine.kind!r} cannot do this with this model"
+            raise ApiError(501, problem, code="not_supported") from None
+        except TimeoutError:
+            problem = f"the request took longer than {seconds:g} seconds"
+            raise ApiError(504, problem, type="server_error", code="timeout") from None
+        except ApiError as error:
+            raise error.renamed({"messages": field}) from None
+        exchange.record.usage.prompt_tokens = found.prompt_tokens
+        return name or model.name, found
