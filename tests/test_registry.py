@@ -883,6 +883,16 @@ MISSPELLED = [
         "<｜tool▁calls▁end｜>",
         [PING],
     ),
+    (
+        "deepseek_v4",
+        "sglang#23915",
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="ping"/>\n<｜DSML｜invoke name="get_weather">\n'
+        '<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="days" string="false">2</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+        [PING, WEATHER],
+    ),
+    ("deepseek_v32", "sglang#23915", '<｜DSML｜function_calls>\n<｜DSML｜invoke name="ping" />', [PING]),
+    ("deepseek_v41", "sglang#23915", '<｜DSML｜ invoke name="ping"/></｜DSML｜ calls>', [PING]),
     ("gemma4", "omlx#1886", "<|tool_call>:ping{}<tool_call|>", [PING]),
     ("gemma4", "omlx#1854", 'call:get_weather{city:<|"|>Rome<|"|>,days:2}<tool_call|>', [WEATHER]),
     ("gemma4", "omlx#1854", '<|tool_call>call:get_weather(city="Rome", days=2)<tool_call|>', [WEATHER]),
@@ -1018,6 +1028,7 @@ PROSE = [
     ("lfm2", "<|tool_call_start|> comes before get_weather(city='Rome', days=2)."),
     ("cohere_command3", '{"tool_name": "ping", "parameters": {}} is an action.'),
     ("cohere_command3", 'Between <|START_ACTION|> and <|END_ACTION|> comes {"tool_name": "ping", "parameters": {}}.'),
+    ("deepseek_v4", 'A tag like <｜DSML｜invoke name= /> ends in "/>, and <img src="x"/> does too.'),
     ("gemma4", "After the call comes <|tool_response>, which ends the turn."),
     ("glm47", 'A <tool_call> holds a name, or {"name": "ping", "arguments": {}}.'),
     ("glm47", '<tool_call>{"city": "Rome"}</tool_call>'),

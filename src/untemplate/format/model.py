@@ -233,6 +233,9 @@ class NamedBody:
     name_close: Marker | None = None
     """Marker after the name. If a model leaves it out, the opening of the arguments ends the name. Default: ``None``,
     only that opening ends it, as in ``get_weather(``. Example: ``Marker(">\\n")``."""
+    empty_close: Marker | None = None
+    """Marker after the name of a call that ends there, without arguments. It is parsed and never written. Default:
+    ``None``. Example: ``Marker('"/>')`` for DeepSeek's DSML."""
     id_open: Marker | None = None
     """Marker before the call's id, between the name and ``name_close``. Default: ``None``, there is no id. Example:
     ``Marker("[CALL_ID]")``."""

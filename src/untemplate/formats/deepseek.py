@@ -104,6 +104,8 @@ def _dsml_tools(*words: str, space: str = "") -> Tools:
         call_open=_tag(f'<｜DSML｜{space}invoke name="'),
         body=NamedBody(
             name_close=Marker('">\n'),
+            # V4 closes the tag of a call without arguments (sglang#23915: 5 % of trials).
+            empty_close=Marker('"/>', ('" />',)),
             arguments=TaggedArguments(
                 key_open=_tag(f'<｜DSML｜{space}parameter name="'),
                 key='{key}" string="{string}',

@@ -17,7 +17,10 @@ REASONING = Format(
     name="gemma4",
     turn=TURN,
     reasoning=Reasoning(
-        open=Marker("<|channel>thought\n", ("<|channel>",)), close=Marker("\n<channel|>"), repeats=True
+        # Ollama's Gemma4Parser takes the channel's name off the thoughts, if it is there.
+        open=Marker("<|channel>thought\n", ("<|channel>",)),
+        close=Marker("\n<channel|>"),
+        repeats=True,
     ),
     special_tokens=("<turn|>", "<|tool_response>", "<|channel>", "<channel|>"),
 )

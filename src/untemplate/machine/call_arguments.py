@@ -130,6 +130,12 @@ class ArgumentsReader(CallHandler):
         self._tagged.begin_key()
         self._phase = _VALUE
 
+    def close_empty(self) -> None:
+        """Commit a call that ends after its name; the cursor is after what closes it."""
+        self.commit()
+        self._whole = True
+        self.context.mark(MARKUP, self.context.cur.pos)
+
     def _tagged_reader(self) -> TaggedReader:
         syntax = self._syntax
         outermost = IS_CALL_CLOSE

@@ -24,6 +24,7 @@ from .program import (
     AT_SECTION,
     IS_CALL_CLOSE,
     IS_CALL_OPEN,
+    IS_EMPTY_CLOSE,
     IS_ID_OPEN,
     IS_KEY_CLOSE,
     IS_LIST_CLOSE,
@@ -424,6 +425,11 @@ class CallReader:
         self._phase = _ARGUMENTS
         if tag == IS_NAME_CLOSE:
             cur.pos = found.end()
+        elif tag == IS_EMPTY_CLOSE:
+            cur.pos = found.end()
+            self._arguments.close_empty()
+            self.has_call = True
+            self._phase = _AFTER
         elif tag == IS_ID_OPEN:
             cur.pos = found.end()
             self._phase = _ID

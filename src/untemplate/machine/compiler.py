@@ -43,6 +43,7 @@ from .program import (
     IS_CALL_CLOSE,
     IS_CALL_OPEN,
     IS_ELEMENT_CLOSE,
+    IS_EMPTY_CLOSE,
     IS_HEADER_BODY,
     IS_HEADER_CLOSE,
     IS_HEADER_OPEN,
@@ -308,6 +309,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
     syntax.unescape = body.escape == "xml"
     ends: list[tuple[Marker | str | None, int]] = [
         (body.name_close, IS_NAME_CLOSE),
+        (body.empty_close, IS_EMPTY_CLOSE),
         (body.id_open, IS_ID_OPEN),
         (body.arguments_close, IS_ARGUMENTS_CLOSE),
         (tools.call_close, IS_CALL_CLOSE),

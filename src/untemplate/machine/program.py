@@ -75,6 +75,7 @@ IS_TURN_END: Final = 15
 IS_VALUE_STEM: Final = 20
 """The beginning of a value's close, such as ``</parameter``, which a misspelled close has too."""
 IS_ELEMENT_CLOSE: Final = 21
+IS_EMPTY_CLOSE: Final = 22
 """What comes before the name of an element that ends."""
 # Inside a message header: what a literal is.
 IS_HEADER_OPEN: Final = 16
