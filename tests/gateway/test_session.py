@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
-from untemplate.gateway.engines.base import EngineChunk, Job
+from untemplate.gateway.engines.base import EngineChunk, Job, Takes
 from untemplate.gateway.engines.replay import ReplayEngine
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Constraint, Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
@@ -368,6 +368,29 @@ class TestTools:
         grammar = model.engine.jobs[0].grammar
         assert grammar is not None
         assert (grammar.dialect, grammar.lazy) == ("gbnf", False)
+
+    def test_allowed_tools_are_offered_alone_without_a_grammar(self) -> None:
+        other = {"type": "function", "function": {"name": "other", "parameters": {"type": "object"}}}
+        allowed = [{"type": "function", "function": {"name": "other"}}]
+
+        def choice(mode: str) -> Any:
+            return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": allowed}}
+
+        model = replace(
+            scripted("x", takes=Takes()),
+            template=ChatTemplate("{% for t in tools %}{{ t.function.name }};{% endfor %}"),
+        )
+        request = ask(tools=[*TOOLS, other], tool_choice=choice("auto"))
+        whole(model, request)
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.jobs[0].prompt == "other;"
+        note = "tool_choice: the model is shown the allowed tools only, because the engine takes no grammar"
+        assert request.notes.texts == [note]
+        problem = "this engine supports only auto, none and allowed_tools with mode auto: it takes no grammar"
+        for forced in ("required", choice("required"), allowed[0]):
+            with pytest.raises(ApiError) as caught:
+                Session(model, ask(tools=[*TOOLS, other], tool_choice=forced), META)
+            assert caught.value.message == f"tool_choice: {problem}"
 
     @pytest.mark.parametrize(("enabled", "reasoning"), [(None, "closed"), (False, "off")])
     def test_a_grammar_begins_where_the_prompt_ends(self, enabled: bool | None, reasoning: str) -> None:

@@ -498,17 +498,35 @@ def _check(model: Model, request: Generation) -> None:
         return
     for name in sorted(request.extra):
         request.notes.unknown(name, request.extra[name])
-    choice = request.tool_choice
-    if choice not in (None, "auto", "none") and takes.grammar is None and not takes.tool_choice:
-        raise unsupported("tool_choice", "this engine supports only auto and none, because it takes no grammar")
-    if choice not in (None, "auto", "none") and not request.tools:
-        raise bad_request("tool_choice", "needs tools")
+    _check_choice(takes, request)
     if request.response_format is not None and takes.grammar is None:
         raise unsupported("response_format", "this engine supports only text, because it takes no grammar")
     _check_logprobs(takes, request)
     if request.thinking.budget and model.parser.reasoning_close is None:
         request.notes.ignored("thinking_budget", "the gateway cannot close the reasoning of this model's format")
         request.thinking.budget = None
+
+
+def _check_choice(takes: Takes, request: Generation) -> None:
+    """Refuse a tool choice that the engine cannot follow. Without a grammar, allowed tools are the only ones offered.
+
+    Raises:
+        ApiError: names the field.
+    """
+    choice = request.tool_choice
+    if choice in (None, "auto", "none"):
+        return
+    if takes.grammar is None and not takes.tool_choice:
+        allowed = choice.get("allowed_tools") if isinstance(choice, dict) else None
+        if allowed is None or allowed["mode"] != "auto":
+            problem = "this engine supports only auto, none and allowed_tools with mode auto: it takes no grammar"
+            raise unsupported("tool_choice", problem)
+        names = {one["function"]["name"] for one in allowed["tools"]}
+        request.tools = [tool for tool in request.tools or () if tool["function"]["name"] in names]
+        request.tool_choice = None
+        request.notes.add("tool_choice: the model is shown the allowed tools only, because the engine takes no grammar")
+    elif not request.tools:
+        raise bad_request("tool_choice", "needs tools")
 
 
 def _check_logprobs(takes: Takes, request: Generation) -> None:
