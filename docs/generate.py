@@ -64,9 +64,15 @@ HEAD = """\
 <!-- Made by `make docs` from src/untemplate/formats/. Do not edit. -->
 
 {count} entries: {reasoning} reasoning formats and {tool} tool formats, from {families} families. Every name and alias
-works in `OutputParser.named(name)` and in `untemplate parse --format name`; `named(name, reasoning=other)` takes the
-tool calls of one and the reasoning of another. A name that is both means both. `untemplate formats NAME` shows one of
-them in the terminal, and with `--json` prints it as data.
+works in `OutputParser.named(name)` and in `untemplate parse --format name`. A name that is both means both. There are
+two more forms wherever a format is named:
+
+* `hermes+qwen3`: the tool calls of the first and the reasoning of the second.
+* `FILE.json`: a Format as JSON. Names in requests to the gateway and in rows of a batch read no files.
+
+`untemplate formats NAME` shows one format in the terminal, and with `--json` prints it as data. `untemplate formats
+Qwen/Qwen3-8B` shows those for a model, and [models-names.md](models-names.md) those for all models, with the names in
+vLLM, SGLang and Ollama. [Embedding](embedding.md#formats-of-your-package) shows how a package adds formats.
 
 *Evidence* is the firmest public source of an entry. All sources are listed below the table, as a repository and a file
 or an issue in it, with the day on which they were looked up.

@@ -111,7 +111,7 @@ def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
 
 
 def _show_model(model: str, *, as_json: bool) -> bool:
-    """Print the entries for a hub id, a folder or a model type. Return False if there are none."""
+    """Print the entries for a hub id, a folder or a model type. Return True if there are any."""
     from ..formats import lookup
     from ..formats.registry import KINDS, chosen_name
     from ..selection import model_type_of, ranked, suggested

@@ -2,7 +2,7 @@
 
 * The entry points of the group ``untemplate.formats`` name functions without arguments, which call `register`. They run
   once, when a name is not in the catalogue or all names are listed.
-* A name is registered once, and never one of the catalogue. The error says which package has it.
+* A name is registered once, and never one of the catalogue. The error names the package that has it.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def register(
         evidence: public sources that it rests on.
 
     Raises:
-        FormatError: a name is empty or has a character that a name must not have, or is taken; the message says by
-            which package.
+        FormatError: a name is empty or has a character that a name must not have, or is taken; the message names
+            the package that has it.
         TypeError: ``fmt`` is not a Format.
     """
     if not isinstance(fmt, Format):
@@ -110,7 +110,7 @@ def _halves(entry: Entry) -> Iterator[Entry]:
 
 
 def find(kind: Kind, name: str) -> Entry | None:
-    """Return the registered entry of that kind with that name or alias; ``None`` if there is none."""
+    """Return the registered entry of that kind with that name or alias; otherwise ``None``."""
     _call_entry_points()
     return _entries.get((kind, name))
 

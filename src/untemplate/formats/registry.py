@@ -160,7 +160,7 @@ def chosen_name(fmt: Format) -> str:
 
 
 def _find(kind: Kind, name: str) -> Entry | None:
-    """Return the entry of that kind with that name or alias; ``None`` if there is none."""
+    """Return the entry of that kind with that name or alias, otherwise ``None``."""
     module = _modules(kind).get(name)
     if module is not None:
         return _load(module)[kind, name]
