@@ -59,8 +59,8 @@ class FreeText:
         """After READ_CALL: where that marker ends."""
         self._last_piece: str = ""
         """The last text that was emitted."""
-        self.code: CodeTracker = CodeTracker()
-        """Inline code and fences of the content."""
+        self._content_code: CodeTracker | None = None
+        """Inline code and fences of the content; None before its first backtick."""
         self._wrapped: bool = False
         """True between the markers around content."""
         self._with_text: tuple[int, ...] = ()
@@ -72,7 +72,9 @@ class FreeText:
         self._reopened: tuple[int, int] | None = None
         """Start and end of the marker that has opened reasoning again; None if it is closed."""
         self._reasoning_code: CodeTracker | None = None
-        """Code of the reasoning; None before its first backtick."""
+        """The same of the reasoning."""
+        self._code_waits: bool = False
+        """True if the next text must be read for code although it has no backtick."""
         self._spelled_opener: int = -1
         """Where the last call opener ends that was only spelled, in characters of the output."""
 
@@ -87,13 +89,13 @@ class FreeText:
         """Begin a message of its own, in the state of this index."""
         self.enter(index)
         self.fresh = True
-        self.code = CodeTracker()
+        self._content_code = None
         self._open_quotes = 0
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
         self.after_call = False
-        self.code = CodeTracker()
+        self._content_code = None
         self._with_text = ()
         self._has_closed = False
         self._open_quotes = 0
@@ -112,27 +114,51 @@ class FreeText:
     def emit_quotation(self, text: str, end: int) -> None:
         """Emit a quoted call. It is a word of the inline code around it, whatever its own text is."""
         self.emit_trimmed(text, end)
-        code = self._region_code()
-        assert code is not None
-        code.open_code()
+        self._make_code().open_code()
+        self._code_waits = True
 
     def _region_code(self) -> CodeTracker | None:
-        return self.code if self.context.state.region == IN_CONTENT else self._reasoning_code
+        return self._content_code if self.context.state.region == IN_CONTENT else self._reasoning_code
+
+    def _make_code(self) -> CodeTracker:
+        code = self._region_code()
+        if code is None:
+            code = CodeTracker()
+            if self.context.state.region == IN_CONTENT:
+                self._content_code = code
+            else:
+                self._reasoning_code = code
+        return code
 
     # -- in -----------------------------------------------------------------------------------------------------
 
-    def is_plain(self, text: str) -> bool:
-        """True if ``text`` can be emitted unchanged, as most deltas can: no marker begins in it and no white space
-        waits."""
+    def emit_plain(self, text: str) -> bool:
+        """Emit ``text`` unchanged if that is decided at once, as for most deltas: no marker begins in it and no white
+        space waits. False if it must be read, and nothing has happened."""
         context = self.context
         if context.spaces or self.fresh:
             return False
         state = context.state
         if state.trims and text[-1] in WS:
             return False
-        for head in state.heads:  # noqa: SIM110 (a generator costs more than the search)
+        for head in state.heads:
             if head in text:
                 return False
+        context.base = end = context.base + len(text)
+        if self.at_start or self._code_waits or "`" in text:
+            self.emit(text, end)
+        elif state.region == IN_CONTENT:
+            context.receiver.content(text)
+            context.ledger.mark(CONTENT_TEXT, end)
+            self.after_call = False
+            self._last_piece = text
+        elif state.region == IN_REASONING:
+            context.receiver.reasoning(text)
+            context.ledger.mark(REASONING_TEXT, end)
+            self.after_call = False
+            self._last_piece = text
+        else:
+            self.emit(text, end)
         return True
 
     def step(self, whole: bool = True) -> int:
@@ -288,9 +314,10 @@ class FreeText:
         if self.at_start or context.state.region != IN_CONTENT:
             return self.at_start
         spaces = "".join(context.spaces)
-        if spaces:
-            self.code.end_run()
-        if not self.code.in_fence and not self.code.after_backtick:
+        code = self._content_code
+        if code is not None and spaces:
+            code.end_run()
+        if code is None or not (code.in_fence or code.after_backtick):
             begins_line = "\n" in spaces or self.after_call
             directly = context.program.repeats and not spaces
             if begins_line or directly or context.has_id(start, end):
@@ -487,29 +514,33 @@ class FreeText:
         """Emit text of the state unchanged."""
         context = self.context
         region = context.state.region
+        if self.at_start or self._code_waits or "`" in text:
+            self._take_note(text, region)
         if region == IN_CONTENT:
-            if "`" in text or self.code.waits:
-                self.code.read(text, self.at_start or self.after_call)
-            if self.at_start:
-                self._begin_text(region)
             context.receiver.content(text)
             context.ledger.mark(CONTENT_TEXT, end)
         elif region == IN_REASONING:
-            code = self._reasoning_code
-            if "`" in text and code is None:
-                code = self._reasoning_code = CodeTracker()
-            if code is not None and (code.waits or "`" in text):
-                code.read(text, self.at_start)
-            if self.at_start:
-                self._begin_text(region)
             context.receiver.reasoning(text)
             context.ledger.mark(REASONING_TEXT, end)
         else:
             events = context.config_events
             context.ledger.mark(DROPPED if events is None else events.chunk(region, text, end - len(text)), end)
-        self.at_start = False
         self.after_call = False
         self._last_piece = text
+
+    def _take_note(self, text: str, region: int) -> None:
+        """Take note of text that begins a region, or matters for what is code."""
+        if region in (IN_CONTENT, IN_REASONING):
+            code = self._make_code() if "`" in text else self._region_code()
+            if code is not None:
+                code.read(text, self.at_start or (self.after_call and region == IN_CONTENT))
+                content, reasoning = self._content_code, self._reasoning_code
+                self._code_waits = (content is not None and content.waits) or (
+                    reasoning is not None and reasoning.waits
+                )
+            if self.at_start:
+                self._begin_text(region)
+        self.at_start = False
 
     def _begin_text(self, region: int) -> None:
         """Begin the text of a message. A newline joins it to an earlier message of the same kind."""

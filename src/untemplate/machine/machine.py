@@ -106,9 +106,7 @@ class Machine(ReaderContext):
         """Read the next piece of the output."""
         cur = self.cur
         if self._mode == READ_TEXT and not cur.text:
-            if self._text.is_plain(text):
-                self.base += len(text)
-                self._text.emit(text, self.base)
+            if self._text.emit_plain(text):
                 return
         elif self._mode == READ_CALL and not cur.text and not self.speculation.active:
             calls = self._calls
@@ -150,14 +148,14 @@ class Machine(ReaderContext):
         self.finished = True
         cur = self.cur
         while True:
-            # A speculation that is still active after this is undecided because the output ends.
-            cur.final = False
-            self._run()
+            # A speculation that is still active here is undecided because the output ends.
             self._undecided = self.speculation.number
             cur.final = True
             self._run()
             if cur.final and not self._wind_up():
                 break
+            cur.final = False
+            self._run()
         self._text.finish()
         self.base += self.cur.pos
         self.cur.pos = 0
