@@ -152,7 +152,6 @@ def test_the_command_writes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
     out, notes = capsys.readouterr()
     assert out == ""
     assert notes == (
-        "untemplate: left out: reasoning.repeats: a template reads reasoning wherever its markers are\n"
         "untemplate: left out: tools[1]: a template has one way to write calls\n"
         "untemplate: left out: tools[0].body.accepted_arguments_keys: a template has one key for each part of a call\n"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import shutil
 import sys
@@ -36,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments.add_argument("--fast", action="store_true", help="no pace, even on a terminal")
     fast = arguments.parse_args(argv).fast
+    # The example with a cut call shows it; the library's warning of it would disturb the picture.
+    logging.getLogger("untemplate").addHandler(logging.NullHandler())
     screen = Screen(live=sys.stdout.isatty() and not fast)
     right = 0
     shown = examples()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from .format import Format, Marker, NamedBody
-from .formats import _index
+from .formats.registry import markers
 
 __all__ = ["foreign_marker", "markers_in", "markers_of"]
 
@@ -42,7 +42,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     patterns = []
     for bracket in "<[":
         groups: defaultdict[str, list[str]] = defaultdict(list)
-        for marker in sorted(_index.MARKERS, key=len, reverse=True):
+        for marker in sorted(markers(), key=len, reverse=True):
             if marker[0] == bracket:
                 groups[marker[1]].append(re.escape(marker[2:]))
         rests = "|".join(f"{re.escape(first)}(?:{'|'.join(rests)})" for first, rests in groups.items())
@@ -65,4 +65,4 @@ def markers_in(content: str, own: frozenset[str] = frozenset()) -> Iterator[tupl
 def foreign_marker(content: str, own: frozenset[str]) -> tuple[str, int, str] | None:
     """Return the first marker in ``content`` that is not in ``own``, its place, and its meaning in other formats."""
     found = next(markers_in(content, own), None)
-    return None if found is None else (*found, _index.MARKERS[found[0]])
+    return None if found is None else (*found, markers()[found[0]])

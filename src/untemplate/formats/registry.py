@@ -30,6 +30,7 @@ __all__ = [
     "entries",
     "families",
     "lookup",
+    "markers",
     "model_type_of_architecture",
     "named",
     "names",
@@ -82,6 +83,11 @@ def names(kind: Kind | None = None) -> list[str]:
     """Return all names of one kind (``None``: of both), aliases included, sorted. Imports no bundled family."""
     kinds = KINDS if kind is None else (kind,)
     return sorted({name for row in rows() if row.kind in kinds for name in (row.name, *row.aliases)})
+
+
+def markers() -> dict[str, str]:
+    """Return the markers of the bundled families, each with its meaning in the first formats that have it."""
+    return _index.MARKERS
 
 
 def model_type_of_architecture(architecture: str) -> str:
