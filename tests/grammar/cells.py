@@ -131,8 +131,9 @@ def problem(
 ) -> str | None:
     """Return the reason why a sample is not sound; ``None`` if it is."""
     parsed = parser.parse(text, tools=tools, token_ids=ids, prompt=prompt, tool_choice=tool_choice)
-    if parsed.diagnostics:
-        return f"diagnostics {[d.code for d in parsed.diagnostics]}"
+    # A marker of another format in free text is content, and only hinted at.
+    if codes := [d.code for d in parsed.diagnostics if d.code != "foreign_marker"]:
+        return f"diagnostics {codes}"
     if calls and not parsed.tool_calls:
         return "no calls"
     if response and not parsed.tool_calls:

@@ -112,7 +112,7 @@ def drawn(format_name: str, dialect: str, tools: Any, count: int) -> tuple[list[
             continue
         text = vocabulary.text(ids)
         parsed = parser.parse(text, tools=tools)
-        assert not parsed.diagnostics, (text, parsed.diagnostics)
+        assert {d.code for d in parsed.diagnostics} <= {"foreign_marker"}, (text, parsed.diagnostics)
         assert len(parsed.tool_calls) == 1, text
         found.append((text, parsed.tool_calls[0].function.arguments))
         if len(found) >= count:

@@ -168,7 +168,7 @@ def test_every_name_is_read_as_it_was_written_or_refused(name: str) -> None:
             continue
         for sample in islice(samples(grammar, Vocabulary(format=fmt), 3, 2), 2):
             parsed = parser.parse(sample[0], tools=tools)
-            assert not parsed.diagnostics, sample
+            assert {d.code for d in parsed.diagnostics} <= {"foreign_marker"}, sample
             (call,) = parsed.tool_calls
             assert (call.function.name, list(json.loads(call.function.arguments))) == (function, [key]), sample
     for function, message in refused:

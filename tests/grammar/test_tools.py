@@ -99,7 +99,7 @@ def sound(fmt: Format, tools: list[dict[str, Any]], dialect: str, count: int) ->
     parser = OutputParser(format=fmt)
     for text in drawn(fmt, grammar, count):
         parsed = parser.parse(text, tools=tools)
-        assert not parsed.diagnostics, (text, parsed.diagnostics)
+        assert {d.code for d in parsed.diagnostics} <= {"foreign_marker"}, (text, parsed.diagnostics)
         assert parsed.tool_calls, text
         for call in parsed.tool_calls:
             name = call.function.name
