@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from untemplate import Policy
-from untemplate.format import Format
+from untemplate.format import Channels, Format, Marker
 from untemplate.messages import ParsedOutput
 from untemplate.testing import check
 
@@ -15,7 +15,8 @@ MARKED = {
     name: tools.section_open or tools.call_open
     for name, fmt in FORMATS.items()
     for tools in fmt.tools[:1]
-    if tools.section_open or tools.call_open
+    # In messages with headers, a call begins only after a header.
+    if fmt.channels is None and (tools.section_open or tools.call_open)
 }
 OPENED = pytest.mark.parametrize(
     ("fmt", "opener"),
@@ -24,6 +25,32 @@ OPENED = pytest.mark.parametrize(
 )
 CHANNELS = {name: fmt for name, fmt in FORMATS.items() if fmt.channels is not None}
 EVERY = pytest.mark.parametrize("fmt", CHANNELS.values(), ids=list(CHANNELS))
+
+
+def channels_of(fmt: Format) -> Channels:
+    assert fmt.channels is not None
+    return fmt.channels
+
+
+MARKED_MESSAGES = {
+    name: (fmt, opener)
+    for name, fmt in CHANNELS.items()
+    for tools in fmt.tools[:1]
+    for opener in [tools.section_open or tools.call_open or channels_of(fmt).call_body]
+    if opener is not None
+}
+
+
+def header(channels: Channels, words: tuple[str, ...], body: Marker | None = None) -> str:
+    """Return the header of a message with the first of these words. Formats whose ``body`` tells what a message is
+    have none; without a marker for channels, the word is the recipient."""
+    before = channels.channel or channels.recipient
+    word = (before.text if before is not None else "") + words[0] if words else ""
+    return channels.open.text + channels.role + word + (body or channels.body).text
+
+
+def close_of(channels: Channels) -> str:
+    return "" if channels.close is None else channels.close.text
 
 
 def text_of(fmt: Format, raw: str, **context: object) -> tuple[str, list[str]]:
@@ -56,31 +83,32 @@ def test_a_quoted_opener_is_text(fmt: Format, opener: str) -> None:
 
 @EVERY
 def test_a_header_at_the_end_follows_the_policy(fmt: Format) -> None:
-    channels = fmt.channels
-    assert channels is not None
-    first = f"{channels.open.text}{channels.role}"
-    if channels.channel is not None:
-        first += channels.channel.text
-    first += channels.content[0] + channels.body.text + "Hi"
-    if channels.close is not None:
-        first += channels.close.text
-    header = channels.open.text + (channels.role or channels.content[0])
-    assert text_of(fmt, first + header) == ("Hi", ["incomplete_header"])
+    channels = channels_of(fmt)
+    first = header(channels, channels.content) + "Hi" + close_of(channels)
+    cut = channels.open.text + (channels.role or "".join(channels.content[:1]))
+    assert text_of(fmt, first + cut) == ("Hi", ["incomplete_header"])
     joint = "" if channels.close is None else "\n"
-    assert text_of(fmt, first + header, policy=Policy(cut_calls="content")) == (f"Hi{joint}{header}", [])
+    assert text_of(fmt, first + cut, policy=Policy(cut_calls="content")) == (f"Hi{joint}{cut}", [])
+
+
+@pytest.mark.parametrize(("fmt", "opener"), MARKED_MESSAGES.values(), ids=list(MARKED_MESSAGES))
+def test_a_message_that_ends_after_the_opener_of_a_call_follows_the_policy(fmt: Format, opener: Marker) -> None:
+    channels = channels_of(fmt)
+    first = header(channels, channels.content) + "Hi" + close_of(channels)
+    cut, code = channels.open.text + channels.role + opener.text, "incomplete_header"
+    if opener != channels.call_body:
+        cut, code = header(channels, ()) + opener.spellings[0], "incomplete_call"
+    assert text_of(fmt, first + cut) == ("Hi", [code])
+    assert text_of(fmt, first + cut, policy=Policy(cut_calls="content")) == (f"Hi\n{cut}", [])
 
 
 @EVERY
 def test_messages_of_one_channel_are_joined_with_a_newline(fmt: Format) -> None:
-    channels = fmt.channels
-    assert channels is not None
-    kinds = [(channels.content[0], "content")]
-    kinds += [(name, "reasoning") for name in channels.reasoning[:1]]
-    for name, field in kinds:
-        header = f"{channels.open.text}{channels.role}"
-        if channels.channel is not None:
-            header += channels.channel.text
-        header += name + channels.body.text
-        close = "" if channels.close is None else channels.close.text
-        parsed = check(fmt, f"{header}one{close}{header}{close}{header} two", roundtrip=False)
+    channels = channels_of(fmt)
+    kinds = [(header(channels, channels.content), "content")]
+    if channels.has_reasoning:
+        kinds.append((header(channels, channels.reasoning, channels.reasoning_body), "reasoning"))
+    for head, field in kinds:
+        close = close_of(channels)
+        parsed = check(fmt, f"{head}one{close}{head}{close}{head} two", roundtrip=False)
         assert getattr(parsed, field) == "one\ntwo"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from untemplate import OutputParser
@@ -37,7 +39,9 @@ def test_reasoning_begins_again_at_the_start_of_a_line(fmt: Format) -> None:
 def test_in_the_middle_of_a_line_opener_and_closer_are_text(fmt: Format) -> None:
     open_, close = markers(fmt)
     raw = f"{open_}one{close}two {open_} three {close} four{close}five"
-    assert outcome(fmt, raw) == ("one", f"two {open_} three {close} fourfive", ["stray_close"])
+    # A close that is a sentence of prose, as Granite writes it, is no marker in content.
+    stray, codes = (close, []) if re.fullmatch(r"[\w\s']+:", close) else ("", ["stray_close"])
+    assert outcome(fmt, raw) == ("one", f"two {open_} three {close} four{stray}five", codes)
 
 
 @EVERY

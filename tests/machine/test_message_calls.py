@@ -74,3 +74,11 @@ def test_a_body_of_calls_needs_tools() -> None:
         Format(name="x", channels=channels)
     assert str(error.value) == "tools: is empty: a message after channels.call_body holds a whole call"
     assert Format(name="x", channels=channels, tools=(Tools(),)).tools == (Tools(),)
+
+
+@pytest.mark.parametrize("word", ['">', "a<b", "f(x) > 1"])
+@pytest.mark.parametrize("head", ["<|start|>{} to=user", "<|start|>assistant to=user {}"])
+def test_other_words_of_a_header_are_no_part_of_the_message(head: str, word: str) -> None:
+    raw = f"{head.format(word)}<|message|>Hi"
+    check("muse", raw, {"content": "Hi"}, tools=TOOLS)
+    check("muse", f"{head.format(word)}\n<|message|>Hi", {"content": f"{head.format(word)}\n<|message|>Hi"})

@@ -3,7 +3,7 @@
 Two kinds of text may differ from what the Format declares without a report, because they carry no part of the message:
 
 * the index in the pattern of a name (``functions.{name}:{index}``) may be any text;
-* the words in a header of a channel (role, channel, type of the text) may be any text without angle brackets.
+* the words in a header of a channel (role, channel, type of the text) may be any text on one line.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _markup_words(fmt: Format) -> _Words:
             attributes += _tags(body.arguments)
             words.add(body.arguments.name_close)
     if fmt.channels is not None:
-        attributes.append(_header(fmt.channels))
+        attributes.append(_header(fmt, fmt.channels))
     has_json = any(isinstance(tools.body, JsonBody) for tools in fmt.tools)
     text = r"[^\s{}\[\]\",:]" if has_json else r"\S"
     literals = sorted(words, key=len, reverse=True)
@@ -79,15 +79,23 @@ def _tags(arguments: ElementArguments) -> list[str]:
     return [rf"(?:{closes})[^<>\r\n]{{1,1024}}?(?:{end}|\Z)", rf"(?:{opens}){re.escape(arguments.item)}{end}"]
 
 
-def _header(channels: Channels) -> str:
-    """Return an expression for a header, or a part of it before or after a name. Its words may be any text without
-    angle brackets: a model may write other roles, channels and types than the Format lists."""
-    heads = (channels.open, channels.channel, channels.recipient, channels.constraint)
-    opens = "|".join(re.escape(s) for m in heads if m is not None for s in m.spellings)
-    bodies = (channels.body, channels.reasoning_body, channels.call_body)
-    body = "|".join(re.escape(s) for m in bodies if m is not None for s in m.spellings)
-    text = "[^<>]{0,512}"
-    return rf"(?:\A{text}(?={opens}|{body}))?(?:(?:{opens}){text})*(?:{body}|\Z)"
+def _header(fmt: Format, channels: Channels) -> str:
+    """Return an expression for a header, or a part of it before or after a name. A model may write other roles,
+    channels and types than the Format lists: its words may be any text on one line, and in a header that is one word
+    any text without angle brackets."""
+    bodies = _either(channels.body, channels.reasoning_body, channels.call_body)
+    parts = _either(channels.channel, channels.recipient, channels.constraint)
+    heads = "|".join(filter(None, (_either(channels.open), parts)))
+    stops = _either(channels.open, channels.close, channels.call_close, fmt.turn.end)
+    character = "[^<>]" if channels.recipient is None else r"[^\n]"
+    text = f"(?:(?!{heads}|{bodies}|{stops}){character}){{0,512}}"
+    inside = "|".join(filter(None, (parts, bodies)))
+    return rf"(?:\A{text}(?={inside}))?(?:(?:{heads}){text})*(?:{bodies}|\Z)"
+
+
+def _either(*alternatives: Marker | None) -> str:
+    """Return an expression for all spellings of these markers."""
+    return "|".join(re.escape(s) for m in alternatives if m is not None for s in m.spellings)
 
 
 def markers(part: Any) -> Iterator[Marker]:
