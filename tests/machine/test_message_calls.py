@@ -82,3 +82,7 @@ def test_other_words_of_a_header_are_no_part_of_the_message(head: str, word: str
     raw = f"{head.format(word)}<|message|>Hi"
     check("muse", raw, {"content": "Hi"}, tools=TOOLS)
     check("muse", f"{head.format(word)}\n<|message|>Hi", {"content": f"{head.format(word)}\n<|message|>Hi"})
+
+
+def test_a_header_after_a_stray_close_may_begin_with_its_recipient() -> None:
+    check("gpt-oss", "x<|call|> to=user<|message|>Hi", {"content": "x\nHi"})

@@ -95,7 +95,7 @@ def _header(fmt: Format, channels: Channels) -> str:
 
 def _either(*alternatives: Marker | None) -> str:
     """Return an expression for all spellings of these markers."""
-    return "|".join(re.escape(s) for m in alternatives if m is not None for s in m.spellings)
+    return "|".join(re.escape(s) for m in alternatives if m is not None for s in (m.text, *m.spellings))
 
 
 def markers(part: Any) -> Iterator[Marker]:
