@@ -32,13 +32,15 @@ from .reasons import Inexpressible
 __all__ = ["ILLEGAL", "MAX_NAME", "WS", "call_problem", "name_ends", "spellings"]
 
 WS: Final = " \t\r\n"
-ILLEGAL: Final = frozenset("".join(map(chr, range(33))) + "<>{}()[]\"'`,;=")
+ILLEGAL: Final = frozenset("".join(map(chr, range(33))) + "<>{}()[]\"'`,;=\\")
 """Characters that no tool's name has outside JSON."""
 MAX_NAME: Final = 512
 _MAX_KEY: Final = 1024
 _MAX_LOOKAHEAD: Final = 256
 """Most white space after a close tag; with more, the tag does not close."""
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
+_LETTER: Final = re.compile(r"\w")
+"""A letter, digit or underscore, which every name outside JSON has."""
 _WORD: Final = re.compile(r"[^\s=:,()\[\]{}\"'<]+")
 
 
@@ -61,6 +63,8 @@ def call_problem(fmt: Format, call: MessageCall, offered: ToolSet) -> Inexpressi
     body = tools.body
     if isinstance(body, JsonBody):
         return None
+    if not members and offered.known and call.name not in offered.names and _is_word(body):
+        return Inexpressible.UNKNOWN_TOOL
     return _name_problem(tools, body, call, offered) or _arguments_problem(fmt, tools, body, call, members, offered)
 
 
@@ -81,8 +85,15 @@ def _arguments_problem(
 
 
 def _illegal(name: str) -> bool:
-    """True if a name has a character that no name has. Any Unicode white space ends a name."""
-    return bool(ILLEGAL & set(name)) or any(map(str.isspace, name))
+    """True if a name has a character that no name has, or none that every name has. Any Unicode white space ends a
+    name."""
+    return bool(ILLEGAL & set(name)) or any(map(str.isspace, name)) or _LETTER.search(name) is None
+
+
+def _is_word(body: NamedBody) -> bool:
+    """True if a call without arguments is only a name between the markers of calls, as in prose."""
+    tags = isinstance(body.arguments, TaggedArguments | ElementArguments)
+    return tags and body.name_open is None and body.arguments_close is None
 
 
 def _channel_name(channels: Channels, name: str) -> bool:
@@ -148,6 +159,8 @@ def _tagged_problem(
     # A close that comes twice is read as one.
     closes = re.compile(f"(?={close}{space}(?:{close}{space})*{_alternation(successors)})")
     end = f"{arguments.value_close.text}{successors[0]}"
+    key_ends = (*arguments.key_close.spellings, *spellings(arguments.value_open))
+    inner_key = re.compile(f"{_alternation(arguments.key_open.spellings)}[^\\n<]*?{_alternation(key_ends)}")
     for key, value in members.items():
         if not _key_fits(key, key_text(key, value, arguments), arguments, tags):
             return Inexpressible.KEY_CHARACTERS
@@ -157,7 +170,7 @@ def _tagged_problem(
         ):
             return Inexpressible.MARKER_IN_VALUE
         found = closes.search(text + end)
-        if found is not None and found.start() < len(text):
+        if (found is not None and found.start() < len(text)) or inner_key.search(text):
             return Inexpressible.MARKER_IN_VALUE
         if not _newlines_fit(text, arguments):
             return Inexpressible.VALUE_NEWLINES

@@ -93,6 +93,7 @@ def _texts_problem(
         if (
             _holds(text, after, reasoning.close.spellings)
             or text.startswith(spellings(reasoning.open))
+            or (fmt.content is not None and text.lstrip(WS).startswith(fmt.content.open.spellings))
             or _opens_call(text, after, syntaxes)
             or _straddles(text, after, spellings(fmt.turn.end))
         ):
@@ -172,8 +173,8 @@ def _opens_header(text: str, after: str, channels: Channels) -> bool:
     for start, end in _places(text, after, channels.open.spellings):
         if end > len(text):
             return True
-        word = re.match(r"[^\n]*\n", (text + after)[end:])
-        if word is not None and not ILLEGAL & set(word.group()[:-1]):
+        # A header that the output cuts is dropped.
+        if not ILLEGAL & set((text + after)[end:].partition("\n")[0]):
             return True
         assert start < end
     return False
@@ -248,33 +249,32 @@ def _openers(tools: Tools) -> Iterator[tuple[tuple[str, ...], list[list[tuple[st
 
 
 def _follows(tools: Tools, parts: list[tuple[str, ...] | NamedBody], text: str, after: int) -> bool:
-    """True if ``text`` could begin with ``parts``, white space aside.
+    """True if ``text`` could begin with ``parts``, white space aside, or ends within them: a call that the output cuts
+    is dropped.
 
     Its last ``after`` characters are the markup after it; a part that continues there could be anything.
     """
     for part in parts:
         text = text.lstrip(WS)
         if isinstance(part, NamedBody):
-            return _names(tools, part, text, after > 0)
-        if not text:
-            return after > 0
+            return _names(tools, part, text)
         found = next((spelling for spelling in part if text.startswith(spelling)), None)
         if found is None:
-            return after > 0 and any(spelling.startswith(text) for spelling in part)
+            return any(spelling.startswith(text) for spelling in part)
         text = text[len(found) :]
         if len(text) < after:
             return True
     return True
 
 
-def _names(tools: Tools, body: NamedBody, text: str, more: bool) -> bool:
-    """True if ``text`` begins with a name and a text that ends it."""
+def _names(tools: Tools, body: NamedBody, text: str) -> bool:
+    """True if ``text`` begins with a name and a text that ends it, or ends within them."""
     illegal = ILLEGAL - set(re.sub(r"\{\w+\}", "", body.name))
     ends = [at for end in name_ends(tools, body) if (at := text.find(end)) >= 0]
     name = text[: min(ends, default=len(text))].strip(WS)
     if illegal & set(name) or len(name) > MAX_NAME:
         return False
-    return (bool(ends) and name != "") or (not ends and more)
+    return name != "" or not ends
 
 
 def _bare_call(tools: Tools, text: str, offered: ToolSet) -> bool:
