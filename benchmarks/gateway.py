@@ -215,12 +215,16 @@ BODY = json.dumps(ASK).encode()
 def post(port: int, path: str = "/v1/chat/completions", body: bytes = BODY) -> bytes:
     """Return the response's body, read as fast as it arrives."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-        connection.sendall(head.encode() + b"connection: close\r\n\r\n" + body)
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        rest = f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        connection.sendall((head + rest).encode() + body)
         parts = []
         while data := connection.recv(1 << 20):
             parts.append(data)
-    return b"".join(parts)
+    answer = b"".join(parts)
+    if not answer.startswith(b"HTTP/1.1 200"):
+        raise SystemExit(f"{path} was refused: {answer[:500]!r}")
+    return answer
 
 
 def cpu(port: int) -> float:
