@@ -6,6 +6,7 @@ import gzip
 import importlib.util
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,21 @@ def test_two_processes_write_the_same_file(tmp_path: Path, monkeypatch: pytest.M
     one, two = str(tmp_path / "one.jsonl"), str(tmp_path / "two.jsonl")
     assert parse_files([given], one, SETTINGS, processes=1) == parse_files([given], two, SETTINGS, processes=2)
     assert Path(one).read_bytes() == Path(two).read_bytes()
+
+
+def test_processes_leave_no_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jsonl: Callable[..., str]):
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    parse_files([jsonl(rows(50))], str(tmp_path / "o.jsonl"), settings_for("hermes"), processes=2)
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def test_a_file_that_becomes_shorter_is_an_error(jsonl: Callable[..., str]):
+    path = jsonl(rows(50))
+    (piece,) = sources.pieces(path)
+    os.truncate(path, 100)
+    with pytest.raises(OSError, match=f"^{re.escape(path)}: the file became shorter while it was read$"):
+        list(sources.rows_of(piece))
 
 
 def test_several_files_and_blank_lines(tmp_path: Path, jsonl: Callable[..., str]):

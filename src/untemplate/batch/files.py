@@ -3,6 +3,8 @@
 * The results are written to ``OUTPUT.partial``, next to ``OUTPUT.progress``, which has the place that an interrupted
   run continues from. ``OUTPUT`` itself only appears when it is whole.
 * Memory does not grow with the number of rows: a bounded number of pieces is under way.
+* Other processes give their results back in temporary files, which are used again: through the pipe of a process pool,
+  they would cost the parent 3 % of the whole time.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from importlib import import_module
-from itertools import chain
+from itertools import chain, cycle
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final
 
 import msgspec
 
 from .arrow import NESTED, schema, table_of
-from .many import count_processes, in_processes
+from .many import count_processes, in_processes, most_under_way
 from .rows import Record, RowParser, Settings, encode_record
 from .sources import Piece, is_parquet, package_pyarrow, pieces, problem_of, rows_of
 from .summary import Summary
@@ -63,21 +66,33 @@ class _Checkpoint(msgspec.Struct):
 
 
 class _Parsed(msgspec.Struct, gc=False):
-    """The results of one piece."""
+    """The results of one piece: data, or the size of a temporary file's beginning. The piece comes without its data."""
 
     file: int
     piece: Piece
-    data: bytes
     summary: Summary
+    data: bytes
+    temporary: str
+    size: int
+
+    def results(self) -> bytes:
+        if not self.temporary:
+            return self.data
+        with open(self.temporary, "rb", buffering=0) as file:
+            return file.read(self.size)
 
 
 class _Work(msgspec.Struct, frozen=True, gc=False):
-    """A piece, and how its results are written."""
+    """A piece, and how its results are written.
+
+    ``temporary`` is the file that takes them, if another process writes them.
+    """
 
     file: int
     piece: Piece
     output: str
     several: bool
+    temporary: str
 
 
 def parse_files(
@@ -114,11 +129,13 @@ def parse_files(
         if is_parquet(path) or path.endswith(".zst"):
             package_pyarrow(path)
     job = _job(paths, output, settings)
-    with _Output(output, job, resume) as out:
+    processes = processes or count_processes()
+    with _Output(output, job, resume) as out, TemporaryDirectory(prefix="untemplate-") as folder:
         began = time.monotonic()
         before = out.state.summary.rows
-        works = _works(paths, output, out.state)
-        for parsed in in_processes(_parse_piece, works, settings, processes or count_processes()):
+        temporary = _temporary_files(folder, most_under_way(processes)) if processes > 1 else [""]
+        works = _works(paths, output, out.state, cycle(temporary))
+        for parsed in in_processes(_parse_piece, works, settings, processes):
             out.add(parsed)
             if report is not None:
                 summary = out.state.summary
@@ -147,11 +164,18 @@ def _job(paths: Sequence[str], output: str, settings: Settings) -> str:
     return sha256(json.dumps(told).encode()).hexdigest()
 
 
-def _works(paths: Sequence[str], output: str, state: _Checkpoint) -> Iterator[_Work]:
+def _temporary_files(folder: str, count: int) -> list[str]:
+    names = [os.path.join(folder, str(i)) for i in range(count)]
+    for name in names:
+        open(name, "xb").close()
+    return names
+
+
+def _works(paths: Sequence[str], output: str, state: _Checkpoint, temporary: Iterator[str]) -> Iterator[_Work]:
     for i in range(state.file, len(paths)):
         position, row = (state.position, state.row) if i == state.file else (0, 1)
         for piece in pieces(paths[i], position, row):
-            yield _Work(i, piece, output, len(paths) > 1)
+            yield _Work(i, piece, output, len(paths) > 1, next(temporary))
 
 
 # -- In the processes ---------------------------------------------------------------------------------------------
@@ -173,8 +197,13 @@ def _parse_piece(parser: RowParser, work: _Work) -> _Parsed:
             tables.append(record)
         else:
             lines.append(encode_record(record))
-    data = _table(tables) if parquet else b"".join(line + b"\n" for line in lines)
-    return _Parsed(work.file, piece, _compressed(work.output, data), summary)
+    data = _compressed(work.output, _table(tables) if parquet else b"".join(line + b"\n" for line in lines))
+    size = len(data)
+    if work.temporary:
+        with open(work.temporary, "r+b") as temporary:  # not cut first: its pages in memory are used again
+            temporary.write(data)
+        data = b""
+    return _Parsed(work.file, msgspec.structs.replace(piece, data=b""), summary, data, work.temporary, size)
 
 
 def _compressed(output: str, data: bytes) -> bytes:
@@ -234,9 +263,9 @@ class _Output:
         return self
 
     def add(self, parsed: _Parsed) -> None:
-        self._file.write(parsed.data)
+        self._file.write(parsed.results())
         state, piece = self.state, parsed.piece
-        state.size += len(parsed.data)
+        state.size += parsed.size
         state.summary.merge(parsed.summary)
         state.file, state.position, state.row = parsed.file, piece.position, piece.row + piece.rows
         if piece.problem:  # nothing more comes from this file

@@ -16,7 +16,7 @@ from ..formats import named
 from ..policy import Policy
 from .rows import Columns, Record, RowParser, Settings
 
-__all__ = ["count_processes", "in_processes", "parse_many", "settings_for"]
+__all__ = ["count_processes", "in_processes", "most_under_way", "parse_many", "settings_for"]
 
 _ROWS: Final = 256
 """Rows that are sent to another process at once."""
@@ -101,10 +101,15 @@ def count_processes() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def most_under_way(processes: int) -> int:
+    """Return the number of pieces after which the result of the first is given back and the caller is done with it."""
+    return _AHEAD * processes
+
+
 def in_processes(
     work: Callable[[RowParser, Work], Result], pieces: Iterable[Work], settings: Settings, processes: int
 ) -> Iterator[Result]:
-    """Yield the result of each piece of work, in order. A bounded number of pieces is under way.
+    """Yield the result of each piece of work, in order. `most_under_way` pieces are under way.
 
     Args:
         work: a function of a module, called in another process if there are several.
@@ -125,7 +130,7 @@ def in_processes(
         try:
             for piece in pieces:
                 waiting.append(pool.submit(_run, work, piece))
-                if len(waiting) >= _AHEAD * processes:
+                if len(waiting) >= most_under_way(processes):
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

@@ -1,6 +1,7 @@
 """Input files, cut into pieces: JSONL (plain, ``.gz``, ``.zst``) and Parquet.
 
-* A piece has at most about 1 MB, whatever the size of the file. Pieces can be sent to other processes.
+* A piece has at most about 1 MB, whatever the size of the file. Pieces can be sent to other processes. A piece of a
+  plain JSONL file is a place in it: whoever parses the piece reads it from there.
 * A file that cannot be read any further ends in a piece that has the problem, after all rows that could be read.
 """
 
@@ -11,8 +12,8 @@ import os
 import zlib
 from collections.abc import Iterator
 from importlib import import_module
-from io import BufferedReader
-from typing import Any, BinaryIO, Final
+from io import BufferedIOBase, BufferedReader
+from typing import Any, Final
 
 import msgspec
 
@@ -37,7 +38,8 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
         row: number of the first row, from 1.
         rows: number of rows; of lines, in a JSONL file.
         position: where the piece ends: in bytes of the (decompressed) file, or in rows of a Parquet file.
-        data: lines, or a table in Arrow's stream format.
+        size: bytes of a piece of a plain JSONL file, which are read from the file when they are needed.
+        data: otherwise: lines, or a table in Arrow's stream format.
         problem: why the file cannot be read any further.
     """
 
@@ -45,7 +47,8 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
     row: int
     rows: int
     position: int
-    data: bytes
+    size: int = 0
+    data: bytes = b""
     read: int = 0
     """Bytes of the file that were read so far, as it is on disk."""
     problem: str = ""
@@ -82,7 +85,7 @@ def pieces(path: str, position: int = 0, row: int = 1) -> Iterator[Piece]:
         try:
             _skip(file, position)
         except _BROKEN as error:
-            yield Piece(path, row, 0, position, b"", problem=_cut(error))
+            yield Piece(path, row, 0, position, problem=_cut(error))
             return
         yield from _lines(path, file, disk, position, row)
 
@@ -95,15 +98,15 @@ def _cut(error: Exception) -> str:
     return f"cannot be read any further: {error}"
 
 
-def _decompressed(path: str, disk: BinaryIO) -> BinaryIO:
+def _decompressed(path: str, disk: BufferedIOBase) -> BufferedIOBase:
     if path.endswith(".gz"):
-        return gzip.open(disk)  # type: ignore[return-value]
+        return gzip.GzipFile(fileobj=disk)
     if path.endswith(".zst"):
         return package_pyarrow(path).CompressedInputStream(disk, "zstd")  # type: ignore[no-any-return]
     return disk
 
 
-def _skip(file: BinaryIO, size: int) -> None:
+def _skip(file: BufferedIOBase, size: int) -> None:
     if isinstance(file, BufferedReader):
         file.seek(size)
         return
@@ -114,30 +117,35 @@ def _skip(file: BinaryIO, size: int) -> None:
         size -= len(data)
 
 
-def _lines(path: str, file: BinaryIO, disk: BinaryIO, position: int, row: int) -> Iterator[Piece]:
+def _lines(path: str, file: BufferedIOBase, disk: BufferedIOBase, position: int, row: int) -> Iterator[Piece]:
     """Yield pieces that end with a line."""
-    rest: list[bytes] = []
-    size = 0
+    block = bytearray(_SIZE)
+    parts: list[bytes] = []  # of a compressed file: read since the last piece
+    size = 0  # bytes that were read since the last piece
     problem = ""
     while True:
         try:
-            block = file.read(_SIZE)
+            got = file.readinto(block)
         except _BROKEN as error:
-            block, problem = b"", _cut(error)
-        end = block.rfind(b"\n") + 1
-        rest.append(block[:end] if end else block)
-        size += len(rest[-1])
-        if size > LONGEST_ROW and not end:
-            yield Piece(path, row, 0, position, b"", problem=f"{_TOO_LONG}; the file is not read any further")
+            got, problem = 0, _cut(error)
+        end = block.rfind(b"\n", 0, got) + 1
+        if size + got > LONGEST_ROW and not end:
+            yield Piece(path, row, 0, position, problem=f"{_TOO_LONG}; the file is not read any further")
             return
-        if end or (not block and (size or problem)):
-            data = b"".join(rest)
-            lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-            position += len(data)
-            yield Piece(path, row, lines, position, data, disk.tell(), problem)
+        if file is not disk:
+            parts.append(bytes(block[: end or got]))
+        if end or (not got and (size or problem)):
+            size += end
+            lines = block.count(b"\n", 0, end) if end else min(size, 1)
+            position += size
+            data = b"".join(parts)
+            yield Piece(path, row, lines, position, 0 if data else size, data, disk.tell(), problem)
             row += lines
-            rest, size = ([block[end:]], len(block) - end) if end < len(block) else ([], 0)
-        if not block:
+            size = got - end
+            parts = [bytes(block[end:got])] if parts else []
+        else:
+            size += got
+        if not got:
             return
 
 
@@ -160,20 +168,31 @@ def _tables(path: str, first: int) -> Iterator[Piece]:
                     start = max(row, first)
                     end = row + rows - 1
                     read = size * end // file.metadata.num_rows
-                    yield Piece(path, start, batch.num_rows, end, sink.getvalue().to_pybytes(), read)
+                    yield Piece(path, start, batch.num_rows, end, data=sink.getvalue().to_pybytes(), read=read)
                 row += rows
     except (OSError, ValueError) as error:  # pyarrow's errors are either
-        yield Piece(path, max(row, first), 0, row - 1, b"", problem=_cut(error))
+        yield Piece(path, max(row, first), 0, row - 1, problem=_cut(error))
 
 
 def rows_of(piece: Piece) -> Iterator[tuple[int, Any]]:
     """Yield number and contents of each row: a line of JSON (bytes), or a mapping. Blank lines are not rows."""
     if not is_parquet(piece.file):
-        for row, line in enumerate(piece.data.split(b"\n"), piece.row):
+        for row, line in enumerate(_text_of(piece).split(b"\n"), piece.row):
             if line and not line.isspace():
                 yield row, line
     elif piece.rows:
         yield from enumerate(import_module("pyarrow").ipc.open_stream(piece.data).read_all().to_pylist(), piece.row)
+
+
+def _text_of(piece: Piece) -> bytes:
+    if not piece.size:
+        return piece.data
+    with open(piece.file, "rb", buffering=0) as file:
+        file.seek(piece.position - piece.size)
+        data = file.read(piece.size)
+    if len(data) != piece.size:
+        raise OSError(f"{piece.file}: the file became shorter while it was read")
+    return data
 
 
 def problem_of(piece: Piece, file: str) -> Record:
