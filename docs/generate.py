@@ -295,16 +295,27 @@ def settings_tables() -> str:
         lines += ["| key | flag | default | meaning |", "| --- | --- | --- | --- |"]
         lines += [_setting(one) for one in settings.fields() if (one.group or one.name) in names]
         blocks.append("\n".join(lines))
+    about = "The keys that only a table `[models.NAME]` has ([several models](several-models.md))."
+    lines = ["## Several models", "", about, "", "| key | default | meaning |", "| --- | --- | --- |"]
+    for one in settings.model_fields():
+        _, _, shown, meaning = _cells(one)
+        lines.append(row(f"`{one.name}`", shown, meaning))
+    blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
 
 def _setting(one: settings.Field) -> str:
+    return row(*_cells(one))
+
+
+def _cells(one: settings.Field) -> tuple[str, str, str, str]:
+    """Return key, flag, default and meaning of a setting."""
     flag = one.flag if one.path != "model" else "MODEL"
     values = " · ".join(f"`{choice}`" for choice in one.choices)
     meaning = one.description.replace("|", "\\|") + (f" ({values})" if values else "")
     default = str(one.default).lower() if isinstance(one.default, bool) else str(one.default)
     shown = f"`{default}`" if one.default or one.type in (bool, int, float) else "–"
-    return row(f"`{one.path}`", f"`{flag}`", shown, meaning)
+    return f"`{one.path}`", f"`{flag}`", shown, meaning
 
 
 # -- fields of requests -------------------------------------------------------------------------------------------

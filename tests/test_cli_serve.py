@@ -156,13 +156,13 @@ def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixtu
     from untemplate import OutputParser
     from untemplate.cli.serve import _greet
     from untemplate.gateway.engines.replay import ReplayEngine, bundled
-    from untemplate.gateway.manager.model import Model
+    from untemplate.gateway.manager import Manager, Model
 
     parser = OutputParser.named("hermes")
     engine = ReplayEngine(*bundled()["hermes"])
     chats = Model(name="chats", engine=engine, parser=parser, template=engine.template(), context_length=4096)
     completes = Model(name="completes", engine=engine, parser=parser)
-    _greet("http://127.0.0.1:8000", [completes, chats], Settings(model="m", api_keys=("key",)))
+    _greet("http://127.0.0.1:8000", Manager([completes, chats]), Settings(model="m", api_keys=("key",)))
     assert capsys.readouterr().out == (
         "\nuntemplate serves on http://127.0.0.1:8000\n\n"
         "  MODEL      FORMAT  THINKING  TOOLS  CONTEXT\n"

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from ..gateway.manager import Manager, Model
-    from ..gateway.settings import Resolved, Settings
+    from ..gateway.settings import Settings
+    from ..gateway.settings_sources import Resolved
 
 __all__ = ["add_arguments", "run"]
 
@@ -73,7 +74,8 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
 
 
 def _resolved(arguments: argparse.Namespace) -> Resolved:
-    from ..gateway.settings import SettingsError, resolve
+    from ..gateway.settings import SettingsError
+    from ..gateway.settings_sources import resolve
 
     given = vars(arguments)
     flags = {name.removeprefix("setting "): value for name, value in given.items() if name.startswith("setting ")}
@@ -164,6 +166,9 @@ def _reload_at_sighup(manager: Manager, again: Callable[[], Settings]) -> None:
 async def _reload(manager: Manager, again: Callable[[], Settings]) -> None:
     from ..gateway.manager.loading import load_models
 
+    if manager.offers is not None:
+        _log.error("reload: models of [models.NAME] tables are not reloaded; restart the server")
+        return
     try:
         models = await load_models(again(), lambda what: _log.info("reload: %s", what))
         await manager.change(*models)
@@ -186,9 +191,9 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
             await super().startup(sockets)
             if self.started:
                 url = _url(settings, bound)
-                _greet(url, manager.list(), settings)
+                _greet(url, manager, settings)
                 if show:
-                    tours.append(asyncio.create_task(_tour(url, manager.list()[0].name, settings)))
+                    tours.append(asyncio.create_task(_tour(url, _first(manager), settings)))
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             # uvicorn's server raises the signal again at the end; without this, the exit code would not be 0.
@@ -307,22 +312,30 @@ def _log_to_stderr(settings: Settings) -> None:
         log.setLevel(level)
 
 
-def _greet(url: str, models: Sequence[Model], settings: Settings) -> None:
+def _first(manager: Manager) -> str:
+    """Return the name of the model for an example: one that is loaded, if there is one."""
+    return next((model.name for model in manager.list()), "") or manager.unloaded()[0][0]
+
+
+def _greet(url: str, manager: Manager, settings: Settings) -> None:
     """Show the address, the models and a sample request: on stdout for people, in the log for programs."""
+    models = manager.list()
+    unloaded = [name for name, _ in manager.unloaded()]
     if settings.log_format == "json":
-        fields = {"url": url, "models": [model.name for model in models]}
+        fields = {"url": url, "models": [*(model.name for model in models), *unloaded]}
         _log.info("listening", extra={"fields": fields})
         return
     colour = coloured(sys.stdout)
     heads = ("MODEL", "FORMAT", "THINKING", "TOOLS", "CONTEXT")
+    rows = [*(_row(model) for model in models), *((name, "loaded on demand", "", "", "") for name in unloaded)]
     where = f"{url} ({settings.uds})" if settings.uds else url
     lines = [
         "",
         painted([("untemplate serves on ", ""), (where, "title")], colour=colour),
         "",
-        *(f"  {line}" for line in table(heads, [_row(model) for model in models]).split("\n")),
+        *(f"  {line}" for line in table(heads, rows).split("\n")),
         "",
-        *(f"  {line}" for line in _example(url, models, settings)),
+        *(f"  {line}" for line in _example(url, _first(manager), models, settings)),
         "",
     ]
     print_text("\n".join(lines))
@@ -349,11 +362,11 @@ def _chats(model: Model) -> bool:
     return model.template is not None or model.engine.takes.messages
 
 
-def _example(url: str, models: Sequence[Model], settings: Settings) -> list[str]:
-    name = models[0].name
-    path = "/v1/chat/completions" if _chats(models[0]) else "/v1/completions"
+def _example(url: str, name: str, models: Sequence[Model], settings: Settings) -> list[str]:
+    chats = not models or _chats(models[0])
+    path = "/v1/chat/completions" if chats else "/v1/completions"
     body: dict[str, Any] = {"model": name, "messages": [{"role": "user", "content": "What is 6 times 7?"}]}
-    if not _chats(models[0]):
+    if not chats:
         body = {"model": name, "prompt": "6 times 7 is", "max_tokens": 64}
     body["stream"] = True
     options = f"--unix-socket {settings.uds} " if settings.uds else ""

@@ -182,12 +182,35 @@ class Gateway:
         if dialect is RESPONSES:
             body = self.store.expanded(record.owner, body)
             keep = self.store.keeper(record.owner, body)
-        request = dialect.read(body, notes)
-        request.notes, request.keep = notes, keep
+
+        def read() -> Generation:
+            request = dialect.read(body, notes)
+            request.notes, request.keep = notes, keep
+            return request
+
+        request = read()
         _look_inside(exchange.scope, request)
         self._limit(request)
         record.stream = request.stream
         record.offered = bool(request.tools) and request.tool_choice != "none"
+        for other in self.manager.fallbacks(request.model):
+            try:
+                await self._answer(exchange, dialect, request)
+                return
+            except ApiError as error:
+                if send.begun or not _may_work_elsewhere(error):
+                    raise
+                failed = error.detail or error.message
+                _log.warning("request %s: %s; asking the model %s instead", record.id, failed, other)
+            notes.add(f"model: {other} answers, because {request.model} is not available")
+            request = read()  # the attempt has changed the old one
+            request.model = other
+        await self._answer(exchange, dialect, request)
+
+    async def _answer(self, exchange: Exchange, dialect: Dialect, request: Generation) -> None:
+        """Answer a request with the model that it names."""
+        record, send, notes = exchange.record, exchange.send, exchange.notes
+        assert isinstance(send, _Sent)
         large = _large(exchange.scope)
         async with self.manager.use(request.model) as model:
             record.model = model
@@ -313,6 +336,11 @@ class _Sent:
             self.begun = True
             message["headers"] += self.headers
         return self._send(message)
+
+
+def _may_work_elsewhere(error: ApiError) -> bool:
+    """True if another model may answer a request that has failed."""
+    return (error.status >= 500 and error.code != "shutting_down") or error.status == 429
 
 
 def _inside(record: Record) -> ApiError:

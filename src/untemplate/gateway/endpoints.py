@@ -18,7 +18,7 @@ from .counting import count_prompt, prompt_tokens
 from .errors import ApiError, bad_request, not_found
 from .exchange import Endpoint, Exchange, Handler
 from .generation import Generation, Meta
-from .manager.model import Model
+from .manager import Manager, Model
 from .protocols import anthropic, chat, ollama
 from .protocols.fields import read_as
 from .protocols.objects import call_reports
@@ -90,7 +90,8 @@ async def _health(exchange: Exchange) -> None:
         name: {"status": "ok" if health.ok else "error", **({"detail": health.detail} if health.detail else {})}
         for name, health in found.items()
     }
-    ok = bool(found) and all(health.ok for health in found.values())
+    models |= {name: {"status": "not loaded"} for name, _ in exchange.gateway.manager.unloaded()}
+    ok = bool(models) and all(health.ok for health in found.values())
     status = "ok" if ok else "error" if found else "no model is loaded"
     await exchange.reply({"status": status, "models": models}, 200 if ok else 503)
 
@@ -121,8 +122,24 @@ def _model_object(model: Model) -> dict[str, Any]:
     return shown
 
 
+def _all_models(manager: Manager) -> list[dict[str, Any]]:
+    """Return the objects of all models: the loaded ones, then those that a request would load."""
+    return [
+        *(_model_object(model) for model in manager.list()),
+        *(_unloaded_object(name, model) for name, model in manager.unloaded()),
+    ]
+
+
+def _unloaded_object(name: str, model: Model | None) -> dict[str, Any]:
+    if model is None:
+        shown: dict[str, Any] = {"id": name, "object": "model", "created": 0, "owned_by": "untemplate"}
+    else:
+        shown = _model_object(model)
+    return {**shown, "untemplate": {**shown.get("untemplate", {}), "loaded": False}}
+
+
 async def _models(exchange: Exchange) -> None:
-    data = [_model_object(model) for model in exchange.gateway.manager.list()]
+    data = _all_models(exchange.gateway.manager)
     if header(exchange.scope, b"anthropic-version"):
         await exchange.reply(anthropic.models(data))
         return
@@ -130,7 +147,10 @@ async def _models(exchange: Exchange) -> None:
 
 
 async def _model(exchange: Exchange) -> None:
-    found = _model_object(exchange.gateway.manager.get(exchange.scope["path_params"]["model"]))
+    manager, name = exchange.gateway.manager, exchange.scope["path_params"]["model"]
+    unloaded = dict(manager.unloaded())
+    wanted = manager.offered(name)
+    found = _unloaded_object(wanted, unloaded[wanted]) if wanted in unloaded else _model_object(manager.get(name))
     if header(exchange.scope, b"anthropic-version"):
         found = anthropic.models([found])["data"][0]
     await exchange.reply(found)
@@ -186,7 +206,7 @@ async def _parse(exchange: Exchange) -> None:
         if asked.policy is not None:
             context["policy"] = Policy.from_mapping(asked.policy)
         # In a thread, so that other streams continue while a long text or template is processed.
-        parser = await in_thread(_parser, exchange.gateway, asked)
+        parser = await _parser(exchange.gateway, asked)
         parsed = await in_thread(parser.parse, asked.text, **context)
     except FormatError as error:
         raise bad_request("format", str(error)) from None
@@ -206,15 +226,22 @@ async def _parse(exchange: Exchange) -> None:
     await exchange.reply(shown)
 
 
-def _parser(gateway: Gateway, asked: ParseRequest) -> OutputParser:
+async def _parser(gateway: Gateway, asked: ParseRequest) -> OutputParser:
     """Return the parser that a ``/parse`` request asks for."""
+    if asked.template is None and asked.format is None:
+        async with gateway.manager.use(asked.model or "") as model:
+            return model.parser
+    return await in_thread(_named_parser, asked)
+
+
+def _named_parser(asked: ParseRequest) -> OutputParser:
+    """Return the parser of a request's template or format."""
     if asked.template is not None:
         if asked.format is not None:
             raise bad_request("template", "excludes format")
         # Only a template's text is accepted: a path or a model name could read files of the server.
         return OutputParser.from_template(ChatTemplate(asked.template))
-    if asked.format is None:
-        return gateway.manager.get(asked.model or "").parser
+    assert asked.format is not None
     if isinstance(asked.format, dict):
         return OutputParser.from_format(Format.from_json(msgspec.json.encode(asked.format)))
     return OutputParser.from_format(named(asked.format, reasoning=asked.reasoning))  # reads no files
@@ -232,18 +259,22 @@ async def ollama_load(exchange: Exchange) -> bool:
     load = ollama.load_of(exchange.body, chat=path_of(exchange.scope) == "/api/chat")
     if load is None:
         return False
-    model = exchange.gateway.manager.get(load.model)
+    manager = exchange.gateway.manager
     if load.unload:
+        if manager.offered(load.model) is None:
+            manager.get(load.model)
         problem = "only the operator of this gateway can load or unload models"
         raise ApiError(403, problem, type="permission_error", param="keep_alive")
-    exchange.record.model = model
+    async with manager.use(load.model) as model:  # loads it, if it is loaded by its first request
+        exchange.record.model = model
     meta = Meta(id=exchange.record.id, created=int(time.time()), model=load.model or model.name)
     await exchange.reply(ollama.loaded(load, meta))
     return True
 
 
 async def _tags(exchange: Exchange) -> None:
-    await exchange.reply(ollama.tags(exchange.gateway.manager.list()))
+    manager = exchange.gateway.manager
+    await exchange.reply(ollama.tags([*manager.list(), *(model or name for name, model in manager.unloaded())]))
 
 
 async def _ps(exchange: Exchange) -> None:
@@ -254,7 +285,9 @@ async def _ps(exchange: Exchange) -> None:
 
 async def _show(exchange: Exchange) -> None:
     asked = read_as(ollama.ShowRequest, exchange.body)
-    await exchange.reply(ollama.show(exchange.gateway.manager.get(asked.model or asked.name or "")))
+    async with exchange.gateway.manager.use(asked.model or asked.name or "") as model:
+        shown = ollama.show(model)
+    await exchange.reply(shown)
 
 
 async def _version(exchange: Exchange) -> None:

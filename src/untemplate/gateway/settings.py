@@ -1,20 +1,14 @@
-"""Settings of the gateway: one typed object from a file, the environment and flags.
+"""Settings of the gateway: their declarations, and the rules between them. `settings_sources` reads them.
 
 * A field is declared once, with its type, default, limits and description. The flag ``--max-body-bytes``, the variable
   ``UNTEMPLATE_MAX_BODY_BYTES``, the key of the file and the row of the documentation are made from the declaration.
-* Flags override the environment, the environment overrides the file, the file overrides the defaults. The source of
-  every value is recorded.
-* An unknown name or an invalid value is a `SettingsError` that names its source and the valid values.
 * Secrets are never printed: not in ``repr``, not in errors, not by ``--show-settings``.
 """
 
 from __future__ import annotations
 
 import difflib
-import json
-import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,21 +22,27 @@ from ..formats import named, names
 from ..policy import Policy, strict_from_environment, typed
 
 __all__ = [
+    "BY_PATH",
     "ENVIRONMENT",
     "GROUPS",
+    "MODEL_TABLE",
     "Field",
     "LlamaCpp",
+    "ModelSettings",
     "Replay",
-    "Resolved",
     "Settings",
     "SettingsError",
     "Vllm",
     "fields",
-    "resolve",
+    "masked",
+    "model_fields",
+    "nearest",
 ]
 
 ENVIRONMENT: Final = "UNTEMPLATE_"
 """Prefix of all variables."""
+MODEL_TABLE: Final = "models.NAME"
+"""The tables of the settings file that declare several models."""
 
 
 def _is(
@@ -115,6 +115,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["on", "strict", "off"],
         _is("checks before loading; strict: a model that may not fit into memory is an error"),
     ] = "on"
+    memory_budget: Annotated[
+        int, _is("bytes that the models of this machine may need together, as estimated; 0: no limit", ge=0)
+    ] = 0
 
     # Prompt and parsing
     chat_template: Annotated[
@@ -146,6 +149,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "OpenAI-compatible server whose /v1/chat/completions generates; its content is parsed again", metavar="URL"
         ),
     ] = ""
+    upstream_replicas: Annotated[
+        tuple[str, ...],
+        _is(
+            "further server with the same model as the upstream (repeatable); the least busy healthy one generates",
+            flag="--upstream-replica",
+            metavar="URL",
+        ),
+    ] = ()
     upstream_model: Annotated[str, _is("name of the model at the upstream (default: the only one it lists)")] = ""
     upstream_api_key: Annotated[
         str,
@@ -262,6 +273,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     llamacpp: LlamaCpp = LlamaCpp()
     vllm: Vllm = Vllm()
 
+    models: dict[str, ModelSettings] = {}
+    """Several models by name, from the tables ``[models.NAME]`` of the file."""
+
     def __post_init__(self) -> None:
         _check(self)
 
@@ -276,21 +290,45 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Return all settings as JSON values, nested as in the file; secrets are ``"***"``."""
         tree: dict[str, Any] = {}
         for one in fields():
-            shown = _masked(one, one.value(self))
+            shown = masked(one, one.value(self))
             branch = tree.setdefault(one.group, {}) if one.group else tree
             branch[one.name] = list(shown) if isinstance(shown, tuple) else shown
+        if self.models:
+            tree["models"] = {name: model.masked() for name, model in self.models.items()}
         return tree
 
 
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several models: a table ``[models.NAME]`` of the settings file."""
+
+    settings: Settings
+    """The settings for this model: those of the table, otherwise those of the file."""
+    load: Annotated[
+        Literal["start", "demand"], _is("when the model is loaded: at the start, or by its first request")
+    ] = "start"
+    idle_unload: Annotated[float, _is("seconds without a request after which it is unloaded; 0: never", ge=0)] = 0.0
+    fallbacks: Annotated[tuple[str, ...], _is("models that answer instead if this one cannot", metavar="NAME")] = ()
+    aliases: Annotated[tuple[str, ...], _is("further names of the model", metavar="NAME")] = ()
+    given: frozenset[str] = frozenset()
+    """Paths of the settings that the table contains."""
+
+    def masked(self) -> dict[str, Any]:
+        """Return the table as JSON values; secrets are ``"***"``."""
+        own = {one.name: one.value(self) for one in model_fields()}
+        given = {path: BY_PATH[path] for path in sorted(self.given)}
+        shown = {path: masked(one, one.value(self.settings)) for path, one in given.items()}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in {**shown, **own}.items()}
+
+
 GROUPS: Final[dict[str, tuple[str, ...]]] = {
-    "Model": ("model", "engine", "name", "aliases", "any_model_name", "preflight"),
+    "Model": ("model", "engine", "name", "aliases", "any_model_name", "preflight", "memory_budget"),
     "Prompt and parsing": (
         *("chat_template", "chat_template_kwargs", "enforce_parser", "reasoning_parser", "tool_parser"),
         *("generic_tools", "parser_backend", "policy"),
     ),
     "Upstream": (
-        *("upstream", "upstream_chat", "upstream_model", "upstream_api_key", "upstream_connect_timeout"),
-        *("upstream_read_timeout", "upstream_retries"),
+        *("upstream", "upstream_chat", "upstream_replicas", "upstream_model", "upstream_api_key"),
+        *("upstream_connect_timeout", "upstream_read_timeout", "upstream_retries"),
     ),
     "Server": ("host", "port", "uds", "root_path", "tls_cert", "tls_key", "shutdown_grace"),
     "Access": (
@@ -349,8 +387,10 @@ class Field:
     def is_dict(self) -> bool:
         return get_origin(self.type) is dict
 
-    def value(self, settings: Settings) -> Any:
-        return getattr(getattr(settings, self.group) if self.group else settings, self.name)
+    def value(self, settings: Settings | ModelSettings) -> Any:
+        """Return its value in the settings that declare it."""
+        group = "" if self.group == MODEL_TABLE else self.group
+        return getattr(getattr(settings, group) if group else settings, self.name)
 
 
 @cache
@@ -359,9 +399,17 @@ def fields() -> tuple[Field, ...]:
     return tuple(_fields(Settings, ""))
 
 
-def _fields(of: type[msgspec.Struct], group: str) -> Iterator[Field]:
+@cache
+def model_fields() -> tuple[Field, ...]:
+    """Return the settings that only a table ``[models.NAME]`` has."""
+    return tuple(_fields(ModelSettings, MODEL_TABLE, without=("settings", "given")))
+
+
+def _fields(of: type[msgspec.Struct], group: str, without: tuple[str, ...] = ("models",)) -> Iterator[Field]:
     hints = get_type_hints(of, include_extras=True)
     for declared in msgspec.structs.fields(of):
+        if declared.name in without:
+            continue
         hint = hints[declared.name]
         if isinstance(hint, type):
             yield from _fields(hint, declared.name)
@@ -384,7 +432,8 @@ def _metavar(kind: Any) -> str:
     return {int: "N", float: "X", bool: ""}.get(kind, "NAME")
 
 
-def _masked(field: Field, value: Any) -> Any:
+def masked(field: Field, value: Any) -> Any:
+    """Return a value as it may be shown: secrets, and passwords in URLs, are hidden."""
     if field.secret:
         return [_HIDDEN] * len(value) if field.is_list else _HIDDEN if value else value
     if isinstance(value, str) and "@" in value and "://" in value:  # a URL with a password
@@ -395,218 +444,10 @@ def _masked(field: Field, value: Any) -> Any:
 _HIDDEN: Final = "***"
 
 
-# -- Values -------------------------------------------------------------------------------------------------------
-
-_KUBERNETES: Final = re.compile(r"UNTEMPLATE_(SERVICE_(HOST|PORT.*)|PORT_\d+_.*)")
-_OTHERS: Final = frozenset(
-    f"{ENVIRONMENT}{name}" for name in ("CACHE", "LOG", "STRICT_TOOL_CALL", "CONFIG")
-)  # variables that the library reads itself, and the name of the settings file
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """Settings, and the source of each value."""
-
-    settings: Settings
-    origin: Mapping[str, str]
-    """Path (``port``, ``llamacpp.n_ctx``) → ``default``, the file, the variable or the flag."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values, with secrets masked."""
-        return {"settings": self.settings.masked(), "from": dict(self.origin)}
-
-    def to_toml(self) -> str:
-        """Return the settings as a valid settings file. Each line has its source in a comment; secrets are comments
-        only."""
-        lines: list[str] = []
-        group = ""
-        for one in fields():
-            if one.group != group:
-                group = one.group
-                lines += ["", f"[{group}]"]
-            value = one.value(self.settings)
-            text = _toml(_masked(one, value))
-            hidden = "# " if one.secret and value else ""
-            lines.append(f"{hidden}{one.name} = {text}  # {self.origin[one.path]}")
-        return "\n".join(lines)
-
-
-def resolve(
-    *,
-    file: str | os.PathLike[str] | None = None,
-    environ: Mapping[str, str] | None = None,
-    flags: Mapping[str, Any] | None = None,
-) -> Resolved:
-    """Return the settings from all sources.
-
-    Args:
-        file: a TOML file; ``None`` for the one in ``UNTEMPLATE_CONFIG``, if that is set.
-        environ: the environment; ``None`` for this process's.
-        flags: path → value, for the flags that were given: the text of each, or a list of texts for lists and dicts.
-
-    Raises:
-        SettingsError: the file cannot be read, a name is unknown, or a value is invalid.
-    """
-    variables = os.environ if environ is None else environ
-    file = file or variables.get(f"{ENVIRONMENT}CONFIG")
-    values: dict[str, Any] = {}
-    origin = {one.path: "default" for one in fields()}
-    sources = [] if file is None else [_from_file(os.fspath(file))]
-    for path, value, where in (
-        *(found for source in sources for found in source),
-        *_from_environment(variables),
-        *_from_flags(flags or {}),
-    ):
-        values[path] = _converted(_BY_PATH[path], value, where)
-        origin[path] = where
-    settings = _built(values)
-    return Resolved(settings, origin)
-
-
-def _built(values: Mapping[str, Any]) -> Settings:
-    tree: dict[str, Any] = {}
-    for path, value in values.items():
-        group, _, name = path.rpartition(".")
-        (tree.setdefault(group, {}) if group else tree)[name] = value
-    for group, made in (("replay", Replay), ("llamacpp", LlamaCpp), ("vllm", Vllm)):
-        if group in tree:
-            tree[group] = made(**tree[group])
-    if tree.get("api_keys_file"):
-        tree["api_keys"] = (*tree.get("api_keys", ()), *_keys(tree["api_keys_file"]))
-    return Settings(**tree)
-
-
-def _keys(path: str) -> Iterator[str]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            lines = [line.partition("#")[0].strip() for line in file]
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"api_keys_file {path}: {_reason(error)}") from None
-    keys = [line for line in lines if line]
-    if not keys:
-        raise SettingsError(f"api_keys_file {path}: contains no key")
-    yield from keys
-
-
-_Found = Iterator[tuple[str, Any, str]]
-"""Path, value, and source."""
-
-
-def _from_file(path: str) -> _Found:
-    try:
-        with open(path, "rb") as file:
-            tree = tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path}: not TOML: {error}") from None
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{path}: {_reason(error)}") from None
-    groups = {one.group for one in fields()} - {""}
-    for key, value in tree.items():
-        if key in groups:
-            if not isinstance(value, dict):
-                raise SettingsError(f"{path}: {key} is a table: [{key}]")
-            for name, inner in value.items():
-                yield _known(f"{key}.{name}", path), inner, path
-        else:
-            yield _known(key, path), value, path
-
-
-def _known(key: str, path: str) -> str:
-    if key not in _BY_PATH:
-        raise SettingsError(f"{path}: unknown setting {key!r}{_nearest(key, _BY_PATH)}")
-    return key
-
-
-def _from_environment(environ: Mapping[str, str]) -> _Found:
-    known = {variable: one for one in fields() for variable in reversed(one.env)}
-    for name in sorted(environ, key=lambda name: known[name].env.index(name) if name in known else 0, reverse=True):
-        if not name.startswith(ENVIRONMENT) or name in _OTHERS:
-            continue
-        value = environ[name]
-        # Kubernetes sets such variables in every pod for a Service named "untemplate".
-        if _KUBERNETES.fullmatch(name) or (name == f"{ENVIRONMENT}PORT" and value.startswith("tcp://")):
-            continue
-        if name not in known:
-            raise SettingsError(f"{name}: unknown setting{_nearest(name, known)}")
-        yield known[name].path, value, name
-
-
-def _from_flags(flags: Mapping[str, Any]) -> _Found:
-    for path, value in flags.items():
-        yield path, value, _BY_PATH[path].flag
-
-
-def _nearest(name: str, valid: Mapping[str, Any]) -> str:
+def nearest(name: str, valid: Mapping[str, Any]) -> str:
+    """Return the end of an error for an unknown name: the most similar valid name, or all of them."""
     near = difflib.get_close_matches(name, valid, n=1)
     return f"; did you mean {near[0]}?" if near else f"; valid names: {', '.join(sorted(valid))}"
-
-
-def _converted(field: Field, value: Any, where: str) -> Any:
-    """Return a value as the type of its field. Text is parsed as variables and flags write it."""
-    try:
-        if isinstance(value, str) and field.is_list:
-            value = [part.strip() for part in value.split(",") if part.strip()]
-        elif field.is_dict and isinstance(value, str | list):
-            value = _pairs(field, value)
-        if field.choices and value not in field.choices:
-            raise ValueError(f"is not one of: {', '.join(field.choices)}")
-        return msgspec.convert(value, field.annotated, strict=not isinstance(value, str))
-    except (ValueError, TypeError) as error:
-        problem = str(error)
-        if isinstance(error, msgspec.ValidationError):
-            wanted = re.search(r"`(\w+).*?`( [<>]=? \S+)?", problem)
-            problem = f"is not {_WORDS.get(wanted[1], wanted[1])}{wanted[2] or ''}" if wanted else problem
-        shown = "" if field.secret else f" {value!r}"
-        raise SettingsError(f"{field.path}:{shown} {problem} ({where})") from None
-
-
-_WORDS: Final = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
-
-
-def _pairs(field: Field, value: str | list[str]) -> dict[str, Any]:
-    """Return the pairs of texts like ``NAME=VALUE``. One text from a variable holds several, separated by commas, or a
-    JSON object.
-    """
-    if isinstance(value, str):
-        if value.lstrip().startswith("{"):
-            try:
-                return dict(json.loads(value))
-            except ValueError as error:
-                raise ValueError(f"is not JSON: {error}") from None
-        value = [part.strip() for part in value.split(",") if part.strip()]
-    pairs: dict[str, Any] = {}
-    for text in value:
-        name, equals, given = text.partition("=")
-        if not name or not (equals or field.name == "aliases"):
-            raise ValueError("is not NAME=VALUE")
-        pairs[name] = given if field.name in ("aliases", "policy") else _guessed(given)
-    return pairs
-
-
-def _guessed(text: str) -> Any:
-    """Return the value of a JSON text; other text is returned unchanged."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _reason(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml_key(k)} = {_toml(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    if value is None:
-        return '""'
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _toml_key(key: str) -> str:
-    return key if re.fullmatch(r"[\w-]+", key, re.ASCII) else json.dumps(key)
 
 
 # -- What must hold between fields --------------------------------------------------------------------------------
@@ -629,6 +470,7 @@ def _check(settings: Settings) -> None:
     _check_upstream(settings)
     _check_server(settings)
     _check_parsers(settings)
+    _check_models(settings)
     for name in settings.vllm.extra:
         if name in _NOT_FOR_VLLM:
             meant = _NOT_FOR_VLLM[name]
@@ -643,10 +485,33 @@ def _check(settings: Settings) -> None:
 def _check_upstream(settings: Settings) -> None:
     if settings.upstream and settings.upstream_chat:
         raise SettingsError("upstream and upstream_chat exclude each other")
-    for name in ("upstream", "upstream_chat"):
-        url = getattr(settings, name)
+    urls = [("upstream", settings.upstream), ("upstream_chat", settings.upstream_chat)]
+    urls += [("upstream_replicas", url) for url in settings.upstream_replicas]
+    if settings.upstream_replicas and not (settings.upstream or settings.upstream_chat):
+        raise SettingsError("upstream_replicas: needs upstream or upstream_chat")
+    for name, url in urls:
         if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
-            raise SettingsError(f"{name}: {_masked(_BY_PATH[name], url)!r} is not a URL like http://localhost:8001/v1")
+            raise SettingsError(f"{name}: {masked(BY_PATH[name], url)!r} is not a URL like http://localhost:8001/v1")
+
+
+def _check_models(settings: Settings) -> None:
+    """Check the tables of several models: names are unique, and fallbacks exist."""
+    if not settings.models:
+        return
+    for name in ("model", "name", "upstream", "upstream_chat"):
+        if getattr(settings, name):
+            raise SettingsError(f"{name} and [models] exclude each other: move it into a table [models.NAME]")
+    taken: dict[str, str] = dict.fromkeys(settings.models, "a model")
+    for model, table in settings.models.items():
+        for alias in table.aliases:
+            if alias in taken:
+                raise SettingsError(f"models.{model}.aliases: {alias!r} is already {taken[alias]}")
+            taken[alias] = f"an alias of {model!r}"
+        for other in table.fallbacks:
+            if other not in settings.models or other == model:
+                problem = "names the model itself" if other == model else f"no model {other!r} is declared"
+                valid = ", ".join(one for one in settings.models if one != model)
+                raise SettingsError(f"models.{model}.fallbacks: {problem}; valid names: {valid or 'none'}")
 
 
 def _check_server(settings: Settings) -> None:
@@ -685,7 +550,7 @@ def _check_parsers(settings: Settings) -> None:
     for name, kind in (("reasoning_parser", "reasoning"), ("tool_parser", "tool")):
         value = getattr(settings, name)
         if settings.parser_backend == "untemplate" and value and value not in names(kind):  # type: ignore[arg-type]
-            near = _nearest(value, dict.fromkeys(names(kind)))  # type: ignore[arg-type]
+            near = nearest(value, dict.fromkeys(names(kind)))  # type: ignore[arg-type]
             raise SettingsError(f"{name}: {value!r} is not a format{near}")
 
 
@@ -693,4 +558,5 @@ def _policy(values: Mapping[str, Any]) -> Policy:
     return Policy.from_mapping({name: typed(name, value) for name, value in values.items()})
 
 
-_BY_PATH: Final = {one.path: one for one in fields()}
+BY_PATH: Final = {one.path: one for one in fields()}
+"""Path → field."""

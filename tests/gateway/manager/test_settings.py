@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from untemplate.formats import names
-from untemplate.gateway.settings import GROUPS, LlamaCpp, Settings, SettingsError, fields, resolve
+from untemplate.gateway.settings import GROUPS, LlamaCpp, Settings, SettingsError, fields
+from untemplate.gateway.settings_sources import resolve
 from untemplate.policy import Policy
 
 UNKNOWN = (
@@ -271,3 +272,112 @@ def test_every_setting_has_a_group_a_flag_and_a_meaning():
     assert len(set(flags)) == len(flags)
     assert len(set(variables)) == len(variables)
     assert all(one.description for one in fields())
+
+
+# -- several models -----------------------------------------------------------------------------------------------
+
+
+def from_file(tmp_path: Path, text: str) -> Settings:
+    path = tmp_path / "several.toml"
+    path.write_text(text)
+    return resolve(file=path, environ={}).settings
+
+
+def test_tables_of_models_inherit_the_settings_of_the_file(tmp_path: Path):
+    found = from_file(
+        tmp_path,
+        """
+        generic_tools = false
+        llamacpp.n_ctx = 2048
+        [policy]
+        strict = "true"
+        [models.small]
+        model = "demo"
+        aliases = ["gpt-4o-mini"]
+        load = "demand"
+        idle_unload = 600
+        [models.small.llamacpp]
+        n_parallel = 1
+        [models.large]
+        upstream_chat = "http://a:8000"
+        upstream_replicas = ["http://b:8000"]
+        generic_tools = true
+        fallbacks = ["small"]
+        """,
+    )
+    small, large = found.models["small"], found.models["large"]
+    assert (small.load, small.idle_unload, small.aliases, large.fallbacks) == (
+        "demand", 600, ("gpt-4o-mini",), ("small",),
+    )  # fmt: skip
+    assert (small.settings.model, small.settings.name, small.settings.generic_tools) == ("demo", "small", False)
+    assert (small.settings.llamacpp.n_ctx, small.settings.llamacpp.n_parallel) == (2048, 1)
+    assert (large.settings.generic_tools, large.settings.upstream_replicas) == (True, ("http://b:8000",))
+    assert large.settings.policy == {"strict": "true"}
+
+
+def test_several_models_are_shown_as_a_settings_file_that_is_read_again(tmp_path: Path):
+    path = tmp_path / "a.toml"
+    path.write_text(
+        '[models.x]\nmodel = "replay:hermes"\nfallbacks = ["y"]\n[models.y]\nmodel = "demo"\nload = "demand"'
+    )
+    shown = resolve(file=path, environ={}).to_toml()
+    again = tmp_path / "b.toml"
+    again.write_text(shown)
+    assert resolve(file=again, environ={}).settings.models == resolve(file=path, environ={}).settings.models
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            '[models.a]\nmodel = "demo"\ncolour = "red"',
+            "{path}: unknown setting 'models.a.colour'; valid names: aliases, chat_template, chat_template_kwargs, "
+            "enforce_parser, engine, fallbacks, generic_tools, idle_unload, llamacpp.extra, llamacpp.gpu_layers, "
+            "llamacpp.n_ctx, llamacpp.n_parallel, llamacpp.threads, load, model, parser_backend, policy, preflight, "
+            "reasoning_parser, replay.file, replay.speed, tool_parser, upstream, upstream_api_key, upstream_chat, "
+            "upstream_connect_timeout, upstream_model, upstream_read_timeout, upstream_replicas, upstream_retries, "
+            "vllm.dtype, vllm.enforce_eager, vllm.extra, vllm.gpu_memory_utilization, vllm.max_model_len, "
+            "vllm.tensor_parallel_size, vllm.trust_remote_code",
+        ),
+        (
+            "[models.a]\nport = 1",
+            "{path}: models.a.port: port belongs to the whole gateway: move it to the top of the file",
+        ),
+        ('[models.a]\nidle_unload = "soon"', "models.a.idle_unload: 'soon' is not a number ({path})"),
+        ('[models.a]\nload = "never"', "models.a.load: 'never' is not one of: start, demand ({path})"),
+        ("[models.a]\nllamacpp.n_ctx = -1", "models.a.llamacpp.n_ctx: -1 is not a whole number >= 0 ({path})"),
+        ('[models.a]\nllamacpp = "x"', "{path}: models.a.llamacpp is a table: [models.a.llamacpp]"),
+        ("models = 3", "{path}: models is a table of tables: [models.NAME]"),
+        ("[models]\na = 3", "{path}: models.a is a table: [models.a]"),
+        (
+            '[models.a]\naliases = ["b"]\n[models.b]\n',
+            "models.a.aliases: 'b' is already a model",
+        ),
+        (
+            '[models.a]\naliases = ["c"]\n[models.b]\naliases = ["c"]',
+            "models.b.aliases: 'c' is already an alias of 'a'",
+        ),
+        (
+            '[models.a]\nfallbacks = ["c"]\n[models.b]',
+            "models.a.fallbacks: no model 'c' is declared; valid names: b",
+        ),
+        ('[models.a]\nfallbacks = ["a"]', "models.a.fallbacks: names the model itself; valid names: none"),
+        (
+            'model = "demo"\n[models.a]',
+            "model and [models] exclude each other: move it into a table [models.NAME]",
+        ),
+        (
+            '[models.a]\nupstream = "nowhere"',
+            "models.a: upstream: 'nowhere' is not a URL like http://localhost:8001/v1",
+        ),
+        ('upstream_replicas = ["http://a"]', "upstream_replicas: needs upstream or upstream_chat"),
+        (
+            '[models.a]\nmodel = "demo"\n[models.a]',
+            "{path}: not TOML: Cannot declare ('models', 'a') twice (at line 3, column 10)",
+        ),
+    ],
+)
+def test_mistakes_in_tables_of_models(tmp_path: Path, text: str, problem: str):
+    with pytest.raises(SettingsError) as caught:
+        from_file(tmp_path, text)
+    assert str(caught.value) == problem.replace("{path}", str(tmp_path / "several.toml"))

@@ -15,7 +15,8 @@ import logging
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +25,8 @@ from ...output_parser import OutputParser
 from ...selection import Selection
 from ...templates import ChatTemplate, TemplateError
 from ..engines.base import Engine
-from ..settings import Settings, SettingsError
+from ..errors import ApiError
+from ..settings import ModelSettings, Settings, SettingsError
 from ..templates import OURS
 from . import hub
 from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
@@ -42,6 +44,7 @@ from .choices import (
 )
 from .manager import Event, Loader, Manager, Report
 from .model import Model
+from .offers import Offer
 from .preflight import estimate, preflight
 from .replaying import replay_models
 from .tokenizers import TokenizerError, base_models, resolve_tokenizer
@@ -60,9 +63,87 @@ async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] 
     """
     aliases = settings.aliases
     manager = Manager(aliases=aliases, any_name=settings.any_model_name, on_event=on_event)
+    if settings.models:
+        try:
+            await _offer(manager, settings)
+        except BaseException:
+            await manager.close(timeout=0)
+            raise
+        return manager
     what = settings.name or settings.model or settings.upstream or settings.upstream_chat
     manager.add(*await load_models(settings, lambda text: manager.tell(Event("progress", what, text))))
     return manager
+
+
+async def _offer(manager: Manager, settings: Settings) -> None:
+    """Offer several models, and load those that are to be loaded at the start.
+
+    Raises:
+        SettingsError: a model cannot be served; the message names it.
+        Exception: as `open_manager`.
+    """
+    offers = []
+    for name, table in settings.models.items():
+        size = await asyncio.to_thread(_checked, name, table, settings.memory_budget)
+        load = partial(_load_named, table)
+        pinned = table.load == "start" and not table.idle_unload
+        offers.append(
+            Offer(
+                name=name, load=load, aliases=table.aliases, size=size, idle_unload=table.idle_unload, pinned=pinned,
+                fallbacks=table.fallbacks,
+            )
+        )  # fmt: skip
+    manager.offer(offers, budget=settings.memory_budget)
+    for name, table in settings.models.items():
+        if table.load == "start":
+            assert manager.offers is not None
+            try:
+                await manager.offers.load(name)
+            except (SettingsError, CheckpointError, hub.HubError) as error:
+                raise SettingsError(f"models.{name}: {error}") from None
+            except ApiError as error:
+                raise SettingsError(
+                    f"models.{name}: {error.message}{f': {error.detail}' if error.detail else ''}"
+                ) from None
+
+
+async def _load_named(table: ModelSettings, report: Report) -> Model:
+    model = await loader(table.settings)(report)
+    return replace(model, aliases=table.aliases)
+
+
+def _checked(name: str, table: ModelSettings, budget: int) -> Callable[[], int]:
+    """Check what can be checked about a model before it is loaded. Return the function that estimates its memory.
+
+    Raises:
+        SettingsError: the model cannot be loaded, or needs more than the budget.
+    """
+    settings = table.settings
+    try:
+        kind = choose_engine(settings)
+        if names_a_format(settings):
+            choose_format(settings, None)
+        load_template(settings)
+        if kind in ("openai", "replay"):
+            return lambda: 0
+        _installed(kind, settings.model)
+    except (SettingsError, CheckpointError) as error:
+        raise SettingsError(f"models.{name}: {error}") from None
+
+    def size() -> int:
+        checkpoint = locate(settings.model, lambda what: None)
+        return estimate(checkpoint, context=_context(settings, kind, checkpoint)).needed
+
+    is_here = not hub.is_hub_name(settings.model) or hub.find(settings.model) is not None
+    if budget and is_here:
+        try:
+            needed = size()
+        except CheckpointError as error:
+            raise SettingsError(f"models.{name}: {error}") from None
+        if needed > budget:
+            problem = f"needs about {size_text(needed)}, more than the memory_budget of {size_text(budget)}"
+            raise SettingsError(f"models.{name}: {problem}")
+    return size
 
 
 def loader(settings: Settings) -> Loader:
@@ -426,20 +507,27 @@ def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> E
 
 def _openai(settings: Settings) -> Engine:
     from ..engines.openai import OpenAIChatEngine, OpenAIEngine
+    from ..engines.replicas import Replicas
 
     kind = OpenAIChatEngine if settings.upstream_chat else OpenAIEngine
+    replicas = settings.upstream_replicas
     try:
-        return kind(
-            settings.upstream or settings.upstream_chat,
-            model=settings.upstream_model,
-            api_key=settings.upstream_api_key,
-            connect_timeout=settings.upstream_connect_timeout,
-            read_timeout=settings.upstream_read_timeout,
-            total_timeout=settings.request_timeout,
-            retries=settings.upstream_retries,
-        )
+        engines = [
+            kind(
+                url,
+                model=settings.upstream_model,
+                api_key=settings.upstream_api_key,
+                connect_timeout=settings.upstream_connect_timeout,
+                read_timeout=settings.upstream_read_timeout,
+                total_timeout=settings.request_timeout,
+                # Another replica is tried at once, instead of the same one after a while.
+                retries=0 if replicas else settings.upstream_retries,
+            )
+            for url in (settings.upstream or settings.upstream_chat, *replicas)
+        ]
     except ValueError as error:
         raise SettingsError(f"upstream: {error}") from None
+    return Replicas(engines) if replicas else engines[0]
 
 
 def _vllm(settings: Settings, source: _Source) -> Engine:

@@ -24,6 +24,7 @@ import msgspec
 from ..engines.base import Health
 from ..errors import ApiError, bad_request, not_found
 from .model import Model
+from .offers import Offer, Offers
 
 __all__ = ["Event", "Lease", "Loader", "Manager", "Report", "Status"]
 
@@ -59,6 +60,8 @@ class Status(msgspec.Struct, frozen=True):
     """Time of the last change of state, in seconds since the epoch."""
     last_used: float | None = None
     """Time at which the last request began, in seconds since the epoch."""
+    idle_since: float = 0.0
+    """Time at which the last request ended, or the model was loaded."""
     model: Model | None = None
     """``None`` while it is being loaded."""
 
@@ -71,6 +74,7 @@ class _Slot:
     since: float
     leases: int = 0
     last_used: float | None = None
+    idle_since: float = 0.0
     retired: bool = False
     idle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the model is retired and its last lease has ended."""
@@ -87,9 +91,12 @@ class Lease:
         self._slot: _Slot | None = None
 
     async def __aenter__(self) -> Model:
-        self._slot = slot = self._manager._slot(self._name)
+        manager = self._manager
+        if manager.offers is not None:
+            await manager.offers.ensure(manager.resolved(self._name))
+        self._slot = slot = manager._slot(self._name)
         slot.leases += 1
-        slot.last_used = self._manager._clock()
+        slot.last_used = manager.now()
         return slot.model
 
     async def __aexit__(
@@ -98,8 +105,13 @@ class Lease:
         slot, self._slot = self._slot, None
         assert slot is not None
         slot.leases -= 1
-        if slot.retired and not slot.leases:
+        if slot.leases:
+            return
+        slot.idle_since = self._manager.now()
+        if slot.retired:
             slot.idle.set()
+        elif self._manager.offers is not None:
+            self._manager.offers.freed()
 
 
 class Manager:
@@ -129,6 +141,8 @@ class Manager:
         self._any_name = any_name
         self.tell = on_event or _logged
         self._clock = clock
+        self.offers: Offers | None = None
+        """Models that are loaded by their first request."""
         self._slots: dict[str, _Slot] = {}
         self._names: dict[str, str] = {}
         """Aliases that belong to models → the names of the models."""
@@ -140,6 +154,15 @@ class Manager:
         self._tasks: set[asyncio.Task[bool]] = set()
         self._closed = False
         self.add(*models)
+
+    def offer(self, offers: Iterable[Offer], *, budget: int = 0) -> None:
+        """Offer models that requests load.
+
+        Args:
+            offers: the models.
+            budget: bytes of memory that they may need together; 0 for no limit.
+        """
+        self.offers = Offers(self, offers, budget=budget)
 
     # -- Requests ------------------------------------------------------------------------------------------------
 
@@ -155,6 +178,40 @@ class Manager:
                 several models, 503 if the model is still being loaded or the gateway is shutting down.
         """
         return Lease(self, name)
+
+    def resolved(self, name: str) -> str:
+        """Return the name of a model for an alias of the settings; other names are returned unchanged."""
+        return self._aliases.get(name) or name
+
+    def offered(self, name: str) -> str | None:
+        """Return the name of the model that requests for a name load, if it is one of the offered ones."""
+        return None if self.offers is None else self.offers.name_of(self.resolved(name))
+
+    def fallbacks(self, name: str) -> tuple[str, ...]:
+        """Return the names of the models that answer if the model of a name cannot."""
+        return () if self.offers is None else self.offers.fallbacks(self.resolved(name))
+
+    def is_loaded(self, name: str) -> bool:
+        """True if requests can lease the model of this name now."""
+        return name in self._slots or self._closed
+
+    def is_idle(self, name: str) -> bool:
+        """True if the model of this name is loaded and no request uses it."""
+        slot = self._slots.get(name)
+        return slot is not None and not slot.leases
+
+    def unloaded(self) -> tuple[tuple[str, Model | None], ...]:
+        """Return the names of the models that a request would load, each with the model as it was the last time it was
+        loaded; ``None`` if it never was.
+        """
+        offers = self.offers
+        if offers is None:
+            return ()
+        return tuple((name, offers.known(name)) for name in offers.names() if name not in self._slots)
+
+    def now(self) -> float:
+        """Return the time in seconds since the epoch."""
+        return self._clock()
 
     def get(self, name: str = "") -> Model:
         """Return the model of a name without a lease: for its properties, not for generating. Raises as `use`."""
@@ -190,7 +247,7 @@ class Manager:
             which = f"the model {name!r}" if name else "the model"
             problem = f"{which} is being loaded; try again in a few seconds"
             raise ApiError(503, problem, type="server_error", param="model", code="model_loading", headers=_RETRY_AFTER)
-        if not name and self._slots:
+        if not name and (self._slots or self.offers is not None):
             raise bad_request("model", f"is required: there are several models: {self._listed()}")
         raise not_found(self._unknown(name), code="model_not_found", param="model")
 
@@ -206,13 +263,17 @@ class Manager:
         return slot
 
     def _only(self) -> _Slot | None:
+        if self.offers is not None and len(self.offers) > 1:
+            return None
         return next(iter(self._slots.values())) if len(self._slots) == 1 else None
 
     def _listed(self) -> str:
-        return ", ".join(self._slots) or "none"
+        offered = () if self.offers is None else self.offers.names()
+        return ", ".join(dict.fromkeys((*offered, *self._slots))) or "none"
 
     def _unknown(self, name: str) -> str:
-        known = {*self._slots, *self._names, *self._aliases} - {name}
+        offered = () if self.offers is None else self.offers.all_names()
+        known = {*self._slots, *self._names, *self._aliases, *offered} - {name}
         near = difflib.get_close_matches(name, sorted(known), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         which = f"the model {name!r} does not exist" if name else "no model is loaded"
@@ -303,6 +364,8 @@ class Manager:
         Returns: True if every request could finish.
         """
         self._closed = True
+        if self.offers is not None:
+            await self.offers.close()
         slots = list(self._slots.values())
         for slot in slots:
             self._remove(slot)
@@ -348,7 +411,8 @@ class Manager:
         for slot in instead_of:
             self._remove(slot)
         for model in models:
-            self._slots[model.name] = _Slot(model, self._clock())
+            now = self._clock()
+            self._slots[model.name] = _Slot(model, now, idle_since=now)
             self._names |= dict.fromkeys(model.aliases, model.name)
             self._engines[id(model.engine)] = self._engines.get(id(model.engine), 0) + 1
 
@@ -393,7 +457,7 @@ def _shutting_down() -> ApiError:
 
 
 def _status(slot: _Slot, state: str) -> Status:
-    return Status(slot.model.name, state, slot.leases, slot.since, slot.last_used, slot.model)
+    return Status(slot.model.name, state, slot.leases, slot.since, slot.last_used, slot.idle_since, slot.model)
 
 
 def _logged(event: Event) -> None:

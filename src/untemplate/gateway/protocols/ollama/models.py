@@ -11,9 +11,23 @@ from ..encoding import timestamp
 __all__ = ["ps", "show", "tags", "version"]
 
 
-def tags(models: Sequence[Model]) -> dict[str, Any]:
-    """Return the response of ``/api/tags``: the models that can be asked for."""
-    return {"models": [_model(model) for model in models]}
+def tags(models: Sequence[Model | str]) -> dict[str, Any]:
+    """Return the response of ``/api/tags``: the models that can be asked for. Of those that were never loaded, only the
+    names are known.
+    """
+    return {"models": [_named(model) if isinstance(model, str) else _model(model) for model in models]}
+
+
+def _named(name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "model": name,
+        "modified_at": timestamp(0),
+        "size": 0,
+        "digest": "",
+        "details": dict.fromkeys(("parent_model", "format", "family", "parameter_size", "quantization_level"), "")
+        | {"families": []},
+    }
 
 
 def ps(models: Sequence[Model]) -> dict[str, Any]:

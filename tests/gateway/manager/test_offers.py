@@ -1,0 +1,183 @@
+"""Models that their first request loads: single loads, memory, idleness, failures, fallbacks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from untemplate.gateway.engines import EngineError
+from untemplate.gateway.errors import ApiError
+from untemplate.gateway.manager import Loader, Manager, Report
+from untemplate.gateway.manager.model import Model
+from untemplate.gateway.manager.offers import Offer
+
+from .fakes import FakeEngine, model
+
+
+class Shelf:
+    """Makes models, and counts how often each was loaded."""
+
+    def __init__(self) -> None:
+        self.loaded: list[str] = []
+        self.fails: set[str] = set()
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    def loader(self, name: str, aliases: tuple[str, ...]) -> Loader:
+        async def load(report: Report) -> Model:
+            self.loaded.append(name)
+            await self.gate.wait()
+            if name in self.fails:
+                raise EngineError("out of memory", detail="cudaMalloc failed")
+            return model(name, FakeEngine(name), aliases=aliases)
+
+        return load
+
+    def offer(self, name: str, size: int = 0, *, aliases: tuple[str, ...] = (), **more: Any) -> Offer:
+        return Offer(name=name, load=self.loader(name, aliases), size=lambda: size, aliases=aliases, **more)
+
+
+def run(
+    act: Callable[[Manager, Shelf], Awaitable[Any]], *offers: tuple[str, dict[str, Any]], budget: int = 0, **more: Any
+) -> Any:
+    async def main() -> Any:
+        shelf = Shelf()
+        manager = Manager(**more)
+        manager.offer([shelf.offer(name, **options) for name, options in offers], budget=budget)
+        try:
+            return await act(manager, shelf)
+        finally:
+            await manager.close(timeout=0)
+
+    return asyncio.run(asyncio.wait_for(main(), 120))
+
+
+async def ask(manager: Manager, name: str) -> str:
+    async with manager.use(name) as leased:
+        return leased.name
+
+
+async def refused(manager: Manager, name: str) -> tuple[int, str | None, str]:
+    with pytest.raises(ApiError) as caught:
+        await ask(manager, name)
+    return caught.value.status, caught.value.code, caught.value.message
+
+
+def loaded(manager: Manager) -> list[str]:
+    return [one.name for one in manager.list()]
+
+
+def test_the_first_request_loads_a_model_and_all_others_wait_for_it():
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        shelf.gate.clear()
+        asked = [asyncio.create_task(ask(manager, name)) for name in ("a", "other", "a:latest", "a")]
+        gone = asyncio.create_task(ask(manager, "a"))
+        await asyncio.sleep(0.01)
+        gone.cancel()  # a client that leaves does not stop the load
+        shelf.gate.set()
+        assert await asyncio.gather(*asked) == ["a", "a", "a", "a"]
+        assert shelf.loaded == ["a"]
+        assert [name for name, _ in manager.unloaded()] == ["b"]
+        assert await refused(manager, "c") == (
+            404, "model_not_found", "the model 'c' does not exist (models: a, b)",
+        )  # fmt: skip
+        assert await refused(manager, "") == (400, None, "model: is required: there are several models: a, b")
+
+    run(act, ("a", {"aliases": ("other",)}), ("b", {}))
+
+
+def test_a_request_without_a_name_means_the_only_model():
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        assert await ask(manager, "") == "a"
+
+    run(act, ("a", {}))
+
+
+def test_a_load_that_fails_is_a_503_and_leaves_the_others_alone(caplog: pytest.LogCaptureFixture):
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        shelf.fails.add("a")
+        problem = (503, "model_not_loaded", "the model 'a' could not be loaded; the server's log has the reason")
+        assert await refused(manager, "a") == problem
+        assert await ask(manager, "b") == "b"
+        assert await refused(manager, "a") == problem
+        assert shelf.loaded == ["a", "b"]  # not tried again at once
+
+    run(act, ("a", {}), ("b", {}))
+    assert "model a: could not be loaded: cudaMalloc failed" in caplog.text
+
+
+def test_the_least_recently_used_idle_model_makes_room():
+    now = iter(range(1000))
+
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        for name in ("a", "b", "a", "c"):
+            assert await ask(manager, name) == name
+        assert loaded(manager) == ["a", "c"]
+        assert await ask(manager, "b") == "b"
+        assert loaded(manager) == ["c", "b"]
+
+    run(
+        act, ("a", {"size": 4}), ("b", {"size": 4}), ("c", {"size": 4}), budget=8, clock=lambda: float(next(now))
+    )  # fmt: skip
+
+
+def test_a_model_in_use_is_not_unloaded_for_another_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("untemplate.gateway.manager.offers._PATIENCE", 0.05)
+
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        async with manager.use("a") as leased:
+            assert await refused(manager, "b") == (
+                503, "no_memory", "there is no memory for the model 'b' while other models are in use; try again",
+            )  # fmt: skip
+            waiting = asyncio.create_task(ask(manager, "b"))
+            await asyncio.sleep(0.01)
+            assert leased.engine.closed == 0  # type: ignore[attr-defined]
+        assert await waiting == "b"  # the end of the lease made room
+        assert loaded(manager) == ["b"]
+
+    run(act, ("a", {"size": 4}), ("b", {"size": 5}), budget=8)
+
+
+def test_a_pinned_model_keeps_its_memory(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("untemplate.gateway.manager.offers._PATIENCE", 0.05)
+
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        assert await ask(manager, "a") == "a"
+        assert (await refused(manager, "b"))[:2] == (503, "no_memory")
+
+    run(act, ("a", {"size": 4, "pinned": True}), ("b", {"size": 5}), budget=8)
+
+
+def test_an_idle_model_is_unloaded_and_loaded_again():
+    now = [0.0]
+
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        assert manager.offers is not None
+        async with manager.use("a"):
+            now[0] = 50.0
+            await manager.offers.unload_idle()
+            assert loaded(manager) == ["a"]  # a request is running
+        now[0] = 59.0
+        await manager.offers.unload_idle()
+        assert loaded(manager) == ["a"]
+        now[0] = 60.0
+        await manager.offers.unload_idle()
+        assert loaded(manager) == []
+        [(name, known)] = manager.unloaded()
+        assert (name, None if known is None else known.name) == ("a", "a")
+        assert await ask(manager, "a") == "a"
+        assert shelf.loaded == ["a", "a"]
+
+    run(act, ("a", {"idle_unload": 10.0}), clock=lambda: now[0])
+
+
+def test_many_requests_for_more_models_than_fit():
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        names = [f"m{i % 5}" for i in range(200)]
+        assert await asyncio.gather(*(ask(manager, name) for name in names)) == names
+        assert sum(5 for _ in loaded(manager)) <= 11
+
+    run(act, *((f"m{i}", {"size": 5}) for i in range(5)), budget=11)
