@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 LOCK := requirements-dev.lock
 DEMO_MINUTES := 436
-PARTNERS := transformers litellm trl verl inspect_ai lm_eval
+PARTNERS := transformers trl verl sglang litellm inspect_ai lm_eval
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -66,7 +66,9 @@ test-integrations: $(STAMP) ## the integrations, on the real packages (opt-in; P
 	        build/partners/$$partner/bin/pip install -qq $$line || exit 1; \
 	    done || exit 1; \
 	    build/partners/$$partner/bin/pip install -qq --requirement tests/integrations/packages/$$partner.txt || exit 1; \
-	    PYTHONPATH=$(CURDIR)/src build/partners/$$partner/bin/python -m pytest tests/integrations/test_$$partner.py -rP -o filterwarnings=default || exit 1; \
+	    PYTHONPATH=$(CURDIR)/src build/partners/$$partner/bin/python -m pytest -rP -o filterwarnings=default \
+	        tests/integrations/test_$$partner.py || exit 1; \
+	    PYTHONPATH=$(CURDIR)/src build/partners/$$partner/bin/python -m pytest tests/test_examples.py -k $$partner || exit 1; \
 	done
 
 # vLLM's source distribution has chat templates. pip makes its metadata, which needs torch; nothing is built.

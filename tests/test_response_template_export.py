@@ -170,3 +170,33 @@ def test_the_command_needs_a_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == (
         "untemplate: error: export needs one of: --format, --template, --model, --enforce-parser\n"
     )
+
+
+def test_engines_read_other_fields() -> None:
+    fmt = named("hermes", reasoning="qwen3")
+    usual, engine = fmt.to_response_template()["fields"], fmt.to_response_template("engine")["fields"]
+    assert list(usual) == ["reasoning_content", "content", "tool_calls"]
+    assert list(engine) == ["thinking", "content", "tool_calls"]
+    assert engine["thinking"] == {key: value for key, value in usual["reasoning_content"].items() if key != "join"}
+    assert engine["content"] == {key: value for key, value in usual["content"].items() if key != "join"}
+    assert engine["tool_calls"] == usual["tool_calls"]
+
+
+def test_a_reader_that_does_not_exist() -> None:
+    with pytest.raises(ValueError, match=r"^reader: 'x' is not one of: 'transformers', 'engine'$"):
+        named("hermes").to_response_template("x")
+
+
+def test_the_command_writes_for_engines(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["export", "--format", "hermes", "--reasoning", "qwen3", "--response-template", "--reader", "engine"])
+    fmt = named("hermes", reasoning="qwen3")
+    assert json.loads(capsys.readouterr().out) == fmt.to_response_template("engine")
+
+
+def test_an_exported_template_cannot_be_read_back() -> None:
+    """The error that docs/transformers.md promises."""
+    template = named("hermes").to_response_template()
+    template["start_anchor_pattern"] = re.escape("<|im_start|>assistant")
+    problem = r"^fields\.content\.close_pattern: has no counterpart in a Format: "
+    with pytest.raises(FormatError, match=problem):
+        Format.from_response_template(template)

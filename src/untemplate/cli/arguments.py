@@ -353,6 +353,12 @@ def _add_export(export: argparse.ArgumentParser) -> None:
     which_format.add_arguments(export)
     form = export.add_argument_group("Form and file")
     form.add_argument("--response-template", action="store_true", required=True, help="response template, as JSON")
+    form.add_argument(
+        "--reader",
+        choices=("transformers", "engine"),
+        default="transformers",
+        help="reader of the template: transformers (default, TRL too) or engine (vLLM, SGLang)",
+    )
     form.add_argument("-o", "--output", default="-", metavar="FILE", help="file to write (default: -, stdout)")
 
 

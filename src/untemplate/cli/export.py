@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     fmt = parser_of(arguments, Policy()).format
     try:
-        exported = export(fmt)
+        exported = export(fmt, arguments.reader)
     except FormatError as error:
         raise UsageError(f"{fmt.name} cannot be written as a response template: {error}") from None
     text = json.dumps(exported.template, indent=2, ensure_ascii=False)

@@ -419,18 +419,22 @@ class Format:
 
         return from_response_template(template, name=name)
 
-    def to_response_template(self) -> dict[str, Any]:
+    def to_response_template(self, reader: str = "transformers") -> dict[str, Any]:
         """Return the Format as a ``response_template`` for a checkpoint's ``tokenizer_config.json``.
 
         transformers (5.13 and later) parses outputs with it. ``untemplate export`` also lists what only unusual outputs
-        need and the template cannot hold.
+        need and the template cannot hold. Its patterns look ahead, so `from_response_template` cannot read it.
+
+        Args:
+            reader: ``transformers`` (TRL reads the same), or ``engine``: vLLM and SGLang have other rules for fields.
 
         Raises:
             FormatError: the template cannot describe how calls are written; ``path`` names the part.
+            ValueError: another ``reader``.
         """
         from .response_template.export import export
 
-        return export(self).template
+        return export(self, reader).template
 
 
 def _extended(part: Any, changes: dict[tuple[str, ...], Any], path: str) -> Any:

@@ -36,8 +36,10 @@ from .checks import Json
 from .export_channels import channel_fields
 from .marker_patterns import NAME, SPACE, any_of, maybe, spaced, then_maybe, visible
 
-__all__ = ["Exported", "export"]
+__all__ = ["READERS", "Exported", "export"]
 
+READERS: Final = ("transformers", "engine")
+"""Readers of response templates. For vLLM and SGLang, the engines, other rules hold for fields."""
 _NO_ID: Final = "{}: ids are not read, since a template fails where one is missing"
 _TEXT: Final = {"content": "text", "content_args": {"strip": False}, "repeats": True, "join": ""}
 
@@ -50,12 +52,15 @@ class Exported:
     left_out: list[str] = field(default_factory=list)
 
 
-def export(fmt: Format) -> Exported:
+def export(fmt: Format, reader: str = "transformers") -> Exported:
     """Return ``fmt`` as a response template.
 
     Raises:
         FormatError: the template cannot describe how calls are written; ``path`` names the part.
+        ValueError: ``reader`` is not one of `READERS`.
     """
+    if reader not in READERS:
+        raise ValueError(f"reader: {reader!r} is not one of: {', '.join(map(repr, READERS))}")
     if fmt.turn.start is None:
         raise FormatError("turn.start", "is missing: a response template needs the header of the assistant's turn")
     start = any_of(fmt.turn.start) + SPACE + _no_reasoning(fmt)
@@ -71,8 +76,14 @@ def export(fmt: Format) -> Exported:
         fields = _text_fields(fmt, end, result.left_out)
         if fmt.tools:
             fields["tool_calls"] = _calls(fmt, end, result.left_out)
-    result.template["fields"] = fields
+    result.template["fields"] = _for_engine(fields) if reader == "engine" else fields
     return result
+
+
+def _for_engine(fields: Json) -> Json:
+    """Return the fields with the engines' name for reasoning. They stream texts, so texts may not be joined."""
+    named = {"thinking" if key == "reasoning_content" else key: field for key, field in fields.items()}
+    return {key: {name: value for name, value in field.items() if name != "join"} for key, field in named.items()}
 
 
 def _no_reasoning(fmt: Format) -> str:

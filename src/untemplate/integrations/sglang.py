@@ -1,0 +1,336 @@
+r"""SGLang's server with untemplate's parsers.
+
+::
+
+    python -m untemplate.integrations.sglang --model-path MODEL \
+        --tool-call-parser untemplate --reasoning-parser untemplate
+
+The launcher takes SGLang's own arguments. The name ``untemplate`` chooses the Format that certifies against the chat
+template of the served tokenizer; ``untemplate:NAME`` is a Format of the catalogue. Where untemplate is installed as a
+package, ``sglang serve`` knows these names too (entry point ``sglang.srt.plugins``).
+
+SGLang runs the reasoning parser first and gives its ordinary text to the tool parser. So the reasoning parser passes
+calls on as written. Both get the prompt and keep special tokens in the text, because they are subclasses of SGLang's
+parsers for response templates.
+
+Source: ``sglang/srt/parser/response_template.py`` and ``sglang/srt/function_call`` of SGLang 0.5.23.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final
+from weakref import WeakKeyDictionary
+
+from ..format import Format, Marker
+from ..formats import named, names
+from ..grammar import GrammarError, make_grammar
+from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
+from ..messages import DeltaMessage
+from ..output_parser import OutputParser
+from ..policy import Policy
+from ..stream import Stream
+from .of_tokenizer import parser_of
+from .partner import partner
+
+__all__ = ["UntemplateReasoning", "UntemplateToolCalls", "main", "register"]
+
+_LEAST: Final = "0.5.23"
+_templates: Final = partner("sglang.srt.parser.response_template", "sglang", _LEAST)
+_reasoning: Final = partner("sglang.srt.parser.reasoning_parser", "sglang", _LEAST)
+_calls: Final = partner("sglang.srt.function_call.function_call_parser", "sglang", _LEAST)
+_types: Final = partner("sglang.srt.function_call.core_types", "sglang", _LEAST)
+_log: Final = logging.getLogger("sglang.untemplate")
+
+_CHOSEN: Final[WeakKeyDictionary[Any, Format]] = WeakKeyDictionary()
+_WHOLE: Final = Policy(cut_calls="content")
+"""SGLang's clients run the calls of a whole answer, so a call that was cut is text there."""
+_TOOL: Final = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+
+
+def _format_of(name: str | None, tokenizer: Any) -> Format:
+    """Return the Format of this name, or the one that the tokenizer's chat template certifies, chosen once."""
+    if name is not None:
+        return named(name)
+    if tokenizer is None:
+        raise ValueError("untemplate needs the tokenizer's chat template; without one, name a format: untemplate:NAME")
+    found = _CHOSEN.get(tokenizer)
+    if found is None:
+        found = _CHOSEN[tokenizer] = parser_of(tokenizer).format
+    return found
+
+
+def _spellings(*markers: Marker | None) -> list[str]:
+    return [text for marker in markers if marker is not None for text in marker.spellings]
+
+
+# -- Reasoning ----------------------------------------------------------------------------------------------------
+
+
+class _Split:
+    """Splits one output into reasoning and the rest, with calls as written.
+
+    From the first call on, all text is the rest.
+    """
+
+    def __init__(self, parser: OutputParser, prompt: str, tools: Sequence[Any] | None) -> None:
+        self._stream: Stream | None = parser.stream(prompt=prompt or None, tools=tools, spans=True)
+        fmt = parser.format
+        self._closes = _spellings(*(part.close for part in (fmt.reasoning, fmt.content, fmt.channels) if part))
+        self._text: list[str] = []
+
+    def feed(self, text: str) -> tuple[str, str]:
+        """Return (reasoning, rest) of the next part of the output."""
+        if self._stream is None:
+            return "", text
+        self._text.append(text)
+        return self._take(self._stream.feed(text))
+
+    def finish(self) -> tuple[str, str]:
+        """End the output; return (reasoning, rest) of what was held."""
+        return ("", "") if self._stream is None else self._take(self._stream.finish())
+
+    def _take(self, deltas: Sequence[DeltaMessage]) -> tuple[str, str]:
+        reasoning = rest = ""
+        for delta in deltas:
+            reasoning += delta.reasoning or ""
+            rest += delta.content or ""
+            if delta.tool_calls:
+                rest += self._from_call()
+                break
+        return reasoning, rest
+
+    def _from_call(self) -> str:
+        """Return the output from the markup of its first call on."""
+        assert self._stream is not None
+        text = "".join(self._text)
+        spans = self._stream.marked
+        first = next(begin for kind, begin, _ in spans if kind in (NAME_TEXT, ID_TEXT, ARGUMENT_TEXT))
+        texts = (end for kind, _, end in spans if kind in (CONTENT_TEXT, REASONING_TEXT) and end <= first)
+        start = max(texts, default=0)
+        self._stream = None
+        closed = [text.rfind(close, start, first) + len(close) for close in self._closes if close in text[start:first]]
+        return text[max(closed, default=start) :]
+
+
+class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type: ignore[name-defined, misc]
+    """Splits reasoning from the rest. Without an active tool parser, calls are content."""
+
+    format_name: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        stream_reasoning: bool = True,
+        tokenizer: Any = None,
+        prefix: str = "",
+        force_reasoning: bool | None = None,
+        force_nonempty_content: bool = False,
+        grammar_start: str | None = None,
+        tools: Sequence[Any] | None = None,
+        tool_call_parser_active: bool = False,
+        **_: Any,
+    ) -> None:
+        # SGLang's own constructor would load a response template.
+        self._parser = OutputParser.from_format(_format_of(self.format_name, tokenizer))
+        reasoning = self._parser.format.reasoning
+        self.think_start_token = "" if reasoning is None else "".join(_spellings(reasoning.open)[:1])
+        self.think_end_token = "" if reasoning is None else reasoning.close.spellings[0]
+        self.think_excluded_tokens = None
+        self.think_start_self_label = ""
+        self.message_start_think_openers = [self.think_start_token] if self.think_start_token else []
+        self.answer_started = False
+        self.stream_reasoning = stream_reasoning
+        self._force_nonempty_content = force_nonempty_content
+        self._prompt = prefix or (self.think_start_token if force_reasoning else "")
+        self._tools = tools if tool_call_parser_active else ()
+        self._verbatim = grammar_start == _templates.GRAMMAR_FROM_START
+        self._split = self._new_split()
+        self._held = ""
+        self._answered = False
+
+    def _new_split(self) -> _Split:
+        return _Split(self._parser, self._prompt, self._tools)
+
+    def detect_and_parse(self, text: str) -> Any:
+        """Return the reasoning and the rest of a whole output."""
+        if self._verbatim:
+            return _templates._ReasoningResult(text)
+        split = self._new_split()
+        (reasoning, rest), (last, more) = split.feed(text), split.finish()
+        reasoning, rest = reasoning + last, rest + more
+        if self._force_nonempty_content and not rest:
+            reasoning, rest = "", reasoning
+        return _templates._ReasoningResult(rest, reasoning)
+
+    def parse_streaming_increment(self, new_text: str) -> Any:
+        """Return the reasoning and the rest that the next text completes."""
+        return self._streamed(*(("", new_text) if self._verbatim else self._split.feed(new_text)))
+
+    def finish(self) -> Any:
+        """Return what was held."""
+        result = self._streamed(*self._split.finish(), ended=True)
+        if self._force_nonempty_content and not self._answered:
+            return _templates._ReasoningResult(self._held)
+        return result
+
+    def _streamed(self, reasoning: str, rest: str, ended: bool = False) -> Any:
+        """Return a result; reasoning waits for its end if it is not to be streamed."""
+        self._answered = self._answered or bool(rest)
+        waits = not self.stream_reasoning and not (rest or ended)
+        if not self.stream_reasoning:
+            reasoning, self._held = (self._held + reasoning, "") if not waits else ("", self._held + reasoning)
+        elif self._force_nonempty_content and not self._answered:
+            self._held += reasoning
+        return _templates._ReasoningResult(rest, reasoning)
+
+    def starts_message(self, prefix: str) -> bool:
+        """True if an output after this prompt may begin with something other than reasoning."""
+        return not self._parser.stream(prompt=prefix).in_reasoning
+
+    def answer_opener(self, prefix: str) -> str:
+        return ""
+
+    def json_output_started(self, text: str) -> bool:
+        return bool(self._verbatim)
+
+
+# -- Calls --------------------------------------------------------------------------------------------------------
+
+
+class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ignore[name-defined, misc]
+    """Reads calls from text without reasoning. Reasoning that is still in it stays in the text."""
+
+    format_name: ClassVar[str | None] = None
+    tool_close_literals: ClassVar[Sequence[str]] = ()
+
+    def __init__(self, tokenizer: Any = None, tools: Sequence[Any] | None = None, **_: Any) -> None:
+        _templates.BaseFormatDetector.__init__(self)  # SGLang's own constructor would load a response template.
+        self._format = fmt = _format_of(self.format_name, tokenizer)
+        self._parser = OutputParser.from_format(fmt if fmt.reasoning is None else fmt.extend(reasoning=None))
+        self._stream: Stream | None = None
+        self._last = -1
+        self.incomplete_tool_call_indices: set[int] = set()
+
+    def has_tool_call(self, text: str) -> bool:
+        return bool(self._parser.parse(text, policy=_WHOLE).tool_calls)
+
+    def detect_and_parse(self, text: str, tools: Sequence[Any]) -> Any:
+        """Return the text and the calls of a whole output."""
+        parsed = self._parser.parse(text, tools=tools, policy=_WHOLE)
+        calls = [
+            _types.ToolCallItem(tool_index=index, name=call.function.name, parameters=call.function.arguments)
+            for index, call in enumerate(parsed.tool_calls)
+        ]
+        return _types.StreamingParseResult(normal_text=(parsed.reasoning or "") + (parsed.content or ""), calls=calls)
+
+    def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> Any:
+        """Return the text and the parts of calls that the next text completes."""
+        if self._stream is None:
+            self._stream = self._parser.stream(tools=tools)
+        return self._result(self._stream.feed(new_text))
+
+    def finish(self, tools: Sequence[Any]) -> Any:
+        """Return what was held. A call that was cut is noted, so that SGLang keeps the finish reason."""
+        if self._stream is None:
+            return _types.StreamingParseResult()
+        result = self._result(self._stream.finish())
+        if self._last >= 0 and self._stream.finish_reason != "tool_calls":
+            self.incomplete_tool_call_indices = {self._last}
+        return result
+
+    def _result(self, deltas: Sequence[DeltaMessage]) -> Any:
+        calls = []
+        for call in (call for delta in deltas for call in delta.tool_calls or ()):
+            self._last = call.index
+            name, arguments = (call.function.name, call.function.arguments) if call.function else (None, None)
+            calls.append(_types.ToolCallItem(tool_index=call.index, name=name, parameters=arguments or ""))
+        text = "".join((delta.reasoning or "") + (delta.content or "") for delta in deltas)
+        return _types.StreamingParseResult(normal_text=text, calls=calls)
+
+    def open_call_closer(self, text: str) -> None:
+        return None
+
+    def supports_structural_tag(self) -> bool:
+        """True if calls can be constrained in the model's own format."""
+        return self._tag([_TOOL], "required") is not None
+
+    def get_structural_tag(
+        self,
+        tools: Sequence[Any] | None = None,
+        tool_choice: Any = "auto",
+        thinking_mode: bool = False,
+        parallel_tool_calls: bool = True,
+        message_start: bool = False,
+    ) -> Any:
+        """Return the structural tag of a request, or None if its calls cannot be constrained."""
+        reasoning = "closed" if thinking_mode and message_start else "off"
+        return self._tag(tools or [], tool_choice, parallel_tool_calls, reasoning)
+
+    def validate_structure_constraint_request(
+        self,
+        tool_choice: Any,
+        parallel_tool_calls: bool,
+        strict_requested: bool,
+        *,
+        tools: Sequence[Any],
+        thinking_mode: bool = False,
+    ) -> Any:
+        """Return the structural tag of a request whose calls must be constrained, or None."""
+        if tool_choice == "auto" and parallel_tool_calls and not strict_requested:
+            return None
+        return self._tag(tools, tool_choice, parallel_tool_calls)
+
+    def _tag(self, tools: Sequence[Any], tool_choice: Any, parallel: bool = True, reasoning: str = "off") -> Any:
+        offered = [tool if isinstance(tool, dict) else tool.model_dump(exclude_none=True) for tool in tools]
+        choice = tool_choice if isinstance(tool_choice, str) else tool_choice.model_dump()
+        try:
+            grammar = make_grammar(
+                self._format,
+                offered,
+                choice,
+                parallel_tool_calls=parallel,
+                dialect="structural_tag",
+                reasoning=reasoning,
+            )
+        except GrammarError as error:
+            _log.warning("untemplate: the calls of a request are not constrained: %s", error)
+            return None
+        return partner("xgrammar", "xgrammar", "0.2").StructuralTag.model_validate_json(grammar.text)
+
+
+# -- The server ---------------------------------------------------------------------------------------------------
+
+
+def register() -> None:
+    """Add the parsers to SGLang's tables, as ``untemplate`` and ``untemplate:NAME``. May be called repeatedly."""
+    tables = (
+        (_calls.FunctionCallParser.ToolCallParserEnum, UntemplateToolCalls),
+        (_reasoning.ReasoningParser.DetectorMap, UntemplateReasoning),
+    )
+    for table, base in tables:
+        table["untemplate"] = base
+        for name in names():
+            fields = {"format_name": name, "__module__": __name__}
+            table[f"untemplate:{name}"] = type(base.__name__, (base,), fields)
+
+
+register()  # SGLang's processes import the module that was launched, as Python's multiprocessing does.
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Launch SGLang's server. ``arguments`` are those of ``sglang.launch_server``; by default the command line's."""
+    launch: Callable[[Any], None] = partner("sglang.launch_server", "sglang", _LEAST).run_server
+    server_args = partner("sglang.srt.server_args", "sglang", _LEAST)
+    partner("sglang.srt.plugins", "sglang", _LEAST).load_plugins()
+    chosen = server_args.prepare_server_args(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        launch(chosen)
+    finally:
+        partner("sglang.srt.utils", "sglang", _LEAST).kill_process_tree(os.getpid(), include_parent=False)
+
+
+if __name__ == "__main__":
+    main()
