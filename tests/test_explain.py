@@ -110,6 +110,10 @@ def explained(template: str) -> str:
     """Return the expected page for a template of our own, with digest, counts, markers and runner-up from the analysis."""
     analysis = analyze(ChatTemplate(template), cache=False)
     markers = "\n".join(f"  {name:<20}{text!r}" for name, text in analysis.result.markers.to_dict().items())
+    remarks = "\n".join(
+        ["remarks  on the template; parser.history(messages) meets its demands"]
+        + [f"  {remark.code:<24}{remark}" for remark in analysis.certificate.traits.remarks]
+    )
     digest, tag = analysis.template_sha256[:12], "action" if "action>" in template else "tool_call"
     return f"""\
 mine.jinja
@@ -144,6 +148,10 @@ certificate  14 of the 14 abilities of the template parse back ({analysis.certif
   awkward_strings       yes        yes
   several_turns         yes        yes
 
+history  longer conversations only append
+
+{remarks}
+
 choice  analysis inferred-{digest}, score 1.000
   because    inferred from the template (json-native); certified
   runner-up  another reading of the template: {analysis.certificate.runner_up}
@@ -176,14 +184,21 @@ def test_a_template_with_demands(run: Run):
     blocks = run.says("explain", run.file("mine.jinja", source)).split("\n\n")
     (history,) = [block for block in blocks if block.startswith("history")]
     assert history.splitlines()[:2] == [
-        "history  earlier tokens change as a conversation continues",
+        "history  earlier text changes as a conversation continues",
         "  reasoning and content, question appended",
     ]
-    (demands,) = [block for block in blocks if block.startswith("messages")]
-    assert demands.splitlines() == [
-        "messages  parser.history(messages) meets these demands",
-        "  arguments must be JSON text",
-        "training  {% generation %} marks the assistant's tokens",
+    assert history.splitlines()[-2:] == [
+        "  dropped   reasoning, once a question follows",
+        "  dropped   reasoning, once a result follows",
+    ]
+    assert "training  {% generation %} marks the assistant's tokens" in blocks
+    (remarks,) = [block for block in blocks if block.startswith("remarks")]
+    assert remarks.splitlines() == [
+        "remarks  on the template; parser.history(messages) meets its demands",
+        "  needs_text_arguments  line 1: arguments must be JSON text",
+        "  refuses_parts         line 1: content that is a list of text parts is written as Python writes a list",
+        "  mask_without_end      line 1: {% generation %} leaves out the end of the turn, '<e>': a model that is "
+        "trained with it never stops",
     ]
 
 

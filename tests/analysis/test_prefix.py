@@ -21,7 +21,7 @@ OPENS = KEEPS.replace("-%}<assistant>", "-%}<assistant>{%- if ponder is defined 
 
 
 def breaks(source: str) -> tuple[PrefixBreak, ...]:
-    return analyze_template(ChatTemplate(source)).prefix_breaks
+    return analyze_template(ChatTemplate(source)).certificate.traits.prefix_breaks
 
 
 def test_a_template_that_only_appends_has_no_breaks() -> None:

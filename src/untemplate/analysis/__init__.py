@@ -15,17 +15,21 @@ from .cache import analyze
 from .certify import Certificate, FailedCheck
 from .prefix import PrefixBreak
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
+from .traits import Dropped, Remark, Traits
 
 __all__ = [
     "Analysis",
     "AnalysisError",
     "AnalysisResult",
     "Certificate",
+    "Dropped",
     "FailedCheck",
     "Hypothesis",
     "MarkerRegistry",
     "PrefixBreak",
     "Prepared",
+    "Remark",
+    "Traits",
     "analyze",
     "prepare",
 ]

@@ -7,9 +7,7 @@ except one that renders nothing: that is an `AnalysisError` with the reason.
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,11 +18,11 @@ from .certify import Certificate, Runner, certify
 from .channels import channels_guesses
 from .checks import Check, Finding, checks_of
 from .content import content_guesses
-from .prefix import PrefixBreak, find_prefix_breaks
 from .probes import ASKED, NAMES, Prober, Style, Template
 from .reasoning import ReasoningEvidence, dropping_literals, find_reasoning, reasoning_guesses
 from .result import AnalysisResult, ContentGuess, Hypothesis, ReasoningGuess, ToolsGuess, describe
 from .tools import CallEvidence, find_calls, tools_guesses
+from .traits import Traits, find_traits
 from .turns import TurnFrame, find_frame
 
 __all__ = ["Analysis", "AnalysisError", "Prepared", "analyze_template", "prepare"]
@@ -45,12 +43,6 @@ class Analysis:
     seconds: float = 0.0
     from_cache: bool = False
     template_sha256: str = ""
-    prefix_breaks: tuple[PrefixBreak, ...] = ()
-    """Places where the template changes text of earlier turns as a conversation goes on; empty if it never does."""
-    maskable: bool = False
-    """True if the template marks the assistant's text for training (``{% generation %}``)."""
-    habits: tuple[str, ...] = ()
-    """Demands on messages that clients often do not meet; ``OutputParser.history`` meets them."""
     example_prompt: str = ""
     """The end of a prompt, with an output that parsed back and shows as much as the template can write."""
     example_output: str = ""
@@ -62,9 +54,6 @@ class Analysis:
             "certificate": self.certificate.to_dict(),
             "result": self.result.to_dict(),
             "hypotheses": [h.to_dict() for h in self.hypotheses],
-            "prefix_breaks": [b.to_dict() for b in self.prefix_breaks],
-            "maskable": self.maskable,
-            "habits": list(self.habits),
             "example": {"prompt": self.example_prompt, "output": self.example_output},
             "log": list(self.log),
             "renders": self.renders,
@@ -86,11 +75,13 @@ class Prepared:
     droppers: list[str]
     checks: list[Check]
     unmeasured: dict[str, Finding]
+    traits: Traits
     seconds: float
 
     def certify(self, fmt: Format) -> Certificate:
         """Measure any Format, such as one of the catalogue, against this template."""
         certificate = certify(fmt, self.checks, steps=STEPS, unmeasured=self.unmeasured)
+        certificate.traits = self.traits
         thinking_off(self.frame, fmt, certificate)
         return certificate
 
@@ -118,8 +109,9 @@ def prepare(template: Template) -> Prepared:
     reasoning = find_reasoning(frame, Style() if calls is None else calls.style)
     droppers = dropping_literals(frame)
     checks = checks_of(frame, reasoning, calls, droppers)
+    traits = find_traits(frame, calls, reasoning, droppers)
     seconds = time.perf_counter() - began
-    return Prepared(template, prober, frame, calls, reasoning, droppers, checks.all, checks.unmeasured, seconds)
+    return Prepared(template, prober, frame, calls, reasoning, droppers, checks.all, checks.unmeasured, traits, seconds)
 
 
 def analyze_template(template: Template, prepared: Prepared | None = None) -> Analysis:
@@ -153,37 +145,9 @@ def analyze_template(template: Template, prepared: Prepared | None = None) -> An
         ready.prober.renders,
         ready.seconds + time.perf_counter() - began,
         template_sha256=template.sha256,
-        prefix_breaks=find_prefix_breaks(
-            ready.frame, None if ready.calls is None else ready.calls.style, ready.reasoning.style
-        ),
-        maskable=_GENERATION.search(getattr(template, "source", "")) is not None,
-        habits=tuple(_habits(ready)),
         example_prompt=example[0],
         example_output=example[1],
     )
-
-
-_GENERATION: Final = re.compile(r"\{%[-+]?\s*generation\b")
-
-
-def _habits(ready: Prepared) -> Iterator[str]:
-    """Yield what the template demands of messages."""
-    if ready.prober.system:
-        yield "a system message is required"
-    if ready.prober.parts:
-        yield "content must be a list of parts"
-    if ready.prober.plain_tools is not None:
-        yield "tools are required"
-    if ready.calls is not None:
-        style = ready.calls.style
-        if style.arguments == "text":
-            yield "arguments must be JSON text"
-        if style.no_content != "null":
-            yield f"content next to calls must be {style.no_content}, not null"
-        if style.ids:
-            yield f"ids of calls must hold the name: {style.ids}"
-        if ready.calls.short_ids:
-            yield "ids of calls must be nine letters and digits"
 
 
 def _example(ready: Prepared, certificate: Certificate) -> tuple[str, str]:

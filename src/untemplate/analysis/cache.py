@@ -18,13 +18,13 @@ from typing import Any, Final
 from ..format import Format, FormatError
 from .analyze import Analysis, Prepared, analyze_template
 from .certify import Certificate, FailedCheck
-from .prefix import PrefixBreak
 from .probes import Template
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
+from .traits import Traits
 
 __all__ = ["CACHE_VERSION", "analyze", "cache_folder", "clear_memory"]
 
-CACHE_VERSION: Final = 3
+CACHE_VERSION: Final = 4
 """Increase whenever the same template may be analysed differently."""
 _KEEP: Final = 256
 _memory: OrderedDict[str, Analysis] = OrderedDict()
@@ -138,6 +138,7 @@ def _restored(data: dict[str, Any], key: str) -> Analysis:
         runner_up=str(kept["runner_up"]),
         failed=tuple(FailedCheck(f["check"], f["output"], f["problem"]) for f in kept["failed"]),
         checks=int(kept["checks"]),
+        traits=Traits.from_dict(kept["traits"]),
     )
     said = dict(data["result"])
     result = AnalysisResult(
@@ -156,15 +157,12 @@ def _restored(data: dict[str, Any], key: str) -> Analysis:
         seconds=float(data["seconds"]),
         from_cache=True,
         template_sha256=key,
-        prefix_breaks=tuple(PrefixBreak(**b) for b in data["prefix_breaks"]),
         hypotheses=tuple(
             Hypothesis(
                 Format.from_json(json.dumps(h["format"])), float(h["score"]), str(h["variant"]), tuple(h["sources"])
             )
             for h in data["hypotheses"]
         ),
-        maskable=bool(data["maskable"]),
-        habits=tuple(data["habits"]),
         example_prompt=str(data["example"]["prompt"]),
         example_output=str(data["example"]["output"]),
     )

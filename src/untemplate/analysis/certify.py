@@ -25,6 +25,7 @@ from ..machine.start import start
 from ..machine.tentative_calls import RECOVER
 from ..tools import ToolSet
 from .checks import CAPABILITIES, Check, Finding
+from .traits import NO_TRAITS, Traits
 
 __all__ = ["Certificate", "FailedCheck", "Outcome", "Runner", "certify"]
 
@@ -134,6 +135,8 @@ class Certificate:
     """The failed checks."""
     runner_up: str = ""
     """Name and score of the next best hypothesis."""
+    traits: Traits = NO_TRAITS
+    """Properties of the template, whatever the Format."""
 
     @property
     def certified(self) -> bool:
@@ -149,6 +152,7 @@ class Certificate:
             "capabilities": dict(self.capabilities),
             "failed": [{"check": f.check, "output": f.output, "problem": f.problem} for f in self.failed],
             "runner_up": self.runner_up,
+            "traits": self.traits.to_dict(),
         }
 
 

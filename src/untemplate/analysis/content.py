@@ -25,7 +25,8 @@ def content_guesses(
     plain = ContentGuess("", "", "always", frame.end, "plain")
     markers = () if reasoning is None else (reasoning.open, reasoning.close)
     fronts: list[str] = []
-    for setting in ((), *(s for s in frame.tails if s)):
+    by_tail = {tail: setting for setting, tail in reversed(frame.tails.items())}  # variables that change the prompt
+    for setting in reversed(by_tail.values()):
         turn = frame.turn(ProbeMessage(CONTENT), Style(settings=setting), LAST)
         if turn is None or CONTENT not in turn.text:
             continue

@@ -80,6 +80,10 @@ class Template(Protocol):
     def literals(self) -> Sequence[str]: ...
     @property
     def variables(self) -> Any: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def lines(self) -> Mapping[str, int]: ...
     def render(
         self, messages: Any, *, tools: Any = None, add_generation_prompt: bool = False, **kwargs: Any
     ) -> str: ...
@@ -172,6 +176,15 @@ def _json(value: Mapping[str, Any]) -> str:
 _NO_STYLE: Final = Style()
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One rendering: its text, or the problem and the line of the template."""
+
+    text: str | None
+    problem: str = ""
+    line: int = 0
+
+
 @dataclass(slots=True)
 class Prober:
     """Render through one template, each conversation once."""
@@ -187,7 +200,7 @@ class Prober:
     """The end-of-sequence token of the template, if it is known."""
     renders: int = 0
     errors: dict[str, int] = field(default_factory=dict)
-    _known: dict[str, str | None] = field(default_factory=dict)
+    _known: dict[str, Attempt] = field(default_factory=dict)
 
     def render(
         self,
@@ -198,6 +211,36 @@ class Prober:
         settings: Mapping[str, Any] | None = None,
     ) -> str | None:
         """Return the rendering, or ``None`` if the template fails."""
+        return self.attempt(messages, prompt=prompt, tools=tools, settings=settings).text
+
+    def attempt(
+        self,
+        messages: Sequence[dict[str, Any]],
+        *,
+        prompt: bool = False,
+        tools: Any = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Attempt:
+        """Return the rendering, or the reason why the template fails."""
+        conversation, variables = self.inputs(messages, settings)
+        key = repr((conversation, prompt, tools is None, tools == [], variables))
+        if key not in self._known:
+            self.renders += 1
+            try:
+                text = self.template.render(conversation, tools=tools, add_generation_prompt=prompt, **variables)
+                self._known[key] = Attempt(text)
+            except Exception as error:  # a template may raise any exception
+                self._known[key] = Attempt(
+                    None, getattr(error, "message", str(error)), getattr(error, "line", None) or 0
+                )
+                described = f"{type(error).__name__}: {error}"[:200]
+                self.errors[described] = self.errors.get(described, 0) + 1
+        return self._known[key]
+
+    def inputs(
+        self, messages: Sequence[dict[str, Any]], settings: Mapping[str, Any] | None = None
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Return messages and variables as this template requires them."""
         conversation = list(messages)
         if self.system and conversation[0]["role"] != "system":
             conversation.insert(0, {"role": "system", "content": SYSTEM})
@@ -206,18 +249,7 @@ class Prober:
         variables = {**self.base, **(settings or {})}
         if not self.eos:
             variables["eos_token"] = EOS
-        key = repr((conversation, prompt, tools is None, tools == [], variables))
-        if key not in self._known:
-            self.renders += 1
-            try:
-                self._known[key] = self.template.render(
-                    conversation, tools=tools, add_generation_prompt=prompt, **variables
-                )
-            except Exception as error:  # a template may raise any exception
-                self._known[key] = None
-                text = f"{type(error).__name__}: {error}"[:200]
-                self.errors[text] = self.errors.get(text, 0) + 1
-        return self._known[key]
+        return conversation, variables
 
     def settle(self) -> str | None:
         """Find what the template requires before it renders anything, and return the prompt of one user message.

@@ -17,7 +17,7 @@ from .regions import legend, marked, summary
 if TYPE_CHECKING:
     import argparse
 
-    from ..analysis import Analysis, Certificate, Prepared
+    from ..analysis import Analysis, Certificate, Prepared, Traits
     from ..format import Format
     from ..grammar import Grammar
     from ..messages import ParsedOutput
@@ -196,10 +196,7 @@ def _blocks(known: Known, colour: bool, verbose: bool) -> Iterator[str]:
             yield _comparisons(known.analysis, colour)
     if known.certificate is not None:
         yield _certified(known.certificate, colour, verbose)
-    if known.analysis is not None and known.analysis.prefix_breaks:
-        yield _prefix(known.analysis, colour)
-    if known.analysis is not None and (known.analysis.maskable or known.analysis.habits):
-        yield _demands(known.analysis, colour)
+        yield from _traits(known.certificate.traits, colour)
     if known.selection is not None:
         yield _choice(known, known.selection, colour)
     example = _example(known)
@@ -306,23 +303,27 @@ def _certified(certificate: Certificate, colour: bool, verbose: bool) -> str:
     return "\n".join(lines)
 
 
-def _prefix(analysis: Analysis, colour: bool) -> str:
-    """Show where the template changes earlier turns."""
-    lines = [_title("history", "earlier tokens change as a conversation continues", colour)]
-    for found in analysis.prefix_breaks:
+def _traits(traits: Traits, colour: bool) -> Iterator[str]:
+    """Show what the template is good for."""
+    appends = (
+        "longer conversations only append"
+        if not traits.prefix_breaks
+        else "earlier text changes as a conversation continues"
+    )
+    lines = [_title("history", appends, colour)]
+    for found in traits.prefix_breaks:
         where = f"{found.message}{f' ({found.settings})' if found.settings else ''}, {found.step} appended"
         lines += [field(where, "", colour), field("was", repr(found.was), colour, indent=4)]
         lines.append(field("becomes", repr(found.becomes), colour, indent=4))
-    return "\n".join(lines)
-
-
-def _demands(analysis: Analysis, colour: bool) -> str:
-    """Show what the template demands of messages, and if the assistant's tokens can be masked."""
-    lines = [_title("messages", "parser.history(messages) meets these demands", colour)] if analysis.habits else []
-    lines += [field("", habit, colour, size=0) for habit in analysis.habits]
-    if analysis.maskable:
-        lines.append(_title("training", "{% generation %} marks the assistant's tokens", colour))
-    return "\n".join(lines)
+    lines += [field("dropped", str(part), colour) for part in traits.dropped]
+    yield "\n".join(lines)
+    if traits.maskable:
+        yield _title("training", "{% generation %} marks the assistant's tokens", colour)
+    if traits.remarks:
+        lines = [_title("remarks", "on the template; parser.history(messages) meets its demands", colour)]
+        size = max(len(remark.code) for remark in traits.remarks) + 2
+        lines += [field(remark.code, visible(str(remark)), colour, size=size) for remark in traits.remarks]
+        yield "\n".join(lines)
 
 
 def _shortened(text: str) -> str:

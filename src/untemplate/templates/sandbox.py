@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from string import Formatter
@@ -53,6 +53,8 @@ class CompiledTemplate:
     template: Template
     literals: tuple[str, ...]
     variables: tuple[str, ...]
+    lines: Mapping[str, int]
+    """First line of each literal (also without outer white space), name and attribute in the source."""
 
     def run(self, variables: dict[str, Any], inputs: Inputs, now: Callable[[], datetime], marks: bool = False) -> str:
         """Render the template. The variables are copies made by ``inputs``. With ``marks``, text inside
@@ -89,7 +91,7 @@ def compile_source(source: str) -> CompiledTemplate:
         raise TemplateLimitError(f"the template is too long: {len(source)} characters, at most {MAX_SOURCE}")
     try:
         tree = _ENVIRONMENT.parse(source)
-        literals = _literals(tree)
+        literals, lines = _literals(tree), _lines(tree)
         for loop in tree.find_all(nodes.For):
             if loop.test is not None:  # the condition of a loop is evaluated outside every block
                 tick = nodes.Filter(nodes.Const(count([loop.test])), _TICK, [], [], None, None)
@@ -108,7 +110,7 @@ def compile_source(source: str) -> CompiledTemplate:
     except Exception as error:
         raise TemplateError(f"not a template that Jinja can read: {_message(error)}") from None
     template = Template.from_code(_ENVIRONMENT, code, _ENVIRONMENT.make_globals(None))
-    return CompiledTemplate(template, literals, tuple(sorted(generator.undeclared)))
+    return CompiledTemplate(template, literals, tuple(sorted(generator.undeclared)), lines)
 
 
 def _literals(tree: nodes.Template) -> tuple[str, ...]:
@@ -118,6 +120,17 @@ def _literals(tree: nodes.Template) -> tuple[str, ...]:
         if isinstance(text, str) and text:
             found[text] = None
     return tuple(found)
+
+
+def _lines(tree: nodes.Template) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for node in tree.find_all((nodes.TemplateData, nodes.Const, nodes.Name, nodes.Getattr)):
+        text = getattr(
+            node, {nodes.TemplateData: "data", nodes.Const: "value", nodes.Name: "name"}.get(type(node), "attr")
+        )
+        for key in (text, text.strip()) if isinstance(text, str) else ():
+            found[key] = min(found.get(key, node.lineno), node.lineno)
+    return found
 
 
 # -- Errors -------------------------------------------------------------------------------------------------------

@@ -137,6 +137,11 @@ class ChatTemplate:
         """Names of the variables that the template expects, sorted: ``messages``, ``tools``, ``enable_thinking`` …"""
         return tuple(sorted({name for source in self._sources for name in self._compile(source).variables}))
 
+    @cached_property
+    def lines(self) -> Mapping[str, int]:
+        """First line in the source of each literal (also without outer white space), name and attribute."""
+        return self._compile(self.source).lines
+
     @property
     def _sources(self) -> list[str]:
         return [self.source, *(text for name, text in self.named.items() if name == "tool_use")]
