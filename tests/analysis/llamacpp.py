@@ -1,0 +1,269 @@
+"""Compare the analysis with llama.cpp's own, on the scenarios of the round trip.
+
+llama.cpp (package ``xllamacpp``) gets each template, infers its parser and reads each scenario's output. The output
+comes from a model that can only write it: every output is one token, which a bias selects, and the end follows.
+llama.cpp gets several attempts: thinking as the template sets it, on and off; the output with and without the opener of
+reasoning, which its prompt may already hold, and without the tag that ends the turn.
+
+``python -m tests.analysis.llamacpp [FILE…]`` prints the table as a page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+from tests.analysis.conftest import SHARED
+from tests.analysis.roundtrip import SYSTEM, TOOLS, Renderer, Report, Scenario, Shape, report_of, scenarios_of
+
+__all__ = ["Answers", "page"]
+
+READ: Final = "read"
+REFUSED: Final = "refused"
+"""llama.cpp's grammar for these tools does not allow the output."""
+ERROR: Final = "error"
+"""llama.cpp answers with an error: it cannot render the conversation, or the output does not fit its parser."""
+CONTEXT: Final = 32768
+_SETTINGS: Final[tuple[dict[str, Any], ...]] = ({}, {"enable_thinking": True}, {"enable_thinking": False})
+_LAST_TAG: Final = re.compile(r"\s*(?:<[^<>\n]*>|\[[^\[\]\n]*\])\s*\Z")
+
+
+def attempts(scenario: Scenario, output: str) -> list[str]:
+    """Return the spellings of an output that llama.cpp may read."""
+    found = [output]
+    if scenario.reasoning:
+        found.append(output[output.index(scenario.reasoning) :])
+    return list(dict.fromkeys(text for one in found for text in (one, _LAST_TAG.sub("", one)) if text.strip()))
+
+
+class Answers:
+    """llama.cpp with one template, and a model that writes given outputs."""
+
+    def __init__(self, source: str, outputs: Sequence[str]) -> None:
+        import numpy as np
+        import xllamacpp
+
+        from tests.grammar.llama import write_model
+
+        self.first = 257
+        self.outputs = list(dict.fromkeys(outputs))
+        pieces = [bytes([i]) for i in range(256)] + [b"<END>"] + [text.encode() for text in self.outputs]
+        embedding, output = np.zeros((len(pieces), 32)), np.zeros((len(pieces), 32))
+        embedding[self.first :, 0] = 1.0  # after an output …
+        output[256, 0] = 1000.0  # … comes the end
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "outputs.gguf")
+            write_model(path, pieces, 256, embedding, output, True, context=CONTEXT)
+            params = xllamacpp.CommonParams()
+            params.model.path = path
+            params.n_ctx = CONTEXT
+            params.n_parallel = 1
+            params.warmup = False
+            params.cpuparams.n_threads = 1
+            params.verbosity = -1
+            params.use_jinja = True
+            params.chat_template = source
+            self.server = xllamacpp.Server(params)
+
+    def ask(self, messages: list[dict[str, Any]], tools: Any, settings: dict[str, Any], output: str) -> Any:
+        """Return llama.cpp's message for an output, or a word for why there is none."""
+        token = self.first + self.outputs.index(output)
+        request = {
+            "messages": messages,
+            **({} if tools is None else {"tools": tools, "parallel_tool_calls": True}),
+            "chat_template_kwargs": settings,
+            "logit_bias": [[token, 90.0]],
+            "temperature": 0.0,
+            "max_tokens": 3,
+            "logprobs": True,
+            "cache_prompt": False,
+        }
+        try:
+            answer = self.server.handle_chat_completions(request)
+        except RuntimeError as error:
+            return f"{ERROR}: {error}"
+        answer = json.loads(answer) if isinstance(answer, str | bytes) else answer
+        if "choices" not in answer:
+            problem = str(answer.get("error", answer))
+            return REFUSED if "grammar stack" in problem else f"{ERROR}: {problem}"
+        choice = answer["choices"][0]
+        written = [t["id"] for t in (choice.get("logprobs") or {}).get("content", [])]
+        return choice["message"] if written[:1] == [token] else REFUSED
+
+
+def verdict(answers: Answers, scenario: Scenario, output: str) -> str:
+    """Return ``read``, ``refused``, or the difference at the first attempt."""
+    found: list[str] = []
+    tools = TOOLS if scenario.calls or scenario.place == "results" else None
+    conversation = Renderer("").conversation(scenario, Shape("text"))[:-1]
+    asked: list[list[dict[str, Any]]] = [conversation, [{"role": "system", "content": SYSTEM}, *conversation]]
+    for messages, settings, text in product(asked, _SETTINGS, attempts(scenario, output)):
+        answer = answers.ask(messages, tools, settings, text)
+        found.append(answer if isinstance(answer, str) else difference(scenario, answer) or READ)
+        if found[-1] == READ:
+            return READ
+    return next((problem for problem in found if not problem.startswith(ERROR)), found[0])
+
+
+def difference(scenario: Scenario, message: dict[str, Any]) -> str:
+    """Return the difference between a scenario and llama.cpp's message; "" if there is none."""
+    if (message.get("reasoning_content") or "").strip() != scenario.reasoning.strip():
+        return f"reasoning {message.get('reasoning_content')!r}"
+    if (message.get("content") or "").strip() != scenario.content.strip():
+        return f"content {message.get('content')!r}"
+    calls = [call["function"] for call in message.get("tool_calls") or []]
+    if [call["name"] for call in calls] != [name for name, _ in scenario.calls]:
+        return f"calls {[call['name'] for call in calls]}"
+    for call, (_, arguments) in zip(calls, scenario.calls, strict=True):
+        try:
+            same = json.dumps(json.loads(call["arguments"]), sort_keys=True) == json.dumps(arguments, sort_keys=True)
+        except ValueError:
+            same = False
+        if not same:
+            return f"arguments {call['arguments']!r}"
+    return ""
+
+
+# -- One template, in a process of its own: llama.cpp ends the process on some ------------------------------------
+
+
+def work(path: str) -> None:
+    """Print llama.cpp's verdict on each scenario of a template as JSON."""
+    source = Path(path).read_text(encoding="utf-8")
+    scenarios = list(scenarios_of(source))
+    answers = Answers(source, [text for scenario, _, output in scenarios for text in attempts(scenario, output)])
+    for scenario, _, output in scenarios:
+        print(json.dumps([scenario.name, verdict(answers, scenario, output)]), flush=True)
+    os._exit(0)  # the server's threads need not end in order
+
+
+def verdicts(path: Path) -> dict[str, str]:
+    """Return llama.cpp's verdict by scenario, from another process."""
+    command = [sys.executable, "-m", "tests.analysis.llamacpp", "--work", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    found = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+    if "Traceback" in done.stderr and "xllamacpp.pyx" not in done.stderr:
+        raise RuntimeError(f"{path.name}: {done.stderr}")  # an error of this script
+    if os.environ.get("SHOW"):
+        for name, said in found.items():
+            if said != READ:
+                print(f"{path.name}: {name}: {said[:300]}", file=sys.stderr)
+    return found
+
+
+# -- The page -----------------------------------------------------------------------------------------------------
+
+_GROUPS: Final = {"parallel_calls": "several calls", "awkward_strings": "strings", "no_arguments": "calls"}
+_TYPES: Final = ("number", "boolean", "null", "object", "array")
+
+
+def group(scenario: Scenario) -> str:
+    """Return the word of the table for a scenario."""
+    ability = scenario.abilities[0]
+    return "types" if ability in _TYPES else _GROUPS.get(ability, ability.replace("_", " "))
+
+
+@dataclass
+class Row:
+    """One template: its scenarios, and those that each side does not read."""
+
+    report: Report
+    theirs: dict[str, str]
+
+    @property
+    def lost(self) -> list[Scenario]:
+        return [r.scenario for r in self.report.wrong]
+
+    @property
+    def lost_by_llama(self) -> list[Scenario]:
+        return [r.scenario for r in self.report.results if self.theirs.get(r.scenario.name) != READ]
+
+    def line(self) -> str:
+        total = len(self.report.results)
+        cells = [f"`{Path(self.report.name).stem}`", str(total), str(total - len(self.lost)), words(self.lost)]
+        return " | ".join([*cells, str(total - len(self.lost_by_llama)), words(self.lost_by_llama)])
+
+
+def words(scenarios: Sequence[Scenario]) -> str:
+    """Return the groups of some scenarios, with their numbers."""
+    return ", ".join(f"{name} {count}" for name, count in Counter(map(group, scenarios)).items())
+
+
+def page(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of docs/llamacpp.md."""
+    total = sum(len(r.report.results) for r in rows)
+    ours = total - sum(len(r.lost) for r in rows)
+    theirs = total - sum(len(r.lost_by_llama) for r in rows)
+    certified = [r for r in rows if r.report.certified]
+    kept = sum(len(r.report.results) for r in certified)
+    theirs_lost = [r.theirs.get(s.name, "") for r in rows for s in r.lost_by_llama]
+    refused, failed = theirs_lost.count(REFUSED), sum(problem.startswith(ERROR) for problem in theirs_lost)
+    untaken = sum(not r.theirs for r in rows)
+    yield f"""\
+# Next to llama.cpp
+
+llama.cpp infers a parser from a chat template as well, and has handlers for some families. This page compares the two
+on {len(rows)} public templates. Each template writes the messages of a fixed list of scenarios: content, reasoning, one
+call and several, awkward strings, values of each type. A scenario that a template cannot write does not count. Then
+`OutputParser.from_template` and llama.cpp read the text. It is read if reasoning, content, names and arguments are
+those of the message; white space around reasoning and content is ignored.
+
+Measured on {date.today().isoformat()} with untemplate {version("untemplate")} and xllamacpp {version("xllamacpp")} by
+`make compare-llamacpp`, which writes this page.
+
+| | untemplate | llama.cpp |
+| --- | --- | --- |
+| scenarios read, of {total} | {ours} ({share(ours, total)}) | {theirs} ({share(theirs, total)}) |
+| templates with every scenario read, of {len(rows)} | {sum(not r.lost for r in rows)} | \
+{sum(not r.lost_by_llama for r in rows)} |
+| scenarios not read of the {len(certified)} certified templates, of {kept} | \
+{sum(len(r.lost) for r in certified)} | {sum(len(r.lost_by_llama) for r in certified)} |
+
+llama.cpp reads the output of a model that can write nothing else. It gets several attempts for each scenario: thinking
+as the template sets it, on and off; the output with and without the opener of reasoning; with and without the last tag.
+Of the {len(theirs_lost)} scenarios that it does not read, the grammar that it makes from the tools forbids the
+template's text in {refused}, it answers with an error in {failed}, and {theirs_lost.count("")} have no answer, most of
+them in {untaken} templates on which it does not start. The others come back with another message.
+
+The lists name what was not read, with the number of scenarios. A template that refuses tools or reasoning has fewer
+scenarios.
+
+| template | scenarios | untemplate reads | not read | llama.cpp reads | not read |
+| --- | --- | --- | --- | --- | --- |"""
+    for row in rows:
+        yield f"| {row.line()} |"
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / max(whole, 1):.1f} %"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the page."""
+    if arguments[:1] == ["--work"]:
+        work(arguments[1])
+        return
+    paths = [Path(a) for a in arguments] or sorted((SHARED / "templates" / "wild").glob("*.jinja"))
+    rows = []
+    for path in paths:
+        report = report_of(path)
+        if report.results:
+            rows.append(Row(report, verdicts(path)))
+        print(f"{path.name}: {len(report.results)}", file=sys.stderr)
+    print("\n".join(page(rows)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
