@@ -1,4 +1,4 @@
-"""The corpus: byte-exact cases of our own, in ``corpus/*.json``; each holds under every split and every other law."""
+"""The corpus of `untemplate.check`: byte-exact cases of our own; each holds under every split and every other law."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from untemplate.testing import check
 
-FOLDER = Path(__file__).parent / "corpus"
+FOLDER = Path(__file__).parents[1] / "src/untemplate/check/corpus"
 KEYS = ["id", "format", "reasoning", "tools", "prompt", "finish_reason", "raw", "expect", "why"]
 OPTIONAL = {"reasoning", "tools", "prompt", "finish_reason"}
 RECORDS: list[dict[str, Any]] = [

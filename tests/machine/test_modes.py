@@ -13,7 +13,7 @@ from untemplate import OutputParser
 from untemplate.machine.machine import Machine
 from untemplate.machine.modes import MODES, mode_table
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "src/untemplate/check/corpus"
 FURTHER = [
     {"format": "gpt_oss", "raw": "An answer without a header."},
     {"format": "gpt_oss", "raw": "<|channel|>analysis<|message|>Hm.<|channel|>final<|message|>An answer."},

@@ -189,6 +189,25 @@ Flags go before the environment, the environment before the file.
 """
 
 
+_CHECK_DESCRIPTION: Final = """\
+Test a live server with OpenAI's API. Its own model is made to write known texts, by the means that the server has
+(grammars, prefixes); the messages that come back, whole and streamed, are compared with the expected ones. Other checks
+need no such means: streams, tool choice, cut outputs, stop strings, usage, errors, and the APIs Responses and Messages.
+Verdicts: pass, soft (white space, or a reading on which servers differ), fail, and cannot be tested here.
+"""
+
+_CHECK_EPILOG: Final = """\
+examples:
+  untemplate check --base-url http://localhost:8000/v1
+  untemplate check --base-url http://localhost:8000/v1 --format hermes+qwen3 --html report.html --junit junit.xml
+  untemplate check --base-url https://host/v1 --model NAME --api-key-env HOST_KEY --rate 30 --token-budget 200000
+  untemplate check --base-url http://localhost:8000/v1 --only given/ --resume results.jsonl
+  untemplate check --base-url https://host/v1 --model kimi-k2 --vendor kimi --repeat 50
+
+exit codes: 0 nothing failed; 2 a wrong option, or a server that cannot be checked; 3 a check failed.
+"""
+
+
 def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     """Return the argument parser for a command line."""
     raw = argparse.RawDescriptionHelpFormatter
@@ -219,6 +238,12 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
         from .serve import add_arguments
 
         add_arguments(serve)
+    what = "test a live server: does it parse what its model writes?"
+    check = command("check", what, _CHECK_DESCRIPTION, _CHECK_EPILOG)
+    if argv[:1] == ["check"]:
+        from .check import add_arguments as add_check
+
+        add_check(check)
     models.add_commands(command)
     return top
 

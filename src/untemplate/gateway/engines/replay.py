@@ -1,6 +1,7 @@
 """Recorded outputs, token by token: an engine without a model, for demos, tests and benchmarks.
 
 * The same request always gets the same output, chosen by the tools, tool results and prompt of the request.
+* A request that restricts its output to a choice of texts gets one of these.
 * If no recording fits, the output is made up: a message that fits the request, written as the Format's models write.
 * An output is cut into tokens on first use; streaming it again costs a loop over a list.
 """
@@ -195,7 +196,13 @@ class ReplayEngine(Engine):
 
     kind = "replay"
     format: Format
-    takes = Takes(logprobs=True, token_ids=True, tool_choice=True, sampling=frozenset(("stop_token_ids",)))
+    takes = Takes(
+        logprobs=True,
+        token_ids=True,
+        tool_choice=True,
+        sampling=frozenset(("stop_token_ids",)),
+        constraints=frozenset(("choice",)),
+    )
 
     def __init__(
         self, format: Format | str, recordings: Sequence[Recording] | None = None, *, speed: float = 0.0
@@ -366,7 +373,11 @@ class ReplayEngine(Engine):
     def _chunks(self, job: Job) -> tuple[list[EngineChunk], int]:
         """Return the output for a job, and the number of tokens in its prompt."""
         request = job.request
-        asked = (job.prompt, request and request.messages, request and request.tools, request and request.tool_choice)
+        choices = job.constraint.value if job.constraint is not None else ()
+        asked = (
+            *(job.prompt, choices),
+            *(request and request.messages, request and request.tools, request and request.tool_choice),
+        )
         key = hashlib.blake2b(msgspec.json.encode(asked), digest_size=16).digest()
         with self._lock:
             known = self._known.get(key)
@@ -374,8 +385,8 @@ class ReplayEngine(Engine):
                 self._known.move_to_end(key)
                 return known
         prompt = self.tokenizer.decode(job.prompt) if isinstance(job.prompt, list) else job.prompt
-        recording = self._chosen(request, prompt)
-        output = self._continued(recording.output, prompt)
+        recording = Recording(output=choices[0]) if choices else self._chosen(request, prompt)
+        output = recording.output if choices else self._continued(recording.output, prompt)
         found = [EngineChunk(text, ids) for text, ids in self.tokenizer.cut(output)] or [EngineChunk()]
         found[-1].finish_reason = recording.finish_reason
         known = (found, self._count(prompt))

@@ -1,0 +1,225 @@
+"""Cases: raw outputs with the messages that they mean, from the corpus and written by the renderer.
+
+A case is `clean` if its raw text is what the renderer writes for its message: then there is one right reading. Every
+other output is unusual, and servers may read it in other ways without being wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+
+from ..messages import ParsedOutput
+from ..output_parser import OutputParser
+from .model import Call, Message
+
+__all__ = ["TOOLS", "Case", "Record", "cases_for", "corpus", "message_of"]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One record of the corpus; ``corpus.schema.json`` and docs/corpus.md describe its fields."""
+
+    id: str
+    format: str
+    raw: str
+    expect: dict[str, Any]
+    why: str
+    reasoning: str | None = None
+    tools: list[dict[str, Any]] | None = None
+    prompt: str | None = None
+    finish_reason: str = "stop"
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A raw output to force, and its message."""
+
+    id: str
+    raw: str
+    expect: Message
+    tools: list[dict[str, Any]]
+    clean: bool
+    why: str = ""
+
+
+@cache
+def corpus() -> tuple[Record, ...]:
+    """Return all records, by file and in their order."""
+    folder = files(__package__) / "corpus"
+    paths = sorted((path for path in folder.iterdir() if path.name.endswith(".json")), key=lambda path: path.name)
+    return tuple(record for path in paths for record in msgspec.json.decode(path.read_bytes(), type=list[Record]))
+
+
+def message_of(parsed: ParsedOutput) -> Message:
+    """Return what a client gets for a parsed output."""
+    return Message(
+        reasoning=parsed.reasoning or "",
+        content=parsed.content or "",
+        calls=tuple(Call(call.function.name, call.function.arguments) for call in parsed.tool_calls),
+        finish_reason=parsed.finish_reason,
+    )
+
+
+def cases_for(parser: OutputParser) -> list[Case]:
+    """Return the cases for a server whose model writes the parser's Format.
+
+    A record of the corpus is one if the parser reads its raw text as the message that the record expects.
+    """
+    found: dict[str, Case] = {}
+    for case in (*_written(parser), *_recorded(parser)):
+        found.setdefault(case.raw, case)
+    return list(found.values())
+
+
+def _recorded(parser: OutputParser) -> Iterator[Case]:
+    names = parser.format.name.split("+")
+    end = _end(parser)
+    for record in corpus():
+        if record.prompt is not None or record.finish_reason != "stop" or record.format not in names:
+            continue
+        raw = record.raw.removesuffix(end) if end else record.raw
+        if not raw or (end and end in raw):
+            continue
+        calls = tuple(Call(call["name"], call["arguments"]) for call in record.expect["tool_calls"])
+        expect = Message(
+            reasoning=record.expect["reasoning"],
+            content=record.expect["content"],
+            calls=calls,
+            finish_reason=record.expect["finish_reason"],
+        )
+        tools = list(TOOLS[:1]) + _tools_for(calls) if record.tools is None else record.tools
+        if message_of(parser.parse(raw, tools=tools)) == expect:
+            clean = _is_clean(parser, raw, expect, tools)
+            name = f"{record.format}/{record.id}"
+            yield Case(id=name, raw=raw, expect=expect, tools=tools, clean=clean, why=record.why)
+
+
+def _end(parser: OutputParser) -> str:
+    turn = parser.format.turn
+    return turn.end.text if turn is not None and turn.end is not None else ""
+
+
+def _wire(message: Message) -> dict[str, Any]:
+    calls = [
+        {"id": f"callid{i:03}", "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for i, call in enumerate(message.calls)
+    ]
+    fields = {"reasoning_content": message.reasoning, "content": message.content, "tool_calls": calls}
+    return {"role": "assistant", **{key: value for key, value in fields.items() if value}}
+
+
+def _is_clean(parser: OutputParser, raw: str, message: Message, tools: Sequence[Any]) -> bool:
+    wire = _wire(message)
+    if len(wire) == 1 or parser.expressible(wire) is not None:
+        return False
+    parsed = parser.parse(raw, tools=tools)
+    right = not parsed.diagnostics and all(call.status == "ok" for call in parsed.tool_calls)
+    return right and parser.render(wire).strip() == raw.strip()
+
+
+def _tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
+    """Return tools whose schemas fit the arguments of the calls."""
+    schemas: dict[str, dict[str, Any]] = {}
+    for call in calls:
+        properties = schemas.setdefault(call.name, {})
+        try:
+            arguments = json.loads(call.arguments)
+        except ValueError:
+            continue
+        if isinstance(arguments, dict):
+            properties |= {key: _schema(value) for key, value in arguments.items()}
+    return [_tool(name, properties) for name, properties in schemas.items() if name != "get_weather"]
+
+
+_TYPES: Final = ((bool, "boolean"), (str, "string"), (int, "integer"), (float, "number"), (list, "array"))
+
+
+def _schema(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return {"type": "object", "properties": {key: _schema(inner) for key, inner in value.items()}}
+    return next(({"type": name} for kind, name in _TYPES if isinstance(value, kind)), {})
+
+
+def _tool(name: str, properties: Mapping[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
+    parameters: dict[str, Any] = {"type": "object", "properties": dict(properties)}
+    if required:
+        parameters["required"] = list(required)
+    return {"type": "function", "function": {"name": name, "description": name, "parameters": parameters}}
+
+
+# -- Messages for the renderer ------------------------------------------------------------------------------------
+
+TOOLS: Final = (
+    _tool("get_weather", {"city": {"type": "string"}, "days": {"type": "integer"}}, ["city"]),
+    _tool("get_time", {}),
+    _tool("write_file", {"path": {"type": "string"}, "text": {"type": "string"}}, ["path", "text"]),
+    _tool(
+        "book",
+        {
+            "who": {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}},
+            "stops": {"type": "array", "items": {"type": "string"}},
+            "price": {"type": "number"},
+            "window": {"type": "boolean"},
+            "note": {"type": ["string", "null"]},
+        },
+    ),
+)
+"""The tools that are offered with the messages of the renderer, and to models that may choose."""
+_ROME: Final = ("get_weather", {"city": "Rome"})
+_BOOKED: Final = {
+    "who": {"name": "Ada", "age": 36},
+    "stops": ["Ulm", "Bad Ems"],
+    "price": 12.5,
+    "window": True,
+    "note": None,
+}
+_CODE: Final = 'def f(x):\n    """Say <b>hi</b> & go."""\n\treturn {"a": [1, 2], "b": "\\n"}\n'
+_MESSAGES: Final[dict[str, dict[str, Any]]] = {
+    "plain": {"content": "Plain words, nothing else."},
+    "markdown": {"content": "# Title\n\n* one `code`\n* two **bold**\n\n```python\nprint({'a': [1]})\n```\nDone."},
+    "unicode": {"content": "Grüße, 東京 – 🚀 é \u00a0x"},
+    "json as content": {"content": '{"city": "Rome", "days": [1, 2]}'},
+    "reasoning": {"reasoning": "Two and two make four.", "content": "Four."},
+    "reasoning in paragraphs": {"reasoning": "First this.\n\nThen that.", "content": "It is so.\n\nReally."},
+    "one call": {"calls": [_ROME]},
+    "content and a call": {"content": "Let me look.", "calls": [_ROME]},
+    "reasoning and a call": {"reasoning": "I need the weather.", "calls": [_ROME]},
+    "reasoning, content and a call": {"reasoning": "The weather.", "content": "One moment.", "calls": [_ROME]},
+    "a call without arguments": {"calls": [("get_time", {})]},
+    "two calls": {"calls": [_ROME, ("get_weather", {"city": "Oslo", "days": 3})]},
+    "two tools": {"calls": [_ROME, ("get_time", {})]},
+    "values of all types": {"calls": [("book", _BOOKED)]},
+    "code in an argument": {"calls": [("write_file", {"path": "a.py", "text": _CODE})]},
+    "unicode in an argument": {"calls": [("get_weather", {"city": "São Paulo 東京 🚀"})]},
+    "numbers as text": {"calls": [("write_file", {"path": "123", "text": "true"})]},
+    "white space in an argument": {"calls": [("write_file", {"path": " a b ", "text": "  two\n\n  lines  "})]},
+    "an empty argument": {"calls": [("write_file", {"path": "x", "text": ""})]},
+    "a long argument": {"calls": [("write_file", {"path": "long", "text": "All work and no play. " * 30})]},
+}
+
+
+def _written(parser: OutputParser) -> Iterator[Case]:
+    tools = list(TOOLS)
+    for name, parts in (_MESSAGES | _quoting(parser)).items():
+        calls = tuple(Call(tool, json.dumps(given, ensure_ascii=False)) for tool, given in parts.get("calls", ()))
+        message = Message(reasoning=parts.get("reasoning", ""), content=parts.get("content", ""), calls=calls)
+        wire = _wire(message)
+        if parser.expressible(wire) is not None:
+            continue
+        raw = parser.render(wire)
+        expect = message_of(parser.parse(raw, tools=tools))
+        offered = tools if calls or not parser.has_tools else tools[:1]
+        yield Case(id=f"rendered/{name}", raw=raw, expect=expect, tools=offered, clean=True)
+
+
+def _quoting(parser: OutputParser) -> dict[str, dict[str, Any]]:
+    """Return a message whose argument quotes a whole call of the Format."""
+    call = _wire(Message(calls=(Call("get_time", "{}"),)))
+    if parser.expressible(call) is not None:
+        return {}
+    text = f"It writes {parser.render(call)} there."
+    return {"an argument that quotes a call": {"calls": [("write_file", {"path": "quote", "text": text})]}}

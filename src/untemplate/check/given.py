@@ -1,0 +1,112 @@
+"""Checks with given texts: the server's model writes a known text, and its message is compared with the expected one.
+
+A failure is reported only where nobody can disagree. A clean output has one right reading. Of an unusual one, servers
+may make different things; they may not fail at it, lose all of it, or stream another message than they send whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from .cases import Case, message_of
+from .client import NoAnswer
+from .compare import compare, first_difference
+from .model import Message, Observation, Result
+from .reading import Malformed
+from .session import Refused, Session
+
+__all__ = ["check_case"]
+
+
+async def check_case(session: Session, case: Case) -> list[Result]:
+    """Force the text of a case, whole and streamed, and judge what came."""
+    results: list[Result] = []
+    whole: Message | None = None
+    for stream in (False, True):
+        name = f"given/{case.id}/{'stream' if stream else 'whole'}"
+        result, seen = await _checked(session, case, name, stream)
+        if stream and seen is not None and whole is not None:
+            _against_whole(result, whole, seen.message)
+        whole = seen.message if seen is not None else None
+        results.append(result)
+    return results
+
+
+async def _checked(session: Session, case: Case, name: str, stream: bool) -> tuple[Result, Observation | None]:
+    case = _started(session, case)
+    result = Result(id=name, verdict="cannot", title=case.why, raw=case.raw)
+    if not session.found.way:
+        result.reason = "this server offers no way to force a text"
+        return result, None
+    try:
+        seen = await session.chat(session.forcing(case.raw, case.tools), stream=stream)
+    except Refused as error:
+        result.reason = str(error)
+        result.verdict = "fail" if str(error).startswith("HTTP 5") else "cannot"
+    except (Malformed, NoAnswer) as error:
+        result.verdict, result.reason = "fail", str(error)
+    else:
+        result.reason = _otherwise(session, case, seen)
+        if not result.reason:
+            _judge(result, case, seen)
+    result.replay = session.replay()
+    return (result, None) if result.got is None else (result, seen)
+
+
+def _started(session: Session, case: Case) -> Case:
+    """Return the case as it is written and read after the server's own prompt, which may have opened reasoning."""
+    for raw in _openings(session, case.raw) if session.prompt is not None else ():
+        if message_of(session.parser.parse(raw, tools=case.tools, prompt=session.prompt)) == case.expect:
+            return msgspec.structs.replace(case, raw=raw)
+    if session.prompt is None:
+        return case
+    expect = message_of(session.parser.parse(case.raw, tools=case.tools, prompt=session.prompt))
+    return msgspec.structs.replace(case, expect=expect, clean=False)
+
+
+def _openings(session: Session, raw: str) -> Iterator[str]:
+    """Yield the text, the text without an opener of reasoning, and the text after a close of reasoning."""
+    yield raw
+    reasoning = session.parser.format.reasoning
+    if reasoning is not None:
+        if reasoning.open is not None:
+            yield raw.removeprefix(reasoning.open.text)
+        yield reasoning.close.text + raw
+
+
+def _otherwise(session: Session, case: Case, seen: Observation) -> str:
+    """Return the reason why the model did not write the text as given; empty if it did."""
+    if seen.raw is not None and seen.raw.removesuffix(session.ending) != case.raw:
+        return f"the model wrote another text: {seen.raw[:60]!r}"
+    texts = (case.expect.reasoning, case.expect.content, *(call.arguments for call in case.expect.calls))
+    for text, token in session.tokens.items() if seen.token_ids is not None else ():
+        written, wanted = (seen.token_ids or []).count(token), case.raw.count(text)
+        if written != wanted and text != session.ending:
+            return f"the model wrote {text!r} with ordinary tokens: as one token {written} of {wanted} times"
+        if written and any(text in quoting for quoting in texts):
+            return f"the model wrote {text!r} as one token, where the case has it as text of the message"
+    return ""
+
+
+def _judge(result: Result, case: Case, seen: Observation) -> None:
+    verdict, reason = compare(case.expect, seen.message)
+    if verdict == "fail" and not case.clean:
+        lost = case.expect.size > 0 and seen.message.size == 0
+        verdict, reason = ("fail", "all of the output is lost") if lost else ("soft", reason)
+    if seen.problems:
+        verdict, reason = "fail", seen.problems[0]
+    result.verdict, result.reason = verdict, reason
+    result.got = msgspec.to_builtins(seen.message)
+    if verdict != "pass":
+        result.expected = msgspec.to_builtins(case.expect)
+        result.first_difference = first_difference(case.expect, seen) if seen.stream else None
+
+
+def _against_whole(result: Result, whole: Message, streamed: Message) -> None:
+    """Fail a stream whose message differs from the whole one."""
+    verdict, reason = compare(whole, streamed)
+    if verdict == "fail" and result.verdict in ("pass", "soft"):
+        result.verdict, result.reason = "fail", f"streamed, the message is another one than whole: {reason}"
+        result.expected = msgspec.to_builtins(whole)

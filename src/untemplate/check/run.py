@@ -1,0 +1,157 @@
+"""Runs all checks against a server, and keeps what is done so that a run can be resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Final
+
+import msgspec
+
+from .. import __version__
+from ..output_parser import OutputParser
+from .cases import cases_for
+from .client import OutOfBudget, Server
+from .given import check_case
+from .known import issue_for
+from .model import Report, Result
+from .probe import look, probe
+from .session import Session
+
+__all__ = ["Order", "Progress", "run"]
+
+_GONE: Final = 3
+"""Checks in a row without any answer, after which the server counts as gone."""
+
+Check = tuple[str, Callable[[Session], Awaitable[list[Result]]]]
+ParserFor = Callable[[str, str, str], OutputParser]
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a check, its number and the number of all checks."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """The checks to run."""
+
+    only: tuple[str, ...] = ()
+    """Beginnings of the names of checks; empty for all."""
+    repeat: int = 5
+    """Repetitions of checks that depend on the model."""
+    most: int = 0
+    """Most cases with given texts; 0 for all."""
+    vendor: str = ""
+    """A vendor's profile, or empty."""
+
+
+async def run(
+    server: Server,
+    order: Order,
+    parser_for: ParserFor,
+    *,
+    model: str = "",
+    state: str = "",
+    progress: Progress | None = None,
+) -> Report:
+    """Probe a server and run the checks.
+
+    Args:
+        parser_for: returns the parser for the name of a model, the name of a Format and a chat template; the server may
+            show the last two.
+        model: name of the model; needed if the server has several.
+        state: file of the results so far; it is made if it does not exist.
+
+    Raises:
+        Unusable: the server cannot be checked; the message is one line.
+        ValueError: the file of results belongs to another run.
+    """
+    began = time.monotonic()
+    found, format, template = await look(server, model)
+    session = await probe(server, parser_for(found.model, format, template), found)
+    report = Report(
+        untemplate=__version__,
+        url=server.url,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        capabilities=found,
+        results=[],
+    )
+    checks = [check for check in _checks(session, order) if not order.only or check[0].startswith(order.only)]
+    with _State(state, f"{server.url} {found.model} {found.format} {__version__}") as done:
+        await _run(session, checks, done, report, progress)
+    report.requests, report.tokens = server.requests, server.tokens
+    report.seconds = round(time.monotonic() - began, 1)
+    return report
+
+
+def _checks(session: Session, order: Order) -> Iterator[Check]:
+    cases = cases_for(session.parser)
+    for case in cases[: order.most or None]:
+        yield f"given/{case.id}", lambda session, case=case: check_case(session, case)  # type: ignore[misc]
+
+
+async def _run(
+    session: Session, checks: Sequence[Check], state: _State, report: Report, progress: Progress | None
+) -> None:
+    silent = 0
+    for number, (name, check) in enumerate(checks):
+        if progress is not None:
+            progress(name, number, len(checks))
+        if name in state.done:
+            report.results += state.done[name]
+            continue
+        if report.stopped:
+            report.results.append(Result(id=name, verdict="cannot", reason=report.stopped))
+            continue
+        before = session.server.answered
+        try:
+            results = await check(session)
+        except OutOfBudget as error:
+            report.stopped = str(error)
+            report.results.append(Result(id=name, verdict="cannot", reason=report.stopped))
+            continue
+        for result in results:
+            if result.verdict == "fail":
+                result.issue = issue_for(session.found.server, result)
+        if session.server.answered > before:
+            silent = 0
+            state.keep(name, results)
+        else:
+            silent += 1
+            if silent == _GONE:
+                report.stopped = f"{session.server.url} has not answered the last {_GONE} checks"
+        report.results += results
+
+
+class _State:
+    """A file of JSON lines: the run that it belongs to, then a line for each finished check."""
+
+    def __init__(self, path: str, run: str) -> None:
+        self.done: dict[str, list[Result]] = {}
+        self._path = path
+        self._run = run
+        self._open = contextlib.ExitStack()
+        self._out: IO[bytes] | None = None
+
+    def __enter__(self) -> _State:
+        if not self._path:
+            return self
+        lines = Path(self._path).read_bytes().splitlines() if os.path.exists(self._path) else []
+        if lines and lines[0] != msgspec.json.encode(self._run):
+            raise ValueError(f"{self._path}: holds the results of another run: {lines[0].decode('utf-8', 'replace')}")
+        for line in lines[1:]:
+            with contextlib.suppress(msgspec.DecodeError):  # the last line of a run that was killed
+                name, results = msgspec.json.decode(line, type=tuple[str, list[Result]])
+                self.done[name] = results
+        file = self._out = self._open.enter_context(open(self._path, "ab"))
+        file.write(b"\n" if lines else msgspec.json.encode(self._run) + b"\n")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def keep(self, name: str, results: list[Result]) -> None:
+        if self._out is not None:
+            self._out.write(msgspec.json.encode((name, results)) + b"\n")
+            self._out.flush()

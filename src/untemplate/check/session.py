@@ -1,0 +1,85 @@
+"""One run's connection to a server: requests of Chat Completions, and texts that its model is forced to write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..output_parser import OutputParser
+from . import reading
+from .client import Answer, Server
+from .model import Capabilities, Observation
+from .ways import forced
+
+__all__ = ["ASKED", "Refused", "Session"]
+
+ASKED = "Say something."
+"""The user's message of requests whose text is forced."""
+
+
+class Refused(Exception):
+    """The server refuses a request; the message is one line."""
+
+
+class Session:
+    """A server with what is known of it."""
+
+    def __init__(self, server: Server, parser: OutputParser, found: Capabilities) -> None:
+        self.server = server
+        self.parser = parser
+        self.found = found
+        self.tokens: dict[str, int] = {}
+        """Special tokens of the Format that are one token of the server's model."""
+        self.end: int | None = None
+        """Id of the token that ends a turn."""
+        self.extra: dict[str, Any] = {}
+        """Fields of every forced request."""
+        self.prompt: str | None = None
+        """The prompt that the server makes for `ASKED`, if it shows it."""
+        self.body: dict[str, Any] = {}
+        """The last request, for its replay command."""
+
+    @property
+    def ending(self) -> str:
+        """Text of the token that ends a turn; empty if the Format has none."""
+        turn = self.parser.format.turn
+        return turn.end.text.strip() if turn is not None and turn.end is not None else ""
+
+    def request(self, text: str = ASKED, **fields: Any) -> dict[str, Any]:
+        """Return a request of Chat Completions."""
+        body = {"model": self.found.model, "messages": [{"role": "user", "content": text}], "temperature": 0}
+        body |= fields
+        return {key: value for key, value in body.items() if value is not None}
+
+    def forcing(self, raw: str, tools: Sequence[Any] = (), **fields: Any) -> dict[str, Any]:
+        """Return a request that makes the model write ``raw``."""
+        body = self.request(max_tokens=len(raw.encode()) + 64, tools=list(tools) or None, **self.extra, **fields)
+        return forced(self.found.way, body, raw, self.tokens, self.end)
+
+    async def chat(self, body: dict[str, Any], *, stream: bool = False) -> Observation:
+        """Send a request of Chat Completions.
+
+        Raises:
+            Refused: the server answers with an error.
+            Malformed: the response is not one of Chat Completions.
+            NoAnswer: the server did not answer, or broke off.
+        """
+        answer = await self.answer(body, stream=stream)
+        if not answer.ok:
+            raise Refused(answer.problem)
+        return reading.chat(answer)
+
+    async def answer(self, body: dict[str, Any], *, stream: bool = False) -> Answer:
+        """Send a request and return the answer, whatever its status."""
+        if stream:
+            body = {**body, "stream": True}
+        if self.found.token_ids:
+            body = {**body, "return_token_ids": True}
+        if self.found.reports_raw:
+            body = {**body, "untemplate": {"raw": True}}
+        self.body = body
+        return await self.server.post("/chat/completions", body)
+
+    def replay(self) -> str:
+        """Return a shell command that sends the last request again."""
+        return self.server.curl("/chat/completions", self.body)

@@ -1,0 +1,152 @@
+"""``untemplate check``: test a live server."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ..terminal import visible
+from .batch import FAILED
+from .common import UsageError, policy_of, print_json, print_text, quiet, reason
+
+if TYPE_CHECKING:
+    from ..check import Report
+    from ..output_parser import OutputParser
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(check: argparse.ArgumentParser) -> None:
+    check.set_defaults(run=run, command="check")
+    check.add_argument(
+        "--base-url", required=True, metavar="URL", help="base URL of the server, such as http://localhost:8000/v1"
+    )
+    check.add_argument("--model", metavar="NAME", help="model of the server (needed if it has several)")
+    which = check.add_argument_group("Format (default: the one that the server shows, or the model's name suggests)")
+    which.add_argument("--format", metavar="NAME|FILE.json", help="name from `untemplate formats`, or a Format as JSON")
+    which.add_argument("--reasoning", metavar="NAME", help="format whose reasoning replaces that of the named one")
+    which.add_argument("--template", metavar="FILE", help="the model's chat template")
+    what = check.add_argument_group("Checks")
+    what.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="checks whose names begin so, such as given/ (repeatable)",
+    )
+    what.add_argument("--cases", type=int, default=0, metavar="N", help="most texts to force (default: all)")
+    what.add_argument(
+        "--repeat", type=int, default=5, metavar="N", help="repetitions of checks that depend on the model (default: 5)"
+    )
+    what.add_argument("--vendor", choices=["kimi"], default="", help="add the checks of a vendor's verifier")
+    limits = check.add_argument_group("Limits")
+    limits.add_argument("--api-key-env", default="", metavar="NAME", help="environment variable with the API key")
+    limits.add_argument(
+        "--rate", type=float, default=0, metavar="N", help="most requests per minute (default: no limit)"
+    )
+    limits.add_argument(
+        "--token-budget",
+        type=int,
+        default=0,
+        metavar="N",
+        help="most tokens of prompts and outputs (default: no limit)",
+    )
+    limits.add_argument(
+        "--timeout", type=float, default=120, metavar="S", help="seconds for one response (default: 120)"
+    )
+    limits.add_argument(
+        "--resume", default="", metavar="FILE", help="file of the results so far, made if it does not exist"
+    )
+    shown = check.add_argument_group("Report")
+    shown.add_argument("--json", action="store_true", help="print the report as JSON")
+    shown.add_argument(
+        "-v", "--verbose", action="store_true", help="print every check instead of those that did not pass"
+    )
+    shown.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    shown.add_argument("--junit", metavar="FILE.xml", help="write the report as JUnit XML")
+    shown.add_argument("--html", metavar="FILE.html", help="write the report as a page")
+    shown.add_argument("--badge", metavar="FILE.svg", help="write a badge")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        from ..check import Limits, Order, Server, Unusable
+        from ..check import run as check
+    except ModuleNotFoundError as error:
+        raise UsageError(f"checking a server needs {error.name}: pip install 'untemplate[serve]'") from None
+
+    key = os.environ.get(arguments.api_key_env, "") if arguments.api_key_env else ""
+    if arguments.api_key_env and not key:
+        raise UsageError(f"--api-key-env {arguments.api_key_env}: this variable is not set, or empty")
+    limits = Limits(rate=arguments.rate, tokens=arguments.token_budget, timeout=arguments.timeout)
+    order = Order(only=tuple(arguments.only), repeat=arguments.repeat, most=arguments.cases, vendor=arguments.vendor)
+
+    async def checked() -> Report:
+        server = Server(arguments.base_url, key=key, key_name=arguments.api_key_env, limits=limits)
+        try:
+            return await check(
+                server,
+                order,
+                lambda *shown: _parser_for(arguments, *shown),
+                model=arguments.model or "",
+                state=arguments.resume,
+                progress=None if arguments.quiet else _progress,
+            )
+        finally:
+            await server.close()
+
+    try:
+        with quiet():
+            report = asyncio.run(checked())
+    except (Unusable, ValueError) as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"--resume {arguments.resume}: {reason(error)}") from None
+    finally:
+        _clear_progress()
+    return _conclude(arguments, report)
+
+
+def _parser_for(arguments: argparse.Namespace, model: str, named: str, template: str) -> OutputParser:
+    """Return the parser for the server's model: as the options name it, as the server shows it, or by the model."""
+    from ..output_parser import OutputParser
+    from ..selection import suggested
+    from ..templates import ChatTemplate
+    from .which_format import parser_of
+
+    if arguments.format is not None or arguments.template is not None:
+        which = {name: getattr(arguments, name) for name in ("format", "template", "reasoning", "command")}
+        return parser_of(argparse.Namespace(**which, model=None, enforce_parser=None), policy_of([]))
+    if named:
+        return OutputParser.named(named)
+    if template:
+        return OutputParser.for_model(model, template=ChatTemplate(template))
+    found = next(iter(suggested(model, None)), None)
+    if found is None:
+        raise UsageError(f"the format of {model} is not known: name it with --format or --template")
+    return OutputParser.from_format(found[1])
+
+
+def _conclude(arguments: argparse.Namespace, report: Report) -> int:
+    import msgspec
+
+    from ..check.text import described
+
+    if arguments.json:
+        print_json(msgspec.to_builtins(report), indent=2)
+    else:
+        print_text(described(report, verbose=arguments.verbose))
+    return FAILED if report.failed else 0
+
+
+def _progress(name: str, number: int, total: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{number}/{total} {visible(name)[:60]}", end="", file=sys.stderr, flush=True)
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

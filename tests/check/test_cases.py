@@ -1,0 +1,59 @@
+"""The cases: records follow their schema, and servers get texts that the parser reads as expected."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import jsonschema_rs
+import pytest
+
+from untemplate import OutputParser
+from untemplate.check.cases import cases_for, corpus, message_of
+
+FOLDER = files("untemplate.check")
+FORMATS = sorted({record.format for record in corpus()})
+
+
+def test_the_corpus_follows_its_schema() -> None:
+    schema = json.loads((FOLDER / "corpus.schema.json").read_text("utf-8"))
+    validator = jsonschema_rs.validator_for(schema)
+    for path in (FOLDER / "corpus").iterdir():
+        problems = [str(error) for error in validator.iter_errors(json.loads(path.read_text("utf-8")))]
+        assert problems == [], path.name
+
+
+def test_the_schema_refuses_a_record_without_its_message() -> None:
+    schema = json.loads((FOLDER / "corpus.schema.json").read_text("utf-8"))
+    record = {"id": "a", "format": "hermes", "raw": "x", "why": "y"}
+    assert not jsonschema_rs.is_valid(schema, [record])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_case_is_read_as_expected(name: str) -> None:
+    parser = OutputParser.named(name)
+    cases = cases_for(parser)
+    assert len({case.id for case in cases}) == len(cases)
+    assert sum(case.clean for case in cases) >= 8
+    for case in cases:
+        parsed = parser.parse(case.raw, tools=case.tools)
+        assert message_of(parsed) == case.expect, case.id
+        if case.clean:
+            assert [call.status for call in parsed.tool_calls] == ["ok"] * len(case.expect.calls), case.id
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_most_records_are_cases(name: str) -> None:
+    """Only records with a prompt of their own, a cut, an end of the turn inside or no text at all are left out."""
+    parser = OutputParser.named(name)
+    cases = {case.raw for case in cases_for(parser)}
+    end = parser.format.turn.end.text if parser.format.turn and parser.format.turn.end else "\0"
+    left = [
+        record.id
+        for record in corpus()
+        if record.format == name and record.reasoning is None and record.prompt is None
+        if record.finish_reason == "stop" and record.raw.removesuffix(end)
+        if end not in record.raw.removesuffix(end) and record.raw.removesuffix(end) not in cases
+    ]
+    # Its white space is the marker's only if the end of the turn is text, which a server does not force.
+    assert left == (["turn-end-at-the-end"] if name == "hermes" else [])
