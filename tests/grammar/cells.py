@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from untemplate import OutputParser
-from untemplate.format import Format
+from untemplate.format import Format, LiteralArguments, Marker, NamedBody, Tools, Turn
 from untemplate.formats import named
 from untemplate.formats.registry import entries
 
@@ -163,6 +163,24 @@ def problem(
 
 HUGE = re.compile(r"[eE][+-]?\d{3,}")
 """A number too large for a float: valid JSON for an engine, but not for Python. Such samples do not count."""
+
+
+def _made(tools: Tools) -> Format:
+    special = ("<|end|>", "<call>", "</call>", "<q>")
+    return Format(name="made", turn=Turn(end=Marker("<|end|>")), tools=(tools,), special_tokens=special)
+
+
+def _literals(quote: str) -> Tools:
+    arguments = LiteralArguments(quotes=(quote,), quoted="all", escapes=False)
+    return Tools(call_open=Marker("<call>"), call_close=Marker("</call>"), body=NamedBody(arguments=arguments))
+
+
+MADE = {
+    "values in double quotes": _made(_literals('"')),
+    "values in single quotes": _made(_literals("'")),
+    "values in long quotes": _made(_literals("<q>")),
+}
+"""Formats with features that no family has."""
 
 
 def opened(fmt: Format) -> str:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from untemplate.formats import named
-from untemplate.grammar import make_grammar
+from untemplate.grammar import GrammarError, make_grammar
 
-from .cells import TOOLS, formats, problem, subjects, templates
+from .cells import MADE, TOOLS, formats, problem, subjects, templates
 from .engines import Vocabulary
 from .measure import DIALECTS, MATRIX, WHAT, measure, samples
 
@@ -124,6 +124,24 @@ def test_json_inside_tags_cannot_close_them(dialect: str) -> None:
     call = "<tool_call>\n<function=f>\n<parameter=v>\n[%s]\n</parameter>\n</function>\n</tool_call>"
     values = ('"<p>"', '"a \\"b\\" \\u003c/parameter>"', '"</parameter>"', '"\\n</parameter>\n</function>"')
     assert verdicts(grammar, [call % value for value in values]) == [True, True, False, False]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", sorted(MADE))
+def test_formats_of_no_family_hold(name: str, dialect: str) -> None:
+    installed(dialect)
+    cell = measure(MADE[name], dialect, 40, by_id=20)
+    assert {what: getattr(cell, what) for what in WHAT} == dict.fromkeys(WHAT, True), "\n".join(cell.examples)
+
+
+def test_objects_in_quotes_with_escapes_are_refused() -> None:
+    fmt = MADE["values in double quotes"].extend(tools__0__body__arguments__escapes=True)
+    with pytest.raises(GrammarError) as error:
+        make_grammar(fmt, TOOLS, "required", dialect="gbnf")
+    assert str(error.value) == (
+        "tool 'get_weather_map' at /area: 'type' 'object' cannot be written in quotes with escapes"
+    )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -10,6 +10,7 @@ from untemplate.format import (
     Format,
     FormatError,
     JsonBody,
+    LiteralArguments,
     Marker,
     NamedBody,
     TaggedArguments,
@@ -61,6 +62,31 @@ def element_formats(draw: st.DrawFn) -> Format:
         call_open=None if named else Marker(f"{before}invoke "),
         call_close=None if named else Marker(f"{before}/invoke{after}{space}"),
         body=body,
+    )
+    return Format(name="generated", turn=Turn(end=Marker("<|end|>")), tools=(tools,), special_tokens=("<|end|>",))
+
+
+@st.composite
+def literal_formats(draw: st.DrawFn) -> Format:
+    """Return Formats whose arguments are literals of a language, with all of them in quotes or only strings."""
+    before, after = draw(st.sampled_from(WRAPPERS))
+    open_, close = draw(st.sampled_from(["()", "{}"]))
+    quote = draw(st.sampled_from(["'", '"', '<|"|>', "<esc>"]))
+    arguments = LiteralArguments(
+        open=open_,
+        close=close,
+        assign=draw(st.sampled_from(["=", ":"])),
+        separator=draw(st.sampled_from([",", ", "])),
+        quotes=tuple(dict.fromkeys((quote, *draw(st.sampled_from([(), ("'", '"')]))))),
+        quoted=draw(st.sampled_from(["all", "all", "strings"])),
+        escapes=draw(st.booleans()),
+        words=draw(st.sampled_from([("True", "False", "None"), ("true", "false", "null")])),
+        quoted_keys=draw(st.booleans()),
+    )
+    tools = Tools(
+        call_open=Marker(f"{before}call{after}"),
+        call_close=Marker(f"{before}/call{after}"),
+        body=NamedBody(arguments=arguments),
     )
     return Format(name="generated", turn=Turn(end=Marker("<|end|>")), tools=(tools,), special_tokens=("<|end|>",))
 

@@ -392,7 +392,10 @@ def _body(body: JsonBody | NamedBody) -> list[Piece]:
     elif isinstance(arguments, LiteralArguments):
         quote = arguments.quotes[0]
         made += [arguments.open, "city", arguments.assign, quote, st.sampled_from(["Paris", "a\\nb", ""]), quote]
-        made += [arguments.separator, "days", arguments.assign, st.sampled_from(["3", "[1, 2]", "{'a': 1}", "tru"])]
+        values = ["3", "[1, 2]", "{'a': 1}", "tru"]
+        if arguments.quoted == "all":
+            values += [f"{quote}{value}{quote}" for value in values]
+        made += [arguments.separator, "days", arguments.assign, st.sampled_from(values)]
         made += [arguments.close]
     else:
         made.append(_OBJECT)

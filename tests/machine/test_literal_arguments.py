@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from untemplate.format import Format, LiteralArguments, Marker, NamedBody, Tools
+from untemplate.render import Inexpressible, expressible, render
 from untemplate.testing import check
 
 TOOLS = [
@@ -221,3 +225,91 @@ def test_an_expression_is_not_a_call(text: str, tools: list[dict[str, object]] |
 def test_a_literal_or_a_name_begins_the_arguments(arguments: str) -> None:
     parsed = check("pythonic", f"[f({arguments})]", exhaustive=True, roundtrip=False, tools=TOOLS)
     assert [call.function.name for call in parsed.tool_calls] == ["f"]
+
+
+def quoting(quote: str, *, escapes: bool = False) -> Format:
+    """Return a Format that writes all values in quotes."""
+    quotes = tuple(dict.fromkeys((quote, '"', "'")))
+    arguments = LiteralArguments(quotes=quotes, quoted="all", escapes=escapes)
+    tools = Tools(call_open=Marker("<c>"), call_close=Marker("</c>"), body=NamedBody(arguments=arguments))
+    return Format(name="quoting", tools=(tools,))
+
+
+TYPED = [
+    {
+        "type": "function",
+        "function": {
+            "name": "f",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "s": {"type": "string"},
+                    "n": {"type": "integer"},
+                    "b": {"type": "boolean"},
+                    "l": {"type": "array", "items": {"type": "string"}},
+                    "o": {"type": ["object", "null"]},
+                    "u": {"type": ["string", "null"]},
+                },
+            },
+        },
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ("s={q}3{q}, n={q}3{q}", '{"s": "3", "n": 3}'),
+        ("b={q}True{q}, u={q}None{q}", '{"b": true, "u": null}'),
+        ("u={q}No{q}, x={q}3{q}", '{"u": "No", "x": "3"}'),
+        ("n=3, l=['a'], b=false", '{"n": 3, "l": ["a"], "b": false}'),
+        ("l={q}['a', 'b']{q}, o={q}{'k': None}{q}", '{"l": ["a", "b"], "o": {"k": null}}'),
+        ("s={q}C:\\new{q}, n={q} 7 {q}", '{"s": "C:\\\\new", "n": 7}'),
+        ("n={q}3{q}, s={q}{q}", '{"n": 3, "s": ""}'),
+    ],
+)
+@pytest.mark.parametrize("quote", ['"', "<q>"])
+def test_the_schema_decides_the_type_of_text_in_quotes(quote: str, written: str, arguments: str) -> None:
+    text = f"<c>f({written.replace('{q}', quote)})</c>"
+    check(quoting(quote), text, {"tool_calls": [("f", arguments, "ok")]}, tools=TYPED, roundtrip=False, exhaustive=True)
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ('n="1', '{"n": 1'),
+        ('n="', '{"n": '),
+        ('l="[1, ', '{"l": [1,'),
+        ('u="nu', '{"u": nu'),
+        ('s="3', '{"s": "3'),
+    ],
+)
+def test_a_value_in_quotes_that_is_cut(written: str, arguments: str) -> None:
+    parsed = check(quoting('"'), f"<c>f({written}", tools=TYPED, roundtrip=False, exhaustive=True)
+    assert [(c.function.arguments, c.status) for c in parsed.tool_calls] == [(arguments, "incomplete")]
+
+
+def test_text_in_quotes_that_does_not_fit_its_type_stays_text() -> None:
+    expected = {"tool_calls": [("f", '{"n": "three"}', "invalid_arguments")]}
+    check(quoting('"'), '<c>f(n="three")</c>', expected, tools=TYPED, roundtrip=False, exhaustive=True)
+
+
+def test_quoted_values_are_written_as_templates_write_them() -> None:
+    values = {"s": "it's", "n": 3, "b": True, "l": ["a"], "o": {"k": None}, "u": None}
+    message = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": json.dumps(values)}}]}
+    written = """<c>f(s="it's", n="3", b="True", l="['a']", o="{'k': None}", u="None")</c>"""
+    assert render(quoting('"'), message) == written
+    assert render(quoting('"', escapes=True), message) == written
+    written = """<c>f(s=<q>it's<q>, n=<q>3<q>, b=<q>true<q>, l=<q>["a"]<q>, o=<q>{"k": null}<q>, u=<q>null<q>)</c>"""
+    assert render(quoting("<q>"), message) == written
+    assert [expressible(quoting(q), message, tools=TYPED) for q in ('"', "<q>", "'")] == [
+        None,
+        None,
+        Inexpressible.MARKER_IN_VALUE,
+    ]
+    assert expressible(quoting('"'), message) is Inexpressible.VALUE_TYPE
+
+
+def test_other_quotes_keep_their_escapes() -> None:
+    expected = {"tool_calls": [("f", '{"s": "a\\\\n", "x": "a\\n"}', "ok")]}
+    check(quoting('"'), "<c>f(s=\"a\\n\", x='a\\n')</c>", expected, tools=TYPED, roundtrip=False, exhaustive=True)

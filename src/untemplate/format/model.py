@@ -182,8 +182,13 @@ class LiteralArguments:
     """Text between arguments, as it is written. Default: ``", "``. Example: ``","``."""
     quotes: tuple[str, ...] = ("'", '"')
     """Quotes accepted around strings, the canonical one first. Default: ``("'", '"')``. Example: ``('<|"|>', '"')``."""
+    quoted: Literal["strings", "all"] = "strings"
+    """Values of arguments that are written in quotes. ``"all"``: the text between the quotes is a string only if the
+    schema allows no other type; values without quotes are parsed too. Default: ``"strings"``. Example: ``"all"`` for
+    ``count="3"``."""
     escapes: bool = True
-    """True if a backslash escapes inside strings. Default: ``True``. Example: ``False`` for Gemma 4."""
+    """True if a backslash escapes inside strings. Other accepted quotes than the canonical one always have escapes if
+    they are one character, and never if they are longer. Default: ``True``. Example: ``False`` for Gemma 4."""
     words: tuple[str, str, str] = ("True", "False", "None")
     """Words for true, false and null; JSON's own words are always accepted. Default: Python's. Example:
     ``("true", "false", "null")``."""

@@ -29,10 +29,11 @@ from ..format import (
     TaggedArguments,
     Tools,
 )
+from ..format.spelling import argument_text
 from ..machine.program import CallSyntax
 from .choose import Tool
 from .elements import Elements
-from .reading import closed, closed_note
+from .reading import SchemaDocument, closed, closed_note
 from .rules import (
     EMPTY,
     WS,
@@ -60,6 +61,9 @@ _LETTERS: Final = (("0", "9"), ("A", "Z"), ("a", "z"))
 ANY_OBJECT: Final = frozen({"type": "object"}, "")
 _KEY: Final = re.compile(r"[^\s=:,()\[\]{}\"'<]+")
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")
+_ESCAPES: Final = "'\"\\nrtbf"
+"""Characters that may follow a backslash in a string of Python."""
+_BRACKETS: Final = {"object": "{", "array": "["}
 _TYPES: Final = ("number", "boolean", "object", "array", "null")
 """Types that a tag can give to a value that is not a string."""
 
@@ -133,6 +137,7 @@ class Calls:
         self.rules: Rules = rules
         rules.budget.offer(len(tools), tools[-1].name if tools else "", "", "name")
         self._literals: Values | None = None
+        self._python: Values | None = None
         self._texts: dict[str, Scan] = {}
 
     def opener(self) -> Marker | None:
@@ -409,9 +414,8 @@ class Calls:
         open_, close = arguments.open, arguments.close
         key = word_except(values.syntax.not_keys)
         if not tool.strict:
-            member = seq(key, arguments.assign, values.any())
+            member = seq(key, arguments.assign, values.string() if arguments.quoted == "all" else values.any())
             return seq(open_, maybe(member, star(separator, member)), close)
-        document = self.rules.document(tool.schema, tool.name)
         properties, required, more = self._members(tool)
         fields = []
         for name, schema in properties.items():
@@ -419,17 +423,52 @@ class Calls:
                 raise GrammarError(
                     f"tool {tool.name!r}: the parameter name {name!r} cannot be written in format {self.fmt.name!r}"
                 )
-            value = values.value(schema, document, f"/{name}")
+            value = self._literal_value(arguments, schema, tool, f"/{name}")
             fields.append((values.share(seq(name, arguments.assign, value)), name in required))
         extra = None
         if more is not False:
-            extra = seq(key, arguments.assign, values.value(more, document, "/*"))
+            extra = seq(key, arguments.assign, self._literal_value(arguments, more, tool, "/*"))
         return seq(open_, values.separated(fields, separator, extra), close)
+
+    def _literal_value(self, arguments: LiteralArguments, schema: Any, tool: Tool, path: str) -> Node:
+        document = self.rules.document(tool.schema, tool.name)
+        values = self._literal_values(arguments)
+        if arguments.quoted == "strings":
+            return values.value(schema, document, path)
+        parts = [{"type": "string"} if part is True else part for part in variants(schema, document) if part]
+        begins_not = "".join(_BRACKETS.get(str(part.get("type")), "") for part in parts)
+        ways: list[Node] = []
+        for part in parts:
+            if "const" in part or "enum" in part:
+                listed = [part["const"]] if "const" in part else part["enum"]
+                ways += [self.spelling.node(argument_text(value, arguments)) for value in listed]
+            elif part["type"] != "string":
+                ways.append(self._quoted(arguments, part, document, path))
+            else:
+                ways.append(values.string(begins_not=begins_not) if begins_not else values.value(part, document, path))
+        return choice(*ways)
+
+    def _quoted(
+        self, arguments: LiteralArguments, part: Mapping[str, Any], document: SchemaDocument, path: str
+    ) -> Node:
+        """Return the rules for a value in quotes that is not a string, as ``text_in_quotes`` writes it."""
+        quote = arguments.quotes[0]
+        container = part["type"] in ("object", "array")
+        if container and (arguments.escapes if len(quote) == 1 else quote == '"'):
+            raise document.error(path, f"'type' {part['type']!r} cannot be written in quotes with escapes")
+        if quote != '"':
+            mark = self.spelling.node(quote)
+            return seq(mark, Json(with_definitions(part, document), document.tool, (quote,)), mark)
+        if self._python is None:
+            self._python = Values(
+                Syntax("python", "'", _ESCAPES, LiteralArguments().words, excludes=(quote,)), self.rules
+            )
+        return seq(quote, self._python.value(part, document, path), quote)
 
     def _literal_values(self, arguments: LiteralArguments) -> Values:
         if self._literals is None:
             quote = arguments.quotes[0]
-            escapes = "'\"\\nrtbf" if arguments.escapes and len(quote) == 1 else ""
+            escapes = _ESCAPES if arguments.escapes and len(quote) == 1 else ""
             # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may be.
             markers = [t[:-1] for t in self.syntax.call_stops.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
             syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, tuple(markers), True)

@@ -137,14 +137,16 @@ class Values:
             self.rules.rules[name] = self._array(self.any(), 0, None)
         return Ref(name)
 
-    def string(self, least: int = 0, most: int | None = None, tool: str = "") -> Node:
-        """Any string, between its quotes. ``tool``: for the note, if its length is not enforced."""
+    def string(self, least: int = 0, most: int | None = None, tool: str = "", begins_not: str = "") -> Node:
+        """Any string, between its quotes. ``tool``: for the note, if its length is not enforced. ``begins_not``:
+        characters that a string without escapes may not begin with."""
         syntax = self.syntax
         if not syntax.escapes:
             self._unbounded(least, most, tool)
             quote = self.write(syntax.quote)
             stop = quote if isinstance(quote, Token) else syntax.quote
-            return seq(quote, Scan((syntax.quote,) if isinstance(stop, Token) else (), ((stop, EMPTY),)))
+            excludes = (syntax.quote,) if isinstance(stop, Token) else ()
+            return seq(quote, Scan(excludes, ((stop, EMPTY),), begins_not=begins_not))
         name = f"{syntax.name}-char"
         if syntax.excludes:
             self._unbounded(least, most, tool)

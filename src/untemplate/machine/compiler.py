@@ -346,7 +346,9 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         syntax.escaped = re.compile(rf"{_KEY}(?:{'|'.join(map(re.escape, heads))})\\")
         begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
         syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
-        syntax.escapes = arguments.escapes
+        syntax.quoted_values = arguments.quoted == "all"
+        raw = () if arguments.escapes else arguments.quotes[:1]
+        syntax.escaping = tuple(quote for quote in ("'", '"') if quote not in raw)
     syntax.name_ends = Literals(_tags(*ends))
     syntax.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
     syntax.id_ends = Literals(_tags((body.name_close, IS_NAME_CLOSE)))

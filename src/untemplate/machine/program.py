@@ -245,7 +245,10 @@ class CallSyntax:
         self.bracket_close: str = ")"
         self.assign: str = "="
         self.quotes: tuple[str, ...] = ()
-        self.escapes: bool = True
+        self.quoted_values: bool = False
+        """True if the text in quotes may be a value of any type."""
+        self.escaping: tuple[str, ...] = ()
+        """Quotes of strings in which a backslash escapes."""
         self.escaped: re.Pattern[str] = re.compile("(?!)")
         """Matches arguments that were copied into a string, with escapes, up to the first escape."""
         self.escaped_prefix: re.Pattern[str] = re.compile("(?!)")

@@ -6,30 +6,21 @@ decides whether the text parses back.
 
 from __future__ import annotations
 
-import html
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..format import Arguments, ElementArguments, Escape, JsonArguments, LiteralArguments, TaggedArguments
+from ..format import Arguments, ElementArguments, JsonArguments, LiteralArguments, TaggedArguments
+from ..format.spelling import argument_text, escape, json_text
 from .message import MessageCall
 
 __all__ = [
     "arguments_text",
     "element_text",
-    "escape",
     "json_arguments",
-    "json_text",
     "key_text",
-    "literal_text",
     "value_text",
 ]
-
-_SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
-# Characters that are escaped in a string between one-character quotes, besides the quote itself.
-_ESCAPED: Final = re.compile(r"[\\\x00-\x1f\x7f]")
-_SHORT: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def arguments_text(call: MessageCall, arguments: Arguments) -> str:
@@ -42,7 +33,7 @@ def arguments_text(call: MessageCall, arguments: Arguments) -> str:
         return json_arguments(call)
     members = call.object()
     if isinstance(arguments, LiteralArguments):
-        pairs = (f"{key}{arguments.assign}{literal_text(value, arguments)}" for key, value in members.items())
+        pairs = (f"{key}{arguments.assign}{argument_text(value, arguments)}" for key, value in members.items())
         return arguments.open + arguments.separator.join(pairs) + arguments.close
     if isinstance(arguments, ElementArguments):
         return "".join(element_text(key, value, arguments) for key, value in members.items())
@@ -59,16 +50,6 @@ def json_arguments(call: MessageCall) -> str:
     members = call.object()
     text = call.arguments.strip() if isinstance(call.arguments, str) else json_text(members)
     return text or "{}"
-
-
-def json_text(value: Any) -> str:
-    """Return one line of JSON, as ``tojson`` in chat templates writes it. Lone surrogates become escapes.
-
-    Raises:
-        ValueError: a number that JSON has no form for (NaN, infinity).
-    """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def element_text(name: str, value: Any, arguments: ElementArguments) -> str:
@@ -107,45 +88,3 @@ def _type_name(value: Any) -> str:
 def value_text(value: Any, arguments: TaggedArguments) -> str:
     """Return a value between its tags: a string as it is, anything else as JSON."""
     return escape(value if isinstance(value, str) else json_text(value), arguments.escape)
-
-
-def escape(text: str, how: Escape) -> str:
-    """Return ``text`` with the escaping that the Format asks for."""
-    return html.escape(text).replace("&#x27;", "&apos;") if how == "xml" else text
-
-
-# -- Literals -----------------------------------------------------------------------------------------------------
-
-
-def literal_text(value: Any, arguments: LiteralArguments) -> str:
-    """Return a value with the words and quotes of the format's language."""
-    if isinstance(value, str):
-        return _quoted(value, arguments)
-    if value is None:
-        return arguments.words[2]
-    if isinstance(value, bool):
-        return arguments.words[0] if value else arguments.words[1]
-    if isinstance(value, Mapping):
-        # A separator without a space after it goes with a colon without one.
-        colon = ": " if arguments.separator.endswith(" ") else ":"
-        pairs = (f"{_literal_key(key, arguments)}{colon}{literal_text(v, arguments)}" for key, v in value.items())
-        return "{" + arguments.separator.join(pairs) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + arguments.separator.join(literal_text(v, arguments) for v in value) + "]"
-    return json_text(value)
-
-
-def _literal_key(key: Any, arguments: LiteralArguments) -> str:
-    return _quoted(str(key), arguments) if arguments.quoted_keys else str(key)
-
-
-def _quoted(text: str, arguments: LiteralArguments) -> str:
-    quote = arguments.quotes[0]
-    if len(quote) == 1 and arguments.escapes:
-        text = _ESCAPED.sub(_backslashed, text).replace(quote, "\\" + quote)
-    return quote + text + quote
-
-
-def _backslashed(found: re.Match[str]) -> str:
-    c = found.group()
-    return _SHORT.get(c) or f"\\x{ord(c):02x}"

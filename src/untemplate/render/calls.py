@@ -23,8 +23,10 @@ from ..format import (
     TaggedArguments,
     Tools,
 )
+from ..format.spelling import escape, json_text, text_in_quotes
+from ..jsontext.coercion import Param
 from ..tools import ToolSet
-from .arguments import escape, json_text, key_text, value_text
+from .arguments import key_text, value_text
 from .elements import ElementRules, elements_problem
 from .message import MessageCall
 from .reasons import Inexpressible
@@ -206,11 +208,14 @@ def _newlines_fit(text: str, arguments: TaggedArguments) -> bool:
 def _type_fits(value: Any, text: str, arguments: TaggedArguments, offered: ToolSet, name: str, key: str) -> bool:
     if "{string}" in arguments.key or "{type}" in arguments.key:
         return True
-    param = offered.param(name, key)
+    return _becomes(value, value if isinstance(value, str) else text, offered.param(name, key))
+
+
+def _becomes(value: Any, text: str, param: Param | None) -> bool:
+    """True if the types of its schema turn the text into the value."""
     if param is None or param.streams:
         return isinstance(value, str)
-    plain = value if isinstance(value, str) else text
-    return json_text(json.loads(param.encode(plain))) == json_text(value)
+    return json_text(json.loads(param.encode(text))) == json_text(value)
 
 
 def _alternation(texts: tuple[str, ...] | list[str]) -> str:
@@ -235,12 +240,23 @@ def _literal_problem(
             return Inexpressible.KEY_CHARACTERS
         param = offered.param(name, key)
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if number and param is not None and param.streams:
-            return Inexpressible.VALUE_TYPE
-        problem = _literal_value(value, arguments, stops)
+        if arguments.quoted == "all":
+            problem = _quoted_problem(value, arguments, param)
+        elif number and param is not None and param.streams:
+            problem = Inexpressible.VALUE_TYPE
+        else:
+            problem = _literal_value(value, arguments, stops)
         if problem is not None:
             return problem
     return None
+
+
+def _quoted_problem(value: Any, arguments: LiteralArguments, param: Param | None) -> Inexpressible | None:
+    """Return the reason why a value is not read back from its text in quotes."""
+    text = value if isinstance(value, str) else text_in_quotes(value, arguments)
+    if not _quotable(text, arguments):
+        return Inexpressible.MARKER_IN_VALUE
+    return None if _becomes(value, text, param) else Inexpressible.VALUE_TYPE
 
 
 def _literal_value(value: Any, arguments: LiteralArguments, stops: list[str]) -> Inexpressible | None:
@@ -270,7 +286,7 @@ def _quotable(text: str, arguments: LiteralArguments) -> bool:
     quote = arguments.quotes[0]
     if len(quote) > 1:
         return (text + quote).find(quote) == len(text)
-    return arguments.escapes or not {quote, "\\"} & set(text)
+    return arguments.escapes or quote not in text
 
 
 def spellings(marker: Marker | None) -> tuple[str, ...]:

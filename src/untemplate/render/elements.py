@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..format import ElementArguments
+from ..format.spelling import json_text
 from ..jsontext.well_formed import MAX_DEPTH
 from ..schema import SchemaNode
-from .arguments import json_text
 from .reasons import Inexpressible
 
 __all__ = ["ElementRules", "elements_problem"]

@@ -12,7 +12,8 @@ import re
 from typing import Any
 
 from ..format import Body, Channels, Content, Format, JsonBody, Marker, NamedBody, Tools
-from .arguments import arguments_text, escape, json_arguments, json_text
+from ..format.spelling import escape, json_text
+from .arguments import arguments_text, json_arguments
 from .message import AssistantMessage, MessageCall, read_message
 
 __all__ = ["content_header", "empty_block", "leads", "opening", "render", "wraps"]

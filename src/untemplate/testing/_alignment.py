@@ -59,6 +59,7 @@ _LEAF: Final = re.compile(r'[ \t\r\n]*(?:([\[\]{}:,])|"((?:[^"\\]|\\.)*+)("?)|([
 _PUNCTUATION: Final = re.compile(r"[ \t\r\n,()\[\]{}]*+")
 _CLOSERS: Final = re.compile(r"[ \t\r\n,)\]}]*+")
 _EMPTY: Final = re.compile(r"[ \t\r\n,)\]}]*+[ \t\r\n,(\[{]*+[)\]}]?")
+_COLON: Final = re.compile('"?:? ?')
 _SPACE: Final = re.compile(r"[ \t\r\n]*+")
 _ASSIGN: Final = re.compile(r"[ \t\r\n]*(?::|=(?!=))")
 _WORD: Final = re.compile(r"[^ \t\r\n,()\[\]{}\"']++")
@@ -271,6 +272,8 @@ class _Leaf:
 
     text: str
     """The text of a string, a word as written, or nothing for an empty list or object."""
+    end: int
+    """Its end in the arguments."""
     is_string: bool
     is_key: bool
     depth: int
@@ -289,13 +292,13 @@ def _leaves(arguments: str) -> Iterator[_Leaf]:
         if mark is None:
             whole = bool(close) if word is None else at < len(arguments)
             text = _unescaped(string) if word is None else word
-            yield _Leaf(text, word is None, key, len(objects), whole)
+            yield _Leaf(text, at, word is None, key, len(objects), whole)
         elif mark in "[{":
             objects.append(mark == "{")
         elif mark in "]}" and objects:
             objects.pop()
             if last in ("[", "{"):
-                yield _Leaf("", False, False, len(objects))
+                yield _Leaf("", at, False, False, len(objects))
         last = mark or ""
         key = mark is not None and mark in "{," and bool(objects) and objects[-1]
 
@@ -307,49 +310,91 @@ class _Literals:
         quotes = {*syntax.quotes, *(q * 3 for q in syntax.quotes if len(q) == 1)}
         self._quote = re.compile("|".join(map(re.escape, sorted(quotes, key=len, reverse=True))))
         self._short_quote = re.compile("|".join(map(re.escape, sorted(syntax.quotes, key=len, reverse=True))))
-        self._by_place = syntax.open == "("
+        self._raw = "" if syntax.escapes else syntax.quotes[0]
+        self._quoted = syntax.quoted == "all"
 
     def align(self, call: CallText) -> Rest | None:
         text = call.text
         at = min(len(text), 1)
-        keys = 0
-        is_value = False
+        keys = known = 0
+        key: _Leaf | None = None  # the key of the value that follows
         for leaf in _leaves(call.arguments):
+            if leaf.end <= known:
+                continue
             start = _after(_SPACE, text, at)
-            if leaf.is_key and leaf.depth == 1:
-                start = _after(_CLOSERS, text, start)
-            elif (leaf.text or leaf.is_string) and (not is_value or text[start : start + 1] in _OPENERS):
-                start = _after(_PUNCTUATION, text, start)
+            if key is not None and self._in_quotes(key, leaf):
+                end, known = self._quoted_value(call, start, key.end)
+                if known:
+                    at, key = end, None
+                    continue
+            start = _place(text, start, leaf, key is not None)
             if leaf.is_key:
                 end = self._key(call, start, leaf)
-                is_value = end >= 0 and leaf.whole
+                key = leaf if end >= 0 and leaf.whole else None
                 if leaf.depth == 1:
-                    positional = leaf.text in (str(keys), call.tools.positional(call.name, keys))
+                    end = start if end < 0 and _is_place(call, leaf.text, keys) else end
                     keys += 1
-                    if end < 0 and positional and text[:1] == "(":
-                        end = start
             else:
                 end = self._value(call, start, leaf)
-                if end < 0 and leaf.text == "null" and is_value and start in call.without_value:
+                if end < 0 and leaf.text == "null" and key is not None and start in call.without_value:
                     end = start
-                is_value = False
+                key = None
             if end < 0:
                 return _shorter(text[start:], leaf.text)
             at = end
+        if key is not None and self._quoted:
+            at = self._quoted_value(call, _after(_SPACE, text, at), key.end)[0]
         left = text[_after(_PUNCTUATION, text, at) :]
         return (left, "") if left else None
+
+    def _in_quotes(self, key: _Leaf, leaf: _Leaf) -> bool:
+        """True if the value of a key begins with this leaf, and its text may be in quotes."""
+        return self._quoted and key.depth == 1 and not (leaf.is_string and leaf.depth == 1)
+
+    def _quoted_value(self, call: CallText, at: int, key_end: int) -> tuple[int, int]:
+        """Compare a value with the text in quotes at ``at``. Return where both end, the value in the arguments; 0 for
+        that if they differ, or if there are no quotes. The value follows the key that ends at ``key_end``."""
+        quote = self._quote.match(call.text, at)
+        if quote is None:
+            return at, 0
+        close, body = self._string(call, quote)
+        start = _after(_COLON, call.arguments, key_end)
+        end = _value_end(call.arguments, start)
+        value = call.arguments[start:end]
+        cut = close < 0 and call.arguments[start:] == body.strip(WS)  # a cut value is put as it was written
+        if not cut and not _same_value(value, body):
+            return at, 0
+        return (len(call.text) if close < 0 else close + len(quote.group())), len(call.arguments) if cut else end
+
+    def _string(self, call: CallText, quote: re.Match[str]) -> tuple[int, str]:
+        """Return the place of the quote that closes a string, -1 if there is none, and its text without escapes."""
+        text, start, mark = call.text, quote.end(), quote.group()
+        escapes = mark[0] in "'\"" and mark[0] != self._raw
+        close = closing_quote(text, start, mark, escapes, len(text))
+        while close in call.unescaped_quotes:
+            close = closing_quote(text, close + 1, mark, escapes, len(text))
+        body = text[start : len(text) if close < 0 else close]
+        return close, unescaped(body) if escapes else body
+
+    def _string_end(self, call: CallText, quote: re.Match[str], leaf: _Leaf) -> int:
+        """Return where a quoted string ends, if it is the text of the leaf; otherwise -1."""
+        close, decoded = self._string(call, quote)
+        if decoded != leaf.text and (leaf.whole or close >= 0 or decoded.rstrip(WS) != leaf.text):
+            return -1
+        return len(call.text) if close < 0 else close + len(quote.group())
 
     def _key(self, call: CallText, at: int, key: _Leaf) -> int:
         """Return where a key and its assignment end; -1 if they are not here."""
         text = call.text
         quote = self._short_quote.match(text, at)
-        end = -1 if quote is None else _string_end(call, quote, key)
+        end = -1 if quote is None else self._string_end(call, quote, key)
         if end < 0:
             end = at + len(key.text) if key.text and text.startswith(key.text, at) else -1
         assign = _ASSIGN.match(text, end) if end >= 0 else None
         if assign is not None:
             return assign.end()
-        return end if end >= 0 and not text[end:].strip(WS) else -1
+        cut = not text[end:].strip(WS) and not call.arguments.startswith(":", key.end)
+        return end if end >= 0 and cut else -1
 
     def _value(self, call: CallText, at: int, value: _Leaf) -> int:
         """Return where a value ends; -1 if it is not here."""
@@ -363,24 +408,22 @@ class _Literals:
             return at + len(word) if same else -1
         quote = self._quote.match(text, at)
         if quote is not None:
-            return _string_end(call, quote, value)
+            return self._string_end(call, quote, value)
         return at + len(value.text) if text.startswith(value.text, at) else -1
 
 
-def _string_end(call: CallText, quote: re.Match[str], leaf: _Leaf) -> int:
-    """Return where a quoted string ends, if it is the text of the leaf; otherwise -1."""
-    text = call.text
-    start = quote.end()
-    mark = quote.group()
-    escapes = mark[0] in "'\""
-    close = closing_quote(text, start, mark, escapes, len(text))
-    while close in call.unescaped_quotes:
-        close = closing_quote(text, close + 1, mark, escapes, len(text))
-    body = text[start : len(text) if close < 0 else close]
-    decoded = unescaped(body) if escapes else body
-    if decoded != leaf.text and (leaf.whole or close >= 0 or decoded.rstrip(WS) != leaf.text):
-        return -1
-    return len(text) if close < 0 else close + len(mark)
+def _place(text: str, start: int, leaf: _Leaf, is_value: bool) -> int:
+    """Return where a leaf begins, after punctuation that may precede it."""
+    if leaf.is_key and leaf.depth == 1:
+        return _after(_CLOSERS, text, start)
+    if (leaf.text or leaf.is_string) and (not is_value or text[start : start + 1] in _OPENERS):
+        return _after(_PUNCTUATION, text, start)
+    return start
+
+
+def _is_place(call: CallText, key: str, number: int) -> bool:
+    """True if the key may be that of a value without a key."""
+    return call.text[:1] == "(" and key in (str(number), call.tools.positional(call.name, number))
 
 
 def _begins(value: str, word: str) -> bool:

@@ -205,7 +205,8 @@ def _arguments(body: NamedBody) -> tuple[Json, str]:
     if isinstance(arguments, JsonArguments):
         return {"content": "json"}, r"\{"
     if isinstance(arguments, LiteralArguments):
-        if (arguments.open, arguments.assign, arguments.words) != ("{", ":", ("true", "false", "null")):
+        parts = (arguments.open, arguments.assign, arguments.words, arguments.quoted)
+        if parts != ("{", ":", ("true", "false", "null"), "strings"):
             raise FormatError(path, "a response template can read JSON with other quotes, and no other literals")
         quotes = [[quote, quote] for quote in arguments.quotes if quote != '"']
         return {"content": "json", "content_args": {"unquoted_keys": True, "string_delims": quotes}}, r"\{"

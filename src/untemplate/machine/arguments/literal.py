@@ -6,6 +6,7 @@
   (``literal_ends``). A string in longer quotes (``<|"|>``) ends at the same quote.
 * Braces hold an object if their first item has a key, and otherwise a set, which becomes a list.
 * Text that breaks a value stays in it. Text between values is dropped and reported.
+* Where all values are quoted, the text in quotes is converted by the schema, as in tags (``value_text``).
 * A key is the text before an assignment, and may be several words. Only between parentheses can a value lack a key: it
   is then the schema's next parameter.
 """
@@ -24,6 +25,7 @@ from ..signals import DONE, MORE, NO_MATCH
 from .base import ArgumentWriter, CallHandler
 from .literal_ends import StringEnds
 from .literal_words import closing_quote, cut_word, escape_end, is_number, unescape, unescaped, word_json
+from .value_text import STREAM, ValueText
 
 _OPEN: Final = 0
 _KEY: Final = 1
@@ -75,6 +77,9 @@ class LiteralReader:
         self._quote: Literals = self._quotes
         self._quote_head: str = ""
         self._escapes: bool = False
+        self._typed: bool = False
+        """True if the open string is the text of a value, which its schema converts."""
+        self._value: ValueText = ValueText(False)
         self._doubtful: bool = False
         """True after a quote that did not close the string: now a literal that ends the call also closes it."""
         self._word: list[str] = []
@@ -142,7 +147,9 @@ class LiteralReader:
 
     def pass_through(self, text: str, out: ArgumentWriter) -> bool:
         """Put text in the middle of a string; False if it is not, and nothing has happened."""
-        if self._phase != _STRING or self._doubtful or self._quote_head in text or (self._escapes and "\\" in text):
+        if self._phase != _STRING or self._doubtful or self._typed or self._quote_head in text:
+            return False
+        if self._escapes and "\\" in text:
             return False
         out.put(json_escape(text))
         return True
@@ -374,7 +381,7 @@ class LiteralReader:
 
     # -- values -------------------------------------------------------------------------------------------------
 
-    def _begin_value(self, cur: Cursor, c: str, out: ArgumentWriter) -> bool:
+    def _begin_value(self, cur: Cursor, c: str, out: CallHandler) -> bool:
         end = self._quotes.at(cur.text, cur.pos, cur.final)
         if end == MORE:
             return False
@@ -389,8 +396,7 @@ class LiteralReader:
                     return False
             cur.pos += len(quote)
             self._value_start(out)
-            self._open_string(quote)
-            out.put('"')
+            self._open_string(quote, out)
         elif c in "[({":
             cur.pos += 1
             self._value_start(out)
@@ -408,12 +414,18 @@ class LiteralReader:
             self._word_quote = ""
         return True
 
-    def _open_string(self, quote: str) -> None:
+    def _open_string(self, quote: str, out: CallHandler) -> None:
         self._quote = Literals({quote: 0})
         self._quote_head = quote[0]
-        self._escapes = quote[0] in "'\""
+        self._escapes = quote[0] in self._syntax.escaping
         self._doubtful = False
         self._phase = _STRING
+        self._typed = False
+        if self._syntax.quoted_values and len(self._closers) == 1:
+            self._value.begin(self._tools.param(self._name, self._top_key), "", "")
+            self._typed = self._value.handling != STREAM
+        if not self._typed:
+            out.put('"')
 
     def _follows_string(self, cur: Cursor, pos: int, out: CallHandler) -> int:
         """Return DONE if the text at ``pos`` may follow a string that ends there, NO_MATCH or MORE."""
@@ -456,10 +468,16 @@ class LiteralReader:
                     out.report("unescaped_quote", end, cur.pos)
                     self._put_string(found.group(), out)
                     continue
-            out.put('"')
-            self._comma = True
-            self._phase = _NEXT
+            self._close_string(out)
             return True
+
+    def _close_string(self, out: CallHandler) -> None:
+        if self._typed:
+            self._value.close(out)
+        else:
+            out.put('"')
+        self._comma = True
+        self._phase = _NEXT
 
     def _end_of_text(self, cur: Cursor, quote: re.Match[str] | None) -> int:
         """Return where the text ends that is part of the string for sure, unless a literal in it ends the call."""
@@ -470,8 +488,12 @@ class LiteralReader:
         end = self._quote.undecided_from(cur.text, cur.pos)
         return min(end, self._stops.undecided_from(cur.text, cur.pos)) if self._doubtful else end
 
-    def _put_string(self, piece: str, out: ArgumentWriter) -> None:
-        if piece:
+    def _put_string(self, piece: str, out: CallHandler) -> None:
+        if not piece:
+            return
+        if self._typed:
+            self._value.add(piece, out)
+        else:
             out.put(json_escape(piece))
 
     def _read_word(self, cur: Cursor, out: CallHandler) -> int:
@@ -544,6 +566,8 @@ class LiteralReader:
     def cut(self, cur: Cursor, out: CallHandler) -> None:
         """Put the beginning of a key or word in which the output was cut."""
         self._decide_brace(out)
+        if self._phase == _STRING and self._typed:
+            self._value.cut("", out)
         if self._phase == _WORD:
             word = "".join(self._word).strip(WS)
             if word and not self._word_streams:
