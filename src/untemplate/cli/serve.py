@@ -101,14 +101,39 @@ def run(arguments: argparse.Namespace) -> None:
     missing = [name.replace("_", "-") for name in _NEEDS if find_spec(name) is None]
     if missing:
         raise UsageError(f"serving needs {', '.join(missing)}: pip install 'untemplate[serve]'")
+    from ..gateway.observe import log_to_stderr
+
     settings = resolved.settings
     _check_public(settings)
-    _log_to_stderr(settings)
+    log_to_stderr(settings)
     # Threads that compute yield to the event loop after one millisecond instead of five.
     sys.setswitchinterval(0.001)
     # Bind the port before the model is loaded: an occupied port is then reported before minutes of loading.
+    if settings.workers > 1:
+        _run_workers(settings)
+        return
     with _bound(settings) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(settings, bound, arguments.tour, lambda: _resolved(arguments).settings))
+
+
+def _run_workers(settings: Settings) -> None:
+    from ..gateway.settings import SettingsError
+    from ..gateway.workers import check_workers, run_workers
+
+    try:
+        check_workers(settings)
+        with _bound(settings) as bound:
+            run_workers(settings, bound, lambda: _greet_of_workers(_url(settings, bound), settings))
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
+
+
+def _greet_of_workers(url: str, settings: Settings) -> None:
+    if settings.log_format == "json":
+        _log.info("listening", extra={"fields": {"url": url, "workers": settings.workers}})
+        return
+    print_text(f"\nuntemplate serves on {url} with {settings.workers} workers; {url}/v1/models lists the models\n")
+    sys.stdout.flush()
 
 
 def _check_public(settings: Settings) -> None:
@@ -182,7 +207,7 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
     """Run the server until a signal ends it. Running requests may finish within the grace period."""
     import uvicorn
 
-    from ..gateway.connections import server_config
+    from ..gateway.connections import allow_open_files, server_config
 
     tours: list[asyncio.Task[None]] = []
 
@@ -216,7 +241,7 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
         raise UsageError(
             f"tls_cert {files}: {error.strerror or error if isinstance(error, OSError) else error}"
         ) from None
-    _allow_open_files(settings.max_connections)
+    allow_open_files(settings.max_connections)
     await Server(config).serve(sockets=None if bound is None else [bound])
 
 
@@ -262,20 +287,6 @@ def _bound(settings: Settings) -> Iterator[socket.socket | None]:
         yield bound
 
 
-def _allow_open_files(connections: int) -> None:
-    """Raise the limit of open files, as far as the system allows, so that it is not reached before the server's own."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * connections + 256
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-
-
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """Return uvloop's event loop, if uvloop is installed (it does not exist for Windows)."""
     try:
@@ -296,20 +307,6 @@ def _url(settings: Settings, bound: socket.socket | None) -> str:
 
 
 # -- What it says -------------------------------------------------------------------------------------------------
-
-
-def _log_to_stderr(settings: Settings) -> None:
-    """Send everything that the gateway and its server log to one handler on stderr."""
-    from ..gateway.observe import JsonFormatter, TextFormatter
-
-    text = TextFormatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if settings.log_format == "json" else text)
-    for name, level in (("untemplate", settings.log_level.upper()), ("uvicorn", "WARNING")):
-        log = logging.getLogger(name)
-        log.handlers = [handler]
-        log.propagate = False
-        log.setLevel(level)
 
 
 def _first(manager: Manager) -> str:

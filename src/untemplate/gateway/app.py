@@ -81,11 +81,15 @@ class Gateway:
         try:
             yield
         finally:
-            await self.manager.close(timeout=self.settings.shutdown_grace)
-            self._grammars.close()
-            self.store.close()
-            if self._raw_log is not None:
-                self._raw_log.close()
+            await self.close()
+
+    async def close(self) -> None:
+        """Close the models, after their running requests, and everything else."""
+        await self.manager.close(timeout=self.settings.shutdown_grace)
+        self._grammars.close()
+        self.store.close()
+        if self._raw_log is not None:
+            self._raw_log.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":

@@ -15,6 +15,7 @@ request is closed to make room for a new one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["http_protocol", "server_config"]
+__all__ = ["allow_open_files", "http_protocol", "server_config", "server_options"]
 
 HEAD_BYTES: Final = 64 * 1024
 HEADERS: Final = 256
@@ -45,18 +46,21 @@ def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
         settings: the limits, TLS files and root path.
         more: further arguments of ``uvicorn.Config``.
     """
-    return uvicorn.Config(
-        app,
-        http=http_protocol(settings),
-        ws="none",
-        root_path=settings.root_path,
-        ssl_certfile=settings.tls_cert or None,
-        ssl_keyfile=settings.tls_key or None,
-        timeout_keep_alive=settings.keep_alive_seconds,  # type: ignore[arg-type]
-        access_log=False,
-        server_header=False,
-        **more,
-    )
+    return uvicorn.Config(app, **server_options(settings), **more)
+
+
+def server_options(settings: Settings) -> dict[str, Any]:
+    """Return the arguments of ``uvicorn.Config`` that apply the limits of the settings."""
+    return {
+        "http": http_protocol(settings),
+        "ws": "none",
+        "root_path": settings.root_path,
+        "ssl_certfile": settings.tls_cert or None,
+        "ssl_keyfile": settings.tls_key or None,
+        "timeout_keep_alive": settings.keep_alive_seconds,
+        "access_log": False,
+        "server_header": False,
+    }
 
 
 def http_protocol(settings: Settings) -> type[asyncio.Protocol]:
@@ -264,3 +268,17 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._set_timer(_LINGER)
         if self.transport.can_write_eof():
             self.transport.write_eof()
+
+
+def allow_open_files(connections: int) -> None:
+    """Raise the limit of open files, as far as the system allows, so that it is not reached before the server's own."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * connections + 256
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import sys
 import threading
 import time
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from ..format import Format, Marker, NamedBody
 from .errors import ApiError
@@ -23,7 +26,10 @@ from .generation import Ended, Usage
 from .manager.model import Model
 from .notes import Notes
 
-__all__ = ["JsonFormatter", "Metrics", "RawLog", "Record", "outcome"]
+if TYPE_CHECKING:
+    from .settings import Settings
+
+__all__ = ["JsonFormatter", "Metrics", "RawLog", "Record", "log_to_stderr", "outcome"]
 
 _log: Final = logging.getLogger("untemplate.gateway")
 _TOLD: Final = 1000
@@ -112,7 +118,12 @@ class Metrics:
             "untemplate_requests", "Requests, by dialect, model and status", ["dialect", "model", "status"],
             registry=registry,
         )  # fmt: skip
-        self.running = Gauge("untemplate_requests_running", "Requests that are being answered", registry=registry)
+        self.running = Gauge(
+            "untemplate_requests_running",
+            "Requests that are being answered",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
         self.seconds = Histogram(
             "untemplate_request_seconds", "From request to last byte", ["dialect", "model"], buckets=_SECONDS,
             registry=registry,
@@ -152,8 +163,12 @@ class Metrics:
         )  # fmt: skip
 
     def text(self) -> bytes:
-        """Return all metrics in Prometheus' text format."""
-        return generate_latest(self.registry)
+        """Return all metrics in Prometheus' text format: with several workers, those of all of them."""
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return generate_latest(self.registry)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
     def count(self, record: Record) -> None:
         """Count a request that has ended."""
@@ -299,3 +314,15 @@ class RawLog:
 
     def close(self) -> None:
         self._file.close()
+
+
+def log_to_stderr(settings: Settings) -> None:
+    """Send everything that the gateway and its server log to one handler on stderr."""
+    text = TextFormatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if settings.log_format == "json" else text)
+    for name, level in (("untemplate", settings.log_level.upper()), ("uvicorn", "WARNING")):
+        log = logging.getLogger(name)
+        log.handlers = [handler]
+        log.propagate = False
+        log.setLevel(level)

@@ -180,6 +180,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tls_key: Annotated[str, _is("private key of the certificate (PEM), if it is a file of its own", metavar="FILE")] = (
         ""
     )
+    workers: Annotated[
+        int, _is("processes that serve the port, each with all models; limits hold for each of them", ge=1)
+    ] = 1
     shutdown_grace: Annotated[float, _is("seconds that running requests get to finish at shutdown", ge=0)] = 30.0
 
     # Access
@@ -330,7 +333,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *("upstream", "upstream_chat", "upstream_replicas", "upstream_model", "upstream_api_key"),
         *("upstream_connect_timeout", "upstream_read_timeout", "upstream_retries"),
     ),
-    "Server": ("host", "port", "uds", "root_path", "tls_cert", "tls_key", "shutdown_grace"),
+    "Server": ("host", "port", "uds", "root_path", "tls_cert", "tls_key", "workers", "shutdown_grace"),
     "Access": (
         *("api_keys_file", "api_keys", "insecure", "allowed_hosts", "cors_origins"),
         *("key_requests_per_minute", "key_tokens_per_minute", "key_concurrent_requests"),

@@ -49,7 +49,7 @@ from .preflight import estimate, preflight
 from .replaying import replay_models
 from .tokenizers import TokenizerError, base_models, resolve_tokenizer
 
-__all__ = ["load_models", "loader", "locate", "open_manager"]
+__all__ = ["check_model", "load_models", "loader", "locate", "open_manager"]
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 
@@ -84,7 +84,7 @@ async def _offer(manager: Manager, settings: Settings) -> None:
     """
     offers = []
     for name, table in settings.models.items():
-        size = await asyncio.to_thread(_checked, name, table, settings.memory_budget)
+        size = await asyncio.to_thread(_size_of, name, table, settings.memory_budget)
         load = partial(_load_named, table)
         pinned = table.load == "start" and not table.idle_unload
         offers.append(
@@ -112,23 +112,34 @@ async def _load_named(table: ModelSettings, report: Report) -> Model:
     return replace(model, aliases=table.aliases)
 
 
-def _checked(name: str, table: ModelSettings, budget: int) -> Callable[[], int]:
-    """Check what can be checked about a model before it is loaded. Return the function that estimates its memory.
+def check_model(settings: Settings) -> str:
+    """Check what can be checked about a model before it is loaded. Return the kind of its engine.
+
+    Raises:
+        SettingsError, CheckpointError: the model cannot be loaded.
+    """
+    kind = choose_engine(settings)
+    if names_a_format(settings):
+        choose_format(settings, None)
+    load_template(settings)
+    if kind not in ("openai", "replay"):
+        _installed(kind, settings.model)
+    return kind
+
+
+def _size_of(name: str, table: ModelSettings, budget: int) -> Callable[[], int]:
+    """Return the function that estimates the memory of a model, after checking what can be checked.
 
     Raises:
         SettingsError: the model cannot be loaded, or needs more than the budget.
     """
     settings = table.settings
     try:
-        kind = choose_engine(settings)
-        if names_a_format(settings):
-            choose_format(settings, None)
-        load_template(settings)
-        if kind in ("openai", "replay"):
-            return lambda: 0
-        _installed(kind, settings.model)
+        kind = check_model(settings)
     except (SettingsError, CheckpointError) as error:
         raise SettingsError(f"models.{name}: {error}") from None
+    if kind in ("openai", "replay"):
+        return lambda: 0
 
     def size() -> int:
         checkpoint = locate(settings.model, lambda what: None)

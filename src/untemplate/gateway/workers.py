@@ -1,0 +1,126 @@
+"""Several processes on one port, each with the whole gateway.
+
+* uvicorn's supervisor starts them, restarts one that dies, and replaces them one after another at SIGHUP.
+* They share the response store (a temporary file, unless the settings name one) and the metrics page.
+* Each loads its own models. Limits of connections, requests and API keys hold for each worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
+
+from .connections import allow_open_files, server_options
+from .deferred import DeferredGateway
+from .manager.checkpoint import CheckpointError
+from .manager.loading import check_model
+from .observe import log_to_stderr
+from .settings import Settings, SettingsError
+
+__all__ = ["check_workers", "run_workers"]
+
+_log: Final = logging.getLogger("untemplate.gateway")
+
+
+def check_workers(settings: Settings) -> None:
+    """Check that the models can be served by several processes.
+
+    Raises:
+        SettingsError: a model cannot be loaded, or its engine runs in processes of its own.
+    """
+    tables = {f"models.{name}: ": table.settings for name, table in settings.models.items()} or {"": settings}
+    for where, one in tables.items():
+        try:
+            engine = check_model(one)
+        except (SettingsError, CheckpointError) as error:
+            raise SettingsError(f"{where}{error}") from None
+        if engine == "vllm":
+            raise SettingsError(
+                f"{where}workers: vLLM runs processes of its own; put a gateway with --upstream in front"
+            )
+        if engine == "llamacpp":
+            _log.warning("%severy one of %d workers loads the model %s", where, settings.workers, one.model)
+
+
+def run_workers(settings: Settings, bound: socket.socket | None, ready: Callable[[], None]) -> None:
+    """Run the workers until a signal ends them.
+
+    Args:
+        settings: with ``workers`` above 1.
+        bound: the socket to listen on; ``None`` for the Unix socket of the settings.
+        ready: called once, when the first worker answers.
+
+    Raises:
+        SettingsError: a worker did not start; the log has the reason.
+    """
+    with tempfile.TemporaryDirectory(prefix="untemplate-") as folder:
+        if settings.response_ttl and not settings.response_store:
+            settings = msgspec.structs.replace(settings, response_store=str(Path(folder, "responses.sqlite")))
+        metrics = Path(folder, "metrics")
+        metrics.mkdir()
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read by the workers when they import prometheus_client
+        config = _worker_config(settings)
+        sockets = [bound or config.bind_socket()]
+        workers = _Workers(config, sockets, ready)
+        workers.run()
+        if any(process.exitcode == STARTUP_FAILURE for process in workers.processes):
+            raise SettingsError("workers: one did not start; the log above has the reason")
+
+
+class _Workers(Multiprocess):
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], ready: Callable[[], None]) -> None:
+        super().__init__(config, sockets)
+        self._ready: Callable[[], None] | None = ready
+        self._pids: set[int] = set()
+
+    def keep_subprocess_alive(self) -> None:
+        if self._ready is not None and any(process.is_ready() for process in self.processes):
+            self._ready()
+            self._ready = None
+        super().keep_subprocess_alive()
+        from prometheus_client.multiprocess import mark_process_dead
+
+        alive = {process.pid for process in self.processes if process.pid is not None}
+        for pid in self._pids - alive:
+            _log.warning("worker %d ended; another one takes its place", pid)
+            mark_process_dead(pid)  # type: ignore[no-untyped-call]
+        self._pids = alive
+
+
+class _WorkerConfig(uvicorn.Config):
+    """A server's configuration that is made anew in each worker, because much of it cannot be sent to a process."""
+
+    settings: Settings
+
+    def __reduce__(self) -> Any:
+        return _worker_config, (self.settings, True)
+
+
+def _worker_config(settings: Settings, inside: bool = False) -> _WorkerConfig:
+    if inside:
+        log_to_stderr(settings)
+        sys.setswitchinterval(0.001)
+        allow_open_files(settings.max_connections)
+    config = _WorkerConfig(
+        DeferredGateway(settings),
+        **server_options(settings),
+        uds=settings.uds or None,
+        workers=settings.workers,
+        lifespan="on",
+        log_config=None,
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
+    )
+    config.settings = settings
+    return config
