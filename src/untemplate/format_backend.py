@@ -20,6 +20,7 @@ from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKU
 from .machine.machine import Machine
 from .machine.program import Program
 from .machine.scanner import TokenScanner, check_ids
+from .machine.snapshot import Snapshot, snapshot
 from .machine.start import start
 from .machine.tentative_calls import IMMEDIATELY, NEVER, RECOVER
 from .markers import foreign_marker, markers_of
@@ -311,6 +312,10 @@ class FormatStream(StreamBackend):
     @property
     def marked(self) -> Sequence[tuple[int, int, int]]:
         return self._machine.ledger.spans or ()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return snapshot(self._machine)
 
     def complete(self, result: ParsedOutput) -> None:
         problems: list[tuple[DiagnosticCode, int, int]] = []

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .deltas import assemble, finish_reason_of
+from .machine.snapshot import Snapshot
 from .messages import DeltaMessage, ParsedOutput, name_reasoning
 from .policy import Policy
 from .token_spans import ParsedTokens
@@ -59,6 +60,11 @@ class StreamBackend(ABC):
     def marked(self) -> Sequence[tuple[int, int, int]]:
         """(kind, start, end) of each stretch of the output so far, where spans are kept."""
         return ()
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The place in the output and what is held back; ``None`` if this backend has no machine."""
+        return None
 
     def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
         """Take a delta that somebody else has parsed, and return the deltas that can be sent now."""
@@ -234,6 +240,11 @@ class Stream:
         """(kind, start, end) of each stretch of the output so far, where spans are kept. Kinds are those of
         ``untemplate.machine.ledger``. What comes after the text of the deltas so far may still change."""
         return self._backend.marked
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The place in the output, and what is held back and why; ``None`` for the parsers of others."""
+        return self._backend.snapshot
 
     def result(self) -> ParsedOutput:
         """Return the whole message.

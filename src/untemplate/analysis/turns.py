@@ -216,7 +216,7 @@ def _find_end(frame: TurnFrame, last: str | None, middle: str | None, always: bo
     """Find the end of a turn: text after the content both at the end and before another message."""
     behind_last = None if last is None else last[last.index(CONTENT) + len(CONTENT) :]
     behind_middle = None
-    if middle is not None and AGAIN in middle:
+    if middle is not None and CONTENT in middle and AGAIN in middle:  # earlier answers may be dropped
         behind_middle = middle[middle.index(CONTENT) + len(CONTENT) : middle.index(AGAIN)]
     shared = ""
     if behind_last is not None and behind_middle is not None:

@@ -28,6 +28,12 @@ def _explain(arguments: argparse.Namespace) -> None:
     run(arguments)
 
 
+def _inspect(arguments: argparse.Namespace) -> None:
+    from .inspect import run
+
+    run(arguments)
+
+
 def _guess(arguments: argparse.Namespace) -> None:
     from .guess import run
 
@@ -80,6 +86,7 @@ examples:
   untemplate parse --model ./my-model --explain output.txt
   untemplate batch outputs.jsonl -o messages.jsonl --format hermes
   untemplate guess output.txt                         rank the formats for an output
+  untemplate inspect                                  look at an output in the browser
 
 NO_COLOR switches colours off, FORCE_COLOR switches them on in a pipe.
 exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
@@ -100,6 +107,7 @@ examples:
   untemplate parse --template chat_template.jinja --split 1 --stream output.txt
   untemplate parse --model ./my-model --policy unknown_tools=drop --policy repair=syntax output.txt
   untemplate parse --format kimi_k2 --json output.txt | jq .diagnostics
+  untemplate parse --format hermes --explain --html output.txt > output.html
 """
 
 _BATCH_DESCRIPTION: Final = """\
@@ -157,6 +165,12 @@ List the catalogue of formats, or show one of them: its evidence, its markers, a
 Schema of such a file.
 """
 
+
+_INSPECT_DESCRIPTION: Final = """\
+Serve the inspector, a page that shows what each part of a raw output became and why, step by step; compares the stream
+of a server with the right message; and shows what a chat template writes. It listens on 127.0.0.1 only and loads
+nothing from elsewhere. The gateway serves the same page at /inspect.
+"""
 
 _GUESS_DESCRIPTION: Final = """\
 Parses an output with every format of the catalogue and ranks them: the best one leaves no marker in the content, reads
@@ -228,6 +242,8 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     _add_stats(command("stats", what, "Count what the results of `untemplate batch` hold, with its summary."))
     _add_drift(command("drift", "compare sampled token ids with those of their text", _DRIFT_DESCRIPTION))
     _add_guess(command("guess", "rank the formats for an output whose format is not known", _GUESS_DESCRIPTION))
+    what = "look at outputs and templates in the browser"
+    _add_inspect(command("inspect", what, _INSPECT_DESCRIPTION))
     what = "show what a model or template writes, with the evidence"
     _add_explain(command("explain", what, _EXPLAIN_DESCRIPTION, _EXPLAIN_EPILOG))
     _add_export(command("export", "write a format for other projects", _EXPORT_DESCRIPTION, _EXPORT_EPILOG))
@@ -256,6 +272,13 @@ def _add_guess(guess: argparse.ArgumentParser) -> None:
     guess.add_argument("--json", action="store_true", help="print one line of JSON, with the message of each format")
 
 
+def _add_inspect(inspect: argparse.ArgumentParser) -> None:
+    inspect.set_defaults(run=_inspect)
+    inspect.add_argument(
+        "--port", type=int, default=8001, metavar="N", help="port to listen on; 0: any free one (default: 8001)"
+    )
+
+
 def _add_parse(parse: argparse.ArgumentParser) -> None:
     parse.set_defaults(run=_parse, command="parse")
     parse.add_argument("file", nargs="?", default="-", metavar="FILE", help="raw output (default: -, stdin)")
@@ -277,6 +300,9 @@ def _add_parse(parse: argparse.ArgumentParser) -> None:
     shown.add_argument("--stream", action="store_true", help="print deltas as they come, one JSON object per line")
     shown.add_argument(
         "--explain", action="store_true", help="print the raw text with its regions marked, and the diagnostics"
+    )
+    how.add_argument(
+        "--html", action="store_true", help="with --explain: print the view of the inspector as one file, for a browser"
     )
     how.add_argument(
         "--split",

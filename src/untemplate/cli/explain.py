@@ -6,9 +6,10 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
+from ..inspector.known import SAMPLE_TOOLS, Known, everything, example
 from ..terminal import coloured, painted, visible, width
 from . import common
 from .common import UsageError, field, policy_of, print_json, print_text, quiet, read, read_tools
@@ -17,33 +18,15 @@ from .regions import legend, marked, summary
 if TYPE_CHECKING:
     import argparse
 
-    from ..analysis import Analysis, Certificate, Prepared, Traits
+    from ..analysis import Analysis, Certificate, Traits
     from ..format import Format
     from ..grammar import Grammar
     from ..messages import ParsedOutput
     from ..output_parser import OutputParser
     from ..policy import Policy
     from ..selection import Selection, Tried
-    from ..templates import ChatTemplate
 
 __all__ = ["run"]
-
-_RICHEST: Final = ("reasoning_with_calls", "content_with_calls", "parallel_calls", "calls", "reasoning", "content")
-"""Kinds of checks, the one that shows most first."""
-
-
-@dataclass(slots=True)
-class Known:
-    """Everything found about the model or template."""
-
-    source: str
-    parser: OutputParser
-    selection: Selection | None
-    """``None`` for a name or a file of a Format."""
-    template: ChatTemplate | None
-    prepared: Prepared | None
-    analysis: Analysis | None
-    certificate: Certificate | None
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -63,7 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     elif arguments.grammar is not None:
         _print_grammar(known.parser, arguments)
     elif arguments.json:
-        print_json(_everything(known), indent=2 if sys.stdout.isatty() else None)
+        print_json(everything(known), indent=2 if sys.stdout.isatty() else None)
     else:
         verbose = arguments.verbose or os.environ.get("UNTEMPLATE_LOG", "").lower() == "debug"
         print_text("\n\n".join(_blocks(known, coloured(sys.stdout), verbose)))
@@ -199,9 +182,9 @@ def _blocks(known: Known, colour: bool, verbose: bool) -> Iterator[str]:
         yield from _traits(known.certificate.traits, colour)
     if known.selection is not None:
         yield _choice(known, known.selection, colour)
-    example = _example(known)
-    if example is not None:
-        yield _shown_example(*example, colour)
+    turn = example(known)
+    if turn is not None:
+        yield _shown_example(*turn, colour)
     yield _policies(known.parser.policy, colour)
 
 
@@ -358,45 +341,6 @@ def _tried(tried: Tried) -> str:
 # -- An example ---------------------------------------------------------------------------------------------------
 
 
-def _example(known: Known) -> tuple[str, str, str, ParsedOutput] | None:
-    """Return (author, end of the prompt, turn, message) of the turn that shows most."""
-    if known.prepared is not None:
-        checks = known.prepared.checks
-        for kind in _RICHEST:
-            shown = [c for c in checks if c.kind == kind and c.output]
-            if shown:
-                best = max(shown, key=lambda c: (bool(c.reasoning), bool(c.content), len(c.calls) == 1))
-                parsed = _parsed(known.parser, best.output, best.tools, best.prompt)
-                return "as the template renders it", best.prompt, best.output, parsed
-    from ..render import expressible, render
-    from .formats import SAMPLE_TOOLS
-
-    fmt = known.parser.format
-    for message in _messages():
-        if expressible(fmt, message, SAMPLE_TOOLS) is None:
-            text = render(fmt, message)
-            return "as the format writes it", "", text, _parsed(known.parser, text, SAMPLE_TOOLS, None)
-    return None
-
-
-def _messages() -> Iterator[dict[str, Any]]:
-    """Yield sample messages, the one that shows most first."""
-    from .formats import SAMPLES
-
-    call, answer = (message for _, message in SAMPLES)
-    text = {"content": "One moment."}
-    thought = {"reasoning": "A forecast is needed."}
-    yield from (call | thought | text, call | thought, call | text, call, answer)
-    yield {"role": "assistant", "content": answer["content"]}
-
-
-def _parsed(parser: OutputParser, text: str, tools: list[dict[str, Any]] | None, prompt: str | None) -> ParsedOutput:
-    stream = parser.stream(tools=tools, prompt=prompt, collect=True, spans=True, seed="untemplate")
-    stream.feed(text)
-    stream.finish("stop")
-    return stream.result()
-
-
 def _shown_example(who: str, prompt: str, text: str, parsed: ParsedOutput, colour: bool) -> str:
     lines = [_title("example", who, colour)]
     if prompt:
@@ -443,28 +387,6 @@ def _word(value: Any) -> str:
 # -- As data, program and grammar ---------------------------------------------------------------------------------
 
 
-def _everything(known: Known) -> dict[str, Any]:
-    """Return everything as JSON values that are the same in every run: no times, no state of the cache."""
-    analysis = None
-    if known.analysis is not None:
-        analysis = {k: v for k, v in known.analysis.to_dict().items() if k not in ("seconds", "from_cache")}
-    example = _example(known)
-    shown = None
-    if example is not None:
-        _, prompt, text, parsed = example
-        spans = [{"kind": s.kind, "start": s.start, "end": s.end} for s in parsed.spans]
-        shown = {"prompt": prompt, "output": text, "message": parsed.message(), "spans": spans}
-    return {
-        "source": known.source,
-        "format": json.loads(known.parser.format.to_json(indent=None)),
-        "certificate": None if known.certificate is None else known.certificate.to_dict(),
-        "selection": None if known.selection is None else known.selection.to_dict(),
-        "analysis": analysis,
-        "example": shown,
-        "policy": {f.name: getattr(known.parser.policy, f.name) for f in fields(known.parser.policy)},
-    }
-
-
 def _program(fmt: Format) -> str:
     from ..machine.compiler import compile_format
     from .program import shown
@@ -501,8 +423,6 @@ def _grammar(grammar: Grammar) -> dict[str, Any]:
 
 
 def _print_grammar(parser: OutputParser, arguments: argparse.Namespace) -> None:
-    from .formats import SAMPLE_TOOLS
-
     tools = SAMPLE_TOOLS if arguments.tools is None else read_tools(arguments.tools)
     choice = arguments.tool_choice or "auto"
     if choice not in ("auto", "required", "none"):

@@ -7,8 +7,9 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from ..inspector.known import SAMPLE_TOOLS, SAMPLES
 from ..terminal import coloured, painted, visible
 from .common import UsageError, field, print_json, print_text, table
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..format import Format
     from ..formats import Entry, Kind
 
-__all__ = ["SAMPLES", "SAMPLE_TOOLS", "details", "evidence_word", "markers", "run", "samples"]
+__all__ = ["details", "evidence_word", "markers", "run", "samples"]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -161,39 +162,6 @@ def markers(fmt: Format) -> Iterator[tuple[str, str]]:
     yield "ids", fmt.ids
     if fmt.special_tokens:
         yield "tokens", " ".join(fmt.special_tokens)
-
-
-SAMPLES: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
-    (
-        "A call, as the model writes it:",
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {
-                    "id": "call00001",
-                    "type": "function",
-                    "function": {"name": "get_weather", "arguments": '{"city": "Paris", "days": 3}'},
-                }
-            ],
-        },
-    ),
-    (
-        "Reasoning and an answer, as the model writes them:",
-        {"role": "assistant", "reasoning": "Simple arithmetic: 2 + 2.", "content": "It is 4."},
-    ),
-)
-
-
-SAMPLE_TOOLS: Final[list[dict[str, Any]]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
-        },
-    }
-]
 
 
 def samples(fmt: Format) -> Iterator[tuple[str, str]]:

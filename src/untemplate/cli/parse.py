@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..messages import Diagnostic, ParsedOutput
+    from ..output_parser import OutputParser
     from ..policy import Policy
     from ..stream import Stream
 
@@ -26,10 +27,15 @@ __all__ = ["run"]
 def run(arguments: argparse.Namespace) -> None:
     policy = policy_of(arguments.policy)
     parser = parser_of(arguments, policy)
+    if arguments.html and (arguments.json or not arguments.explain):
+        raise UsageError("--html needs --explain, and excludes --json")
     if arguments.prompt == arguments.file == "-":
         raise UsageError("--prompt and FILE cannot both be read from stdin")
     prompt = None if arguments.prompt is None else text_of(read(arguments.prompt, "--prompt"))
     tools = None if arguments.tools is None else read_tools(arguments.tools)
+    if arguments.html:
+        _print_page(parser, arguments, tools, prompt)
+        return
     try:
         stream = parser.stream(
             tools=tools,
@@ -143,6 +149,22 @@ def _note_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     codes = ", ".join(dict.fromkeys(diagnostic.code for diagnostic in diagnostics))
     count = len(diagnostics)
     common.note(f"{count} diagnostic{'s'[: count > 1]} ({codes}); --explain shows where")
+
+
+def _print_page(parser: OutputParser, arguments: argparse.Namespace, tools: Any, prompt: str | None) -> None:
+    """Print the inspector's view of the output as one file."""
+    from ..inspector import MAX_TEXT, Case, alone, one_file
+
+    text = "".join(_pieces(arguments.file, None))
+    if len(text) > MAX_TEXT:
+        raise UsageError(f"{arguments.file}: --html shows at most {MAX_TEXT} characters, and it has {len(text)}")
+    name = parser.format.name
+    case = Case(text=text, format=name, tools=tools, prompt=prompt, finish_reason=arguments.finish_reason)
+    try:
+        with common.noted():
+            print_text(one_file(alone(parser, case)))
+    except ValueError as error:
+        raise UsageError(f"--tools {arguments.tools}: {error}") from None
 
 
 def _print_explained(raw: str, parsed: ParsedOutput) -> None:

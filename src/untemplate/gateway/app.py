@@ -26,6 +26,7 @@ from .errors import ApiError
 from .exchange import Endpoint, Exchange
 from .generation import Generation, Meta
 from .grammars import GrammarCompiler
+from .inspection import Inspection
 from .manager import Manager, Model
 from .notes import Notes
 from .observe import Metrics, NotesLog, RawLog, Record, log_request
@@ -70,7 +71,9 @@ class Gateway:
         self._told = NotesLog()
         self.store = ResponseStore(settings.response_store, settings.response_ttl, settings.response_store_bytes)
         self._running = 0
+        self._inspection = Inspection(manager, settings)
         found = {("POST", path): _generating(dialect) for path, dialect in dialects().items()} | endpoints()
+        found |= self._inspection.endpoints()
         routes: list[BaseRoute] = [
             Route(path, _Answering(self, endpoint), methods=[method]) for (method, path), endpoint in found.items()
         ]
@@ -234,6 +237,7 @@ class Gateway:
             finally:
                 record.usage = session.usage
                 self._told.tell(notes)
+                self._inspection.keep(session, record.owner)
                 if session.failed is not None:
                     record.fail(session.failed)
             if not done:

@@ -272,6 +272,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_raw_consent: Annotated[bool, _is("confirm that your users agreed to raw logging")] = False
     metrics: Annotated[bool, _is("Prometheus metrics at /metrics")] = True
 
+    # Inspector
+    inspect: Annotated[
+        Literal["auto", "on", "off"],
+        _is("pages at /inspect that show how outputs are parsed; auto: on a loopback address only"),
+    ] = "auto"
+    inspect_outputs: Annotated[
+        int,
+        _is("served outputs to keep in memory for the inspector; they contain user data; 0: none", ge=0, le=10_000),
+    ] = 0
+
     replay: Replay = Replay()
     llamacpp: LlamaCpp = LlamaCpp()
     vllm: Vllm = Vllm()
@@ -345,6 +355,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *("ping_seconds", "keep_alive_seconds", "grammar_timeout"),
     ),
     "Logging and metrics": ("log_format", "log_level", "log_raw", "log_raw_consent", "metrics"),
+    "Inspector": ("inspect", "inspect_outputs"),
     "Engine replay": ("replay",),
     "Engine llamacpp": ("llamacpp",),
     "Engine vllm": ("vllm",),

@@ -47,6 +47,8 @@ _NAME: Final = 3
 _ID: Final = 4
 _ARGUMENTS: Final = 5
 _AFTER: Final = 6
+PHASES: Final = ("choosing the syntax", "between calls", "opening", "name", "id", "arguments", "after the arguments")
+"""What is read in each phase."""
 
 # Lists of calls.
 _NO_LIST: Final = 0
@@ -181,6 +183,11 @@ class CallReader:
         if self._phase == _NAME and cur.text[cur.pos :].rstrip(WS).endswith(_SENTENCE_ENDS):
             return False
         return self._marked
+
+    @property
+    def phase(self) -> int:
+        """The place in what is read; an index of `PHASES`."""
+        return self._phase
 
     @property
     def has_committed(self) -> bool:
