@@ -33,7 +33,7 @@ _MAX_STREAM: Final = 8 * MAX_TEXT
 
 
 class InspectorError(ValueError):
-    """A request that cannot be answered; the message says why."""
+    """A request that cannot be answered; the message gives the reason."""
 
 
 class Models(Protocol):

@@ -21,7 +21,7 @@ def every_split(parser: OutputParser, case: Case) -> dict[str, Any]:
 
     Returns:
         ``splits`` and ``tried`` with their numbers, and ``different`` with the places (in UTF-16 code units) of those
-        that give another message, which should be none.
+        that give another message; there should be no such place.
     """
     parser = parser_for_tokens(parser, case, parser.policy)
     whole = _parsed(parser, case, [])
