@@ -117,7 +117,7 @@ class Server:
 
     def curl(self, path: str, body: Any) -> str:
         """Return a shell command that sends a request again."""
-        data = json.dumps(body, ensure_ascii=False)
+        data = body.decode("utf-8", "replace") if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False)
         quoted = self.hidden(data).replace("'", "'\\''")
         key = f' -H "authorization: Bearer ${self.key_name}"' if self._key else ""
         return f"curl -sS {self.url}{path} -H 'content-type: application/json'{key} -d '{quoted}'"

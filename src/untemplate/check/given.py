@@ -11,58 +11,61 @@ from collections.abc import Iterator
 import msgspec
 
 from .cases import Case, message_of
-from .client import NoAnswer
 from .compare import compare, first_difference
 from .model import Message, Observation, Result
-from .reading import Malformed
-from .session import Refused, Session
+from .session import Session
 
 __all__ = ["check_case"]
 
 
 async def check_case(session: Session, case: Case) -> list[Result]:
     """Force the text of a case, whole and streamed, and judge what came."""
-    results: list[Result] = []
-    whole: Message | None = None
-    for stream in (False, True):
-        name = f"given/{case.id}/{'stream' if stream else 'whole'}"
-        result, seen = await _checked(session, case, name, stream)
-        if stream and seen is not None and whole is not None:
-            _against_whole(result, whole, seen.message)
-        whole = seen.message if seen is not None else None
+    case = _started(session, case)
+    seen: list[Observation] = []
+    results = []
+    for kind in ("whole", "stream"):
+        result = Result(id=f"given/{case.id}/{kind}", verdict="cannot", title=case.why, raw=case.raw)
+        result.reason = _impossible(session, case, kind == "stream")
+        if not result.reason:
+            await session.judged(result, _check(session, case, result, seen, kind == "stream"))
         results.append(result)
     return results
 
 
-async def _checked(session: Session, case: Case, name: str, stream: bool) -> tuple[Result, Observation | None]:
-    case = _started(session, case)
-    result = Result(id=name, verdict="cannot", title=case.why, raw=case.raw)
+def _impossible(session: Session, case: Case, stream: bool) -> str:
+    """Return the reason why a case cannot be forced; empty if it can."""
     if not session.found.way:
-        result.reason = "this server offers no way to force a text"
-        return result, None
-    try:
-        seen = await session.chat(session.forcing(case.raw, case.tools), stream=stream)
-    except Refused as error:
-        result.reason = str(error)
-        result.verdict = "fail" if str(error).startswith("HTTP 5") else "cannot"
-    except (Malformed, NoAnswer) as error:
-        result.verdict, result.reason = "fail", str(error)
-    else:
-        result.reason = _otherwise(session, case, seen)
-        if not result.reason:
-            _judge(result, case, seen)
-    result.replay = session.replay()
-    return (result, None) if result.got is None else (result, seen)
+        return "this server offers no way to force a text"
+    if session.found.way == "prefix" and stream:
+        return "a prefix is not streamed again, and this server offers no other way to force a text"
+    if session.found.way == "prefix" and case.expect.reasoning:
+        return "a prefix is not reasoning, and this server offers no other way to force a text"
+    return ""
+
+
+async def _check(session: Session, case: Case, result: Result, before: list[Observation], stream: bool) -> None:
+    body = session.forcing(case.raw, case.tools, thinks=bool(case.expect.reasoning))
+    seen = await session.chat(body, stream=stream)
+    result.reason = _otherwise(session, case, seen)
+    if result.reason:
+        return
+    _judge(result, case, seen)
+    if result.verdict != "pass" and _unquoted(session, case, seen):
+        result.verdict, result.reason = "cannot", _unquoted(session, case, seen)
+    elif before:
+        _against_whole(result, before[0].message, seen.message)
+    before.append(seen)
 
 
 def _started(session: Session, case: Case) -> Case:
     """Return the case as it is written and read after the server's own prompt, which may have opened reasoning."""
-    for raw in _openings(session, case.raw) if session.prompt is not None else ():
-        if message_of(session.parser.parse(raw, tools=case.tools, prompt=session.prompt)) == case.expect:
-            return msgspec.structs.replace(case, raw=raw)
-    if session.prompt is None:
+    prompt = session.prompts.get(not case.expect.reasoning)
+    if prompt is None:
         return case
-    expect = message_of(session.parser.parse(case.raw, tools=case.tools, prompt=session.prompt))
+    for raw in _openings(session, case.raw):
+        if message_of(session.parser.parse(raw, tools=case.tools, prompt=prompt)) == case.expect:
+            return msgspec.structs.replace(case, raw=raw)
+    expect = message_of(session.parser.parse(case.raw, tools=case.tools, prompt=prompt))
     return msgspec.structs.replace(case, expect=expect, clean=False)
 
 
@@ -80,12 +83,18 @@ def _otherwise(session: Session, case: Case, seen: Observation) -> str:
     """Return the reason why the model did not write the text as given; empty if it did."""
     if seen.raw is not None and seen.raw.removesuffix(session.ending) != case.raw:
         return f"the model wrote another text: {seen.raw[:60]!r}"
-    texts = (case.expect.reasoning, case.expect.content, *(call.arguments for call in case.expect.calls))
     for text, token in session.tokens.items() if seen.token_ids is not None else ():
         written, wanted = (seen.token_ids or []).count(token), case.raw.count(text)
         if written != wanted and text != session.ending:
             return f"the model wrote {text!r} with ordinary tokens: as one token {written} of {wanted} times"
-        if written and any(text in quoting for quoting in texts):
+    return ""
+
+
+def _unquoted(session: Session, case: Case, seen: Observation) -> str:
+    """Return the reason why a marker that the case has as text may count as one; empty if there is none."""
+    texts = (case.expect.reasoning, case.expect.content, *(call.arguments for call in case.expect.calls))
+    for text, token in session.tokens.items():
+        if token in (seen.token_ids or ()) and any(text in quoting for quoting in texts):
             return f"the model wrote {text!r} as one token, where the case has it as text of the message"
     return ""
 

@@ -19,7 +19,7 @@ __all__ = ["look", "probe"]
 
 _WORDS: Final = "Zephyr 41 quokkas hum."
 """No model says this by chance."""
-_QUIET: Final = {"chat_template_kwargs": {"enable_thinking": False}}
+_QUIET: Final[dict[str, Any]] = {"chat_template_kwargs": {"enable_thinking": False}}
 _VERSIONS: Final = (
     ("/version", "version", "vllm"),
     ("/get_model_info", "model_path", "sglang"),
@@ -126,21 +126,17 @@ async def probe(server: Server, parser: OutputParser, found: Capabilities) -> Se
     found.format = parser.format.name
     await _reports(session)
     await _tokens(session)
-    await _find_way(session)
-    session.prompt = await _prompt(session)
+    if parser.has_reasoning and (await session.answer(session.request(max_tokens=8, **_QUIET))).ok:
+        session.quiet = _QUIET
+    for way in WAYS:
+        problem = await _try(session, way)
+        if not problem:
+            found.way = way
+            break
+        found.refused[way] = problem
+    for quiet in (True, False):
+        session.prompts[quiet] = await _prompt(session, session.quiet if quiet else {})
     return session
-
-
-async def _find_way(session: Session) -> None:
-    for extra in ({}, _QUIET):
-        session.extra = dict(extra)
-        for way in WAYS:
-            problem = await _try(session, way)
-            if not problem:
-                session.found.way = way
-                return
-            session.found.refused.setdefault(way, problem)
-    session.extra = {}
 
 
 async def _reports(session: Session) -> None:
@@ -190,13 +186,13 @@ async def _encoded(session: Session, text: str) -> list[int] | None:
     return ids if isinstance(ids, list) and all(isinstance(one, int) for one in ids) else None
 
 
-async def _prompt(session: Session) -> str | None:
+async def _prompt(session: Session, extra: dict[str, Any]) -> str | None:
     """Return the prompt of a request, from the server's own template."""
     messages = [{"role": "user", "content": ASKED}]
-    answer = await session.server.post("/apply-template", {"messages": messages, **session.extra}, root=True)
+    answer = await session.server.post("/apply-template", {"messages": messages, **extra}, root=True)
     if answer.ok and isinstance(answer.value, dict) and isinstance(answer.value.get("prompt"), str):
         return str(answer.value["prompt"])
-    body = {"model": session.found.model, "messages": messages, "add_generation_prompt": True, **session.extra}
+    body = {"model": session.found.model, "messages": messages, "add_generation_prompt": True, **extra}
     answer = await session.server.post("/tokenize", body, root=True)
     tokens = answer.value.get("tokens") if answer.ok and isinstance(answer.value, dict) else None
     if not isinstance(tokens, list):

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
@@ -14,8 +15,9 @@ import msgspec
 
 from .. import __version__
 from ..output_parser import OutputParser
+from . import apis, behaviour, vendor
 from .cases import cases_for
-from .client import OutOfBudget, Server
+from .client import NoAnswer, OutOfBudget, Server, Unusable
 from .given import check_case
 from .known import issue_for
 from .model import Report, Result
@@ -68,8 +70,11 @@ async def run(
         ValueError: the file of results belongs to another run.
     """
     began = time.monotonic()
-    found, format, template = await look(server, model)
-    session = await probe(server, parser_for(found.model, format, template), found)
+    try:
+        found, format, template = await look(server, model)
+        session = await probe(server, parser_for(found.model, format, template), found)
+    except (NoAnswer, OutOfBudget) as error:
+        raise Unusable(f"{error}: before the first check") from None
     report = Report(
         untemplate=__version__,
         url=server.url,
@@ -88,7 +93,10 @@ async def run(
 def _checks(session: Session, order: Order) -> Iterator[Check]:
     cases = cases_for(session.parser)
     for case in cases[: order.most or None]:
-        yield f"given/{case.id}", lambda session, case=case: check_case(session, case)  # type: ignore[misc]
+        yield f"given/{case.id}", partial(check_case, case=case)
+    yield from behaviour.checks(order.repeat)
+    yield from apis.checks()
+    yield from vendor.checks(order.vendor, order.repeat)
 
 
 async def _run(
@@ -104,7 +112,7 @@ async def _run(
         if report.stopped:
             report.results.append(Result(id=name, verdict="cannot", reason=report.stopped))
             continue
-        before = session.server.answered
+        sent, answered = session.server.requests, session.server.answered
         try:
             results = await check(session)
         except OutOfBudget as error:
@@ -114,7 +122,7 @@ async def _run(
         for result in results:
             if result.verdict == "fail":
                 result.issue = issue_for(session.found.server, result)
-        if session.server.answered > before:
+        if session.server.answered > answered or session.server.requests == sent:
             silent = 0
             state.keep(name, results)
         else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from ..output_parser import OutputParser
 from . import reading
-from .client import Answer, Server
-from .model import Capabilities, Observation
+from .client import Answer, NoAnswer, Server
+from .model import Capabilities, Observation, Result
+from .reading import Malformed
 from .ways import forced
 
 __all__ = ["ASKED", "Refused", "Session"]
@@ -32,11 +33,12 @@ class Session:
         """Special tokens of the Format that are one token of the server's model."""
         self.end: int | None = None
         """Id of the token that ends a turn."""
-        self.extra: dict[str, Any] = {}
-        """Fields of every forced request."""
-        self.prompt: str | None = None
-        """The prompt that the server makes for `ASKED`, if it shows it."""
-        self.body: dict[str, Any] = {}
+        self.quiet: dict[str, Any] = {}
+        """Fields that switch reasoning off; empty if the server refuses them, or the Format has no reasoning."""
+        self.prompts: dict[bool, str | None] = {}
+        """The prompts that the server makes for `ASKED` with and without the fields of `quiet`, if it shows them."""
+        self.path = ""
+        self.body: Any = {}
         """The last request, for its replay command."""
 
     @property
@@ -51,9 +53,10 @@ class Session:
         body |= fields
         return {key: value for key, value in body.items() if value is not None}
 
-    def forcing(self, raw: str, tools: Sequence[Any] = (), **fields: Any) -> dict[str, Any]:
-        """Return a request that makes the model write ``raw``."""
-        body = self.request(max_tokens=len(raw.encode()) + 64, tools=list(tools) or None, **self.extra, **fields)
+    def forcing(self, raw: str, tools: Sequence[Any] = (), *, thinks: bool = False) -> dict[str, Any]:
+        """Return a request that makes the model write ``raw``; with ``thinks`` after a prompt that lets it reason."""
+        extra = {} if thinks else self.quiet
+        body = self.request(max_tokens=len(raw.encode()) + 64, tools=list(tools) or None, **extra)
         return forced(self.found.way, body, raw, self.tokens, self.end)
 
     async def chat(self, body: dict[str, Any], *, stream: bool = False) -> Observation:
@@ -77,9 +80,23 @@ class Session:
             body = {**body, "return_token_ids": True}
         if self.found.reports_raw:
             body = {**body, "untemplate": {"raw": True}}
-        self.body = body
-        return await self.server.post("/chat/completions", body)
+        return await self.post("/chat/completions", body)
 
-    def replay(self) -> str:
-        """Return a shell command that sends the last request again."""
-        return self.server.curl("/chat/completions", self.body)
+    async def post(self, path: str, body: Any) -> Answer:
+        """Send a request of any API."""
+        self.path, self.body = path, body
+        return await self.server.post(path, body)
+
+    async def judged(self, result: Result, judging: Awaitable[None]) -> Result:
+        """Wait for the coroutine that fills in the result. A request that the server refuses cannot be tested; an error
+        of the server, a response of another shape or none at all is a failure.
+        """
+        try:
+            await judging
+        except Refused as error:
+            result.reason = str(error)
+            result.verdict = "fail" if result.reason.startswith("HTTP 5") else "cannot"
+        except (Malformed, NoAnswer) as error:
+            result.verdict, result.reason = "fail", str(error)
+        result.replay = self.server.curl(self.path, self.body)
+        return result

@@ -1,7 +1,6 @@
 """Ways to make a server's own model write a given text.
 
-Each way is the fields of a request. A grammar names special tokens by id where the server shows its tokenizer,
-because ordinary tokens could spell them as well.
+Each way is the fields of a request.
 
 Sources: the API references of vLLM (structured outputs, older: guided decoding), SGLang (structured outputs),
 TensorRT-LLM (guided decoding) and llama.cpp (``tools/server/README.md``), November 2026.
@@ -14,11 +13,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..grammar import gbnf, structural_tag
-from ..grammar.rules import Lit, Node, Rules, Token, seq
+from ..grammar.rules import Lit, Rules
 
 __all__ = ["WAYS", "forced"]
 
 Build = Callable[[str, Rules], dict[str, Any]]
+
+
+_LIKELY: Final = 100
+"""The strongest bias of a token that OpenAI's API allows."""
 
 
 def _regex(text: str) -> str:
@@ -49,21 +52,16 @@ def forced(
     """Return a request that makes the model write a text.
 
     Args:
-        tokens: special tokens with their ids, as far as they are known.
+        tokens: special tokens with their ids, as far as they are known. They are made likely, because a grammar allows
+            ordinary tokens that spell them as well.
         end: id of the token that ends the turn, for ``prefix``.
     """
-    fields = WAYS[way](text, Rules(_node(text, tokens)))
+    fields = WAYS[way](text, Rules(Lit(text)))
     prefix = fields.pop("prefix", None)
+    bias = {str(token): _LIKELY for marker, token in tokens.items() if marker in text}
     found = {**body, **fields}
     if prefix is not None:
         found["messages"] = [*body["messages"], {"role": "assistant", "content": prefix}]
-        found |= {"max_tokens": 1} if end is None else {"logit_bias": {str(end): 100}}
-    return found
-
-
-def _node(text: str, tokens: Mapping[str, int]) -> Node:
-    if not tokens:
-        return Lit(text)
-    pattern = "|".join(map(re.escape, sorted(tokens, key=len, reverse=True)))
-    parts = re.split(f"({pattern})", text)
-    return seq(*(Token(part, tokens[part]) if part in tokens else part for part in parts if part))
+        bias = {} if end is None else {str(end): _LIKELY}
+        found |= {"max_tokens": 1} if end is None else {}
+    return {**found, "logit_bias": bias} if bias else found

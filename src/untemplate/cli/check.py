@@ -131,10 +131,22 @@ def _parser_for(arguments: argparse.Namespace, model: str, named: str, template:
 
 
 def _conclude(arguments: argparse.Namespace, report: Report) -> int:
+    """Write the report in all forms that were asked for, and return the exit code."""
     import msgspec
 
+    from ..check.junit import junit
+    from ..check.page import badge, page
     from ..check.text import described
 
+    for option, write in (("junit", junit), ("html", page), ("badge", badge)):
+        path = getattr(arguments, option)
+        if path is None:
+            continue
+        try:
+            with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(write(report))
+        except OSError as error:
+            raise UsageError(f"--{option} {path}: {reason(error)}") from None
     if arguments.json:
         print_json(msgspec.to_builtins(report), indent=2)
     else:
