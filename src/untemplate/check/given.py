@@ -59,12 +59,14 @@ async def _check(session: Session, case: Case, result: Result, before: list[Obse
 
 def _started(session: Session, case: Case) -> Case:
     """Return the case as it is written and read after the server's own prompt, which may have opened reasoning."""
-    prompt = session.prompts.get(not case.expect.reasoning)
+    prompt = session.prompts.get(bool(case.expect.reasoning))
     if prompt is None:
         return case
+    reasoning = session.parser.format.reasoning
+    reopens = case.expect.reasoning and reasoning is not None and prompt.rstrip().endswith(reasoning.close.text.strip())
     for raw in _openings(session, case.raw):
         if message_of(session.parser.parse(raw, tools=case.tools, prompt=prompt)) == case.expect:
-            return msgspec.structs.replace(case, raw=raw)
+            return msgspec.structs.replace(case, raw=raw, clean=case.clean and not reopens)
     expect = message_of(session.parser.parse(case.raw, tools=case.tools, prompt=prompt))
     return msgspec.structs.replace(case, expect=expect, clean=False)
 

@@ -19,7 +19,6 @@ __all__ = ["look", "probe"]
 
 _WORDS: Final = "Zephyr 41 quokkas hum."
 """No model says this by chance."""
-_QUIET: Final[dict[str, Any]] = {"chat_template_kwargs": {"enable_thinking": False}}
 _VERSIONS: Final = (
     ("/version", "version", "vllm"),
     ("/get_model_info", "model_path", "sglang"),
@@ -126,16 +125,17 @@ async def probe(server: Server, parser: OutputParser, found: Capabilities) -> Se
     found.format = parser.format.name
     await _reports(session)
     await _tokens(session)
-    if parser.has_reasoning and (await session.answer(session.request(max_tokens=8, **_QUIET))).ok:
-        session.quiet = _QUIET
+    if parser.has_reasoning:
+        session.switches = True
+        session.switches = (await session.answer(session.request(max_tokens=8, **session.thinking(False)))).ok
     for way in WAYS:
         problem = await _try(session, way)
         if not problem:
             found.way = way
             break
         found.refused[way] = problem
-    for quiet in (True, False):
-        session.prompts[quiet] = await _prompt(session, session.quiet if quiet else {})
+    for thinks in (False, True):
+        session.prompts[thinks] = await _prompt(session, session.thinking(thinks))
     return session
 
 

@@ -33,10 +33,10 @@ class Session:
         """Special tokens of the Format that are one token of the server's model."""
         self.end: int | None = None
         """Id of the token that ends a turn."""
-        self.quiet: dict[str, Any] = {}
-        """Fields that switch reasoning off; empty if the server refuses them, or the Format has no reasoning."""
+        self.switches = False
+        """True if the server takes the field that switches reasoning on and off."""
         self.prompts: dict[bool, str | None] = {}
-        """The prompts that the server makes for `ASKED` with and without the fields of `quiet`, if it shows them."""
+        """The prompts that the server makes for `ASKED` without and with reasoning, if it shows them."""
         self.path = ""
         self.body: Any = {}
         """The last request, for its replay command."""
@@ -55,9 +55,12 @@ class Session:
 
     def forcing(self, raw: str, tools: Sequence[Any] = (), *, thinks: bool = False) -> dict[str, Any]:
         """Return a request that makes the model write ``raw``; with ``thinks`` after a prompt that lets it reason."""
-        extra = {} if thinks else self.quiet
-        body = self.request(max_tokens=len(raw.encode()) + 64, tools=list(tools) or None, **extra)
+        body = self.request(max_tokens=len(raw.encode()) + 64, tools=list(tools) or None, **self.thinking(thinks))
         return forced(self.found.way, body, raw, self.tokens, self.end)
+
+    def thinking(self, on: bool) -> dict[str, Any]:
+        """Return the fields that switch reasoning on or off; none if the server does not take them."""
+        return {"chat_template_kwargs": {"enable_thinking": on}} if self.switches else {}
 
     async def chat(self, body: dict[str, Any], *, stream: bool = False) -> Observation:
         """Send a request of Chat Completions.

@@ -1,0 +1,131 @@
+"""Fake servers: the way to force a text is found, a right server has no failure, and every planted fault is found.
+
+SGLang, TensorRT-LLM, Ollama and old vLLM are known from their documentation only; the real vLLM and llama.cpp are
+tested by `benchmarks/parity.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .fakes import fake
+from .hostile import serving
+from .test_hostile import check
+
+WAYS = {
+    "vllm": "choice",
+    "vllm before 0.11": "guided_choice",
+    "sglang": "structural_tag",
+    "sglang with outlines": "regex",
+    "sglang with ebnf": "ebnf",
+    "tensorrt-llm": "response_format.regex",
+    "llama.cpp": "grammar",
+    "ollama": "",
+}
+
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_the_way_is_found_and_nothing_fails(kind: str) -> None:
+    with serving(fake(kind)) as server:
+        report = check(server.url, only=("given/rendered/",))
+    assert (report.capabilities.way, report.capabilities.apis) == (WAYS[kind], ("chat",))
+    assert report.capabilities.server == kind.split(" ")[0]
+    wanted = {"pass"} if WAYS[kind] else {"cannot"}
+    assert {(result.id, result.verdict) for result in report.results if result.verdict not in wanted} == set()
+
+
+def no_calls(message: dict[str, Any]) -> dict[str, Any]:
+    return {**message, "tool_calls": []}
+
+
+def stop_with_calls(message: dict[str, Any]) -> dict[str, Any]:
+    return {**message, "finish_reason": "stop"}
+
+
+def arguments_as_object(message: dict[str, Any]) -> dict[str, Any]:
+    for call in message.get("tool_calls") or ():
+        call["function"]["arguments"] = {}
+    return message
+
+
+def nothing(message: dict[str, Any]) -> dict[str, Any]:
+    if "quokkas" in (message.get("content") or ""):  # the words by which a way is found
+        return message
+    return {"role": "assistant", "content": None, "finish_reason": "stop"}
+
+
+WHOLE = {
+    no_calls: "given/rendered/one call/whole: 1 call expected, no calls came",
+    stop_with_calls: "given/rendered/one call/whole: finish_reason is 'stop', expected 'tool_calls'",
+    arguments_as_object: "given/rendered/one call/whole: the arguments of a call are dict, not JSON text",
+    nothing: "given/rendered/plain/whole: content differs: '' came, 'Plain words, nothing else.' expected",
+}
+
+
+@pytest.mark.parametrize("fault", WHOLE, ids=lambda fault: fault.__name__)
+def test_a_fault_of_whole_responses_is_found(fault: Any) -> None:
+    with serving(fake("vllm", whole=fault)) as server:
+        report = check(server.url, only=("given/rendered/",))
+    failed = [f"{result.id}: {result.reason}" for result in report.results if result.verdict == "fail"]
+    assert WHOLE[fault] in failed
+
+
+def name_again(delta: dict[str, Any]) -> dict[str, Any]:
+    for part in delta.get("tool_calls") or ():
+        part["function"]["name"] = "get_weather"
+    return delta
+
+
+def first_index(delta: dict[str, Any]) -> dict[str, Any]:
+    for part in delta.get("tool_calls") or ():
+        part["index"] += 1
+    return delta
+
+
+def no_content(delta: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in delta.items() if key != "content"}
+
+
+DELTA = {
+    name_again: ("given/rendered/one call/stream", "the name of call 0 is sent twice"),
+    first_index: ("given/rendered/one call/stream", "a delta has the call index 1 after 0 calls"),
+    no_content: (
+        "given/rendered/plain/stream",
+        "streamed, the message is another one than whole: "
+        "content differs: '' came, 'Plain words, nothing else.' expected",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", DELTA, ids=lambda fault: fault.__name__)
+def test_a_fault_of_streams_is_found(fault: Any) -> None:
+    with serving(fake("vllm", delta=fault)) as server:
+        report = check(server.url, only=("given/rendered/",))
+    failed = {result.id: result.reason for result in report.results if result.verdict == "fail"}
+    assert DELTA[fault][0] in failed
+    assert failed[DELTA[fault][0]] in (
+        DELTA[fault][1],
+        "content differs: '' came, 'Plain words, nothing else.' expected",
+    )
+    assert not any(name.endswith("/whole") for name in failed)
+
+
+def test_the_first_difference_of_a_stream_is_shown() -> None:
+    def drops_digits(delta: dict[str, Any]) -> dict[str, Any]:
+        for part in delta.get("tool_calls") or ():
+            text = part["function"].get("arguments") or ""
+            part["function"]["arguments"] = text.replace("3", "")
+        return delta
+
+    with serving(fake("vllm", delta=drops_digits)) as server:
+        report = check(server.url, only=("given/rendered/two calls",))
+    whole, stream = report.results
+    assert (whole.verdict, stream.verdict) == ("pass", "fail")
+    assert stream.reason == (
+        "the arguments of call 1 differ: 'y\": \"Oslo\", \"days\": }' came, "
+        "'y\": \"Oslo\", \"days\": 3}' expected"
+    )  # fmt: skip
+    assert stream.first_difference is not None
+    assert "}" in stream.first_difference["delta"]["tool_calls"][0]["function"]["arguments"]
