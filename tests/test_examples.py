@@ -13,7 +13,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-NEEDS = {"sglang_parsers.py": "sglang", "trl_grpo.py": "trl"}
+NEEDS = {
+    "bfcl_handler.py": "bfcl_eval",
+    "inspect_ai_messages.py": "inspect_ai",
+    "litellm_proxy.py": "litellm",
+    "lm_eval_filter.py": "lm_eval",
+    "renderers_rollout.py": "renderers",
+    "sglang_parsers.py": "sglang",
+    "transformers_template.py": "transformers",
+    "trl_grpo.py": "trl",
+    "verl_tool_parser.py": "verl",
+}
 """Modules that the tests do not install; `make test-integrations` runs these examples, with logs of those projects."""
 
 

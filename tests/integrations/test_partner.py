@@ -22,9 +22,11 @@ def when_imported(module: Any) -> None:
 
 
 PARTNERS: dict[str, tuple[str, str, Use]] = {
+    "bfcl": ("bfcl-eval", "2026.3", when_imported),
     "inspect_ai": ("inspect-ai", "0.3.200", when_imported),
     "litellm": ("litellm", "1.80", when_imported),
     "openai": ("openai", "1.100", lambda module: module.to_openai(OutputParser.named("hermes").parse("Hi."))),
+    "renderers": ("renderers", "0.1.12", when_imported),
     "sglang": ("sglang", "0.5.23", when_imported),
     "transformers": ("transformers", "5.13", lambda module: module.install(SimpleNamespace())),
     "verl": ("verl", "0.9", when_imported),
@@ -102,7 +104,7 @@ print(*sorted(asked & {*sys.argv[1:]}))
 
 def test_importing_untemplate_imports_no_partner():
     partners = [package.replace("-", "_") for package, _, _ in PARTNERS.values()]
-    others = ["bfcl_eval", "lm_eval", "pydantic", "ray", "renderers", "torch", "trl", "vllm"]
+    others = ["lm_eval", "pydantic", "ray", "torch", "trl", "vllm"]
     done = subprocess.run(
         [sys.executable, "-c", IMPORT, *partners, *others], capture_output=True, text=True, check=True
     )
