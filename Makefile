@@ -47,7 +47,7 @@ test-grammar: $(STAMP) ## law 10 against xgrammar, llguidance and llama.cpp (slo
 
 test-batch: $(STAMP) ## files, tables and clusters with pyarrow, datasets, polars and ray (opt-in; its own .venv-batch)
 	@test -x .venv-batch/bin/python || $(BIN)/python -m venv .venv-batch
-	@.venv-batch/bin/pip install -qq 'ray[data]>=2.40' 'pyarrow>=16' datasets polars pytest pytest-xdist hypothesis \
+	@.venv-batch/bin/pip install -qq 'ray[data]>=2.40' 'pyarrow>=16' datasets polars pytest pytest-benchmark hypothesis \
 	    tokenizers transformers jinja2 msgspec jsonschema-rs
 	@PYTHONPATH=src .venv-batch/bin/python -m pytest tests/batch tests/test_tokens.py
 

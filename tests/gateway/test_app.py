@@ -266,9 +266,15 @@ class TestTokenIds:
             answers = events(response.text) if stream else [response.json()]
             plain = post(gateway, body={**ASK, "tools": TOOLS, "stream": stream}).text
         choices = [one for answer in answers for one in answer["choices"] if "token_ids" in one]
-        assert [(one["index"], one["token_ids"]) for one in choices] == [(i, list(OUTPUT.encode())) for i in (0, 1)]
+        found = [[i for one in choices if one["index"] == index for i in one["token_ids"]] for index in (0, 1)]
+        assert found == [list(OUTPUT.encode())] * 2
+        if stream:  # with each delta those of its tokens: the raw text of an event contains what it adds
+            for one in choices:
+                assert (one["delta"].get("content") or "") in bytes(one["token_ids"]).decode()
+            assert len(choices) > 10
         ids = [answer["prompt_token_ids"] for answer in answers if "prompt_token_ids" in answer]
-        assert ids == [list(self.PROMPT.encode())] * (2 if stream else 1)
+        assert ids == [list(self.PROMPT.encode())]
+        assert "prompt_token_ids" in answers[0]
         assert "token_ids" not in plain
 
     @pytest.mark.parametrize("stream", [False, True])
@@ -278,9 +284,11 @@ class TestTokenIds:
             body = {"prompt": prompt, "return_token_ids": True, "stream": stream}
             response = post(gateway, "/v1/completions", body)
         answers = events(response.text) if stream else [response.json()]
-        (choice,) = [one for answer in answers for one in answer["choices"] if "token_ids" in one]
+        choices = [one for answer in answers for one in answer["choices"]]
+        assert [one["token_ids"] for one in choices] == ([[], [*b"is "], [*b"42"], []] if stream else [[*b"is 42"]])
         wanted = prompt if isinstance(prompt, list) else list(prompt.encode())
-        assert (choice["token_ids"], choice["prompt_token_ids"]) == (list(b"is 42"), wanted)
+        assert [one["prompt_token_ids"] for one in choices if "prompt_token_ids" in one] == [wanted]
+        assert choices[0]["prompt_token_ids"] == wanted
 
     def test_engines_that_report_none(self, shared: Running) -> None:
         body = {**ASK, "return_token_ids": True, "untemplate": {"diagnostics": True}}
@@ -304,7 +312,7 @@ class TestSeveralPrompts:
         texts, prompts = [""] * 4, [None] * 4
         for choice in (one for answer in answers for one in answer["choices"]):
             texts[choice["index"]] += choice["text"]
-            prompts[choice["index"]] = choice.get("prompt_token_ids")
+            prompts[choice["index"]] = choice.get("prompt_token_ids", prompts[choice["index"]])
         assert texts == ["a<a:5>", "a<a:6>", "bc<bc:5>", "bc<bc:6>"]
         assert prompts == [list(b"a"), list(b"a"), list(b"bc"), list(b"bc")]
         if not stream:

@@ -16,8 +16,9 @@ from .generation import Ended, Generation, TokenLogprob, Usage
 
 __all__ = ["ChoiceStream", "Step"]
 
-Step = tuple[DeltaMessage, list[TokenLogprob] | None]
-"""A delta, and the log probabilities of the tokens of its content."""
+Step = tuple[DeltaMessage, list[TokenLogprob] | None] | tuple[DeltaMessage, list[TokenLogprob] | None, list[int]]
+"""A delta, the log probabilities of the tokens of its content and, if they are asked for, the ids of the tokens since
+the last delta."""
 
 
 class ChoiceStream:
@@ -35,14 +36,19 @@ class ChoiceStream:
         self.raw: list[str] = []
         self.ids: list[int] | None = [] if request.token_ids else None
         """The token ids of the output, if they are asked for."""
-        self.prompt_ids: list[int] | None = None
+        self._ids_sent = 0
+        self._by_token = request.by_token
+        self._sampled: list[TokenLogprob] = []
+        """Log probabilities of all tokens, if the request asks for them by token."""
         self.stopped: str | None = None
         """The stop string that was found; the output ends before it."""
+        self._stop_token: int | None = None
+        """The stop token that ended the output."""
         self.finish_reason: str | None = None
         self._request = request
         self._budget = budget
         self._stops = _Stops(request.stop) if request.stop else None
-        self._aligned = _LogprobAligner(stream) if request.logprobs is not None else None
+        self._aligned = _LogprobAligner(stream) if request.logprobs is not None and not self._by_token else None
         self._logprobs: list[TokenLogprob] = []
         self.tokens = 0
         """Number of tokens so far."""
@@ -52,7 +58,8 @@ class ChoiceStream:
         self._ends = frozenset(request.sampling.stop_token_ids or ())
         plain = self._stops is None and self._aligned is None and self._budget is None and request.include_reasoning
         plain = plain and not self._ends
-        self.feed: Callable[[EngineChunk], list[Step]] = self._feed_plain if plain else self._feed_all
+        self._feed: Callable[[EngineChunk], list[Step]] = self._feed_plain if plain else self._feed_all
+        self.feed = self._feed if self.ids is None else self._feed_ids
         self.left = False
         """True if the engine's stream is to be closed: at a stop string, or when the reasoning budget is used up."""
 
@@ -64,6 +71,24 @@ class ChoiceStream:
                 return [(delta, None)]
         return [(part, None) for delta in deltas for part in _parts(delta)]
 
+    def _feed_ids(self, chunk: EngineChunk) -> list[Step]:
+        """Feed a chunk of which the ids are recorded, with all that the parser drops and with the token that stops."""
+        if self.ids is not None and self.stopped is None:
+            self.ids += chunk.token_ids
+            self._sampled += chunk.logprobs or () if self._by_token else ()
+        return self._with_ids(self._feed(chunk))
+
+    def _with_ids(self, steps: list[Step]) -> list[Step]:
+        """Give the new ids to the first step. Without a step they wait for the next, unless they are asked for by
+        token."""
+        if self.ids is None or not (steps or (self._by_token and len(self.ids) > self._ids_sent)):
+            return steps
+        delta, logprobs = steps[0][:2] if steps else (DeltaMessage(), None)
+        since, self._ids_sent = self._ids_sent, len(self.ids)
+        if self._by_token and self._sampled:
+            logprobs = self._sampled[since:]
+        return [(delta, logprobs, self.ids[since:]), *steps[1:]]
+
     def _feed_all(self, chunk: EngineChunk) -> list[Step]:
         if self.stopped is not None:
             return []
@@ -71,6 +96,7 @@ class ChoiceStream:
         if ended and chunk.finish_reason is None:
             # The token is not part of the output. Engines that send several tokens at once leave out its text.
             text = chunk.text if len(chunk.token_ids) > 1 else ""
+            self._stop_token = chunk.token_ids[-1]
             chunk = EngineChunk(text, chunk.token_ids[:-1], "stop", None, chunk.usage)
         if self._aligned is not None:
             self._aligned.tokens(chunk)
@@ -81,8 +107,6 @@ class ChoiceStream:
     def _parsed(self, chunk: EngineChunk) -> list[DeltaMessage]:
         text, ids, stream = chunk.text, chunk.token_ids, self.stream
         self.raw.append(text)
-        if self.ids is not None:
-            self.ids += ids
         delta = chunk.delta
         count = len(ids) or (1 if text or delta is not None else 0)
         self.tokens += count
@@ -126,7 +150,7 @@ class ChoiceStream:
             deltas += self.stream.feed(text, ids)
             if self._aligned is not None:
                 self._aligned.skip(len(text))
-        return self._through(deltas)
+        return self._with_ids(self._through(deltas))
 
     def finish(self, reason: str | None = None) -> tuple[list[Step], Ended]:
         """End the output and return its last steps.
@@ -139,6 +163,7 @@ class ChoiceStream:
         steps = self._through(rest) if self.stopped is None else []
         if self.stopped is None and self._stops is not None:
             steps += self._checked([DeltaMessage(content=text) for text in self._stops.rest()])
+        steps = self._with_ids(steps)
         parsed = self.stream.result()
         if self.stopped is not None and self._stops is not None:
             parsed = _cut(parsed, self._stops.sent)
@@ -156,9 +181,10 @@ class ChoiceStream:
             parsed=parsed,
             raw="".join(self.raw),
             stop=self.stopped,
-            logprobs=self._logprobs if self._aligned is not None and self._aligned.seen else None,
+            logprobs=self._logprobs if self._aligned is not None and self._aligned.seen else self._sampled or None,
             token_ids=self._reported_ids(),
-            prompt_token_ids=self.prompt_ids,
+            stop_token=self._stop_token,
+            last_ids=None if self.ids is None else self.ids[self._ids_sent :],
             usage=usage,
         )
         return steps, ended

@@ -112,6 +112,10 @@ class Generation(msgspec.Struct, kw_only=True):
     """Report the raw output (``"untemplate": {"raw": true}``)."""
     token_ids: bool = False
     """Return the token ids of the prompt and of the output."""
+    by_token: bool = False
+    """Report log probabilities for all tokens, in step with their ids, and not for those of the content."""
+    prompt_ids: list[list[int] | None] = []
+    """Token ids of the prompts, set before the output begins if token ids are asked for."""
     repeated: dict[str, Any] = {}
     """Fields of the request that the response of its dialect repeats (metadata, instructions)."""
     keep: Callable[[dict[str, Any]], None] | None = None
@@ -130,6 +134,10 @@ class Generation(msgspec.Struct, kw_only=True):
         """Return the raw prompt that a choice answers."""
         number = choice // self.n
         return self.further_prompts[number - 1] if number else self.prompt
+
+    def prompt_ids_of(self, choice: int) -> list[int] | None:
+        """Return the token ids of the prompt that a choice answers; ``None`` if they are not known."""
+        return self.prompt_ids[choice // self.n] if self.prompt_ids else None
 
 
 class TokenLogprob(msgspec.Struct, gc=False):
@@ -183,7 +191,10 @@ class Ended(msgspec.Struct, kw_only=True):
     """The stop string that ended the content."""
     logprobs: list[TokenLogprob] | None = None
     """Log probabilities of the content's tokens."""
+    stop_token: int | None = None
+    """The token of ``stop_token_ids`` that ended the output."""
     token_ids: list[int] | None = None
     """Ids of the output, if they are asked for and the engine reports them."""
-    prompt_token_ids: list[int] | None = None
+    last_ids: list[int] | None = None
+    """Those that came after the last delta."""
     usage: Usage = msgspec.field(default_factory=Usage)

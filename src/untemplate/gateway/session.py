@@ -105,9 +105,7 @@ class Session:
             self._policy = replace(self._policy or self.model.parser.policy, spelled_markers="marker")
             self._choices = [self._choice(i) for i in range(request.choices)]
         if request.token_ids:
-            prompt_ids = [await self._prompt_ids(prompt) for prompt in self.prompts]
-            for choice in self._choices:
-                choice.prompt_ids = prompt_ids[choice.index // request.n]
+            request.prompt_ids = [await self._prompt_ids(prompt) for prompt in self.prompts]
 
     def _prompt(self, choice: int) -> Prompt:
         """Return the prompt that a choice answers."""
@@ -138,7 +136,7 @@ class Session:
                 messages=request.messages,
                 policy=self._policy,
                 collect=True,
-                spans=request.logprobs is not None,
+                spans=request.logprobs is not None and not request.by_token,
                 seed=f"{self.meta.id}/{index}",
             )
         except ValueError as error:  # the parameters of a tool are not a schema
@@ -489,6 +487,8 @@ def _check(model: Model, request: Generation) -> None:
     """
     takes = model.engine.takes
     _check_sampling(model, request)
+    if request.by_token and not takes.token_ids:
+        raise unsupported("prompt", "needs an engine that reports token ids")
     if takes.messages:
         if request.prompt is not None:
             raise unsupported("prompt", "needs an upstream that completes raw prompts (--upstream)")

@@ -112,6 +112,14 @@ BODIES: dict[str, dict[str, Any]] = {
         "stop": ["x"],
     },
     "/v1/completions": {"prompt": "x", "stream": True, "stop": "y", "logprobs": 1, "n": 1},
+    "/inference/v1/generate": {
+        "token_ids": [1, 2],
+        "sampling_params": {"n": 1, "logprobs": 1, "stop": ["x"], "structured_outputs": {"regex": "x"}},
+        "output_mode": "text",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "return_token_ids": True,
+    },
     "/v1/responses": {
         "input": [
             {"role": "user", "content": [{"type": "input_image", "image_url": "x"}]},

@@ -16,6 +16,7 @@ def dialects() -> dict[str, Dialect]:
     from .anthropic import MESSAGES
     from .chat import CHAT
     from .completions import COMPLETIONS
+    from .generate import GENERATE
     from .responses import RESPONSES
 
     return {
@@ -23,6 +24,7 @@ def dialects() -> dict[str, Dialect]:
         "/v1/completions": COMPLETIONS,
         "/v1/responses": RESPONSES,
         "/v1/messages": MESSAGES,
+        "/inference/v1/generate": GENERATE,
         "/api/chat": ollama.CHAT,
         "/api/generate": ollama.GENERATE,
     }

@@ -29,8 +29,14 @@ class Writer(Protocol):
         """Begin the response. ``usage`` holds the tokens of the prompt, 0 if they are not known yet."""
         ...
 
-    def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
-        """Write one delta, which has either one of the texts or tool calls."""
+    def delta(
+        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
+    ) -> bytes:
+        """Write one delta, which has either one of the texts or tool calls.
+
+        Args:
+            ids: of the tokens since the last delta, if the request asks for them.
+        """
         ...
 
     def finish(self, ended: Ended) -> bytes: ...

@@ -19,6 +19,7 @@ __all__ = ["document", "requests"]
 _SUMMARIES: Final = {
     "/v1/chat/completions": "Chat Completions (OpenAI)",
     "/v1/completions": "Completions (OpenAI): raw prompt in, raw output out",
+    "/inference/v1/generate": "Generate (vLLM): token ids in, token ids out",
     "/v1/responses": "Responses (OpenAI)",
     "/v1/responses/input_tokens": "Number of tokens of a prompt (OpenAI)",
     "/v1/messages": "Messages (Anthropic)",

@@ -29,12 +29,14 @@ __all__ = [
     "StopSequences",
     "StopTokens",
     "StreamOptions",
+    "StructuredOutputs",
     "Temperature",
     "TokenBudget",
     "TokenId",
     "TopK",
     "TopLogprobs",
     "TopP",
+    "constraint_of",
     "limit_of",
     "prompts_of",
     "sampling_of",
@@ -161,33 +163,6 @@ class SampledRequest(Request):
     ebnf: Annotated[str | None, about("The name of `structured_outputs.grammar` in SGLang.")] = None
     grammar: Annotated[str | None, about("The name of `structured_outputs.grammar` in llama.cpp.")] = None
 
-    def constrained(self) -> dict[str, Any]:
-        """Return the restriction of the output, as arguments of a `Generation`.
-
-        Raises:
-            ApiError: there are several restrictions, or a schema is not JSON.
-        """
-        found = {name: value for name in _RESTRICTIONS if (value := getattr(self, name)) is not None}
-        nested = self.structured_outputs
-        for name in ("json", "json_object", "regex", "choice", "grammar") if nested is not None else ():
-            value = getattr(nested, name)
-            if value not in (None, False):
-                found[f"structured_outputs.{name}"] = value
-        if not found:
-            return {}
-        if len(found) > 1:
-            raise bad_request(min(found), f"excludes {max(found)}")
-        [(field, value)] = found.items()
-        kind = _RESTRICTIONS.get(field, field.rpartition(".")[2])
-        if kind == "json_object":
-            return {"response_format": {"type": "json_object"}}
-        if kind == "json":
-            schema = {"name": "response", "schema": _schema(field, value), "strict": True}
-            return {"response_format": {"type": "json_schema", "json_schema": schema}}
-        if not value:
-            raise bad_request(field, "must not be empty")
-        return {"constraint": Constraint(kind, tuple(value) if isinstance(value, list) else value, field)}
-
 
 _RESTRICTIONS = {
     "guided_json": "json",
@@ -212,6 +187,34 @@ def _schema(field: str, value: dict[str, Any] | str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise bad_request(field, "must be a JSON schema")
     return found
+
+
+def constraint_of(fields: Open) -> dict[str, Any]:
+    """Return the restriction of the output, as arguments of a `Generation`.
+
+    Raises:
+        ApiError: there are several restrictions, or a schema is not JSON.
+    """
+    found = {name: value for name in _RESTRICTIONS if (value := getattr(fields, name, None)) is not None}
+    nested = getattr(fields, "structured_outputs", None)
+    for name in ("json", "json_object", "regex", "choice", "grammar") if nested is not None else ():
+        value = getattr(nested, name)
+        if value not in (None, False):
+            found[f"structured_outputs.{name}"] = value
+    if not found:
+        return {}
+    if len(found) > 1:
+        raise bad_request(min(found), f"excludes {max(found)}")
+    [(field, value)] = found.items()
+    kind = _RESTRICTIONS.get(field, field.rpartition(".")[2])
+    if kind == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    if kind == "json":
+        schema = {"name": "response", "schema": _schema(field, value), "strict": True}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
+    if not value:
+        raise bad_request(field, "must not be empty")
+    return {"constraint": Constraint(kind, tuple(value) if isinstance(value, list) else value, field)}
 
 
 def sampling_of(fields: Open) -> Sampling:

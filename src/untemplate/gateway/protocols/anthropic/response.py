@@ -161,7 +161,9 @@ class MessagesWriter:
         message = _message(self._meta, [], usage, None, None)
         return event("message_start", {"type": "message_start", "message": message}) + _PING
 
-    def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
+    def delta(
+        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
+    ) -> bytes:
         text = delta.content
         if text is not None and self._kind == "content":
             return self._head + encode_text(text) + b"}}\n\n"

@@ -23,6 +23,7 @@ from ..parameters import (
     StreamOptions,
     TokenBudget,
     TopLogprobs,
+    constraint_of,
     limit_of,
     sampling_of,
     stop_strings,
@@ -169,7 +170,7 @@ def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
         raise unsupported("modalities", "only text is supported")
     stream = asked.stream or False
     named = "max_tokens" if asked.max_completion_tokens is None else "max_completion_tokens"
-    constrained = asked.constrained()
+    constrained = constraint_of(asked)
     if asked.response_format is not None and not isinstance(asked.response_format, TextFormat):
         if constrained:
             raise bad_request("response_format", "excludes other restrictions of the output")

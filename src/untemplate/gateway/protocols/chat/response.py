@@ -46,7 +46,7 @@ def respond_chat(request: Generation, ended: Sequence[Ended], usage: Usage, meta
         if request.token_ids:
             choice["token_ids"] = one.token_ids
     if request.token_ids:
-        response["prompt_token_ids"] = ended[0].prompt_token_ids
+        response["prompt_token_ids"] = request.prompt_ids_of(0)
     return response
 
 
@@ -89,11 +89,20 @@ class ChatWriter:
         """For each choice, the index of its last call and the bytes that come before a delta of its arguments."""
 
     def begin(self, usage: Usage) -> bytes:
-        return b"".join(
-            [before + b'{"role":"assistant","content":"","refusal":null}' + self._after for before in self._before]
-        )
+        after = self._after
+        if self._request.token_ids:
+            after = after.replace(b"}]", b'}],"prompt_token_ids":' + encode(self._request.prompt_ids_of(0)), 1)
+        role = b'{"role":"assistant","content":"","refusal":null}'
+        first, *further = self._before
+        return b"".join([first + role + after, *[before + role + self._after for before in further]])
 
-    def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
+    def delta(
+        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
+    ) -> bytes:
+        if ids:
+            shown = name_reasoning(delta.model_dump(exclude_none=True), self._reasoning_field)
+            found = None if logprobs is None else logprobs_object(logprobs)
+            return self._before[choice] + encode(shown) + self._with(found, None, token_ids=ids)
         if delta.content is not None:
             head = self._content[choice] + encode_text(delta.content)
             if logprobs is None:
@@ -112,20 +121,20 @@ class ChatWriter:
         shown = name_reasoning(delta.model_dump(exclude_none=True), self._reasoning_field)
         return self._before[choice] + encode(shown) + self._after
 
-    def _with(self, logprobs: Any, finish_reason: str | None) -> bytes:
-        return b',"logprobs":' + encode(logprobs) + b',"finish_reason":' + encode(finish_reason) + b"}" + self._tail
+    def _with(self, logprobs: Any, finish_reason: str | None, **values: Any) -> bytes:
+        """Return the end of an event, with further members of its choice."""
+        return b"," + encode({"logprobs": logprobs, "finish_reason": finish_reason, **values})[1:] + self._tail
 
     def finish(self, ended: Ended) -> bytes:
         if ended.finish_reason == "error":  # not a finish reason of OpenAI; the error itself follows
             return b""
-        before = self._before[ended.index] + b'{},"logprobs":null,"finish_reason":' + encode(ended.finish_reason)
+        values: dict[str, Any] = {}
         reports = reports_of(self._request, ended)
         if reports is not None:
-            before += b',"untemplate":' + encode(reports)
-        if not self._request.token_ids:
-            return before + b"}" + self._tail
-        before += b',"token_ids":' + encode(ended.token_ids)
-        return before + b'}],"prompt_token_ids":' + encode(ended.prompt_token_ids) + self._tail[1:]
+            values["untemplate"] = reports
+        if self._request.token_ids:
+            values["token_ids"] = None if ended.token_ids is None else ended.last_ids
+        return self._before[ended.index] + b"{}" + self._with(None, ended.finish_reason, **values)
 
     def end(self, usage: Usage) -> bytes:
         if not self._request.include_usage:

@@ -19,6 +19,7 @@ from ..parameters import (
     StreamOptions,
     TokenId,
     TopLogprobs,
+    constraint_of,
     limit_of,
     prompts_of,
     sampling_of,
@@ -87,7 +88,7 @@ def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Genera
         stream=stream,
         include_usage=usage_in_stream(asked.stream_options, stream),
         extra=unknown(CompletionsRequest, body),
-        **asked.constrained(),
+        **constraint_of(asked),
         token_ids=asked.return_token_ids or False,
         **asked.reports(),
     )

@@ -28,7 +28,7 @@ def respond_completions(request: Generation, ended: Sequence[Ended], usage: Usag
         if reports is not None:
             choice["untemplate"] = reports
         if request.token_ids:
-            choice |= {"token_ids": one.token_ids, "prompt_token_ids": one.prompt_token_ids}
+            choice |= {"token_ids": one.token_ids, "prompt_token_ids": request.prompt_ids_of(one.index)}
         choices.append(choice)
     return {
         "id": f"cmpl-{meta.id}",
@@ -80,30 +80,42 @@ class CompletionsWriter:
         self._sent = [0] * request.choices
 
     def begin(self, usage: Usage) -> bytes:
-        texts = [_echoed(self._request, choice) for choice in range(self._request.choices)]
-        echoed = zip(self._before, texts, strict=True)
-        return b"".join([before + encode_text(text) + self._after for before, text in echoed if text])
+        request = self._request
+        events = []
+        for choice, before in enumerate(self._before):
+            text = _echoed(request, choice)
+            if request.token_ids:
+                prompt = {"prompt_token_ids": request.prompt_ids_of(choice), "token_ids": []}
+                events.append(before + encode_text(text) + self._after_with(prompt))
+            elif text:
+                events.append(before + encode_text(text) + self._after)
+        return b"".join(events)
 
-    def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
+    def _after_with(self, values: dict[str, Any]) -> bytes:
+        """Return the end of an event with further members of its choice."""
+        return b"," + encode({"logprobs": None, "finish_reason": None, **values})[1:] + self._tail
+
+    def delta(
+        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
+    ) -> bytes:
         text = delta.content or ""
         after = self._after
-        if logprobs is not None:
-            shown = logprobs_object(logprobs, self._sent[choice])
-            after = b',"logprobs":' + encode(shown) + b',"finish_reason":null}' + self._tail
+        if logprobs is not None or ids:
+            shown = {} if logprobs is None else {"logprobs": logprobs_object(logprobs, self._sent[choice])}
+            after = self._after_with(shown | ({"token_ids": ids} if ids else {}))
         self._sent[choice] += len(text)
         return self._before[choice] + encode_text(text) + after
 
     def finish(self, ended: Ended) -> bytes:
         if ended.finish_reason == "error":
             return b""
-        data = self._before[ended.index] + b'"","logprobs":null,"finish_reason":' + encode(ended.finish_reason)
+        values: dict[str, Any] = {"finish_reason": ended.finish_reason}
         reports = reports_of(self._request, ended)
         if reports is not None:
-            data += b',"untemplate":' + encode(reports)
+            values["untemplate"] = reports
         if self._request.token_ids:
-            data += b',"token_ids":' + encode(ended.token_ids)
-            data += b',"prompt_token_ids":' + encode(ended.prompt_token_ids)
-        return data + b"}" + self._tail
+            values["token_ids"] = None if ended.token_ids is None else ended.last_ids
+        return self._before[ended.index] + b'""' + self._after_with(values)
 
     def end(self, usage: Usage) -> bytes:
         if not self._request.include_usage:

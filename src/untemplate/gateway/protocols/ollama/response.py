@@ -137,7 +137,9 @@ class ChatWriter(_Writer):
         """Index, id and name of the open call."""
         self._arguments: list[str] = []
 
-    def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
+    def delta(
+        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
+    ) -> bytes:
         if delta.tool_calls is None and self._call is None:
             if delta.content is not None:
                 return self._text(self._content, delta.content, logprobs)
@@ -191,7 +193,9 @@ class GenerateWriter(_Writer):
     def __init__(self, request: Generation, meta: Meta) -> None:
         super().__init__(request, meta, b',"response":', b',"response":"","thinking":', b"")
 
-    def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
+    def delta(
+        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
+    ) -> bytes:
         out = self._text(self._thinking, delta.reasoning, None) if delta.reasoning else b""
         return out + self._text(self._content, delta.content, logprobs) if delta.content else out
 

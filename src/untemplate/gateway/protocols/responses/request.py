@@ -15,7 +15,7 @@ from ...errors import bad_request, unsupported
 from ...generation import Generation, Thinking
 from ...notes import Notes
 from ..fields import Closed, Ignored, Open, about, read_as, unknown
-from ..parameters import Effort, Limit, PromptedRequest, TopLogprobs, limit_of, sampling_of, stop_strings
+from ..parameters import Effort, Limit, PromptedRequest, TopLogprobs, constraint_of, limit_of, sampling_of, stop_strings
 from ..tools import CustomChoice, Filled, ToolChoice, read_tool_choice
 from .tools import ResponsesTool, flat_name, read_tools, shell_arguments, without_server_tools
 
@@ -262,7 +262,7 @@ def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generati
     tools, given = read_tools(asked.tools or ())
     effort = asked.reasoning.effort if asked.reasoning is not None else None
     response_format, text = _text(asked.text)
-    constrained = asked.constrained()
+    constrained = constraint_of(asked)
     if response_format is not None:
         if constrained:
             raise bad_request("text.format", "excludes other restrictions of the output")

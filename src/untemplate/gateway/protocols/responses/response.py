@@ -251,7 +251,9 @@ class ResponsesWriter:
             "response.in_progress", response=response
         )
 
-    def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
+    def delta(
+        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
+    ) -> bytes:
         text = delta.content
         if text is not None and logprobs is None and self._kind == "content":
             return self._append(text)
