@@ -386,11 +386,50 @@ class TestTools:
         assert model.engine.jobs[0].prompt == "other;"
         note = "tool_choice: the model is shown the allowed tools only, because the engine takes no grammar"
         assert request.notes.texts == [note]
-        problem = "this engine supports only auto, none and allowed_tools with mode auto: it takes no grammar"
-        for forced in ("required", choice("required"), allowed[0]):
-            with pytest.raises(ApiError) as caught:
-                Session(model, ask(tools=[*TOOLS, other], tool_choice=forced), META)
-            assert caught.value.message == f"tool_choice: {problem}"
+
+    @pytest.mark.parametrize("mode", ["named", "required", "allowed"])
+    def test_without_a_grammar_the_opening_of_a_call_forces_it(self, mode: str) -> None:
+        other = {"type": "function", "function": {"name": "other", "parameters": {"type": "object"}}}
+        named = {"type": "function", "function": {"name": "f"}}
+        choice: Any = {
+            "named": named,
+            "required": "required",
+            "allowed": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [named]}},
+        }[mode]
+        opening = '<tool_call>\n{"name": "' + ("" if mode == "required" else 'f", "arguments":')
+        model = scripted(CALL.removeprefix(opening) + CALL, takes=Takes())
+        request = ask(tools=[*TOOLS, other], tool_choice=choice, n=2)
+        ended, _ = whole(model, request)
+        assert isinstance(model.engine, Scripted)
+        unforced = scripted("x", takes=Takes())
+        whole(unforced, ask())
+        assert isinstance(unforced.engine, Scripted)
+        prompt = unforced.engine.jobs[0].prompt
+        assert [job.prompt for job in model.engine.jobs] == [f"{prompt}{opening}"] * 2
+        for one in ended:
+            calls = [call.function.name for call in one.parsed.tool_calls]
+            assert (calls, one.finish_reason) == (["f"] * (1 if mode == "named" else 2), "tool_calls")
+        note = "tool_choice: the prompt ends with the opening of the call, because the engine takes no grammar"
+        assert request.notes.texts[-1] == note
+
+    def test_reasoning_that_the_prompt_has_opened_is_closed_before_a_forced_call(self) -> None:
+        model = scripted(' {"x": "a"}}\n</tool_call>', takes=Takes())
+        model = replace(model, template=ChatTemplate("<|im_start|>assistant\n<think>\n"))
+        request = ask(tools=TOOLS, tool_choice={"type": "function", "function": {"name": "f"}})
+        (ended,), _ = whole(model, request)
+        assert isinstance(model.engine, Scripted)
+        assert model.engine.jobs[0].prompt.endswith('\n</think>\n\n<tool_call>\n{"name": "f", "arguments":')
+        assert [call.function.arguments for call in ended.parsed.tool_calls] == ['{"x": "a"}']
+        assert (ended.parsed.reasoning_content or "", ended.parsed.content) == ("", None)
+
+    def test_a_format_without_an_opening_forces_no_call(self) -> None:
+        model = scripted("x", takes=Takes())
+        model = replace(model, parser=OutputParser.named("functionary_v3.2"))
+        other = {"type": "function", "function": {"name": "other", "parameters": {"type": "object"}}}
+        with pytest.raises(ApiError) as caught:
+            Session(model, ask(tools=[*TOOLS, other], tool_choice="required"), META)
+        problem = "this engine takes no grammar, and the model's format has no fixed opening"
+        assert caught.value.message == f"tool_choice: {problem}"
 
     @pytest.mark.parametrize(("enabled", "reasoning"), [(None, "closed"), (False, "off")])
     def test_a_grammar_begins_where_the_prompt_ends(self, enabled: bool | None, reasoning: str) -> None:

@@ -87,6 +87,14 @@ def is_weather(name: str, arguments: Any) -> bool:
     ]
 
 
+def test_the_capital_of_france(client: openai.OpenAI) -> None:
+    """The template's own system turn, which messages without one get, misleads the model: it answers in French."""
+    system = {"role": "system", "content": "You are a helpful assistant."}
+    messages = [system, {"role": "user", "content": "What is the capital of France?"}]
+    found = client.chat.completions.create(**ask(messages)).choices[0].message.content
+    assert found == "The capital of France is Paris."
+
+
 def test_chat_whole_and_streamed(client: openai.OpenAI) -> None:
     whole = client.chat.completions.create(**ask(HELLO)).choices[0]
     assert whole.message.content

@@ -25,6 +25,7 @@ from ..policy import Policy
 from .choice import ChoiceStream, Step
 from .engines.base import EngineChunk, Job, Takes
 from .errors import ApiError, bad_request, unsupported
+from .forcing import call_opening
 from .generation import Ended, Generation, Meta, Usage
 from .grammars import GrammarCompiler, GrammarOrder
 from .manager.model import Model
@@ -83,6 +84,8 @@ class Session:
         request.reasoning_field = model.parser.policy.reasoning_field
         _check(model, request)
         self.prompts = make_prompts(model, request)
+        self._opening = _opening(model, request, self.prompts[0])
+        """The beginning of the output, which the prompt ends with; it forces a call."""
         self._policy = _policy(model.parser.policy, request) if request.parse else None
         self._choices = [self._choice(i) for i in range(request.choices)]
         self._jobs: list[Job] = []
@@ -133,6 +136,7 @@ class Session:
                 tool_choice="none" if request.tool_choice == "none" else None,
                 prompt=prompt.known,
                 prompt_token_ids=prompt.text if isinstance(prompt.text, list) else None,
+                prefill=self._opening,
                 messages=request.messages,
                 policy=self._policy,
                 collect=True,
@@ -150,10 +154,11 @@ class Session:
         sampling = request.sampling
         if (number := choice.index % request.n) and sampling.seed is not None:
             sampling = msgspec.structs.replace(sampling, seed=sampling.seed + number)
+        prompt = self._prompt(choice.index).text
         return Job(
             id=f"{self.meta.id}-{choice.index}",
             model=self.model.name,
-            prompt=self._prompt(choice.index).text,
+            prompt=prompt + self._opening if isinstance(prompt, str) else prompt,
             max_tokens=request.max_tokens,
             sampling=sampling,
             logprobs=request.logprobs,
@@ -430,7 +435,7 @@ class Session:
         if isinstance(prompt, list):
             raise unsupported("thinking_budget", "needs a prompt that is text")
         return msgspec.structs.replace(
-            job, prompt=prompt + written, max_tokens=left, grammar=await self._grammar("off")
+            job, prompt=prompt + self._opening + written, max_tokens=left, grammar=await self._grammar("off")
         )
 
 
@@ -508,7 +513,7 @@ def _check(model: Model, request: Generation) -> None:
 
 
 def _check_choice(takes: Takes, request: Generation) -> None:
-    """Refuse a tool choice that the engine cannot follow. Without a grammar, allowed tools are the only ones offered.
+    """Refuse a tool choice without tools. Without a grammar, allowed tools are the only ones offered.
 
     Raises:
         ApiError: names the field.
@@ -516,17 +521,34 @@ def _check_choice(takes: Takes, request: Generation) -> None:
     choice = request.tool_choice
     if choice in (None, "auto", "none"):
         return
-    if takes.grammar is None and not takes.tool_choice:
-        allowed = choice.get("allowed_tools") if isinstance(choice, dict) else None
-        if allowed is None or allowed["mode"] != "auto":
-            problem = "this engine supports only auto, none and allowed_tools with mode auto: it takes no grammar"
-            raise unsupported("tool_choice", problem)
-        names = {one["function"]["name"] for one in allowed["tools"]}
-        request.tools = [tool for tool in request.tools or () if tool["function"]["name"] in names]
-        request.tool_choice = None
-        request.notes.add("tool_choice: the model is shown the allowed tools only, because the engine takes no grammar")
-    elif not request.tools:
+    if not request.tools:
         raise bad_request("tool_choice", "needs tools")
+    allowed = choice.get("allowed_tools") if isinstance(choice, dict) else None
+    if allowed is not None and takes.grammar is None and not takes.tool_choice:
+        names = {one["function"]["name"] for one in allowed["tools"]}
+        request.tools = [tool for tool in request.tools if tool["function"]["name"] in names]
+        request.tool_choice = "required" if allowed["mode"] == "required" else None
+        request.notes.add("tool_choice: the model is shown the allowed tools only, because the engine takes no grammar")
+
+
+def _opening(model: Model, request: Generation, prompt: Prompt) -> str:
+    """Return the opening of a call that the request forces, for an engine that takes no grammar; otherwise "".
+
+    Raises:
+        ApiError: the model's format has none.
+    """
+    choice, takes = request.tool_choice, model.engine.takes
+    if choice in (None, "auto", "none") or takes.grammar is not None or takes.tool_choice:
+        return ""
+    name = choice["function"]["name"] if isinstance(choice, dict) else None
+    tools = [tool for tool in request.tools or () if name in (None, tool["function"]["name"])]
+    opening = call_opening(model.parser, tools, prompt.known) if tools else ""
+    if not opening:
+        raise unsupported("tool_choice", "this engine takes no grammar, and the model's format has no fixed opening")
+    request.notes.add("tool_choice: the prompt ends with the opening of the call, because the engine takes no grammar")
+    if name is not None:
+        request.parallel_tool_calls = False
+    return opening
 
 
 def _check_logprobs(takes: Takes, request: Generation) -> None:

@@ -197,9 +197,7 @@ class CountTokensRequest(Request, kw_only=True, forbid_unknown_fields=True):
         str | list[TextBlock] | None, about("System message.", expected="a string or a list of text blocks")
     ] = None
     tools: Annotated[list[AnthropicTool] | None, about("Tools that the model may call.")] = None
-    tool_choice: Annotated[
-        AnthropicToolChoice | None, about("Require, allow or forbid tool calls. Needs an engine that takes grammars.")
-    ] = None
+    tool_choice: Annotated[AnthropicToolChoice | None, about("Require, allow or forbid tool calls.")] = None
     thinking: Annotated[ThinkingSettings | None, about("Settings of reasoning.")] = None
     output_config: Annotated[OutputConfig | None, about("Settings of the output.")] = None
     output_format: Annotated[OutputFormat | None, about("The older place of `output_config.format`.")] = None

@@ -113,9 +113,7 @@ class ChatRequest(PromptedRequest, kw_only=True):
 
     messages: Annotated[Annotated[list[ChatMessage], Meta(min_length=1)], about("The conversation.")]
     tools: Annotated[list[FunctionTool] | None, about("Tools that the model may call.")] = None
-    tool_choice: Annotated[
-        ToolChoice | None, about("Require, allow or forbid tool calls. Needs an engine that takes grammars.")
-    ] = None
+    tool_choice: Annotated[ToolChoice | None, about("Require, allow or forbid tool calls.")] = None
     response_format: Annotated[
         TextFormat | JsonFormat | JsonSchemaFormat | None,
         about("Constrain the content. Needs an engine that takes grammars."),

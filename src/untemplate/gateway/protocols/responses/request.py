@@ -217,7 +217,7 @@ class ResponsesRequest(PromptedRequest, kw_only=True):
     tools: Annotated[list[ResponsesTool] | None, about("Tools that the model may call.")] = None
     tool_choice: Annotated[
         ToolChoice | CustomChoice | None,
-        about("Require, allow or forbid tool calls. Needs an engine that takes grammars."),
+        about("Require, allow or forbid tool calls."),
     ] = None
     text: Annotated[TextSettings | None, about("Settings of the text.")] = None
     reasoning: Annotated[ReasoningEffort | None, about("Settings of reasoning.")] = None
