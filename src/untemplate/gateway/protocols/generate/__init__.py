@@ -2,14 +2,14 @@
 
 from ..base import Dialect
 from ..objects import error_object
-from .request import FIELDS, GenerateRequest, read_generate
+from .request import FIELDS, TokensRequest, read_generate
 from .response import GenerateWriter, respond_generate
 
-__all__ = ["GENERATE", "GenerateRequest", "GenerateWriter", "read_generate"]
+__all__ = ["GENERATE", "GenerateWriter", "TokensRequest", "read_generate"]
 
 GENERATE = Dialect(
     name="generate",
-    request=GenerateRequest,
+    request=TokensRequest,
     read=read_generate,
     respond=respond_generate,
     writer=GenerateWriter,

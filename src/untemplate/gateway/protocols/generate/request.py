@@ -38,7 +38,7 @@ from ..parameters import (
     usage_in_stream,
 )
 
-__all__ = ["FIELDS", "GenerateRequest", "read_generate"]
+__all__ = ["FIELDS", "TokensRequest", "read_generate"]
 
 
 class SamplingParams(Open):
@@ -74,7 +74,7 @@ class SamplingParams(Open):
     output_kind: Ignored = None
 
 
-class GenerateRequest(Request, kw_only=True):
+class TokensRequest(Request, kw_only=True):
     """Tokens to continue. No template is applied and the output is not parsed."""
 
     token_ids: Annotated[
@@ -111,7 +111,7 @@ def read_generate(body: dict[str, Any], notes: Notes | None = None) -> Generatio
     Raises:
         ApiError: a field is wrong or not supported.
     """
-    asked = read_as(GenerateRequest, body, notes=notes)
+    asked = read_as(TokensRequest, body, notes=notes)
     params = asked.sampling_params
     stream = asked.stream or False
     tokens = asked.output_mode != "text"
@@ -138,7 +138,7 @@ def read_generate(body: dict[str, Any], notes: Notes | None = None) -> Generatio
         by_token=True,
         stream=stream,
         include_usage=usage_in_stream(asked.stream_options, stream),
-        extra=unknown(GenerateRequest, body),
+        extra=unknown(TokensRequest, body),
         repeated={
             "request_id": asked.request_id,
             "output_mode": "tokens" if tokens else "text",
