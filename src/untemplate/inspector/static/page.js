@@ -12,6 +12,7 @@ untemplate.Page = class {
     this.work = 0
     this.listenToTabs()
     const listen = (id, action) => byId(id).addEventListener('click', () => this.run(action))
+    byId('case').addEventListener('input', event => this.wrap(event.target))
     byId('case').addEventListener('submit', event => { event.preventDefault(); this.run(() => this.parse()) })
     listen('link', () => this.copyLink())
     listen('every-split', async () => this.time.showSplits(await this.ask('splits', this.shownCase())))
@@ -36,8 +37,8 @@ untemplate.Page = class {
       document.documentElement.classList.add('alone')
       byId('about').textContent = 'One output: what each part of it became and why.'
       const held = JSON.parse(data.textContent)
+      this.splits = held.splits
       this.present(held.case, held.view)
-      this.time.showSplits(held.splits)
       return
     }
     await this.run(() => this.choices())
@@ -123,8 +124,16 @@ untemplate.Page = class {
       policy: Object.entries(held.policy || {}).map(([name, value]) => `${name}=${value}`).join('\n')
     }
     for (const id of ['text', 'format', 'model', 'template', 'prompt']) if (typeof held[id] === 'string') written[id] = held[id]
-    for (const id of untemplate.FIELDS) untemplate.byId(id).value = written[id]
+    for (const id of untemplate.FIELDS) {
+      untemplate.byId(id).value = written[id]
+      this.wrap(untemplate.byId(id))
+    }
     if (written.tools || written.tokens || written.template || written.policy || written.prompt) document.querySelector('#case details').open = true
+  }
+
+  // Lines of a long text are not wrapped in a field: browsers would lay all of it out with every change of the page.
+  wrap (field) {
+    if (field.tagName === 'TEXTAREA') field.wrap = field.value.length > 20000 ? 'off' : 'soft'
   }
 
   shownCase () {
@@ -139,10 +148,20 @@ untemplate.Page = class {
 
   present (asked, view) {
     this.case = asked
+    this.shownInTime = null
     untemplate.byId('views').hidden = false
     if (!untemplate.byId('view-template').hidden) this.choose(untemplate.byId('tab-output'))
     this.output.show(view)
+    if (!untemplate.byId('view-time').hidden) this.showTime()
+  }
+
+  // Shows the steps of the output once somebody looks at them.
+  showTime () {
+    const { view } = this.output
+    if (!view || this.shownInTime === view) return
+    this.shownInTime = view
     this.time.show(view)
+    if (this.splits) this.time.showSplits(this.splits)
   }
 
   async analyse () {
@@ -164,6 +183,7 @@ untemplate.Page = class {
         untemplate.byId(each.getAttribute('aria-controls')).hidden = each !== tab
       }
       tab.focus()
+      if (tab.id === 'tab-time') this.showTime()
     }
     for (const tab of tabs) {
       tab.addEventListener('click', () => this.choose(tab))
@@ -270,7 +290,7 @@ untemplate.COPIES = {
     family: view.format,
     models: [asked.model || 'org/model'],
     spec_version: '0.1',
-    provenance: { kind: 'recorded', source_url: 'where it was recorded', revision: 'of the model', license: 'NOASSERTION' },
+    provenance: { kind: 'recorded', source_url: 'https://example.org/where-it-was-recorded', revision: 'of the model', license: 'NOASSERTION' },
     tools: asked.tools || [],
     raw_output: view.text,
     ...(asked.tokens ? { output_token_ids: asked.tokens.map(([id]) => id) } : {}),
