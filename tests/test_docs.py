@@ -14,12 +14,15 @@ import shutil
 import subprocess
 import sys
 from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+import untemplate
+from untemplate.cli import main
 from untemplate.format import model
 from untemplate.formats import _index, named, names, registered, registry
 from untemplate.gateway.protocols.openapi import document, requests
@@ -138,6 +141,13 @@ def test_the_fields_of_a_format_are_in_step():
 def test_every_class_of_a_format_is_on_the_page():
     classes = {name for name, cls in vars(model).items() if is_dataclass(cls) and cls.__module__ == model.__name__}
     assert classes == {part.__name__ for part in generate.PARTS}
+
+
+def test_the_api_is_in_step():
+    made = generate.api_page()
+    assert page("docs/api.md") == made, "run `make docs`"
+    for name in untemplate.__all__:
+        assert f"## `{name}`" in made or name == "__version__", name
 
 
 def test_the_machine_is_in_step():
@@ -262,6 +272,56 @@ def test_links_lead_somewhere(path: Path):
         assert there.exists(), target
         if anchor:
             assert anchor in anchors(there.read_text("utf-8")), target
+
+
+def test_the_site_has_every_page_once():
+    """The navigation of the site lists all pages, and no others."""
+    nav = page("mkdocs.yml").partition("\nnav:\n")[2]
+    listed = re.findall(r": ([\w-]+\.md)$", nav, re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_every_picture_is_a_picture_with_a_description(path: Path):
+    for text, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", path.read_text("utf-8")):
+        assert len(text) > 10
+        assert (path.parent / target).read_bytes()[:4] in (b"\x89PNG", b"RIFF") or target.endswith(".svg")
+
+
+COMMAND = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*untemplate (\S+)(.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_commands_exist_with_their_options(path: Path):
+    """Every `untemplate COMMAND --option` of a block of commands is one that the command line knows."""
+    for block in BLOCK.finditer(path.read_text("utf-8")):
+        if block[2] not in ("sh", "console"):
+            continue
+        for found in COMMAND.finditer(block[3].replace("\\\n", " ")):
+            command, rest = found[1], found[2].partition(" #")[0].partition(" | ")[0]
+            known = options_of(command)
+            given = {option.partition("=")[0] for option in re.findall(r"(?<= )--[\w-]+(?:=\S+)?", rest)}
+            assert given <= known, f"untemplate {command}: {sorted(given - known)}"
+
+
+@cache
+def options_of(command: str) -> set[str]:
+    """Return the options of a command; an unknown command is an error."""
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0, command
+    return {*re.findall(r"--[\w-]+", shown.getvalue())}
+
+
+def targets_of(makefile: str) -> set[str]:
+    return {*re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_make_targets_exist(path: Path):
+    named = re.findall(r"(?:`|^\$ |^)make ([a-z-]+)", path.read_text("utf-8"), re.MULTILINE)
+    assert {*named} - targets_of(page("Makefile")) == set()
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -116,7 +116,7 @@ def test_dev_has_what_the_extras_have():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     dev = set(extras.pop("dev"))
     left = {one for wanted in extras.values() for one in wanted} - dev
-    large = {"pyarrow>=16", "ray[data]>=2.40", "xgrammar>=0.2.8"}
+    large = {"mkdocs-material>=9.5", "pyarrow>=16", "ray[data]>=2.40", "xgrammar>=0.2.8"}
     assert left == {*large, "untemplate-demo", "untemplate[llamacpp,serve]"}
 
 

@@ -1,4 +1,4 @@
-"""Replay outputs of reported failures through a peer's parser and through untemplate, cut in two between any two tokens.
+"""Replay outputs of reported failures through a peer's parser and untemplate, cut in two between any two tokens.
 
 Run it in the environment of a peer, from the folder of the checkout: ``python -m benchmarks.peers.failures``. It prints
 a row for the table in ``docs/why.md`` for each failure: how many of the cuts give a wrong message.

@@ -6,16 +6,19 @@ A warning has the tool's name and the reason, and nothing else of the output: ar
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from .messages import CallStatus
     from .validation import Problem
 
-__all__ = ["INVALID", "reason_of", "warn_of_call"]
+__all__ = ["INVALID", "no_warnings", "reason_of", "warn_of_call"]
 
 _log: Final = logging.getLogger("untemplate")
+_silent: Final = ContextVar("untemplate_silent", default=False)
 _MAX_NAME: Final = 80
 _MAX_PROBLEMS: Final = 3
 
@@ -39,4 +42,15 @@ def reason_of(status: CallStatus, problems: Iterable[Problem] = ()) -> str:
 
 def warn_of_call(fate: Literal["dropped", "kept"], name: str, reason: str) -> None:
     """Log a warning. The name is the model's, so it is escaped and cut."""
-    _log.warning("%s call of %s: %s", fate, ascii(name[:_MAX_NAME]), reason)
+    if not _silent.get():
+        _log.warning("%s call of %s: %s", fate, ascii(name[:_MAX_NAME]), reason)
+
+
+@contextmanager
+def no_warnings() -> Iterator[None]:
+    """Log none of these warnings within the block: it parses an output only to look at it."""
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)

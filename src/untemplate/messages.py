@@ -276,8 +276,8 @@ class FunctionCall(WireModel, gc=False):
 class ToolCall(WireModel, gc=False):
     """One call of the message.
 
-    ``status`` is how the call ended: "ok", "recovered" (a part of it was ended, dropped or read again),
-    "incomplete" (the output was cut inside it), "invalid_json", …
+    ``status`` is how the call ended, such as "ok", "incomplete" or "invalid_json". "recovered" means that a part of it
+    was ended, dropped or read again.
     ``model_id`` is the id that the model wrote, if it came too late to become ``id``. ``repairs`` are the steps by
     which a policy repaired the arguments. OpenAI does not define these three: they are dumped only with
     ``extensions=True``.

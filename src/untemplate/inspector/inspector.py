@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from ..call_log import no_warnings
 from ..errors import AnalysisError, TemplateError
 from ..format import Format
 from ..formats import entries, named
@@ -94,7 +95,8 @@ class Inspector:
             InspectorError: the request is wrong; the message names the field.
         """
         try:
-            return self._routes[route](body)
+            with no_warnings():
+                return self._routes[route](body)
         except msgspec.ValidationError as error:
             raise InspectorError(str(error)) from None
         except (TemplateError, AnalysisError) as error:

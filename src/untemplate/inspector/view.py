@@ -10,6 +10,9 @@ from typing import Any
 
 import msgspec
 
+from ..call_log import no_warnings
+from ..format import Format
+from ..formats.registry import chosen_name
 from ..messages import DeltaMessage
 from ..output_parser import OutputParser
 from ..stream import Stream
@@ -26,7 +29,8 @@ def alone(parser: OutputParser, case: Case) -> dict[str, Any]:
     Raises:
         ValueError: the tools are not tools.
     """
-    return {"case": msgspec.to_builtins(case), "view": view(parser, case), "splits": every_split(parser, case)}
+    with no_warnings():
+        return {"case": msgspec.to_builtins(case), "view": view(parser, case), "splits": every_split(parser, case)}
 
 
 def view(parser: OutputParser, case: Case) -> dict[str, Any]:
@@ -44,7 +48,7 @@ def view(parser: OutputParser, case: Case) -> dict[str, Any]:
     parsed = stream.result()
     places = Units(case.text)
     return {
-        "format": parser.format.name,
+        "format": _name(parser.format),
         "text": case.text,
         "special": list(parser.format.special_tokens),
         "tokens": _token_ends(case),
@@ -69,6 +73,14 @@ def view(parser: OutputParser, case: Case) -> dict[str, Any]:
         "states": [[*state, None if held is None else places.of(held)] for *state, held in steps.states],
         "growth": steps.growth,
     }
+
+
+def _name(fmt: Format) -> str:
+    """Return the name by which the Format is found, or, if the catalogue does not have it, its own."""
+    try:
+        return chosen_name(fmt)
+    except ValueError:
+        return fmt.name
 
 
 def _token_ends(case: Case) -> list[int]:

@@ -275,7 +275,7 @@ untemplate.COPIES = {
     format: view.format,
     ...(asked.tools ? { tools: asked.tools } : {}),
     ...(asked.prompt ? { prompt: asked.prompt } : {}),
-    ...(view.finish_reason === asked.finish_reason || asked.finish_reason === 'stop' ? {} : { finish_reason: asked.finish_reason }),
+    ...(asked.finish_reason === 'stop' ? {} : { finish_reason: asked.finish_reason }),
     raw: view.text,
     expect: {
       reasoning: reasoningOf(view),
