@@ -133,8 +133,9 @@ def test_an_empty_file(tmp_path: Path, jsonl: Callable[..., str]):
     assert read(tmp_path / "out.jsonl") == []
 
 
-@pytest.mark.usefixtures("small")
-def test_a_truncated_gzip_file(tmp_path: Path, jsonl: Callable[..., str]):
+@pytest.mark.parametrize("size", [2_000, 1 << 20])
+def test_a_truncated_gzip_file(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jsonl: Callable[..., str]):
+    monkeypatch.setattr(sources, "_SIZE", size)
     given = jsonl(rows(200), "rows.jsonl.gz")
     data = Path(given).read_bytes()
     Path(given).write_bytes(data[: len(data) // 2])

@@ -138,11 +138,12 @@ def test_token_ids():
     assert (record.statuses, record.message and record.message["content"]) == (["ok"], "Hi.\nHi.")
     assert [i for span in record.tokens for i in range(span.first, span.end)] == list(range(len(ids)))
     assert "".join(raw[s.start : s.end] for s in record.spans if s.kind == "name") == "ping"
-    errors = [one({"ids": value}, **settings).error for value in ([1 << 40], ["a"], "abc", None)]
+    errors = [one({"ids": value}, **settings).error for value in ([1 << 40], ["a"], [1, True], "abc", None)]
     size = tokenizer.get_vocab_size()
     assert [e and (e.code, e.column, e.problem) for e in errors] == [
         ("value", "ids", f"token_ids[0]: {1 << 40} is not in the vocabulary of {size} tokens"),
         ("value", "ids", "token_ids[0]: expected a token id (int), got str: 'a'"),
+        ("value", "ids", "token_ids[1]: expected a token id (int), got bool: True"),
         ("type", "ids", "expected a list of token ids, got text"),
         ("type", "ids", "expected a list of token ids, got null"),
     ]

@@ -373,6 +373,9 @@ def ids_of(values: JsonRow | MappingRow, name: str) -> list[int]:
     value = _value(values, name, name)
     if not isinstance(value, list):
         raise Refused("type", name, f"expected a list of token ids, got {_kind(value)}")
+    if bool in map(type, value):
+        at = [type(i) for i in value].index(bool)
+        raise Refused("value", name, f"token_ids[{at}]: expected a token id (int), got bool: {value[at]}")
     return value
 
 

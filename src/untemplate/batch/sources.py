@@ -117,6 +117,20 @@ def _skip(file: BufferedIOBase, size: int) -> None:
         size -= len(data)
 
 
+def _fill(file: BufferedIOBase, block: bytearray) -> tuple[int, str]:
+    """Read until the block is full, or the file ends or cannot be read further. Return the size and the problem."""
+    size = 0
+    try:
+        if isinstance(file, BufferedReader):
+            return file.readinto(block), ""
+        while size < len(block) and (data := file.read1(len(block) - size)):
+            block[size : size + len(data)] = data
+            size += len(data)
+    except _BROKEN as error:
+        return size, _cut(error)
+    return size, ""
+
+
 def _lines(path: str, file: BufferedIOBase, disk: BufferedIOBase, position: int, row: int) -> Iterator[Piece]:
     """Yield pieces that end with a line."""
     block = bytearray(_SIZE)
@@ -124,10 +138,7 @@ def _lines(path: str, file: BufferedIOBase, disk: BufferedIOBase, position: int,
     size = 0  # bytes that were read since the last piece
     problem = ""
     while True:
-        try:
-            got = file.readinto(block)
-        except _BROKEN as error:
-            got, problem = 0, _cut(error)
+        got, problem = (0, problem) if problem else _fill(file, block)
         end = block.rfind(b"\n", 0, got) + 1
         if size + got > LONGEST_ROW and not end:
             yield Piece(path, row, 0, position, problem=f"{_TOO_LONG}; the file is not read any further")
@@ -139,7 +150,7 @@ def _lines(path: str, file: BufferedIOBase, disk: BufferedIOBase, position: int,
             lines = block.count(b"\n", 0, end) if end else min(size, 1)
             position += size
             data = b"".join(parts)
-            yield Piece(path, row, lines, position, 0 if data else size, data, disk.tell(), problem)
+            yield Piece(path, row, lines, position, 0 if data else size, data, disk.tell(), "" if got else problem)
             row += lines
             size = got - end
             parts = [bytes(block[end:got])] if parts else []
