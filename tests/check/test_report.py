@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from untemplate.check.junit import junit
@@ -124,3 +127,20 @@ def test_a_model_of_unknown_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == (
         "untemplate: error: the format of m is not known: name it with --format or --template\n"
     )
+
+
+def test_the_parity_page(tmp_path: Path) -> None:
+    """`benchmarks/parity.py` makes the page from reports; texts of servers are code in it."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(msgspec.to_builtins(msgspec.structs.replace(HOSTILE, results=[
+        Result(id="behaviour/parallel calls", verdict="fail", reason="a | b `c`"),
+        Result(id="given/a/whole", verdict="pass"),
+        Result(id="given/b/whole", verdict="soft", reason="white space"),
+        Result(id="behaviour/cut/length", verdict="cannot", reason="no way"),
+    ]))))  # fmt: skip
+    script = Path(__file__).parents[2] / "benchmarks" / "parity.py"
+    done = subprocess.run([sys.executable, script, f"mine={path}"], capture_output=True, text=True, check=True)
+    assert "| given texts, whole | 2 of 2 (1 soft) |\n" in done.stdout
+    assert "| behaviour/cut | – |\n" in done.stdout
+    assert "| `behaviour/parallel calls` | `` a \\| b `c` `` | vllm-project/vllm#9451 |\n" in done.stdout
+    assert "| 1 | `no way` |\n" in done.stdout

@@ -45,7 +45,7 @@ async def look(server: Server, model: str = "") -> tuple[Capabilities, str, str]
         found = Capabilities(model=model or str(mine["id"]))
         found.server, found.version = await _kind(server, mine, listed)
         found.apis = await _apis(server, found.model)
-        template = await _template(server) if found.server == "llama.cpp" else ""
+        template = await _template(server, found)
     except NoAnswer as error:
         raise Unusable(str(error)) from None
     ours = mine.get("untemplate")
@@ -96,10 +96,15 @@ async def _kind(server: Server, mine: dict[str, Any], listed: Answer) -> tuple[s
     return kind if kind in {row[2] for row in _VERSIONS} else "", ""
 
 
-async def _template(server: Server) -> str:
-    """Return the chat template that llama.cpp shows."""
-    answer = await server.get("/props", root=True)
-    source = answer.value.get("chat_template") if isinstance(answer.value, dict) else None
+async def _template(server: Server, found: Capabilities) -> str:
+    """Return the chat template that llama.cpp and untemplate's gateway show; empty for other servers."""
+    if found.server == "llama.cpp":
+        answer, key = await server.get("/props", root=True), "chat_template"
+    elif found.server == "untemplate":
+        answer, key = await server.post("/api/show", {"model": found.model}, root=True), "template"
+    else:
+        return ""
+    source = answer.value.get(key) if isinstance(answer.value, dict) else None
     return source if isinstance(source, str) else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -120,7 +121,7 @@ async def _run(
             report.results.append(Result(id=name, verdict="cannot", reason=report.stopped))
             continue
         for result in results:
-            if result.verdict == "fail":
+            if result.verdict in ("fail", "soft"):
                 result.issue = issue_for(session.found.server, result)
         if session.server.answered > answered or session.server.requests == sent:
             silent = 0
@@ -146,14 +147,14 @@ class _State:
         if not self._path:
             return self
         lines = Path(self._path).read_bytes().splitlines() if os.path.exists(self._path) else []
-        if lines and lines[0] != msgspec.json.encode(self._run):
+        if lines and lines[0] != _line(self._run):
             raise ValueError(f"{self._path}: holds the results of another run: {lines[0].decode('utf-8', 'replace')}")
         for line in lines[1:]:
-            with contextlib.suppress(msgspec.DecodeError):  # the last line of a run that was killed
-                name, results = msgspec.json.decode(line, type=tuple[str, list[Result]])
+            with contextlib.suppress(ValueError):  # the last line of a run that was killed
+                name, results = msgspec.convert(json.loads(line), tuple[str, list[Result]])
                 self.done[name] = results
         file = self._out = self._open.enter_context(open(self._path, "ab"))
-        file.write(b"\n" if lines else msgspec.json.encode(self._run) + b"\n")
+        file.write(b"\n" if lines else _line(self._run) + b"\n")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -161,5 +162,10 @@ class _State:
 
     def keep(self, name: str, results: list[Result]) -> None:
         if self._out is not None:
-            self._out.write(msgspec.json.encode((name, results)) + b"\n")
+            self._out.write(_line((name, results)) + b"\n")
             self._out.flush()
+
+
+def _line(value: object) -> bytes:
+    """Return JSON in ASCII: servers may send lone surrogates, which UTF-8 cannot write."""
+    return json.dumps(msgspec.to_builtins(value)).encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -112,6 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _parser_for(arguments: argparse.Namespace, model: str, named: str, template: str) -> OutputParser:
     """Return the parser for the server's model: as the options name it, as the server shows it, or by the model."""
+    from ..formats import UnknownFormatError
     from ..output_parser import OutputParser
     from ..selection import suggested
     from ..templates import ChatTemplate
@@ -120,8 +122,9 @@ def _parser_for(arguments: argparse.Namespace, model: str, named: str, template:
     if arguments.format is not None or arguments.template is not None:
         which = {name: getattr(arguments, name) for name in ("format", "template", "reasoning", "command")}
         return parser_of(argparse.Namespace(**which, model=None, enforce_parser=None), policy_of([]))
-    if named:
-        return OutputParser.named(named)
+    with contextlib.suppress(UnknownFormatError):  # a gateway may have inferred its Format
+        if named:
+            return OutputParser.named(named)
     if template:
         return OutputParser.for_model(model, template=ChatTemplate(template))
     found = next(iter(suggested(model, None)), None)
