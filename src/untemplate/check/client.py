@@ -69,7 +69,7 @@ class Answer(msgspec.Struct, kw_only=True):
 
     @property
     def problem(self) -> str:
-        """The error in one line; empty if there is none."""
+        """The error in one line; empty without one."""
         return "" if self.ok else f"HTTP {self.status}: {_error_text(self.value) or _line(self.text)}".rstrip(": ")
 
 

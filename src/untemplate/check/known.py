@@ -29,7 +29,7 @@ def _known() -> tuple[_Known, ...]:
 
 
 def issue_for(server: str, result: Result) -> str:
-    """Return the known issue that a failed check looks like; empty if there is none."""
+    """Return the known issue that a failed check looks like; empty without one."""
     for known in _known():
         if known.server == server and re.search(known.id, result.id) and re.search(known.reason, result.reason):
             return known.issue

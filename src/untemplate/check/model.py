@@ -75,7 +75,7 @@ class Capabilities(msgspec.Struct, kw_only=True):
     apis: tuple[str, ...] = ()
     """Those of ``chat``, ``completions``, ``responses`` and ``messages`` that it has."""
     way: str = ""
-    """The way by which a given text is forced; empty if there is none."""
+    """The way by which a given text is forced; empty without one."""
     refused: dict[str, str] = {}
     """Way → the reason why it does not work."""
     token_ids: bool = False

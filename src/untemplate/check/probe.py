@@ -18,7 +18,7 @@ from .ways import WAYS
 __all__ = ["look", "probe"]
 
 _WORDS: Final = "Zephyr 41 quokkas hum."
-"""No model says this by chance."""
+"""No model writes this by chance."""
 _VERSIONS: Final = (
     ("/version", "version", "vllm"),
     ("/get_model_info", "model_path", "sglang"),

@@ -43,7 +43,7 @@ class Session:
 
     @property
     def ending(self) -> str:
-        """Text of the token that ends a turn; empty if the Format has none."""
+        """Text of the token that ends a turn; empty for a Format without one."""
         turn = self.parser.format.turn
         return turn.end.text.strip() if turn is not None and turn.end is not None else ""
 
