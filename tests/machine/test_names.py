@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser
+from untemplate.render import expressible, render
 from untemplate.testing import check
 
 TOOLS = [{"type": "function", "function": {"name": "f"}}]
@@ -33,6 +34,22 @@ def test_a_word_of_prose_between_the_markers_is_not_a_call(name: str) -> None:
     for tools, word in ((TOOLS, "f"), (None, "and")):
         (call,) = parser.parse(f"<tool_call>{word}</tool_call>", tools=tools).tool_calls
         assert (call.function.name, call.function.arguments) == (word, "{}")
+
+
+NAME_IN_TAG = [
+    "deepseek_v32", "deepseek_v4", "dots", "hy_v3", "minicpm5", "minimax_m2", "minimax_m3", "qwen3_coder"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAME_IN_TAG)
+def test_a_name_in_a_tag_of_its_own_is_no_word_of_prose(name: str) -> None:
+    parser = OutputParser.named(name)
+    message = {"role": "assistant", "tool_calls": [{"function": {"name": "other", "arguments": "{}"}}]}
+    assert expressible(parser.format, message, TOOLS) is None
+    parsed = check(parser.format, render(parser.format, message), tools=TOOLS)
+    (call,) = parsed.tool_calls
+    assert (call.function.name, call.function.arguments, call.status) == ("other", "{}", "unknown_tool")
+    assert parsed.content is None
 
 
 def test_a_word_between_markers_that_ids_prove_is_a_call() -> None:

@@ -254,6 +254,11 @@ class NamedBody:
     index_base: int = 0
     """First value of ``{index}``. Default: ``0``. Example: ``1`` for Kimi K3."""
 
+    @property
+    def name_in_tag(self) -> bool:
+        """True if a marker of its own, besides white space, is written before or after the name."""
+        return self.name_open is not None or (self.name_close is not None and self.name_close.text.strip() != "")
+
 
 Body = JsonBody | NamedBody
 """One call. In JSON ``kind`` is ``json`` or ``named``."""

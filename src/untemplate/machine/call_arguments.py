@@ -273,7 +273,7 @@ class ArgumentsReader(CallHandler):
         """True if nothing but this word is between the call's markers, it is not an offered tool, and no token id
         proves the markers: ``<tool_call> and </tool_call>``."""
         tools = self.context.tools
-        alone = not (self.committed or self._syntax.name_opens or self.context.checks_ids)
+        alone = not (self.committed or self._syntax.name_in_tag or self.context.checks_ids)
         return alone and tools.known and self._name not in tools.names
 
     def _begin_json(self, c: str) -> int:

@@ -306,6 +306,7 @@ def _compile_json_body(syntax: CallSyntax, body: JsonBody) -> None:
 def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_end: Marker | None) -> None:
     arguments = body.arguments
     syntax.name = Pattern(body.name)
+    syntax.name_in_tag = body.name_in_tag
     syntax.unescape = body.escape == "xml"
     ends: list[tuple[Marker | str | None, int]] = [
         (body.name_close, IS_NAME_CLOSE),

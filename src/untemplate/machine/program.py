@@ -181,6 +181,8 @@ class CallSyntax:
         self.call_opens: bool = False
         self.call_optional: bool = False
         self.name_opens: bool = False
+        self.name_in_tag: bool = False
+        """True if the name has a visible opener or close, so it cannot be a word of prose between the markers."""
         self.separated: bool = False
         """True if calls outside a list or section may follow one another after a separator."""
         self.between: Literals = Literals({})

@@ -95,7 +95,7 @@ def _illegal(name: str) -> bool:
 def _is_word(body: NamedBody) -> bool:
     """True if a call without arguments is only a name between the markers of calls, as in prose."""
     tags = isinstance(body.arguments, TaggedArguments | ElementArguments)
-    return tags and body.name_open is None and body.arguments_close is None
+    return tags and not body.name_in_tag and body.arguments_close is None
 
 
 def _channel_name(channels: Channels, name: str) -> bool:
