@@ -95,6 +95,7 @@ policies  * differs from the default; --policy NAME=VALUE sets one
   text_after_calls    keep         keep | drop
   length_with_calls   length       length | tool_calls
   outer_white_space   keep         keep | trim
+  marker_white_space  drop         drop | keep
   strict              false        false | true
   parallel_calls      all          all | first | first_rest_as_content
   reasoning_field     reasoning    reasoning | reasoning_content | both | inline

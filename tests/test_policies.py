@@ -55,6 +55,7 @@ POLICIES: dict[str, Policy] = {
     "text_after_calls=drop": Policy(text_after_calls="drop"),
     "length_with_calls=tool_calls": Policy(length_with_calls="tool_calls"),
     "outer_white_space=trim": Policy(outer_white_space="trim"),
+    "marker_white_space=keep": Policy(marker_white_space="keep"),
     "strict": Policy(strict=True),
     **{f"parallel_calls={v}": Policy(parallel_calls=v) for v in ("first", "first_rest_as_content")},
     "reasoning_field=inline": Policy(reasoning_field="inline"),
@@ -116,6 +117,66 @@ def test_clean_output_is_the_same_under_every_policy_on_calls(name: str) -> None
     ):
         parsed = OutputParser.from_format(fmt, policy=POLICIES[label]).parse(raw, tools=TOOLS, seed=1)
         assert parsed == expected, label
+
+
+SPACED: list[dict[str, Any]] = [
+    {"reasoning": " \tHm. \n ", "content": "\n  It rains. \n\t"},
+    {"reasoning": "\n Hm.\t", "content": "  It rains.  ", "tool_calls": [call(city="Paris"), call(city="Rome")]},
+    {"content": "\t\n It rains.\t ", "tool_calls": [call(city="Paris")]},
+    {"content": "\n\nIt rains.\n\n"},
+    {"reasoning": "Hm. \n\n\n", "content": "", "tool_calls": [call(city="Paris")]},
+]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_white_space_at_markers_comes_back_if_it_is_kept(name: str) -> None:
+    fmt = FORMATS[name]
+    start = None if fmt.turn.start is None else fmt.turn.start.text
+    parser = OutputParser.from_format(fmt, policy=Policy(marker_white_space="keep"))
+    rng = random.Random(name)
+    for message in SPACED:
+        bare = {key: value.strip() if isinstance(value, str) else value for key, value in message.items()}
+        if expressible(fmt, bare, TOOLS) is not None:
+            continue
+        for prompt in (None, start):
+            raw = render(fmt, message)
+            parsed = parser.parse(raw, tools=TOOLS, prompt=prompt)
+            texts = (parsed.reasoning or "", parsed.content or "", len(parsed.tool_calls))
+            expected = (message.get("reasoning", ""), message["content"], len(message.get("tool_calls", ())))
+            assert texts == expected, (raw, prompt)
+            for pieces in cut(raw, rng):
+                stream = parser.stream(tools=TOOLS, prompt=prompt, collect=True)
+                for piece in pieces:
+                    stream.feed(piece)
+                stream.finish("stop")
+                result = stream.result()
+                assert (result.reasoning or "", result.content or "", len(result.tool_calls)) == expected, pieces
+
+
+@pytest.mark.parametrize(
+    ("raw", "content", "calls"),
+    [
+        ("Look: \n\n{0}", "Look: \n", 1),
+        ("Look: {0} Done. ", "Look:  Done. ", 1),
+        ("\n \n{0}", None, 1),
+        ("Look.\n{0}\n \n\n{0}", "Look.", 2),
+        ("Look.  </tool_call>", "Look.  </tool_call>", 0),
+        ("Look.  <|im_end|>", "Look.  ", 0),
+        ("Look.  <tool_call> it", "Look.  <tool_call> it", 0),
+        ("</think>\n\n\n Look.", "\n Look.", 0),
+    ],
+)
+def test_kept_white_space_is_that_next_to_text(raw: str, content: str | None, calls: int) -> None:
+    raw = raw.replace("{0}", KNOWN)
+    parser = OutputParser.named("hermes", reasoning="qwen3", policy=Policy(marker_white_space="keep"))
+    parsed = parser.parse(raw, tools=TOOLS)
+    assert (parsed.content, len(parsed.tool_calls)) == (content, calls)
+
+
+def test_white_space_is_kept_in_reasoning_that_closes_after_a_draft() -> None:
+    raw = f"<think>\nOr \n{KNOWN} \n</think>\n\n No."
+    parsed = OutputParser.named("hermes", reasoning="qwen3", policy=Policy(marker_white_space="keep")).parse(raw)
+    assert (parsed.reasoning, parsed.content, parsed.tool_calls) == (f"Or \n{KNOWN} ", " No.", [])
 
 
 def hermes(**settings: Any) -> OutputParser:

@@ -138,6 +138,7 @@ class FormatBackend(ParserBackend):
             _DRAFTS[policy.drafts],
         )
         machine.shows_cut_calls = policy.cut_calls == "content"
+        machine.keeps_space = policy.marker_white_space == "keep"
         if context.spans:
             machine.ledger.spans = []
         receiver: EventReceiver = builder

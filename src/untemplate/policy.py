@@ -58,6 +58,10 @@ class Policy:
     """The finish reason of an output that was cut after at least one whole call."""
     outer_white_space: Literal["keep", "trim"] = "keep"
     """White space before and after the content as a whole is kept or removed."""
+    marker_white_space: Literal["drop", "keep"] = "drop"
+    """White space between text and a marker is dropped with the marker; or it is kept, except the white space that the
+    Format itself writes there.
+    """
     strict: bool | None = None
     """Drop calls that do not match their tool's schema. ``None``: as set in the environment, else off."""
     parallel_calls: Literal["all", "first", "first_rest_as_content"] = "all"

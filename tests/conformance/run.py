@@ -25,7 +25,10 @@ from canitoolcall.results import CheckResult, Observation, ParseResult
 from .adapter import UntemplateAdapter
 
 RECORDED = Path(__file__).with_name("recorded.json")
-POLICIES = {"default": {}, "rules of the suite": {"cut_calls": "drop", "malformed_arguments": "content"}}
+POLICIES = {
+    "default": {},
+    "rules of the suite": {"cut_calls": "drop", "malformed_arguments": "content", "marker_white_space": "keep"},
+}
 
 
 def statuses(show: bool) -> dict[str, str]:

@@ -292,6 +292,13 @@ class Tools:
     Example: ``("section",)``."""
 
     @property
+    def lead(self) -> str:
+        """Text between content and the first call: the white space that separates calls without a section."""
+        if self.separator is None or self.section_open is not None or self.list_open is not None:
+            return ""
+        return "" if self.separator.text.strip() else self.separator.text
+
+    @property
     def bare(self) -> bool:
         """True if calls begin with no marker of their own."""
         named = isinstance(self.body, NamedBody) and self.body.name_open is not None

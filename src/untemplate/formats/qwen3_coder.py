@@ -1,7 +1,8 @@
 """Qwen3-Coder: ``<function=name>`` with one ``<parameter=key>`` tag per argument, inside ``<tool_call>``.
 
 The templates of Qwen3-Coder and Qwen3.5-4B put each value on lines of its own: one newline on each side is markup.
-Objects and lists are JSON. Everything else is plain text, whose type the tool's schema decides.
+Objects and lists are JSON. Everything else is plain text, whose type the tool's schema decides. Between content and the
+first call both write an empty line.
 
 The models leave out ``<tool_call>`` and begin with ``<function=`` (ollama#16686, ollama#17353, ollama#18530,
 Qwen3-Coder#475, llama.cpp#16932), hence ``optional``.
@@ -26,7 +27,7 @@ TOOLS = Tools(
         arguments_close=Marker("</function>\n"),
     ),
     call_close=Marker("</tool_call>"),
-    separator=Marker("\n"),
+    separator=Marker("\n", ("\n\n",)),
     optional=("call",),
 )
 

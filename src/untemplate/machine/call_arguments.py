@@ -220,6 +220,7 @@ class ArgumentsReader(CallHandler):
             if self._literal is not None:
                 self._literal.cut(cur, self)
         if call_object is not None and call_object.whole:
+            self.report("unclosed_object", cur.pos, cur.pos)
             self._whole = True
             self._valid = call_object.valid
         self.end()

@@ -23,7 +23,7 @@ from ..format import (
     TaggedArguments,
     Tools,
 )
-from .lexer import Literals
+from .lexer import WS, Literals
 from .program import (
     AT_BARE,
     AT_CALL,
@@ -111,21 +111,21 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
     thinking: dict[str, MarkerRule] = {}
     if reasoning is not None:
         for text in _spellings(reasoning.open):
-            content[text] = MarkerRule(OPEN_REASONING)
-            thinking[text] = MarkerRule(OPEN_REASONING)
+            content[text] = _rule(OPEN_REASONING, reasoning.open)
+            thinking[text] = _rule(OPEN_REASONING, reasoning.open)
         for text in reasoning.close.spellings:
-            content[text] = MarkerRule(CLOSE_REASONING)
+            content[text] = _rule(CLOSE_REASONING, reasoning.close)
             content[text].at_start_only = _SENTENCE.fullmatch(text) is not None
-            thinking[text] = MarkerRule(CLOSE_REASONING)
+            thinking[text] = _rule(CLOSE_REASONING, reasoning.close)
         program.repeats = reasoning.repeats
     if fmt.content is not None:
         for text in fmt.content.open.spellings:
-            content[text] = MarkerRule(OPEN_WRAP)
+            content[text] = _rule(OPEN_WRAP, fmt.content.open)
             content[text].anywhere = text in fmt.special_tokens
             # An answer without thoughts, where the prompt has opened reasoning.
-            thinking[text] = MarkerRule(OPEN_WRAP)
+            thinking[text] = _rule(OPEN_WRAP, fmt.content.open)
         for text in fmt.content.close.spellings:
-            content[text] = MarkerRule(CLOSE_WRAP)
+            content[text] = _rule(CLOSE_WRAP, fmt.content.close)
     for i, (syntax, way) in enumerate(zip(program.call_syntaxes, fmt.tools, strict=False)):
         _add_call_openers(content, i, syntax, way)
         _add_call_openers(thinking, i, syntax, way, marked_only=True)
@@ -137,8 +137,8 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
     if not tools:
         _add_call_texts(content, fmt)
     for text in _spellings(fmt.turn.end):
-        content.setdefault(text, MarkerRule(END_TURN))
-        thinking.setdefault(text, MarkerRule(END_TURN))
+        content.setdefault(text, _rule(END_TURN, fmt.turn.end))
+        thinking.setdefault(text, _rule(END_TURN, fmt.turn.end))
     program.states = [TextState("content", IN_CONTENT, content, True)]
     if reasoning is not None:
         program.states.append(TextState("reasoning", IN_REASONING, thinking, True))
@@ -163,6 +163,15 @@ def _add_message_calls(program: Program, header: HeaderSyntax, fmt: Format, clos
         _add_call_openers(rules, i, syntax, way)
     header.calls = Literals({text: i for i, text in enumerate(rules)})
     header.call_rules = list(rules.values())
+
+
+def _rule(kind: int, marker: Marker | None, lead: str = "") -> MarkerRule:
+    """Return the rule of a marker. ``lead``: white space that the Format writes before it as well."""
+    rule = MarkerRule(kind)
+    text = "" if marker is None else marker.text
+    rule.before = lead + text[: len(text) - len(text.lstrip(WS))]
+    rule.after = text[len(text.rstrip(WS)) :]
+    return rule
 
 
 def _spellings(marker: Marker | None) -> tuple[str, ...]:
@@ -194,21 +203,24 @@ def _add_call_openers(
     """Add the literals with which calls of one syntax begin."""
     body = tools.body
     inside = tools.section_open is not None and "section" not in tools.optional
-    openers: list[tuple[str, int, bool, int]] = [
-        (t, AT_SECTION, False, OPEN_CALLS) for t in _spellings(tools.section_open)
+    marked: list[tuple[Marker | None, int, bool]] = [
+        (tools.section_open, AT_SECTION, False),
+        (tools.call_open, AT_CALL, inside),
     ]
-    openers += [(t, AT_CALL, inside, OPEN_CALLS) for t in _spellings(tools.call_open)]
     if isinstance(body, NamedBody) and (tools.call_open is None or "call" in tools.optional):
-        openers += [(t, AT_NAME, inside, OPEN_CALLS) for t in _spellings(body.name_open)]
+        marked.append((body.name_open, AT_NAME, inside))
+    openers = [(t, m, entry, needs, OPEN_CALLS) for m, entry, needs in marked for t in _spellings(m)]
     if tools.bare and not marked_only:
         first = list(_spellings(tools.list_open))
         if isinstance(body, JsonBody) and (tools.list_open is None or tools.list_optional):
             first.append("{")
-        openers += [(t, AT_BARE, False, OPEN_BARE_CALLS) for t in first]
-    for text, entry, needs_section, kind in openers:
+        openers += [(t, None, AT_BARE, False, OPEN_BARE_CALLS) for t in first]
+    # Of several spellings the longest: white space is compared with its end.
+    lead = max((s for s in _spellings(tools.separator) if tools.lead and not s.strip(WS)), key=len, default="")
+    for text, marker, entry, needs_section, kind in openers:
         rule = rules.get(text)
         if rule is None:
-            rule = rules[text] = MarkerRule(kind)
+            rule = rules[text] = _rule(kind, marker, lead)
             rule.in_section_only = needs_section
         elif rule.kind not in (OPEN_CALLS, OPEN_BARE_CALLS):
             raise FormatError(syntax.path, f"{text!r} already has another meaning where calls begin")

@@ -59,6 +59,8 @@ class ReaderContext:
         """The state of free text."""
         self.spaces: list[str] = []
         """White space that waits: it is text if text follows it, and markup if a marker does."""
+        self.keeps_space: bool = False
+        """True if white space that touches a marker is text, unless the Format writes it there."""
         self.calls: list[CallState] = []
         self.unknown_tokens: list[tuple[int, int]] = []
         """Places of special tokens in the output that are dropped where they are free text."""

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from .context import ReaderContext
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
-from .lexer import WS
+from .lexer import WS, shared_start
 from .markdown import CodeTracker
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 from .program import (
@@ -49,6 +49,8 @@ class FreeText:
         self.context: ReaderContext = context
         self.fresh: bool = False
         """True if only white space has followed the last marker."""
+        self.lead: str = ""
+        """White space that the Format writes after the last marker."""
         self.at_start: bool = True
         """True if the region has only had white space so far."""
         self.after_call: bool = False
@@ -89,11 +91,14 @@ class FreeText:
         """Begin a message of its own, in the state of this index."""
         self.enter(index)
         self.fresh = True
+        self.lead = ""
         self._content_code = None
         self._open_quotes = 0
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
+        self.lead = self.lead[shared_start(self.lead, "".join(self.context.spaces)) :]
+        self.context.spaces = []
         self.after_call = False
         self._content_code = None
         self._with_text = ()
@@ -198,6 +203,8 @@ class FreeText:
             if self._accepts(rule, start, found.end()):
                 self.emit_trimmed(text[pos:start], base + start)
                 cur.pos = start
+                if context.keeps_space:
+                    self._keep_space(rule.before)
                 answer = self._read_marker(rule, found.end())
                 if answer != NO_MATCH:
                     return answer
@@ -211,6 +218,24 @@ class FreeText:
         self.emit_trimmed(text[pos:end], base + end)
         cur.pos = end
         return MORE
+
+    def take_close(self, rule: MarkerRule, end: int) -> None:
+        """Close reasoning with the marker from the cursor to ``end``, whose rule is given."""
+        if self.context.keeps_space:
+            self._keep_space(rule.before)
+        self._take(rule, end)
+
+    def _keep_space(self, own: str) -> None:
+        """Emit the white space between text and the marker at the cursor, except ``own``, which belongs to it."""
+        context = self.context
+        spaces = "".join(context.spaces)
+        if not spaces or self.at_start or self.fresh or self.after_call:
+            return
+        size = shared_start(spaces[::-1], own[::-1])
+        kept = spaces[: len(spaces) - size]
+        context.spaces = [spaces[len(kept) :]] if size else []
+        if kept:
+            self.emit(kept, context.base + context.cur.pos - size)
 
     def _read_marker(self, rule: MarkerRule, end: int) -> int:
         """Read the marker from the cursor to ``end``. Return the next mode, or MORE. Return NO_MATCH if it is a close
@@ -369,6 +394,7 @@ class FreeText:
         context = self.context
         cur = context.cur
         action = rule.kind
+        self.lead = rule.after
         if action == ENTER_STATE:
             self._enter_state(rule, end)
         elif action == OPEN_REASONING:
@@ -381,7 +407,7 @@ class FreeText:
             self.fresh = True
             self._reasoning_code = None
         elif action == CLOSE_REASONING:
-            self.close_reasoning(end)
+            self._close_reasoning(end)
         elif action in (OPEN_WRAP, CLOSE_WRAP):
             self._drop(end)
             if context.state.region == IN_REASONING:
@@ -447,7 +473,7 @@ class FreeText:
         context.cur.pos = end
         context.mark(DROPPED, end)
 
-    def close_reasoning(self, end: int) -> None:
+    def _close_reasoning(self, end: int) -> None:
         """Close reasoning with the marker from the cursor to ``end``. A second close is dropped."""
         context = self.context
         if context.state.region == IN_REASONING:
@@ -486,13 +512,9 @@ class FreeText:
             self.emit(piece, end)
             return
         if self.fresh:
-            text = piece.lstrip(WS)
-            if len(text) < len(piece):
-                context.ledger.mark(MARKUP, end - len(text))
-            if not text:
+            piece = self._first_text(piece, end)
+            if not piece:
                 return
-            self.fresh = False
-            piece = text
         body = piece.rstrip(WS)
         spaces = context.spaces
         if not body:
@@ -509,6 +531,23 @@ class FreeText:
                 spaces.append(after)
         if after:
             context.limit_spaces(end)
+
+    def _first_text(self, piece: str, end: int) -> str:
+        """Return the first text after a marker, without white space that belongs to it; empty if none has come."""
+        context = self.context
+        text = piece.lstrip(WS)
+        if context.keeps_space:
+            context.spaces.append(piece)
+            if not text:
+                context.limit_spaces(end)
+                return ""
+            piece = "".join(context.spaces)
+            text = piece[shared_start(piece, self.lead) :]
+            context.spaces = []
+        if len(text) < len(piece):
+            context.ledger.mark(MARKUP, end - len(text))
+        self.fresh = not text
+        return text
 
     def emit(self, text: str, end: int) -> None:
         """Emit text of the state unchanged."""

@@ -17,6 +17,14 @@ _MISREADINGS: Final = 16
 SPACES: Final = re.compile(r"[ \t\r\n]*")
 
 
+def shared_start(one: str, other: str) -> int:
+    """Return the number of characters with which both texts begin."""
+    size = 0
+    while one[size : size + 1] == other[size : size + 1] != "":
+        size += 1
+    return size
+
+
 @final
 class Literals:
     """A set of literals, each with a tag, searched together."""

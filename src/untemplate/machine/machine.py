@@ -196,7 +196,6 @@ class Machine(ReaderContext):
         cur.text = ""
         cur.pos = 0
         text = self._text
-        self.spaces = []
         self.speculation.restart()
         self.calls = []
         self.ledger.clear()
@@ -361,7 +360,7 @@ class Machine(ReaderContext):
         self.undo_speculation()
         self.state = speculation.origin
         self._mode = READ_TEXT
-        if tentative is not None and tentative.close_start >= 0:
+        if tentative is not None and tentative.close_rule is not None:
             # Reasoning was closed after the call, and the output went on.
             before = raw[: tentative.close_start]
             rest = raw[tentative.close_start :]
@@ -369,7 +368,7 @@ class Machine(ReaderContext):
             cur.text = rest + cur.text[cur.pos :]
             self.base += cur.pos - len(rest)
             cur.pos = 0
-            self._text.close_reasoning(tentative.close_end - tentative.close_start)
+            self._text.take_close(tentative.close_rule, tentative.close_end - tentative.close_start)
             return
         start = self.base + cur.pos - len(raw)
         # The text after the opener is read again: it may hold other markers.
@@ -462,6 +461,7 @@ class Machine(ReaderContext):
         if rule.kind == CLOSE_REASONING and tentative.close_start < 0:
             tentative.close_start = self.speculation.length(cur)
             tentative.close_end = tentative.close_start + end - cur.pos
+            tentative.close_rule = rule
         elif rule.kind != END_TURN:
             return NO_MATCH
         cur.pos = end

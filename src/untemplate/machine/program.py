@@ -109,6 +109,10 @@ class MarkerRule:
         self.ambiguous: bool = False
         """OPEN_CALLS: True if prose may hold the opener too. Then the tool must be an offered one, and if the tools are
         unknown, the opener must be at the start."""
+        self.before: str = ""
+        """White space that the Format writes before the marker."""
+        self.after: str = ""
+        """White space that the Format writes after the marker."""
 
 
 @final

@@ -15,6 +15,7 @@ from .call_policy import AS_CONTENT, DROP, CallPolicy
 from .call_state import CallState
 from .events import CallRecorder, EventReceiver, emit_call
 from .ledger import Ledger
+from .program import MarkerRule
 
 # When a call inside reasoning counts.
 RECOVER: Final = 0
@@ -40,6 +41,8 @@ class TentativeCalls:
         """Where the marker begins that closes reasoning after the calls; -1 if none does."""
         self.close_end: int = 0
         """Where that marker ends."""
+        self.close_rule: MarkerRule | None = None
+        """The rule of that marker."""
         self._first: int = first
         self._arguments: list[str] | None = None
 

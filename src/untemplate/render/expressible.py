@@ -17,7 +17,7 @@ from ..tools import ToolSet
 from .calls import ILLEGAL, MAX_NAME, WS, call_problem, name_ends, spellings
 from .message import AssistantMessage, read_message
 from .reasons import Inexpressible
-from .turn import empty_block, leads, opening, wraps
+from .turn import empty_block, opening, wraps
 
 __all__ = ["expressible"]
 
@@ -102,7 +102,7 @@ def _texts_problem(
         return None
     text = message.content
     wrap = wraps(fmt, message)
-    after = (leads(fmt.tools[0]) + calls if calls else "") if wrap is None else wrap.close.text
+    after = (fmt.tools[0].lead + calls if calls else "") if wrap is None else wrap.close.text
     if _touches(text, turn or block or wrap is not None, after != ""):
         return Inexpressible.OUTER_WHITE_SPACE
     if _content_marker(fmt, text, after, wrap) or _opens_call(text, after, syntaxes):

@@ -16,7 +16,7 @@ from ..format.spelling import escape, json_text
 from .arguments import arguments_text, json_arguments
 from .message import AssistantMessage, MessageCall, read_message
 
-__all__ = ["content_header", "empty_block", "leads", "opening", "render", "wraps"]
+__all__ = ["content_header", "empty_block", "opening", "render", "wraps"]
 
 
 def render(fmt: Format, message: Any, *, start_index: int = 0, prompt_opened: bool | None = None) -> str:
@@ -54,7 +54,7 @@ def render(fmt: Format, message: Any, *, start_index: int = 0, prompt_opened: bo
     if read.calls:
         tools = fmt.tools[0]
         if read.content:
-            parts.append(leads(tools))
+            parts.append(tools.lead)
         parts.append(_calls_text(fmt, tools, read.calls, start_index))
     return "".join(parts)
 
@@ -73,13 +73,6 @@ def wraps(fmt: Format, message: AssistantMessage) -> Content | None:
     if content is None or (content.written == "with_reasoning" and not message.reasoning):
         return None
     return content
-
-
-def leads(tools: Tools) -> str:
-    """Return the text between content and the first call: the white space that separates calls without a section."""
-    if tools.separator is None or tools.section_open is not None or tools.list_open is not None:
-        return ""
-    return "" if tools.separator.text.strip() else tools.separator.text
 
 
 def opening(tools: Tools) -> str:
