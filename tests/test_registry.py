@@ -849,6 +849,9 @@ ARGUMENTS = '{"city": "Rome", "days": 2}'
 PARAMETERS = f'{{"name": "get_weather", "parameters": {ARGUMENTS}}}'
 
 # Spellings that models get wrong. Each is accepted by its Format, and cited.
+SURPLUS = ("json", "xlam", "llama3_json", "llama4_json", "llama4_pythonic")
+"""Formats with bare JSON calls, after which small models write one bracket too many."""
+
 MISSPELLED = [
     ("qwen3_coder", "ollama#16686", "<function=ping>\n</function>\n</tool_call>", [PING]),
     (
@@ -926,6 +929,20 @@ MISSPELLED = [
         f"[TOOL_CALLS] [{JSON_WEATHER}, {JSON_PING}][/TOOL_CALLS]",
         [WEATHER, PING],
     ),
+    (
+        "deepseek_v32",
+        "an integer declared as a string",
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n'
+        '<｜DSML｜parameter name="city" string="true">Rome</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="days" string="true">2</｜DSML｜parameter>\n'
+        "</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+        [WEATHER],
+    ),
+    ("mistral_v3", "after one object", f"[TOOL_CALLS] {JSON_WEATHER} [/TOOL_CALLS]", [WEATHER]),
+    ("mistral", "after [ARGS]", f"[TOOL_CALLS]get_weather[ARGS]{ARGUMENTS}[/TOOL_CALLS]", [WEATHER]),
+    *((name, "ollama#17638", f"{JSON_WEATHER}{extra}", [WEATHER]) for name in SURPLUS for extra in ("}", "\n]")),
+    ("json", "ollama#17638, a list", f"[{JSON_WEATHER}, {JSON_PING}]]", [WEATHER, PING]),
+    ("xlam", "ollama#17638, in a list", f"[{JSON_WEATHER}}}]", [WEATHER]),
     (
         "lfm2",
         "ollama lfm2_test.go",
@@ -1024,6 +1041,9 @@ PROSE = [
     ("granite-20b-fc", "Say <function_call> and the object."),
     ("functionary_v3.2", ">>> print(1)\n1\n"),
     ("mistral_v3", "A list of calls ends with [/TOOL_CALLS], which v1 tokenizers wrote as text."),
+    ("mistral", "[INST], [ARGS] and [/TOOL_CALLS] are tokens. [/TOOL_CALLS]"),
+    *((name, "}] closes {[. } and ] end a block:\n}\n]") for name in SURPLUS),
+    *((name, '{"a": [1]}}\n]') for name in SURPLUS),
     ("lfm2", "get_weather(city='Rome', days=2) without the tokens is text; so is `ping()`."),
     ("lfm2", "<|tool_call_start|> comes before get_weather(city='Rome', days=2)."),
     ("cohere_command3", '{"tool_name": "ping", "parameters": {}} is an action.'),

@@ -287,6 +287,9 @@ class Tools:
     separator: Marker | None = None
     """Text between two calls. Inside a list or a section the parser skips its spellings. Default: ``None``. Example:
     ``Marker(", ")``."""
+    stray_closes: tuple[str, ...] = ()
+    """Closers that models write after a call although the format has none there. They are dropped and reported.
+    Default: none. Example: ``("}", "]")`` for a bare JSON object with one brace too many."""
     optional: tuple[Literal["section", "call"], ...] = ()
     """Openings that models are known to leave out: the next opening inside then opens them as well. Default: none.
     Example: ``("section",)``."""
@@ -540,6 +543,8 @@ def _check_tools(tools: Tools, path: str, seen: dict[str, str]) -> None:
                 raise FormatError(f"{path}.{name}", f"{text!r} is already {seen[text]}")
     if (tools.list_open is None) != (tools.list_close is None):
         raise FormatError(f"{path}.list_close", "list_open and list_close go together")
+    if not all(text.strip() for text in tools.stray_closes):
+        raise FormatError(f"{path}.stray_closes", "holds an empty text")
     body = tools.body
     if isinstance(body, JsonBody):
         if not body.name_is_key and body.name_key == body.arguments_key:

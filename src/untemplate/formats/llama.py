@@ -9,15 +9,18 @@
 from __future__ import annotations
 
 from ..format import Format, JsonBody, LiteralArguments, Marker, NamedBody, Tools
+from . import plain
 from .family import Entry, report, template, turn, vllm
 
 BODY = JsonBody(arguments_key="parameters", accepted_arguments_keys=("arguments",))
+
+BARE_JSON = Tools(body=BODY, separator=Marker("; "), stray_closes=plain.SURPLUS)
 
 LLAMA3_JSON = Format(
     name="llama3_json",
     turn=turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>", "<|eom_id|>"),
     tools=(
-        Tools(body=BODY, separator=Marker("; ")),
+        BARE_JSON,
         Tools(body=BODY, section_open=Marker("<|python_tag|>"), separator=Marker("; ")),
     ),
     special_tokens=("<|eot_id|>", "<|eom_id|>", "<|python_tag|>"),
@@ -45,7 +48,7 @@ LLAMA4_PYTHONIC = Format(
         ),
         Tools(section_open=SECTION_OPEN, section_close=SECTION_CLOSE, body=BODY, separator=Marker("; ")),
         PYTHON_LIST,
-        Tools(body=BODY, separator=Marker("; ")),
+        BARE_JSON,
     ),
     special_tokens=("<|eot|>", "<|eom|>", "<|python_start|>", "<|python_end|>"),
 )
@@ -54,7 +57,7 @@ LLAMA4_JSON = Format(
     name="llama4_json",
     turn=LLAMA4_PYTHONIC.turn,
     tools=(
-        Tools(body=BODY, separator=Marker("; ")),
+        BARE_JSON,
         Tools(section_open=SECTION_OPEN, section_close=SECTION_CLOSE, body=BODY, separator=Marker("; ")),
     ),
     special_tokens=LLAMA4_PYTHONIC.special_tokens,

@@ -16,15 +16,18 @@ from .family import Entry, template, turn, vllm
 
 TURN = turn("[/INST]", "</s>")
 
+# Some models close what [TOOL_CALLS] opened (Ollama's tools_test.go).
+STRAY = ("[/TOOL_CALLS]",)
 NAMED = Tools(
     call_open=Marker("[TOOL_CALLS]"),
     body=NamedBody(name_close=Marker("[ARGS]"), id_open=Marker("[CALL_ID]")),
+    stray_closes=STRAY,
 )
 JSON_LIST = Tools(
     section_open=Marker("[TOOL_CALLS]"),
     list_open=Marker("["),
-    # Some models close what [TOOL_CALLS] opened (Ollama's tools_test.go).
-    list_close=Marker("]", ("][/TOOL_CALLS]",)),
+    list_close=Marker("]"),
+    stray_closes=STRAY,
     list_optional=True,
     separator=Marker(", "),
     body=JsonBody(id_key="id"),

@@ -19,6 +19,9 @@ FENCED = Tools(
     separator=Marker(", ", ("; ", "\n")),
 )
 
+# Small models write one bracket too many (ollama#17638).
+SURPLUS = ("}", "]")
+
 JSON = Format(
     name="json",
     turn=turn("<|im_start|>assistant\n", "<|im_end|>"),
@@ -29,6 +32,7 @@ JSON = Format(
             list_close=Marker("]"),
             list_optional=True,
             separator=Marker(", ", ("; ", "\n")),
+            stray_closes=SURPLUS,
         ),
         FENCED,
     ),

@@ -15,7 +15,14 @@ XLAM = Format(
     name="xlam",
     turn=turn("<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"),
     tools=(
-        Tools(body=JsonBody(), list_open=LIST_OPEN, list_close=LIST_CLOSE, list_optional=True, separator=SEPARATOR),
+        Tools(
+            body=JsonBody(),
+            list_open=LIST_OPEN,
+            list_close=LIST_CLOSE,
+            list_optional=True,
+            separator=SEPARATOR,
+            stray_closes=plain.SURPLUS,
+        ),
         Tools(
             section_open=Marker("[TOOL_CALLS]"),
             body=JsonBody(),

@@ -197,11 +197,13 @@ class Param:
     Attributes:
         types: the JSON types that its schema allows, in the order of their appearance.
         streams: its text can only become a string, so it may be sent as it comes.
+        may_be_string: its schema allows a string.
         nullable: string or null, nothing else: it may be sent once its first character is not ``n`` or ``N``.
     """
 
     types: tuple[str, ...]
     streams: bool
+    may_be_string: bool
     nullable: bool
     _set: frozenset[str]
     _strings: frozenset[str]
@@ -212,6 +214,7 @@ class Param:
         self._set = frozenset(self.types)
         self._strings = frozenset(strings)
         self.streams = self._set == {"string"}
+        self.may_be_string = not self._set or "string" in self._set
         self.nullable = self._set == {"string", "null"}
 
     def encode(self, text: str) -> str:

@@ -132,7 +132,7 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
     for way in fmt.tools if tools else ():
         for text in _spellings(way.section_close):
             content.setdefault(text, MarkerRule(CLOSE_SECTION))
-        for text in _spellings(way.call_close):
+        for text in (*_spellings(way.call_close), *way.stray_closes):
             content.setdefault(text, MarkerRule(CLOSE_CALL))
     if not tools:
         _add_call_texts(content, fmt)

@@ -206,9 +206,12 @@ def _newlines_fit(text: str, arguments: TaggedArguments) -> bool:
 
 
 def _type_fits(value: Any, text: str, arguments: TaggedArguments, offered: ToolSet, name: str, key: str) -> bool:
-    if "{string}" in arguments.key or "{type}" in arguments.key:
+    param = offered.param(name, key)
+    declared = "{string}" in arguments.key or "{type}" in arguments.key
+    # A string that the schema does not allow is read by the schema.
+    if declared and (not isinstance(value, str) or param is None or param.may_be_string):
         return True
-    return _becomes(value, value if isinstance(value, str) else text, offered.param(name, key))
+    return _becomes(value, value if isinstance(value, str) else text, param)
 
 
 def _becomes(value: Any, text: str, param: Param | None) -> bool:

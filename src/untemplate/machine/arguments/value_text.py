@@ -42,16 +42,17 @@ class ValueText:
         """Begin a value. Its type is the one that the markup declares, or else that of its schema ``param``.
 
         ``is_string``: ``true`` if the markup declares a string, ``false`` for anything else, or empty. ``kind``: the
-        JSON type that it declares, or empty.
+        JSON type that it declares, or empty. A string that the schema does not allow is read by the schema: models
+        declare numbers as strings.
         """
         self._param = param
         self._typed = False
         self._parts = []
         self._word = ""
         self._gap = False
-        if is_string == "true" or kind == "string":
+        if (is_string == "true" or kind == "string") and (param is None or param.may_be_string):
             self.handling = STREAM
-        elif is_string == "false" or kind:
+        elif is_string == "false" or (kind and kind != "string"):
             self.handling = _HOLD
             self._typed = True
         elif param is None or param.streams:
