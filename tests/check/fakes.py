@@ -84,6 +84,8 @@ def _answered(raw: str, request: dict[str, Any], whole: Fault | None, delta: Fau
         message = whole(message) if whole is not None else message
         reason = message.pop("finish_reason")
         choice = {"index": 0, "message": message, "finish_reason": reason}
+        if request.get("logprobs"):
+            choice["logprobs"] = {"content": [{"token": "?", "bytes": [byte]} for byte in raw.encode()]}
         return http(200, {"choices": [choice], "usage": usage})
     stream = PARSER.stream(tools=tools, collect=True)
     found = [part for i in range(0, len(raw), 5) for part in stream.feed(raw[i : i + 5])]

@@ -129,3 +129,18 @@ def test_the_first_difference_of_a_stream_is_shown() -> None:
     )  # fmt: skip
     assert stream.first_difference is not None
     assert "}" in stream.first_difference["delta"]["tool_calls"][0]["function"]["arguments"]
+
+
+def test_raw_outputs_are_read_again() -> None:
+    """Where the log probabilities show the raw output, the message is compared with untemplate's reading of it."""
+
+    def shorter(message: dict[str, Any]) -> dict[str, Any]:
+        return {**message, "content": (message.get("content") or "")[:-1]}
+
+    results = []
+    for fault in (None, shorter):
+        with serving(fake("vllm", whole=fault)) as server:
+            results += check(server.url, only=("behaviour/model luck",)).results
+    right, wrong = results
+    assert (right.verdict, right.counts["read as untemplate reads the raw text"]) == ("pass", "5 of 5 (57–100 %)")
+    assert (wrong.verdict, wrong.reason) == ("soft", "5 of 5 outputs are read in another way")

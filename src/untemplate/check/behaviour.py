@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from ..validation import Validator
-from .cases import TOOLS
+from .cases import TOOLS, message_of
 from .compare import compare, same_arguments
 from .model import Message, Observation, Result
 from .session import Session
@@ -359,22 +359,46 @@ async def _error(session: Session, result: Result, *, wrong: Any) -> None:
 
 
 async def _luck(session: Session, result: Result, *, repeat: int) -> None:
-    """Ask for calls again and again: figures of the model, and agreement of calls and finish reason."""
-    called = valid = agreed = 0
+    """Ask for calls again and again: figures of the model, agreement of calls and finish reason, and agreement with
+    untemplate's reading of the raw output, where the server reports it."""
+    called = valid = agreed = read = alike = 0
     for number in range(repeat):
         text = f"What is the weather in {('Rome', 'Oslo', 'Lima', 'Bonn', 'Kyoto')[number % 5]}? Use the tool."
         body = session.request(text, tools=[TOOLS[0]], max_tokens=300, temperature=0.6, seed=number)
-        seen = await session.chat(body, stream=bool(number % 2))
+        body |= session.thinking(True)
+        logs = session.found.logprobs and session.found.server in _LOG_ALL
+        seen = await session.chat({**body, "logprobs": True} if logs else body, stream=not logs and bool(number % 2))
         _check_protocol(result, seen)
         message = seen.message
         called += bool(message.calls)
         valid += bool(message.calls) and not _call_problems(message, [TOOLS[0]])
         agrees = message.finish_reason == "length" or bool(message.calls) == (message.finish_reason == "tool_calls")
         agreed += agrees
+        ours = _read_again(session, seen)
+        read += ours is not None
+        alike += ours is not None and compare(ours, message)[0] != "fail"
         if not agrees:
             _fail(result, f"{len(message.calls)} calls came with the finish_reason {message.finish_reason!r}", seen)
     result.counts = {
         "outputs with calls": share(called, repeat),
         "of these valid": share(valid, called),
         "finish reason agrees": share(agreed, repeat),
+        "read as untemplate reads the raw text": share(alike, read),
     }
+    if alike < read and result.verdict == "pass":
+        result.verdict, result.reason = "soft", f"{read - alike} of {read} outputs are read in another way"
+
+
+_LOG_ALL: Final = frozenset(("vllm", "sglang", "llama.cpp"))
+"""Servers whose log probabilities are those of all tokens, markup included."""
+
+
+def _read_again(session: Session, seen: Observation) -> Message | None:
+    """Return untemplate's reading of the raw output; ``None`` if the server does not report it."""
+    raw = seen.raw if seen.raw is not None else seen.logged
+    if raw is None or (seen.raw is None and session.found.server not in _LOG_ALL):
+        return None
+    text = raw.strip().removesuffix(session.ending)
+    reason = "length" if seen.message.finish_reason == "length" else "stop"
+    prompt = session.prompts.get(True)
+    return message_of(session.parser.parse(text, tools=[TOOLS[0]], prompt=prompt, finish_reason=reason))

@@ -52,7 +52,9 @@ class Observation(msgspec.Struct, kw_only=True):
     deltas: list[Any] = []
     """The deltas of a stream, as they came."""
     raw: str | None = None
-    """The raw output, if the server reports it or its tokens."""
+    """The raw output, if the server reports it."""
+    logged: str | None = None
+    """Text of the tokens whose log probabilities were reported: with most engines the raw output, elsewhere content."""
     token_ids: list[int] | None = None
     usage: dict[str, Any] | None = None
     fields: frozenset[str] = frozenset()

@@ -52,6 +52,7 @@ def _whole(answer: Answer) -> Observation:
             finish_reason=str(choice.get("finish_reason") or ""),
         ),
         raw=_raw([choice]),
+        logged=_logged(choice),
         token_ids=choice.get("token_ids") if isinstance(choice.get("token_ids"), list) else None,
         usage=value.get("usage"),
         fields=frozenset(key for key, text in message.items() if text),
@@ -83,12 +84,19 @@ def _text(message: dict[str, Any], names: tuple[str, ...], problems: list[str]) 
 
 
 def _raw(choices: list[dict[str, Any]]) -> str | None:
-    """Return the raw output: as untemplate's gateway reports it, or from the texts of its tokens."""
+    """Return the raw output: as untemplate's gateway reports it."""
     for choice in choices:
         reports = choice.get("untemplate")
         if isinstance(reports, dict) and isinstance(reports.get("raw"), str):
             return str(reports["raw"])
     return None
+
+
+def _logged(choice: dict[str, Any]) -> str | None:
+    """Return the text of the tokens whose log probabilities are reported."""
+    tokens = (choice.get("logprobs") or {}).get("content") or ()
+    parts = [bytes(token.get("bytes") or ()) or str(token.get("token") or "").encode() for token in tokens]
+    return b"".join(parts).decode("utf-8", "replace") if parts else None
 
 
 class _Stream:
