@@ -85,3 +85,12 @@ def test_a_word_where_the_arguments_should_be(written: str) -> None:
     raw = f'<tool_call>{{"name": "f", "arguments": {written}}}</tool_call>'
     parsed = check("hermes", raw, exhaustive=True, roundtrip=False)
     assert [c.function.arguments for c in parsed.tool_calls] == [written]
+
+
+def test_an_object_that_the_output_ends_in_is_reported() -> None:
+    """The arguments are whole, but not the object around them, as before a closing tag."""
+    for end in ("", "</tool_call>"):
+        parsed = OutputParser.named("hermes").parse('<tool_call>{"name": "f", "arguments": {"a": 1}' + end)
+        (call,) = parsed.tool_calls
+        assert (call.function.arguments, call.status) == ('{"a": 1}', "recovered")
+        assert [d.code for d in parsed.diagnostics] == ["unclosed_object"]
