@@ -129,6 +129,8 @@ class TestErrors:
         engine = shared.app.manager.get("scripted").engine
         assert isinstance(engine, Scripted)
         assert "\ufffd x \U0001f600 \\ud83d" in str(engine.jobs[-1].prompt)
+        assert post(shared, body=rb'{"messages": [{"role": "user", "content": "cut \ud83d"}]}').status_code == 200
+        assert "cut \ufffd<|im_end|>" in str(engine.jobs[-1].prompt)
         assert error(post(shared, body=rb'{"messages": "\ud83d')) == (
             400, "the body is not JSON: Input data was truncated"
         )  # fmt: skip

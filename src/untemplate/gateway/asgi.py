@@ -155,7 +155,7 @@ def _json_object(data: bytes) -> dict[str, Any]:
     return body
 
 
-_SURROGATE: Final = re.compile(rb"\\\\u[dD][89abcdefABCDEF]")
+_SURROGATE: Final = re.compile(rb"\\u[dD][89abcdefABCDEF]")
 
 
 def _decoded(data: bytes) -> Any:
