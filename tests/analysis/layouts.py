@@ -68,3 +68,59 @@ MUSE = """\
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{- '<|start|>assistant' -}}{%- endif -%}
 """
+
+SOLAR_OPEN = """\
+{%- if tools -%}{{- '<|begin|>system<|content|>' ~ (tools | tojson) ~ '<|end|>' -}}{%- endif -%}
+{%- for message in messages -%}
+{%- if message.role == 'assistant' -%}
+{%- if message.reasoning_content -%}
+{{- '<|begin|>assistant<|think|>' ~ message.reasoning_content ~ '<|end|>' -}}
+{%- endif -%}
+{%- if message.content -%}
+{{- '<|begin|>assistant<|content|>' ~ message.content ~ ('<|end|>' if message.tool_calls else '<|flush|>') -}}
+{%- endif -%}
+{%- if message.tool_calls -%}
+{{- '<|begin|>assistant<|tool_calls|>' -}}
+{%- for call in message.tool_calls -%}
+{{- '<|tool_call:begin|>' ~ call.id ~ '<|tool_call:name|>' ~ call.function.name -}}
+{{- '<|tool_call:args|>' ~ (call.function.arguments | tojson) ~ '<|tool_call:end|>' -}}
+{%- endfor -%}
+{{- '<|calls|>' -}}
+{%- endif -%}
+{%- else -%}
+{{- '<|begin|>' ~ message.role ~ '<|content|>' ~ message.content ~ '<|end|>' -}}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|begin|>assistant' -}}{%- endif -%}
+"""
+
+HY3 = """\
+{%- set eos = '<｜hy_eos:opensource｜>' -%}
+{%- if tools -%}{{- '<｜hy_begin｜>' ~ (tools | tojson) ~ '<｜hy_end｜>' -}}{%- endif -%}
+{%- for message in messages -%}
+{%- if message.role == 'assistant' -%}
+{{- '<｜hy_Assistant｜>' -}}
+{%- if message.reasoning_content -%}
+{{- '<think:opensource>' ~ message.reasoning_content ~ '</think:opensource>' -}}
+{%- endif -%}
+{{- message.content or '' -}}
+{%- if message.tool_calls -%}
+{{- '<tool_calls:opensource>\\n' -}}
+{%- for call in message.tool_calls -%}
+{{- '<tool_call:opensource>' ~ call.function.name ~ '<tool_sep:opensource>\\n' -}}
+{%- for key, value in call.function.arguments.items() -%}
+{{- '<arg_key:opensource>' ~ key ~ '</arg_key:opensource>\\n<arg_value:opensource>' -}}
+{{- (value if value is string else value | tojson) ~ '</arg_value:opensource>\\n' -}}
+{%- endfor -%}
+{{- '</tool_call:opensource>\\n' -}}
+{%- endfor -%}
+{{- '</tool_calls:opensource>' ~ eos -}}
+{%- elif not loop.last -%}
+{{- eos -}}
+{%- endif -%}
+{%- else -%}
+{{- '<｜hy_User｜>' ~ message.content -}}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<｜hy_Assistant｜>' -}}{%- endif -%}
+"""

@@ -5,6 +5,7 @@ The comparisons are A1–A3, T4 and T5 of llama.cpp's template auto-parser.
 * JSON is recognised by decoding it. Everything else is inferred from the places of keys and values: the text between
   two arguments, before the first and after the last (T4, T5); between key and value (A1, A2); and the part of that
   text that changes with the type of the value (A3).
+* A name that comes again after its value means elements.
 * Quotes around strings only mean literal arguments. A word that changes with the type means a typed attribute.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ..format import Arguments, JsonArguments, LiteralArguments, Marker, TaggedArguments
+from ..format import Arguments, ElementArguments, JsonArguments, LiteralArguments, Marker, TaggedArguments
 from . import diff
 from .probes import IDS, KEYS, NAMES, VALUES, ProbeCall, ProbeMessage
 from .result import PYTHONIC, TAG_WITH_JSON, TAG_WITH_TAGGED
@@ -60,6 +61,10 @@ def arguments_guesses(frame: TurnFrame, evidence: CallEvidence) -> Iterator[Argu
         return
     layout = _Layout.read(text, at)
     if layout is None:
+        return
+    elements = _elements(frame, evidence, layout)
+    if elements is not None:
+        yield elements
         return
     values = _values(frame, evidence)
     frame.log.append(f"A1 key to value {layout.to_value!r}, T4 between arguments {layout.between!r}, A3 {values!r}")
@@ -181,6 +186,42 @@ def _words(frame: TurnFrame, evidence: CallEvidence, gap: str, behind: str) -> t
         word = re.match(r"\w+", rest)
         found.append(word.group() if word is not None else default)
     return found[0], found[1], found[2]
+
+
+# -- Elements -----------------------------------------------------------------------------------------------------
+
+
+def _elements(frame: TurnFrame, evidence: CallEvidence, layout: _Layout) -> ArgumentsGuess | None:
+    """Infer ``<key>value</key>``: the name of an argument comes again after its value."""
+    close, again, rest = layout.between.partition(KEYS[0])
+    name_close = layout.to_value
+    if not again or not name_close or not rest.startswith(name_close):
+        return None
+    separator = diff.lead(rest[len(name_close) :])
+    opened = rest[len(name_close) + len(separator) :]
+    last = close + KEYS[1] + name_close
+    if not opened or not layout.before.endswith(opened) or not layout.behind.startswith(last):
+        return None
+    arguments = ElementArguments(
+        open=Marker(opened),
+        close=Marker(close),
+        name_close=name_close,
+        separator=separator,
+        item=_item(frame, evidence, name_close + opened, name_close) or ElementArguments().item,
+    )
+    gap = layout.before[: len(layout.before) - len(opened)]
+    if layout.behind.startswith(last + separator):
+        last += separator
+    return ArgumentsGuess(arguments, gap, last, False, TAG_WITH_TAGGED, "name, then elements named after arguments")
+
+
+def _item(frame: TurnFrame, evidence: CallEvidence, before: str, behind: str) -> str:
+    """Return the name of the elements of an array, if they are elements."""
+    call = ProbeCall(NAMES[0], {KEYS[0]: [NUMBER]}, IDS[0])
+    turn = frame.turn(ProbeMessage(calls=(call,)), evidence.style, evidence.place)
+    text = "" if turn is None else turn.text
+    found = re.search(re.escape(KEYS[0] + before) + r"(\w+)" + re.escape(behind + _NUMBER_TEXT), text)
+    return "" if found is None else found.group(1)
 
 
 # -- Tags ---------------------------------------------------------------------------------------------------------

@@ -67,7 +67,8 @@ def build_channels(frame: TurnFrame, guess: ChannelsGuess) -> Candidate | None:
     call_close = guess.channels.call_close
     taken = {m.text.strip() for m in (close, call_close) if m is not None}
     ends = [e for e in (frame.end, *frame.ends) if e.strip() not in taken]
-    fmt = _format(frame, guess.header, ends, {"channels": guess.channels}, "random")
+    parts = {"channels": guess.channels, "tools": () if guess.tools is None else (guess.tools,)}
+    fmt = _format(frame, guess.header, ends, parts, "random")
     return None if fmt is None or _holds_probe_word(fmt) else Candidate(fmt, guess.variant, (guess.source,))
 
 

@@ -4,20 +4,22 @@
   sequence of messages. The text that only one of the headers has is its channel and recipient.
 * The word that differs between the headers of reasoning and content is the channel, as in gpt-oss. A header of one
   bare word is the recipient: the name of a tool, or the audience of content, as in Functionary 3.2.
+* The text after the header of a call is its arguments, or a call that names the tool again.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from ..format import Channels, Marker
 from . import diff
 from .probes import CONTENT, KEYS, NAMES, THOUGHT, ProbeMessage, Style
 from .reasoning import ReasoningEvidence
-from .result import CHANNEL, RECIPIENT_BASED, ChannelsGuess
-from .tools import CallEvidence
+from .result import CHANNEL, RECIPIENT_BASED, ChannelsGuess, ToolsGuess
+from .tools import CallEvidence, tools_guesses
 from .turns import LAST, TurnFrame
 
 __all__ = ["channels_guesses"]
@@ -69,10 +71,11 @@ def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallEvidence 
             call_channel, constraint = words.group(1), words.group(2)
         span = diff.json_around(calls.one, calls.one.index(KEYS[0]))
         call_close = calls.one[span.end :] if span is not None else ""
+    bare = channel == recipient  # the header has a recipient only: reasoning and content have one of their own
     channels = Channels(
         open=Marker(header[: role.start()] if role is not None else header),
         role=role.group() if role is not None else "",
-        channel=Marker(channel) if channel.strip() else None,
+        channel=Marker(channel) if channel.strip() and not bare else None,
         recipient=Marker(recipient) if recipient.strip() else None,
         body=Marker(body),
         close=Marker(close) if close.strip() else None,
@@ -85,7 +88,23 @@ def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallEvidence 
         call_constraint=constraint,
     )
     frame.log.append(f"channels: the header comes again inside the turn: {channels}")
-    yield ChannelsGuess(channels, frame.header, CHANNEL, "header comes again")
+    named_again = _named_again(frame, calls, body) if bare and calls is not None else []
+    for guess in named_again:
+        yield ChannelsGuess(
+            channels, frame.header, CHANNEL, "header comes again, calls name the tool again", guess.tools
+        )
+    if not named_again:
+        yield ChannelsGuess(channels, frame.header, CHANNEL, "header comes again")
+
+
+def _named_again(frame: TurnFrame, calls: CallEvidence, body: str) -> list[ToolsGuess]:
+    """Return the syntaxes of calls after a header that names the tool, if they name it again."""
+    header = NAMES[0] + body
+    one = calls.one.partition(header)[2]
+    if NAMES[0] not in one:
+        return []
+    empty = None if calls.empty is None else calls.empty.partition(header)[2]
+    return tools_guesses(frame, replace(calls, one=one, two=None, empty=empty), ())
 
 
 def _with_recipients(frame: TurnFrame, front: str, calls: CallEvidence) -> Iterator[ChannelsGuess]:

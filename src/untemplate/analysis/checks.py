@@ -7,6 +7,8 @@ probe has any of them, so that a Format which holds a probe word cannot pass.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -283,12 +285,25 @@ class _Called:
     def _values(self) -> Iterator[Check]:
         for kind, value in TYPES.items():
             call = ProbeCall(_ONE, {f"a_{kind}": value, "lines": "x"}, _IDS[0])
-            yield from self._check(kind, kind, ProbeMessage(calls=(call,)))
+            found = list(self._check(kind, kind, ProbeMessage(calls=(call,))))
+            yield from found
+            if kind in _INSIDE and found and not _QUOTED.search(found[0].output):
+                self._find_untyped(kind, call)
         front = self.evidence.front.strip().splitlines()[-1:] or [""]
         own = {"own marks": f"see {front[0][-40:]} and that is it"} if front[0] else {}
         for name, text in (STRINGS | own).items():
             call = ProbeCall(_ONE, {"lines": text, "a_string": "x"}, _IDS[0])
             yield from self._check("awkward_strings", name, ProbeMessage(calls=(call,)), weight=0.5)
+
+    def _find_untyped(self, kind: str, call: ProbeCall) -> None:
+        """Note that values inside values have no type, if the template writes numbers as it writes strings."""
+        key = f"a_{kind}"
+        spelled = replace(call, arguments={**call.arguments, key: _spelled(call.arguments[key])})
+        turns = [
+            self.frame.turn(ProbeMessage(calls=(c,)), self.evidence.style, self.evidence.place) for c in (call, spelled)
+        ]
+        if turns[0] is not None and turns[1] is not None and turns[0].text == turns[1].text:
+            self.unmeasured[kind] = "cannot say"
 
     def _with_content(self, one: ProbeCall, two: tuple[ProbeCall, ...]) -> Iterator[Check]:
         look = ProbeMessage("I will look.", calls=(one,))
@@ -340,6 +355,19 @@ class _Called:
         one = self.frame.turn(message, self.evidence.style)
         other = self.frame.turn(replace(message, content="", reasoning=message.content), style)
         return one is not None and other is not None and one.text == other.text
+
+
+_QUOTED: Final = re.compile(r"""(["'])(?:two|a)\1""")
+"""A string of `TYPES` inside an object or array, in quotes."""
+
+
+def _spelled(value: Any) -> Any:
+    """Return a value with text in place of numbers and booleans."""
+    if isinstance(value, dict):
+        return {key: _spelled(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_spelled(item) for item in value]
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _shows(text: str, message: ProbeMessage) -> bool:

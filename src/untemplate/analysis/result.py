@@ -99,6 +99,8 @@ class ChannelsGuess:
     header: str
     variant: str
     source: str
+    tools: Tools | None = None
+    """Syntax of calls in messages to tools, if that is not just the arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,7 @@ def describe(fmt: Format, variant: str, *, parallel: bool, nonnull_content: bool
         _describe_channels(fmt.channels, markers)
         if fmt.channels.has_reasoning:
             reasoning = "optional"
-    elif fmt.tools:
+    if fmt.tools:
         arguments = _describe_tools(fmt.tools[0], markers, names)
         if variant == MARKDOWN_BLOCK:
             markers["code_block_marker"] = markers.get("tool_section_start") or markers.get("per_call_start", "")

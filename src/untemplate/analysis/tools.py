@@ -291,7 +291,7 @@ def _name_layout(evidence: CallEvidence, arguments: ArgumentsGuess) -> _Name | N
         if any(diff.is_tag(t) for t in diff.tokens(ahead)):
             return _Name("{name}", id_open=ahead, close=close)
         return _Name("{name}" + ahead + "{id}", close=close)
-    if IDS[0] in before and before.endswith('"') and before.rfind(IDS[0]) > before.rfind("<"):
+    if IDS[0] in before:
         inside = before[before.rfind(IDS[0]) + len(IDS[0]) :]
         return _Name("{id}" + inside + "{name}", before=IDS[0] + inside, close=gap)
     index = _index(evidence, behind)
@@ -335,9 +335,10 @@ def _around(
     Each comes with the additional ends of a turn of calls.
     """
     before, between, behind = around.before, around.between, around.behind
-    end = frame.end.strip()
-    if end and behind.rstrip().endswith(end):
-        behind = behind.rstrip()[: -len(end)]
+    for end in (frame.end.strip(), *(e.strip() for e in frame.ends)):
+        if end and behind.rstrip().endswith(end):
+            behind = behind.rstrip()[: -len(end)]
+            break
     opened, closed = re.search(r"\[\s*$", before), re.match(r"\s*\]", behind)
     if opened is not None and closed is not None and (between is None or between.strip() == ","):
         yield from _possible(_list(before, behind, opened, closed, between, body))
