@@ -78,7 +78,7 @@ class Answers:
             self.server = xllamacpp.Server(params)
 
     def ask(self, messages: list[dict[str, Any]], tools: Any, settings: dict[str, Any], output: str) -> Any:
-        """Return llama.cpp's message for an output, or a word for why there is none."""
+        """Return llama.cpp's message for an output, or a word for the reason why it has none."""
         token = self.first + self.outputs.index(output)
         request = {
             "messages": messages,
@@ -118,7 +118,7 @@ def verdict(answers: Answers, scenario: Scenario, output: str) -> str:
 
 
 def difference(scenario: Scenario, message: dict[str, Any]) -> str:
-    """Return the difference between a scenario and llama.cpp's message; "" if there is none."""
+    """Return the difference between a scenario and llama.cpp's message, "" without one."""
     if (message.get("reasoning_content") or "").strip() != scenario.reasoning.strip():
         return f"reasoning {message.get('reasoning_content')!r}"
     if (message.get("content") or "").strip() != scenario.content.strip():

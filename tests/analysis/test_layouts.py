@@ -26,7 +26,7 @@ def test_entries_certify(name: str, source: str) -> None:
 LAYOUTS = {"minimax_m3": layouts.MINIMAX_M3, "muse": layouts.MUSE, "solar_open": layouts.SOLAR_OPEN, "hy3": layouts.HY3}
 
 UNTYPED = {"minimax_m3": [('typed: options {"mode": "fast", "depth": 2, "inner": {"on": true}}', "cannot say")]}
-"""Scenarios that nobody can read: the schema says nothing about the values in an object, and elements have no types."""
+"""Scenarios that nobody can read: the schema has no types for values in an object, and elements have no types."""
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  (templates read better unbroken)
-"""What a template is good for: parts that it drops, masks, and remarks with their lines."""
+"""Traits of templates: parts that it drops, masks, and remarks with their lines."""
 
 from __future__ import annotations
 

@@ -141,7 +141,8 @@ def _literal(frame: TurnFrame, evidence: CallEvidence, layout: _Layout, values: 
     """Infer ``(key='value', other=1)``: one character opens, one assigns, and only strings have quotes."""
     gap = values.gaps.get("number")
     opened = layout.before.strip()
-    if gap == layout.to_value:  # numbers have quotes too: the assignment is one character
+    same = gap == layout.to_value
+    if gap is not None and same:  # numbers have quotes too, or nothing has: the assignment is one character
         gap = diff.lead(gap) + gap.strip()[:1]
     if gap is None or len(gap.strip()) != 1 or not opened or not layout.to_value.startswith(gap):
         return None
@@ -162,7 +163,8 @@ def _literal(frame: TurnFrame, evidence: CallEvidence, layout: _Layout, values: 
         assign=gap.strip(),
         separator=layout.between[len(quote) :],
         quotes=tuple(dict.fromkeys(q for q in (quote, *_OTHER_QUOTES) if q)),
-        escapes=len(quote) < 2,
+        quoted="all" if same and quote else "strings",
+        escapes=len(quote) < 2 and not (same and quote and _written_raw(frame, evidence)),
         words=words,
         quoted_keys=inner[1:2] != "q",
     )
@@ -172,6 +174,15 @@ def _literal(frame: TurnFrame, evidence: CallEvidence, layout: _Layout, values: 
 
 
 _OTHER_QUOTES: Final = ("'", '"')
+
+
+def _written_raw(frame: TurnFrame, evidence: CallEvidence) -> bool:
+    """True if a backslash in a string is written as it is."""
+    value = VALUES[0] + "\\" + VALUES[1]
+    turn = frame.turn(
+        ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place
+    )
+    return turn is not None and value in turn.text
 
 
 def _words(frame: TurnFrame, evidence: CallEvidence, gap: str, behind: str) -> tuple[str, str, str]:

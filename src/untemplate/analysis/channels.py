@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ..format import Channels, Marker
+from ..format import Channels, Marker, Tools
 from . import diff
 from .probes import CONTENT, KEYS, NAMES, THOUGHT, ProbeMessage, Style
 from .reasoning import ReasoningEvidence
-from .result import CHANNEL, RECIPIENT_BASED, ChannelsGuess, ToolsGuess
+from .result import CHANNEL, RECIPIENT_BASED, ChannelsGuess
 from .tools import CallEvidence, tools_guesses
 from .turns import LAST, TurnFrame
 
@@ -88,23 +88,19 @@ def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallEvidence 
         call_constraint=constraint,
     )
     frame.log.append(f"channels: the header comes again inside the turn: {channels}")
-    named_again = _named_again(frame, calls, body) if bare and calls is not None else []
-    for guess in named_again:
-        yield ChannelsGuess(
-            channels, frame.header, CHANNEL, "header comes again, calls name the tool again", guess.tools
-        )
-    if not named_again:
-        yield ChannelsGuess(channels, frame.header, CHANNEL, "header comes again")
+    named_again: list[Tools | None] = list(_named_again(frame, calls, body)) if bare and calls is not None else []
+    for tools in named_again or [None]:
+        yield ChannelsGuess(channels, frame.header, CHANNEL, "header comes again", tools)
 
 
-def _named_again(frame: TurnFrame, calls: CallEvidence, body: str) -> list[ToolsGuess]:
+def _named_again(frame: TurnFrame, calls: CallEvidence, body: str) -> list[Tools]:
     """Return the syntaxes of calls after a header that names the tool, if they name it again."""
     header = NAMES[0] + body
     one = calls.one.partition(header)[2]
     if NAMES[0] not in one:
         return []
     empty = None if calls.empty is None else calls.empty.partition(header)[2]
-    return tools_guesses(frame, replace(calls, one=one, two=None, empty=empty), ())
+    return [guess.tools for guess in tools_guesses(frame, replace(calls, one=one, two=None, empty=empty), ())]
 
 
 def _with_recipients(frame: TurnFrame, front: str, calls: CallEvidence) -> Iterator[ChannelsGuess]:

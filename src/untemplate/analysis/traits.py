@@ -89,7 +89,7 @@ class Traits:
     """Properties of a template that do not depend on a Format."""
 
     prefix_breaks: tuple[PrefixBreak, ...] = ()
-    """Places where it changes text of earlier turns as a conversation goes on; empty if it never does."""
+    """Places where it changes text of earlier turns as a conversation continues; empty if it never does."""
     dropped: tuple[Dropped, ...] = ()
     """Parts of messages that it drops."""
     maskable: bool = False
