@@ -84,6 +84,36 @@ def test_quotes_that_a_template_does_not_escape_are_its_own_limit() -> None:
     assert analysis.certificate.capabilities["awkward_strings"] == "cannot say"
 
 
+SWITCH = """\
+{%- set ns = namespace(on=true) -%}
+{%- for m in messages -%}
+{%- if '<|think_off|>' in (m.content or '') -%}{%- set ns.on = false -%}{%- endif -%}
+{%- if '<|think_on|>' in (m.content or '') -%}{%- set ns.on = true -%}{%- endif -%}
+{%- endfor -%}
+{%- for m in messages -%}
+{%- set content = (m.content or '') | replace('<|think_off|>', '') | replace('<|think_on|>', '') -%}
+{%- if m.role == 'assistant' -%}
+{%- set content = content.split('</think>')[-1].lstrip('\\n') -%}
+{%- endif -%}
+<|im_start|>{{ m.role }}
+{{ content }}<|im_end|>
+{% endfor -%}
+{%- if add_generation_prompt -%}<|im_start|>assistant
+{{ '<think>\\n' if ns.on else '<think>\\n\\n</think>\\n\\n' }}{%- endif -%}
+"""
+
+
+def test_a_control_switch_does_not_close_reasoning() -> None:
+    analysis = analysed(SWITCH)
+    assert analysis.certificate.certified
+    assert [r.message for r in analysis.certificate.traits.remarks if r.code == "cuts_content"] == [
+        "content before '</think>' is dropped, even where a message quotes it"
+    ]
+    prompt = ChatTemplate(SWITCH).render([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    parsed = OutputParser.from_template(SWITCH).parse("I think.\n</think>\n\nYes.<|im_end|>", prompt=prompt)
+    assert (parsed.reasoning, parsed.content) == ("I think.", "Yes.")
+
+
 # -- Bad input ----------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ Words such as "think" have no influence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -212,7 +213,8 @@ def _dropping(frame: TurnFrame, texts: list[str]) -> list[str]:
         if untouched:
             return []
         if len(texts) == 1:
-            return texts
+            # A switch that the template removes leaves both sides as they are.
+            return [] if re.search(rf"{THOUGHT}\s*{CONTENT}", turn.text) else texts
     if len(texts) == 1:
         return []
     half = len(texts) // 2
