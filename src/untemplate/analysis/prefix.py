@@ -18,7 +18,7 @@ from .turns import TurnFrame
 __all__ = ["PrefixBreak", "Step", "find_prefix_breaks"]
 
 Step = Literal["turn", "question", "result"]
-"""The message that was appended: the model's ``turn`` to its prompt, the next ``question`` or the ``result`` of a call to
+"""The message that was appended: the model's ``turn`` to its prompt, the next ``question`` or a call's ``result`` to
 the turn."""
 
 _EXCERPT: Final = 60
