@@ -501,27 +501,32 @@ def test_arguments_that_are_none(run: Run, arguments: list[str], problem: str):
 # -- formats ------------------------------------------------------------------------------------------------------
 
 
+def names_and_kinds(lines: list[str]) -> list[tuple[str, str]]:
+    place = lines[0].index("KIND")
+    return [(line.split()[0], line[place:].split()[0]) for line in lines[1:]]
+
+
 def test_the_list_has_every_entry(run: Run):
     code, out, err = run("formats")
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].split() == ["NAME", "KIND", "EVIDENCE", "ENGINES", "ALIASES", "MODELS"]
-    assert [tuple(line.split()[:2]) for line in lines[1:]] == [(e.name, e.kind) for e in entries()]
+    assert lines[0].split() == ["NAME", "MODELS", "KIND", "EVIDENCE", "ENGINES", "ALIASES"]
+    assert names_and_kinds(lines) == [(e.name, e.kind) for e in entries()]
     hermes = next(line for line in lines if line.startswith("hermes "))
     assert re.split(r"  +", hermes) == [
         "hermes",
+        " ".join(lookup("tool", "hermes").models),
         "tool",
         "template",
         "vllm sglang vllm.rs llama.cpp dynamo ollama",
         " ".join(lookup("tool", "hermes").aliases),
-        " ".join(lookup("tool", "hermes").models),
     ]
 
 
 @pytest.mark.parametrize("kind", ["reasoning", "tool"])
 def test_the_list_of_one_kind(run: Run, kind: str):
     _, out, _ = run("formats", "--kind", kind)
-    assert [line.split()[:2] for line in out.splitlines()[1:]] == [[e.name, kind] for e in entries() if e.kind == kind]
+    assert names_and_kinds(out.splitlines()) == [(e.name, kind) for e in entries() if e.kind == kind]
 
 
 def test_the_list_as_json(run: Run):

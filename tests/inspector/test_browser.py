@@ -340,7 +340,7 @@ def test_the_first_wrong_event(page: Any):
     page.fill("#stream", "nothing")
     page.click("#compare")
     page.wait_for_selector("#problem:not(:empty)")
-    assert page.inner_text("#problem") == "line 1: not JSON: JSON is malformed: invalid character (byte 1)"
+    assert page.inner_text("#problem") == "line 1: not JSON: JSON is malformed: invalid character (byte 4)"
 
 
 # -- Templates ----------------------------------------------------------------------------------------------------

@@ -176,14 +176,17 @@ def field(
     return "\n".join(line.rstrip() for line in lines)
 
 
+_WIDEST: Final = {"MODELS": 30, "ENGINES": 20, "ALIASES": 24, "REASON": 24}
+"""Most characters of the columns with these heads, on a terminal."""
+
+
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Format a table. On a terminal the last columns are cut to its width."""
     colour = coloured(sys.stdout)
     room = columns()
     widths = [max(width(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
     if room is not None:
-        widths[3] = min(widths[3], 20)
-        widths[4] = min(widths[4], 24)
+        widths = [min(size, _WIDEST.get(head, size)) for head, size in zip(heads, widths, strict=True)]
     lines = []
     for row in (heads, *rows):
         cells = [_cut(cell, size).ljust(size) for cell, size in zip(row, widths, strict=True)]

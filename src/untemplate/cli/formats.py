@@ -56,7 +56,7 @@ def _list_formats(kind: Kind | None, *, as_json: bool) -> None:
         print_json([_entry(entry) for entry in found], indent=2)
         return
     rows = [_row(entry) for entry in found]
-    print_text(table(("NAME", "KIND", "EVIDENCE", "ENGINES", "ALIASES", "MODELS"), rows))
+    print_text(table(("NAME", "MODELS", "KIND", "EVIDENCE", "ENGINES", "ALIASES"), rows))
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -74,11 +74,11 @@ def _entry(entry: Entry) -> dict[str, Any]:
 def _row(entry: Entry) -> tuple[str, ...]:
     return (
         entry.name,
+        " ".join(entry.models),
         entry.kind,
         evidence_word(entry),
         " ".join(entry.engines),
         " ".join(entry.aliases),
-        " ".join(entry.models),
     )
 
 

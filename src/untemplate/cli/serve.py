@@ -362,7 +362,7 @@ def _chats(model: Model) -> bool:
 def _example(url: str, name: str, models: Sequence[Model], settings: Settings) -> list[str]:
     chats = not models or _chats(models[0])
     path = "/v1/chat/completions" if chats else "/v1/completions"
-    body: dict[str, Any] = {"model": name, "messages": [{"role": "user", "content": "What is 6 times 7?"}]}
+    body: dict[str, Any] = {"model": name, "messages": [{"role": "user", "content": "Who are you?"}]}
     if not chats:
         body = {"model": name, "prompt": "6 times 7 is", "max_tokens": 64}
     body["stream"] = True

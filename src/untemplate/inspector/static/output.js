@@ -16,18 +16,20 @@ untemplate.Output = class {
       untemplate.make('span', { class: 'chip special' }, 'special token'))
   }
 
-  show (view) {
+  async show (view) {
     this.view = view
     const { byId } = untemplate
-    this.marks = untemplate.marksOf(view)
-    this.raw.set(view.text, this.marks, { showsNewlines: true, cuts: view.tokens, notes: view.diagnostics.filter(d => d.end > d.start) })
-    const written = untemplate.jsonText(view.message, untemplate.keyOfPath)
-    this.message.set(written.text, written.marks)
     byId('summary').textContent = this.summary()
     this.showCalls()
     this.showDiagnostics()
     this.listed = 0
     byId('regions').replaceChildren()
+    this.marks = untemplate.marksOf(view)
+    this.raw.set(view.text, this.marks, { showsNewlines: true, cuts: view.tokens, notes: view.diagnostics.filter(d => d.end > d.start) })
+    await untemplate.pause()
+    if (this.view !== view) return
+    const written = untemplate.jsonText(view.message, untemplate.keyOfPath)
+    this.message.set(written.text, written.marks)
     if (byId('regions-box').open) this.listRegions()
   }
 

@@ -38,7 +38,7 @@ untemplate.Page = class {
       byId('about').textContent = 'One output: what each part of it became and why.'
       const held = JSON.parse(data.textContent)
       this.splits = held.splits
-      this.present(held.case, held.view)
+      await this.present(held.case, held.view)
       return
     }
     await this.run(() => this.choices())
@@ -143,15 +143,17 @@ untemplate.Page = class {
 
   async parse () {
     const asked = this.read()
-    this.present(asked, await this.ask('parse', asked))
+    const view = await this.ask('parse', asked)
+    await untemplate.pause()
+    await this.present(asked, view)
   }
 
-  present (asked, view) {
+  async present (asked, view) {
     this.case = asked
     this.shownInTime = null
     untemplate.byId('views').hidden = false
     if (!untemplate.byId('view-template').hidden) this.choose(untemplate.byId('tab-output'))
-    this.output.show(view)
+    await this.output.show(view)
     if (!untemplate.byId('view-time').hidden) this.showTime()
   }
 
@@ -260,6 +262,8 @@ function parsed (text) {
   }
 }
 
+const familyOf = view => view.format.toLowerCase().replace(/[^a-z0-9.-]+/g, '-')
+
 const reasoningOf = view => view.message.reasoning || view.message.reasoning_content || ''
 
 // A fence that is longer than any in the text.
@@ -286,8 +290,8 @@ untemplate.COPIES = {
     why: 'The rule that decides the case.'
   }, null, 2),
   'canitoolcall fixture': (asked, view) => JSON.stringify({
-    id: `${view.format}/choose-a-name`,
-    family: view.format,
+    id: `${familyOf(view)}/choose-a-name`,
+    family: familyOf(view),
     models: [asked.model || 'org/model'],
     spec_version: '0.1',
     provenance: { kind: 'recorded', source_url: 'https://example.org/where-it-was-recorded', revision: 'of the model', license: 'NOASSERTION' },

@@ -17,6 +17,9 @@ untemplate.make = function (tag, attributes, ...children) {
   return element
 }
 
+// Lets the browser react before more work is done.
+untemplate.pause = () => new Promise(resolve => setTimeout(resolve))
+
 untemplate.byId = id => document.getElementById(id)
 
 // Returns one visible character for each code unit that has no picture of its own, or that could hide or turn others.
