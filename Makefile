@@ -142,7 +142,7 @@ docs: $(STAMP) ## write the pages that are made from the code
 site: $(STAMP) ## build the documentation as a site in build/site, strictly (opt-in; its own .venv-site)
 	@test -x .venv-site/bin/python || $(BIN)/python -m venv .venv-site
 	@.venv-site/bin/pip install -qq --requirement docs/requirements.txt
-	@NO_MKDOCS_2_WARNING=1 .venv-site/bin/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 .venv-site/bin/mkdocs build  # --quiet would hide warnings from strict mode
 
 demo-model: $(STAMP) ## train the demonstration model anew (hours: DEMO_MINUTES; its own .venv-demo, with torch)
 	@test -x .venv-demo/bin/python || $(BIN)/python -m venv .venv-demo

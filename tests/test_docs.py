@@ -57,6 +57,7 @@ generate_index = load(ROOT / "docs" / "generate_index.py", "generate_index")
 
 ELSEWHERE = {
     "CONTRIBUTING.md": "test_a_model_in_one_file",
+    "docs/check.md": "tests/check makes the same calls: it needs a server that follows given texts",
     "docs/datasets.md": "make test-batch",
     "docs/ray.md": "make test-batch",
 }
