@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 LOCK := requirements-dev.lock
 DEMO_MINUTES := 436
-PARTNERS := transformers trl verl renderers sglang litellm inspect_ai lm_eval bfcl
+PARTNERS := transformers trl verl renderers sglang litellm inspect_ai lm_eval bfcl frameworks
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -71,6 +71,7 @@ test-integrations: $(STAMP) ## the integrations, on the real packages (opt-in; P
 	    build/partners/$$partner/bin/pip install -qq --requirement tests/integrations/packages/$$partner.txt || exit 1; \
 	    PYTHONPATH=$(CURDIR)/src build/partners/$$partner/bin/python -m pytest -rP -o filterwarnings=default \
 	        tests/integrations/test_$$partner.py || exit 1; \
+	    ls examples | grep -q $$partner || continue; \
 	    PYTHONPATH=$(CURDIR)/src build/partners/$$partner/bin/python -m pytest tests/test_examples.py -k $$partner || exit 1; \
 	done
 

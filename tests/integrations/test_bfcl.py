@@ -195,5 +195,5 @@ def test_an_answer_without_calls(handler: Any):
         handler.decode_ast(found["model_responses"], None, False)
 
 
-def test_a_cut_call_is_no_call(handler: Any):
+def test_a_cut_call_is_left_out(handler: Any):
     assert answer(handler, (CALL % ("convert_money", '{"amount": 2.5}'))[:50])["model_responses"] == ""

@@ -1,4 +1,4 @@
-"""Integrations import no other project before they are used, and say which version they need."""
+"""Integrations import no other project before they are used; their errors name the version that they need."""
 
 from __future__ import annotations
 

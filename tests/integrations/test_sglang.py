@@ -205,7 +205,7 @@ def test_a_call_in_reasoning_that_never_ends_is_a_call(tokenizer: Any):
 
 
 def test_a_cut_call_is_text_or_incomplete(tokenizer: Any):
-    """SGLang says that a message ends in calls if it has any, except for streamed calls that are marked."""
+    """SGLang's finish reason is `tool_calls` if there is any call, except for streamed calls that are marked."""
     cut = OUTPUT[: OUTPUT.index("}}")]
     assert whole("untemplate", cut, PROMPT, tokenizer) == ("Look it up.", cut.partition("</think>\n\n")[2], [])
     streamed = Streamed("untemplate", PROMPT, tokenizer)

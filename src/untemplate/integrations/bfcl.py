@@ -31,7 +31,7 @@ _oss: Final = partner("bfcl_eval.model_handler.local_inference.base_oss_handler"
 _utils: Final = partner("bfcl_eval.model_handler.utils", "bfcl-eval", _LEAST)
 _types: Final = partner("bfcl_eval.constants.type_mappings", "bfcl-eval", _LEAST)
 override: Final[Any] = partial(_oss.override, check_signature=False)
-"""BFCL refuses methods that replace one of its own without this. Its check takes ``dict[str, Any]`` for no dict."""
+"""BFCL refuses methods that replace one of its own without this. Its check of signatures rejects ``dict[str, Any]``."""
 
 PREFIX: Final = "untemplate/"
 
@@ -39,7 +39,7 @@ PREFIX: Final = "untemplate/"
 class UntemplateHandler(_oss.OSSHandler):  # type: ignore[name-defined, misc]
     """Asks a server for text, and reads reasoning and calls from it.
 
-    A call whose arguments are not a whole JSON object is not one: BFCL then sees the text.
+    Calls whose arguments are not a whole JSON object are left out.
     """
 
     format_name: ClassVar[str | None] = None

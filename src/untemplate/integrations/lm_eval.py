@@ -40,7 +40,7 @@ def text_filter(
 
     Raises:
         UnknownFormatError: the name is not in the catalogue.
-        ValueError: ``part`` is none of the three.
+        ValueError: another ``part``.
     """
     if part not in ("content", "reasoning", "tool_calls"):
         raise ValueError(f"text_filter() part: {part!r} is not one of: 'content', 'reasoning', 'tool_calls'")
