@@ -74,7 +74,8 @@ def page(reports: dict[str, Report]) -> str:
         "",
         "## By check",
         "",
-        "Each cell has the checks that did not fail, of those that could be judged.",
+        "Each cell has the checks that did not fail, of those that could be judged. A dash: none was run or",
+        "could be judged.",
         "",
         *table(["check", *reports], [
             [head, *(cell(found.get(name, Counter())) for name in reports)] for head, found in sorted(counts.items())

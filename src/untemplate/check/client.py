@@ -61,7 +61,6 @@ class Answer(msgspec.Struct, kw_only=True):
     """The body as JSON; ``None`` if it is not JSON."""
     events: list[str] = []
     """Data of the events of a stream."""
-    names: list[str] = []
 
     @property
     def ok(self) -> bool:
