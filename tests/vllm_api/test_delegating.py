@@ -511,6 +511,45 @@ def test_output_parser_of_one_registered_and_one_catalogue_name():
 
 
 @pytest.mark.usefixtures("_registered")
+@pytest.mark.parametrize(
+    ("calls", "finish_reason"),
+    [
+        (['{"command": "rm -rf /'], "stop"),
+        (['{"a": 1}', '{"command": "rm'], "stop"),
+        (['{"a": 1', "{}"], "tool_calls"),
+        (['{"a": [1}'], "tool_calls"),
+        ([], "stop"),
+    ],
+)
+def test_a_registered_parser_whose_last_call_is_cut(calls, finish_reason):
+    class Cut(Parser):
+        def extract_reasoning(self, model_output, request):
+            return None, model_output
+
+        def extract_tool_calls(self, model_output, request):
+            made = [ToolCall(id="x", function=FunctionCall(name="f", arguments=text)) for text in calls]
+            return ExtractedToolCallInformation(tools_called=bool(made), tool_calls=made, content=None)
+
+        def parse_delta(self, delta_text, delta_token_ids, request=None, prompt_token_ids=None, *, finished):
+            if finished:
+                return None
+            parts = [
+                DeltaToolCall(index=i, function=DeltaFunctionCall(name=name, arguments=text))
+                for i, arguments in enumerate(calls)
+                for name, text in (("f", arguments[:3]), (None, arguments[3:]))
+            ]
+            return DeltaMessage(tool_calls=parts) if parts else DeltaMessage(content="Hi")
+
+    ParserManager.register_module("cut", module=Cut)
+    parser = OutputParser(TOKENIZER, tool_parser_name="cut")
+    assert parser.parse(RAW).finish_reason == finish_reason
+    opened = parser.stream()
+    opened.feed(RAW)
+    opened.finish()
+    assert opened.finish_reason == finish_reason
+
+
+@pytest.mark.usefixtures("_registered")
 def test_output_parser_of_a_registered_parser():
     ParserManager.register_module("whole", module=Theirs)
     parser = OutputParser(TOKENIZER, tool_parser_name="whole")

@@ -296,6 +296,7 @@ class ArgumentsReader(CallHandler):
             if not self.committed and _ENCODED_OBJECT.match(cur.text, cur.pos) is None:
                 return self._more_if(_ENCODED_PREFIX, cur.pos)
             self._commit_once()
+            self.report("variant_spelling", cur.pos, cur.pos + 1)
             self._text = EncodedJsonReader()
             self._phase = _VALUE
         elif self.committed or self.raw:

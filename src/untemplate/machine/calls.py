@@ -84,14 +84,20 @@ class CallReader:
         self._ambiguous: bool = False
         self._phase: int = _BETWEEN
         self._list: int = _NO_LIST
+        self._opener: str = ""
+        """The marker that these calls began with; empty if they have none."""
+        self._opener_end: int = 0
+        """Where it ends in the output."""
         self._arguments: ArgumentsReader = ArgumentsReader(context, emitter)
 
     # -- entering -----------------------------------------------------------------------------------------------
 
-    def enter(self, candidates: list[tuple[CallSyntax, int]], ambiguous: bool, marked: bool) -> None:
+    def enter(self, candidates: list[tuple[CallSyntax, int]], ambiguous: bool, marked: bool, opener: str) -> None:
         """Begin to read calls. The cursor is after the opener, or at the first character of calls that have none. Each
         candidate is a syntax and where it is entered. ``ambiguous``: prose may hold the opener too, so the tool must be
         an offered one. ``marked``: there is an opener."""
+        self._opener = opener
+        self._opener_end = self.context.base + self.context.cur.pos
         self._candidates = candidates
         self._ambiguous = ambiguous
         self._marked = marked and not ambiguous
@@ -117,6 +123,9 @@ class CallReader:
 
     def _chosen(self, syntax: CallSyntax, entry: int) -> None:
         self.syntax = syntax
+        if self._opener in syntax.variants:
+            start = self._opener_end - len(self._opener)
+            self.context.ledger.report("variant_spelling", start, self._opener_end)
         self._at_name = entry == AT_NAME
         if entry == AT_CALL:
             self._begin(_BODY, True)
@@ -338,11 +347,19 @@ class CallReader:
         context = self.context
         if not context.speculation.active:
             context.speculate(end - context.cur.pos)
+        self._check_spelling(context.cur.pos, end)
         context.cur.pos = end
+
+    def _check_spelling(self, start: int, end: int) -> None:
+        """Report a marker that the renderer would have spelled in another way."""
+        variants = self.syntax.variants
+        if variants and self.context.cur.text[start:end] in variants:
+            self.context.report("variant_spelling", start, end)
 
     def _consume(self, end: int) -> None:
         """Read markup up to ``end``."""
         context = self.context
+        self._check_spelling(context.cur.pos, end)
         context.cur.pos = end
         if context.holds_space:
             context.drop_space()
@@ -351,7 +368,6 @@ class CallReader:
 
     def _close_group(self, end: int) -> None:
         """Read markup that ends a list or section. If no call came before it, it is not confirmed and becomes text."""
-        self.context.cur.pos = end
         if self.has_call:
             self.context.end_speculation()
         self._consume(end)
@@ -369,6 +385,7 @@ class CallReader:
             end = self._at(self.syntax.before_body)
             if end < 0:
                 return end
+            self._check_spelling(cur.pos, end)
             cur.pos = end
             self._begin(_NAME, True)
         elif self.syntax.body == JSON_BODY and cur.text[cur.pos] != "{":
@@ -412,6 +429,7 @@ class CallReader:
             if cut < 0:
                 cur.pos = begin + len(name)
                 return NO_MATCH
+            self.context.report("variant_spelling", begin, begin + len(name))
             self.context.mark(MARKUP, begin)
             self.context.mark(NAME_TEXT, begin + cut)
             cur.pos = begin + cut
@@ -419,7 +437,12 @@ class CallReader:
             self._phase = _ARGUMENTS
             return AGAIN
         variables = syntax.name.split(name)
-        tool = offered(variables.get("name", name).strip(WS), syntax.name, self.context.tools)
+        written = variables.get("name", name).strip(WS)
+        tool = offered(written, syntax.name, self.context.tools)
+        if tool != written or not syntax.name.fits(name):
+            begin = cur.pos + raw.index(name)
+            self.context.report("variant_spelling", begin, begin + len(name))
+        self._check_spelling(end, found.end())
         call_id = variables.get("id", "")
         if not syntax.name.plain and "index" in variables and "name" in variables and "." in syntax.name.pattern:
             call_id = name

@@ -292,7 +292,25 @@ def _compile_tools(tools: Tools, path: str, turn_end: Marker | None) -> CallSynt
     else:
         _compile_named_body(syntax, tools, body, turn_end)
     _compile_starts(syntax, tools)
+    syntax.variants = _variants(tools)
     return syntax
+
+
+def _variants(tools: Tools) -> frozenset[str]:
+    """Return the markers and keys around the parts of a call that are parsed and never written."""
+    body = tools.body
+    markers = [tools.section_open, tools.section_close, tools.list_open, tools.list_close]
+    markers += [tools.call_open, tools.call_close]
+    others: set[str] = set()
+    if isinstance(body, JsonBody):
+        others.update(body.accepted_name_keys, body.accepted_arguments_keys)
+    else:
+        markers += [body.name_open, body.name_close, body.id_open, body.arguments_close]
+        others.update(_spellings(body.empty_close))
+        if isinstance(body.arguments, TaggedArguments):
+            markers.append(body.arguments.key_close)
+    written = {text for marker in markers for text in _spellings(marker)[:1]}
+    return frozenset(others.union(*(_spellings(marker)[1:] for marker in markers)) - written)
 
 
 def _body_kind(tools: Tools) -> int:

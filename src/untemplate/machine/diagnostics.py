@@ -32,6 +32,7 @@ DiagnosticCode = Literal[
     "unquoted_value",
     "unknown_token",
     "unused_member",
+    "variant_spelling",
 ]
 """A stable name for one kind of problem. A code that is not in this list is a type error where it is reported."""
 
@@ -63,4 +64,5 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "unquoted_value": "a value without quotes is no literal; its text was taken as a string",
     "unknown_token": "a special token that the format does not know was dropped",
     "unused_member": "an object member next to the arguments was dropped",
+    "variant_spelling": "a part of the call is spelled in a way that the format accepts but does not write",
 }

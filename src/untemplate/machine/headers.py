@@ -144,10 +144,11 @@ class HeaderReader:
             return NO_MATCH
         rule = header.call_rules[header.calls.tags[cur.text[pos:opened]]]
         context.mark(MARKUP, pos)
-        cur.pos = pos if rule.kind == OPEN_BARE_CALLS else opened
+        opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[pos:opened]
+        cur.pos = pos + len(opener)
         syntaxes = context.program.call_syntaxes
         self._begin_quotation()
-        self._calls.enter([(syntaxes[i], entry) for i, entry in rule.entries], False, True)
+        self._calls.enter([(syntaxes[i], entry) for i, entry in rule.entries], False, True, opener)
         return READ_CALL
 
     def _begin_quotation(self) -> None:

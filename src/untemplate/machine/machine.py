@@ -409,11 +409,11 @@ class Machine(ReaderContext):
                 self.begin_tentative_calls(False)
             elif self._text.quotes:
                 self.begin_tentative_calls(True)
-        if rule.kind != OPEN_BARE_CALLS:
-            cur.pos = end
+        opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
+        cur.pos += len(opener)
         syntaxes = self.program.call_syntaxes
         self._call_reader().enter(
-            [(syntaxes[i], entry) for i, entry in rule.entries], rule.ambiguous, rule.kind == OPEN_CALLS
+            [(syntaxes[i], entry) for i, entry in rule.entries], rule.ambiguous, rule.kind == OPEN_CALLS, opener
         )
 
     def _read_calls(self) -> int:

@@ -154,6 +154,9 @@ class Pattern:
         self.plain: bool = len(self.variables) == 1 and not any(self.literals)
         self.attributes: bool = '"' in self.legal
 
+    def fits(self, text: str) -> bool:
+        return self.plain or self.expression.fullmatch(text) is not None
+
     def split(self, text: str) -> dict[str, str]:
         """Return the variables in ``text``. If it does not fit the pattern, all of it is the first variable, or the
         part before the first quote if the pattern has attributes."""
@@ -259,6 +262,8 @@ class CallSyntax:
         """Matches arguments that were copied into a string, with escapes, up to the first escape."""
         self.escaped_prefix: re.Pattern[str] = re.compile("(?!)")
         """Matches text that may become that."""
+        self.variants: frozenset[str] = frozenset()
+        """Markers and keys that are accepted, but that the renderer does not write."""
         # Where reading goes on after text that breaks the call.
         self.call_stops: Literals = Literals({})
 

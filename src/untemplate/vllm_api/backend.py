@@ -15,6 +15,7 @@ from ..deltas import finish_reason_of
 from ..format import Format
 from ..format_backend import FormatBackend
 from ..formats import lookup, named
+from ..jsontext.scanner import BROKEN, ENDED, JsonScanner
 from ..machine.ids import IdFactory
 from ..messages import ChatCompletionRequest, DeltaMessage, FunctionCall, Item, ParsedOutput, ToolCall
 from ..policy import Policy
@@ -55,6 +56,8 @@ class ParserStream(StreamBackend):
         self._prompt = prompt_token_ids
         self._has_calls = False
         self._in_reasoning = False
+        self._last_call = -1
+        self._arguments = _Arguments()
 
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
         return self._parse(text, token_ids, finished=False)
@@ -68,11 +71,22 @@ class ParserStream(StreamBackend):
             return []
         self._has_calls = self._has_calls or bool(delta.tool_calls)
         self._in_reasoning = delta.content is None and not delta.tool_calls
+        for part in delta.tool_calls or ():
+            if part.index != self._last_call:
+                self._last_call = part.index
+                self._arguments = _Arguments()
+            if part.function is not None and part.function.arguments:
+                self._arguments.add(part.function.arguments)
         return [delta]
 
     @property
     def has_calls(self) -> bool:
         return self._has_calls
+
+    @property
+    def ends_in_cut_call(self) -> bool:
+        """True if the arguments of the last call are the beginning of a JSON value."""
+        return self._has_calls and self._arguments.cut
 
     @property
     def in_reasoning(self) -> bool:
@@ -159,7 +173,9 @@ class RegisteredBackend(FormatBackend):
             content=content or None,
             tool_calls=made,
             tools_called=bool(made),
-            finish_reason=finish_reason_of(finish_reason, bool(made)),
+            finish_reason=finish_reason_of(
+                finish_reason, bool(made) and not _Arguments(made[-1].function.arguments).cut
+            ),
             items=items,
         )
 
@@ -191,6 +207,23 @@ class HalvesBackend(RegisteredBackend):
     @property
     def has_tools(self) -> bool:
         return self._halves[1] is not None
+
+
+class _Arguments:
+    """Follows the arguments of one call."""
+
+    def __init__(self, text: str = "") -> None:
+        self._scanner = JsonScanner()
+        self.add(text)
+
+    def add(self, text: str) -> None:
+        if self._scanner.state not in (ENDED, BROKEN):
+            self._scanner.scan(text, 0)
+
+    @property
+    def cut(self) -> bool:
+        """True if they are the beginning of a JSON value."""
+        return self._scanner.state not in (ENDED, BROKEN)
 
 
 class _NoTokenizer:

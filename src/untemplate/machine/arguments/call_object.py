@@ -248,6 +248,7 @@ class CallObjectReader:
             return False
         self._out = call if self.committed else self._held
         if c == '"':
+            call.report("variant_spelling", cur.pos, cur.pos + 1)
             self._text = EncodedJsonReader()
         elif c == "{" or c == "[":
             self._value = JsonReader(None)
@@ -326,6 +327,8 @@ class CallObjectReader:
     def _key_done(self, cur: Cursor, size: int, call: CallHandler) -> None:
         """Go on after a key of this size, quotes included."""
         self._phase = _COLON
+        if self._key in self._syntax.variants and not (self._has_arguments or self._syntax.name_is_key):
+            call.report("variant_spelling", cur.pos - size, cur.pos)
         if self._syntax.name_is_key and not self._name:
             call.mark(MARKUP, cur.pos - size + 1)
             call.mark(NAME_TEXT, cur.pos - 1)

@@ -158,6 +158,8 @@ class TaggedReader:
         key = variables.get("key", raw).strip(WS)
         self._key = unescape_xml(key) if syntax.unescape_keys else key
         self._mark_key(cur.pos, raw, key, call)
+        if found.group() in syntax.variants:
+            call.report("variant_spelling", end, found.end())
         cur.pos = found.end()
         call.mark(MARKUP, cur.pos)
         param = self._tools.param(self._name, self._key)
