@@ -53,9 +53,10 @@ _KINDS: Final[dict[int, SpanKind]] = {
 
 
 @lru_cache(maxsize=256)
-def program_of(fmt: Format, *, tools: bool = True) -> Program:
-    """Return the Program of a Format, compiled once. Without ``tools`` calls are text."""
-    return compile_format(fmt, tools=tools)
+def program_of(fmt: Format, *, tools: bool = True, special: frozenset[str] = frozenset()) -> Program:
+    """Return the Program of a Format, compiled once. Without ``tools`` calls are text. ``special``: special tokens of
+    the vocabulary that are not the Format's."""
+    return compile_format(fmt, tools=tools, special=special)
 
 
 @lru_cache(maxsize=256)
@@ -87,7 +88,6 @@ class FormatBackend(ParserBackend):
         self.format = format
         self.denied = denied
         self.tokenizer = tokenizer
-        self.program = program_of(format)
         self._policy = policy
         self._own = frozenset(markers_of(format))
         self._needs_filters = not policy.needs_no_filter
@@ -95,7 +95,9 @@ class FormatBackend(ParserBackend):
         self._stripped = special_text == "stripped"
         known = tokenizer if isinstance(tokenizer, Vocabulary) else _vocabulary(tokenizer)
         written = _written(format) if known.special else ""
-        unknown = {text for text in known.special if text and text in known.ids and text not in written}
+        unknown = frozenset(text for text in known.special if text and text in known.ids and text not in written)
+        self.program = program_of(format, special=unknown)
+        self._unknown = unknown
         ids, self.tokens = known.table(unknown.union(format.special_tokens))
         self.special_ids = {text: i for text, i in ids.items() if text not in unknown}
         self._unknown_ids = {text: ids[text] for text in unknown}
@@ -126,7 +128,7 @@ class FormatBackend(ParserBackend):
         policy = context.policy
         tool_set = _NO_TOOLS if tools is None else ToolSet(tools)
         no_calls = tool_choice == "none" or (tools is not None and not len(tools))
-        program = program_of(self.format, tools=False) if no_calls else self.program
+        program = program_of(self.format, tools=False, special=self._unknown) if no_calls else self.program
         builder = DeltaBuilder()
         machine = Machine(
             program,

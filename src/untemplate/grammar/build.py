@@ -17,7 +17,7 @@ from typing import Final, Literal
 from ..errors import GrammarError
 from ..format import Format, NamedBody
 from ..machine.compiler import compile_format
-from ..machine.program import CLOSE_CALL, CLOSE_SECTION, END_TURN, OPEN_BARE_CALLS, Program
+from ..machine.program import CLOSE_CALL, CLOSE_SECTION, END_TOKEN, END_TURN, OPEN_BARE_CALLS, Program
 from .calls import Calls, Spelling, spaces
 from .choose import ToolSelection
 from .rules import (
@@ -78,7 +78,7 @@ def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[s
     A token that ends a turn does so anywhere; spelled as text it does so only where the output ends.
     """
     text = program.states[state]
-    harmless = (END_TURN, CLOSE_SECTION, CLOSE_CALL, OPEN_BARE_CALLS)
+    harmless = (END_TURN, END_TOKEN, CLOSE_SECTION, CLOSE_CALL, OPEN_BARE_CALLS)
     kinds = {t: text.rules[i].kind for t, i in text.literals.tags.items()}
     return tuple(t for t, kind in kinds.items() if kind not in harmless or (kind == END_TURN and t in tokens))
 

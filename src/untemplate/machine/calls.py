@@ -199,6 +199,11 @@ class CallReader:
         return self._phase
 
     @property
+    def has_marker(self) -> bool:
+        """True if what is being read has begun with a marker that prose does not hold."""
+        return self._marked
+
+    @property
     def has_committed(self) -> bool:
         """True if a call has committed since the calls were entered."""
         return self.has_call or self._arguments.committed
@@ -304,6 +309,8 @@ class CallReader:
             self._list = _NEW_LIST
             self._consume(end)
         elif tag == IS_LIST_CLOSE and self._list != _NO_LIST:
+            if not self.has_call:
+                return NO_MATCH
             is_text = self._list == _TEXT_LIST
             self._list = _NO_LIST
             if is_text:
@@ -313,6 +320,8 @@ class CallReader:
                 context.in_section = False
                 return self._leave()
         elif tag == IS_SECTION_CLOSE and context.in_section:
+            if not self.has_call:
+                return NO_MATCH
             if not context.section_is_text:
                 self._close_group(end)
                 context.in_section = False
@@ -367,9 +376,8 @@ class CallReader:
             context.mark(MARKUP, end)
 
     def _close_group(self, end: int) -> None:
-        """Read markup that ends a list or section. If no call came before it, it is not confirmed and becomes text."""
-        if self.has_call:
-            self.context.end_speculation()
+        """Read markup that ends a list or section."""
+        self.context.end_speculation()
         self._consume(end)
 
     def _leave(self) -> int:

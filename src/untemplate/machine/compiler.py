@@ -35,6 +35,7 @@ from .program import (
     CLOSE_REASONING,
     CLOSE_SECTION,
     CLOSE_WRAP,
+    END_TOKEN,
     END_TURN,
     IN_ARGUMENTS,
     IN_CONTENT,
@@ -91,8 +92,9 @@ _SENTENCE: Final = re.compile(r"[\w\s',.:;!?-]+")
 """A marker that is a sentence of prose."""
 
 
-def compile_format(fmt: Format, *, tools: bool = True) -> Program:
-    """Return the Program of a Format. ``tools=False``: calls are text.
+def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] = frozenset()) -> Program:
+    """Return the Program of a Format. ``tools=False``: calls are text. ``special``: special tokens of the vocabulary
+    that are not the Format's.
 
     Raises:
         FormatError: the Format contradicts itself. The error names the field.
@@ -100,9 +102,10 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
     program = Program(fmt.name)
     program.ids = fmt.ids
     program.turn_end = Literals(_tags((fmt.turn.end, IS_TURN_END)))
+    ends = sorted(special.union(fmt.special_tokens))
     program.turn_starts = () if fmt.turn.start is None else fmt.turn.start.spellings
     if fmt.channels is not None:
-        _compile_channels(program, fmt, fmt.channels, tools)
+        _compile_channels(program, fmt, fmt.channels, tools, ends)
         return program
     if tools:
         program.call_syntaxes = [_compile_tools(t, f"tools[{i}]", fmt.turn.end) for i, t in enumerate(fmt.tools)]
@@ -139,6 +142,9 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
     for text in _spellings(fmt.turn.end):
         content.setdefault(text, _rule(END_TURN, fmt.turn.end))
         thinking.setdefault(text, _rule(END_TURN, fmt.turn.end))
+    _add_end_tokens(program, ends, content, thinking)
+    if tools:
+        _compile_empty_calls(program, fmt)
     program.states = [TextState("content", IN_CONTENT, content, True)]
     if reasoning is not None:
         program.states.append(TextState("reasoning", IN_REASONING, thinking, True))
@@ -149,6 +155,33 @@ def compile_format(fmt: Format, *, tools: bool = True) -> Program:
         program.opened = _spellings(reasoning.open)
         program.closed = reasoning.close.spellings
     return program
+
+
+def _add_end_tokens(program: Program, ends: list[str], *states: dict[str, MarkerRule]) -> None:
+    """Add special tokens that are dropped at the end of the output. Those that begin something follow other rules."""
+    droppable = {text: 0 for text in ends if text}
+    for rules in states:
+        for text in ends:
+            rules.setdefault(text, MarkerRule(END_TOKEN))
+        opens = (text for text, rule in rules.items() if rule.kind in _OPENS)
+        droppable = {text: 0 for text in droppable if text not in set(opens)}
+    program.output_end = Literals({**droppable, **program.turn_end.tags})
+
+
+def _compile_empty_calls(program: Program, fmt: Format) -> None:
+    """Compile the markers by which calls without a call are recognised."""
+    opens: list[str] = []
+    closes: list[str] = []
+    for way in fmt.tools:
+        if way.section_open is None and way.call_open is None:
+            continue
+        opens += [text for m in (way.section_open, way.call_open, way.list_open) for text in _spellings(m)]
+        closes += [text for m in (way.section_close, way.call_close, way.list_close) for text in _spellings(m)]
+    sections = {text for way in fmt.tools for text in _spellings(way.section_open)}
+    program.section_opens = frozenset(sections.difference(*(_spellings(way.call_open) for way in fmt.tools)))
+    program.call_closes = Literals({text: 0 for text in closes if text not in program.turn_end.tags})
+    markers = "|".join(map(re.escape, sorted(opens, key=len, reverse=True)))
+    program.call_markers = re.compile(f"(?:{markers or '(?!)'}|[ \\t\\r\\n])*")
 
 
 def _add_message_calls(program: Program, header: HeaderSyntax, fmt: Format, closes: dict[str, int]) -> None:
@@ -187,6 +220,7 @@ def _tags(*pairs: tuple[Marker | str | None, int]) -> dict[str, int]:
     return tags
 
 
+_OPENS: Final = frozenset({OPEN_REASONING, OPEN_WRAP, OPEN_CALLS, OPEN_BARE_CALLS, OPEN_HEADER})
 _MARKED: Final = re.compile(r"[<>\[\]|]")
 """Characters that make a literal more than a word."""
 
@@ -457,7 +491,7 @@ def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:
     syntax.bare_start = [[*opened, first] for opened in lists]
 
 
-def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: bool) -> None:
+def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: bool, ends: list[str]) -> None:
     header = HeaderSyntax()
     bare = channels.recipient is None
     bodies = (channels.body, channels.reasoning_body, channels.call_body)
@@ -505,6 +539,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
         content.setdefault(text, MarkerRule(CLOSE_MESSAGE))
     for text in _spellings(fmt.turn.end):
         content.setdefault(text, MarkerRule(END_TURN))
+    _add_end_tokens(program, ends, content)
     program.states = [
         TextState("content", IN_CONTENT, content, True),
         TextState("reasoning", IN_REASONING, content, True),

@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, final
 
 from .context import ReaderContext
+from .diagnostics import DiagnosticCode
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS, shared_start
 from .markdown import CodeTracker
@@ -21,6 +23,7 @@ from .program import (
     CLOSE_REASONING,
     CLOSE_SECTION,
     CLOSE_WRAP,
+    END_TOKEN,
     END_TURN,
     ENTER_STATE,
     IN_CONTENT,
@@ -71,6 +74,8 @@ class FreeText:
         """True if reasoning has been closed before."""
         self._open_quotes: int = 0
         """Number of openers that are content, and whose closers have not come: those are content, too."""
+        self._open_calls: int = 0
+        """The same of openers of calls."""
         self._reopened: tuple[int, int] | None = None
         """Start and end of the marker that has opened reasoning again; None if it is closed."""
         self._reasoning_code: CodeTracker | None = None
@@ -94,6 +99,7 @@ class FreeText:
         self.lead = ""
         self._content_code = None
         self._open_quotes = 0
+        self._open_calls = 0
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
@@ -104,11 +110,20 @@ class FreeText:
         self._with_text = ()
         self._has_closed = False
         self._open_quotes = 0
+        self._open_calls = 0
         self._reopened = None
 
     def take_opener_as_text(self) -> None:
         """Take note that an opener is content, so that its closer is content, too."""
         self._open_quotes += 1
+
+    def take_calls_as_text(self) -> None:
+        """Take note that an opener of calls is content, so that its closer is content, too."""
+        self._open_calls += 1
+
+    def has_text_on_line(self, spaces: Sequence[str]) -> bool:
+        """True if text precedes, on the same line, what follows this white space."""
+        return not (self.at_start or self.after_call or self.fresh) and "\n" not in "".join(spaces)
 
     @property
     def quotes(self) -> bool:
@@ -195,7 +210,7 @@ class FreeText:
                     end = tail
                     break
             rule = state.rules[literals.tags[found.group()]]
-            quotes = self._open_quotes
+            quotes = self._open_quotes + self._open_calls
             if rule.kind == OPEN_REASONING:
                 # What the text before it is decides if it is a marker.
                 self.emit_trimmed(text[pos:start], base + start)
@@ -211,7 +226,12 @@ class FreeText:
                 pos = start
                 search = found.end()
                 continue
-            is_text = rule.kind == CALL_TEXT or self._open_quotes > quotes
+            quoted = self._open_quotes + self._open_calls - quotes
+            if not quoted and self._may_end(found.group(), start):
+                self.emit_trimmed(text[pos:start], base + start)
+                cur.pos = start
+                return self._wait_for_end(found.end())
+            is_text = rule.kind == CALL_TEXT or quoted > 0
             search = found.end() if is_text else start + 1
         if end < 0:
             end = size if cur.final else literals.undecided_from(text, pos)
@@ -266,7 +286,7 @@ class FreeText:
             if end > context.base + size:
                 return MORE
             context.unknown_tokens.pop(0)
-            self._drop_token(end - context.base)
+            self.drop("unknown_token", end - context.base)
             return READ_TEXT
         # The text before the token is read as if it ended there.
         rest = cur.text[start - context.base :]
@@ -278,15 +298,15 @@ class FreeText:
         cur.final = final
         return READ_TEXT if mode == MORE else mode
 
-    def _drop_token(self, end: int) -> None:
-        """Drop and report a special token. White space before it stays, unless it touches a marker."""
+    def drop(self, code: DiagnosticCode, end: int) -> None:
+        """Drop and report the text from the cursor to ``end``. White space before it stays, if it follows text."""
         context = self.context
         spaces = "".join(context.spaces)
         context.spaces = []
         if spaces and not self.at_start and not self.after_call:
             self.emit(spaces, context.base + context.cur.pos)
         context.mark(MARKUP, context.cur.pos)
-        context.report("unknown_token", context.cur.pos, end)
+        context.report(code, context.cur.pos, end)
         context.cur.pos = end
         context.mark(DROPPED, end)
 
@@ -319,9 +339,11 @@ class FreeText:
                 context.section_is_text = False
                 context.in_section = False
                 return False
-            return context.in_section or self._right_after_call(start)
+            return context.in_section or self._right_after_call(start) or self._is_stray_close(start, end)
         if action == CLOSE_CALL:
-            return self._right_after_call(start)
+            return self._right_after_call(start) or self._is_stray_close(start, end)
+        if action == END_TOKEN:
+            return False
         if action == OPEN_BARE_CALLS:
             return self._nothing_before(start)
         if action == OPEN_CALLS:
@@ -380,6 +402,13 @@ class FreeText:
         begins = "\n" in before[len(text) :] or (end in _SENTENCE_ENDS and len(text) < len(before))
         return begins and self.context.tools.known
 
+    def _is_stray_close(self, start: int, end: int) -> bool:
+        """True if a token id proves a closer of calls that has nothing to close."""
+        if self._open_calls:
+            self._open_calls -= 1
+            return False
+        return self.context.has_id(start, end)
+
     def _right_after_call(self, start: int) -> bool:
         cur = self.context.cur
         return self.after_call and not cur.text[cur.pos : start].strip(WS)
@@ -415,12 +444,12 @@ class FreeText:
                 self.enter(context.program.content)
             self._wrapped = action == OPEN_WRAP
             self.fresh = True
-        elif action == CLOSE_SECTION:
+        elif action == CLOSE_SECTION and (context.in_section or self._right_after_call(cur.pos)):
             self._drop(end)
             context.in_section = False
             self.after_call = True
-        elif action == CLOSE_CALL:
-            self._drop_stray(end)
+        elif action in (CLOSE_CALL, CLOSE_SECTION):
+            self.drop("stray_close", end)
         elif action == END_TURN:
             return self._end_turn(end)
         elif action == CLOSE_MESSAGE:
@@ -445,13 +474,29 @@ class FreeText:
         context = self.context
         cur = context.cur
         if not context.has_id(cur.pos, end):
-            context.speculate(end - cur.pos)
-            cur.pos = end
-            return READ_TURN_END
+            return self._wait_for_end(end)
         self._report_unclosed()
         self._drop(end)
         self.begin_message(context.program.content)
         return READ_HEADER_START if context.program.header_first else READ_TEXT
+
+    def _may_end(self, literal: str, start: int) -> bool:
+        """True if a special token that has no meaning here may be the end of the output; without token ids."""
+        context = self.context
+        return literal in context.program.output_end.tags and not context.checks_ids and not self._is_quoted(start)
+
+    def _is_quoted(self, start: int) -> bool:
+        """True if a backtick directly precedes ``start``."""
+        cur = self.context.cur
+        before = cur.text[cur.pos : start] or ("" if self.context.spaces else self._last_piece)
+        return before.endswith("`")
+
+    def _wait_for_end(self, end: int) -> int:
+        """Buffer the special token from the cursor to ``end``: it counts if the output ends here."""
+        cur = self.context.cur
+        self.context.speculate(end - cur.pos)
+        cur.pos = end
+        return READ_TURN_END
 
     def _drop(self, end: int) -> None:
         """Read a marker up to ``end``. The white space before it belongs to it."""
@@ -464,14 +509,6 @@ class FreeText:
         """Report reasoning that has begun again and is still open where the output or its turn ends."""
         if self._reopened is not None and self.context.state.region == IN_REASONING:
             self.context.ledger.report("unclosed_reasoning", self._reopened[0], self._reopened[1])
-
-    def _drop_stray(self, end: int) -> None:
-        """Drop and report a closer with nothing to close."""
-        context = self.context
-        context.report("stray_close", context.cur.pos, end)
-        context.spaces = []
-        context.cur.pos = end
-        context.mark(DROPPED, end)
 
     def _close_reasoning(self, end: int) -> None:
         """Close reasoning with the marker from the cursor to ``end``. A second close is dropped."""
@@ -489,7 +526,8 @@ class FreeText:
         elif context.spaces:
             spaces = "".join(context.spaces)
             self.emit(spaces, context.base + context.cur.pos)
-        self._drop_stray(end)
+            context.spaces = []
+        self.drop("stray_close", end)
 
     def _enter_state(self, rule: MarkerRule, end: int) -> None:
         context = self.context

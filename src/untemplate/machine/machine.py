@@ -9,11 +9,12 @@ this table with it, and follows the modes of real outputs):
 | mode | reader | it reads | may be followed by |
 | --- | --- | --- | --- |
 | text | FreeText | content or reasoning, up to a marker | calls, turn end, header start, header |
-| calls | CallReader | calls, up to the end of their list or section | text, header start, after tentative calls |
-| turn end | Machine | white space after an end-of-turn marker that no token id proves | text |
+| calls | CallReader | calls, and their list or section | text, header start, after tentative calls, empty calls |
+| turn end | Machine | what follows a special token that may end the output | text |
 | header start | HeaderReader | white space before a message header | text, header |
 | header | HeaderReader | a message header | text, calls |
 | after tentative calls | Machine | what follows tentative calls | text, calls, header start |
+| empty calls | Machine | markers of calls without a call | text |
 
 **Where it is.** Four words, each with one meaning:
 
@@ -63,12 +64,22 @@ from .lexer import WS
 from .modes import (
     READ_AFTER_TENTATIVE_CALLS,
     READ_CALL,
+    READ_EMPTY_CALLS,
     READ_HEADER,
     READ_HEADER_START,
     READ_TEXT,
     READ_TURN_END,
 )
-from .program import CLOSE_REASONING, END_TURN, IN_REASONING, OPEN_BARE_CALLS, OPEN_CALLS, MarkerRule, Program
+from .program import (
+    CLOSE_REASONING,
+    END_TURN,
+    IN_CONTENT,
+    IN_REASONING,
+    OPEN_BARE_CALLS,
+    OPEN_CALLS,
+    MarkerRule,
+    Program,
+)
 from .signals import DONE, MORE, NO_MATCH
 from .tentative_calls import RECOVER, TentativeCalls
 
@@ -93,6 +104,8 @@ class Machine(ReaderContext):
         self._text: FreeText = FreeText(self)
         self.shows_cut_calls: bool = False
         """True if an opener or header that the output ends after becomes text; else it is dropped."""
+        self._empty_end: int = 0
+        """Where the last close of calls without a call ends, counted from their opener; 0 if none has come."""
         self._undecided: int = -1
         """Number of the speculation that was undecided at the end of the output; -1 before that."""
         self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
@@ -240,10 +253,14 @@ class Machine(ReaderContext):
                 result = self._header_reader().start()
             elif mode == READ_HEADER:
                 result = self._header_reader().step()
+            elif mode == READ_EMPTY_CALLS:
+                result = self._read_empty_calls()
             else:
                 result = self._read_after_tentative_calls()
             if result == MORE:
                 return
+            if result == NO_MATCH and mode == READ_CALL and self._has_only_markers():
+                result = READ_EMPTY_CALLS
             if result == NO_MATCH and self.cur.final and self._was_undecided():
                 self._end_undecided()
             elif result == NO_MATCH:
@@ -284,7 +301,10 @@ class Machine(ReaderContext):
         if mode == READ_HEADER or (mode == READ_HEADER_START and self.speculation.active):
             self.cur.pos = len(self.cur.text)
             return self._end_undecided()
+        if mode == READ_EMPTY_CALLS:
+            return self._end_undecided()
         if mode == READ_TURN_END:
+            self._drop_end_tokens()
             self.end_speculation()
             self.spaces = []
             self._mode = READ_TEXT
@@ -294,7 +314,8 @@ class Machine(ReaderContext):
 
     def _was_undecided(self) -> bool:
         """True if the speculation was undecided until the output ended."""
-        return self.speculation.number == self._undecided and self._mode in (READ_CALL, READ_HEADER)
+        undecided = self.speculation.number == self._undecided
+        return undecided and self._mode in (READ_CALL, READ_HEADER, READ_EMPTY_CALLS)
 
     def _end_undecided(self) -> bool:
         """End the output in a call or a header that is not complete. Return True if there is text to read again."""
@@ -322,7 +343,7 @@ class Machine(ReaderContext):
         cur = self.cur
         cur.pos = len(cur.text)
         start = self.base + cur.pos - self.speculation.length(cur)
-        in_header = self._mode != READ_CALL
+        in_header = self._mode in (READ_HEADER, READ_HEADER_START)
         self.undo_speculation()
         self.state = self.speculation.origin
         self._mode = READ_TEXT
@@ -357,6 +378,8 @@ class Machine(ReaderContext):
         cur.final = False  # the text that is read again ends where it ended before
         tentative = self.tentative
         had_calls = len(self.calls) > speculation.calls
+        if self._mode == READ_EMPTY_CALLS or (self._mode == READ_CALL and self._call_reader().has_marker):
+            self._text.take_calls_as_text()
         self.undo_speculation()
         self.state = speculation.origin
         self._mode = READ_TEXT
@@ -515,15 +538,85 @@ class Machine(ReaderContext):
         self.state = self.program.states[self.program.content]
         return True
 
+    # -- calls without a call -----------------------------------------------------------------------------------
+
+    def _has_only_markers(self) -> bool:
+        """True if nothing but markers of calls has been read, so that a block without a call may be dropped."""
+        speculation = self.speculation
+        if not self._call_reader().has_marker or len(self.calls) > speculation.calls:
+            return False
+        self._empty_end = 0
+        return self.program.call_markers.fullmatch(speculation.raw(self.cur)) is not None
+
+    def _read_empty_calls(self) -> int:
+        """Read the closes of calls without a call. Such a block is dropped, unless no token id proves it and its line
+        has text on both sides of it. Of a section with other text in it, only the markers are dropped."""
+        cur = self.cur
+        closes = self.program.call_closes
+        while True:
+            pos = cur.spaces()
+            if pos >= len(cur.text) and not (cur.final and self._empty_end):
+                return MORE
+            end = closes.at(cur.text, pos, cur.final)
+            if end == MORE:
+                return MORE
+            if end < 0 or not self.may_be_marker(pos, end):
+                break
+            cur.pos = end
+            self._empty_end = self.speculation.length(cur)
+        raw = self.speculation.raw(cur)
+        proven = self._opener_has_id(raw)
+        opener = self.speculation.opener
+        if self._empty_end:
+            alone = "\n" in cur.text[cur.pos : pos] or pos >= len(cur.text)
+            if not (proven or alone) and self._text.has_text_on_line(self.speculation.spaces):
+                return NO_MATCH
+            return self._drop_markers(raw, self._empty_end)
+        if proven and raw[:opener] in self.program.section_opens and self.speculation.origin.region == IN_CONTENT:
+            answer = self._drop_markers(raw, opener)
+            self.in_section = True
+            return answer
+        return NO_MATCH
+
+    def _opener_has_id(self, raw: str) -> bool:
+        """True if a token id proves the opener that ``raw``, all that has been read, begins with."""
+        scanner = self.scanner
+        if scanner is None or not scanner.active:
+            return False
+        opener = raw[: self.speculation.opener]
+        return scanner.holds(opener) and scanner.covers(opener, self.base + self.cur.pos - len(raw))
+
+    def _drop_markers(self, raw: str, size: int) -> int:
+        """Drop the first ``size`` characters of ``raw``, all that has been read, and read the rest again."""
+        cur = self.cur
+        self.undo_speculation()
+        self.state = self.speculation.origin
+        self.base += cur.pos - len(raw)
+        cur.text = raw + cur.text[cur.pos :]
+        cur.pos = 0
+        cur.final = False
+        self._text.drop("empty_calls", size)
+        return READ_TEXT
+
     # -- the end of the turn ------------------------------------------------------------------------------------
 
+    def _drop_end_tokens(self) -> None:
+        """Account for the special tokens at the end of the output that do not end the turn as dropped."""
+        raw = self.speculation.raw(self.cur)
+        start = self.base + self.cur.pos - len(raw)
+        for found in self.program.output_end.pattern.finditer(raw):
+            if found.group() not in self.program.turn_end.tags:
+                self.ledger.mark(MARKUP, start + found.start())
+                self.ledger.report("end_token", start + found.start(), start + found.end())
+                self.ledger.mark(DROPPED, start + found.end())
+
     def _read_turn_end(self) -> int:
-        """Read what follows an end-of-turn marker that no token id proves. It is one if nothing follows."""
+        """Read what follows a special token that no token id proves. It counts if nothing else follows."""
         cur = self.cur
         cur.pos = cur.spaces()
         if cur.pos >= len(cur.text):
             return MORE
-        end = self.program.turn_end.at(cur.text, cur.pos, cur.final)
+        end = self.program.output_end.at(cur.text, cur.pos, cur.final)
         if end < 0:
             return end
         cur.pos = end

@@ -15,6 +15,7 @@ READ_TURN_END: Final = 2
 READ_HEADER_START: Final = 3
 READ_HEADER: Final = 4
 READ_AFTER_TENTATIVE_CALLS: Final = 5
+READ_EMPTY_CALLS: Final = 6
 
 MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
     READ_TEXT: (
@@ -26,13 +27,13 @@ MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
     READ_CALL: (
         "calls",
         "CallReader",
-        "calls, up to the end of their list or section",
-        (READ_TEXT, READ_HEADER_START, READ_AFTER_TENTATIVE_CALLS),
+        "calls, and their list or section",
+        (READ_TEXT, READ_HEADER_START, READ_AFTER_TENTATIVE_CALLS, READ_EMPTY_CALLS),
     ),
     READ_TURN_END: (
         "turn end",
         "Machine",
-        "white space after an end-of-turn marker that no token id proves",
+        "what follows a special token that may end the output",
         (READ_TEXT,),
     ),
     READ_HEADER_START: (
@@ -52,6 +53,12 @@ MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
         "Machine",
         "what follows tentative calls",
         (READ_TEXT, READ_CALL, READ_HEADER_START),
+    ),
+    READ_EMPTY_CALLS: (
+        "empty calls",
+        "Machine",
+        "markers of calls without a call",
+        (READ_TEXT,),
     ),
 }
 """Mode → (name, the class that reads, what it reads, modes that may follow)."""

@@ -37,6 +37,8 @@ OPEN_HEADER: Final = 10
 CLOSE_MESSAGE: Final = 11
 CALL_TEXT: Final = 12
 """A marker of calls where calls are text, if its closer or a part of it has another meaning as well."""
+END_TOKEN: Final = 13
+"""A special token that counts only at the end of the output, where it is dropped."""
 
 # How calls are written.
 JSON_BODY: Final = 0
@@ -346,6 +348,13 @@ class Program:
         self.call_syntaxes: list[CallSyntax] = []
         self.turn_starts: tuple[str, ...] = ()
         self.turn_end: Literals = Literals({})
+        self.output_end: Literals = Literals({})
+        """The ends of the turn, and special tokens that are dropped at the end of the output."""
+        self.call_closes: Literals = Literals({})
+        """The closes of calls, lists and sections that begin with a marker."""
+        self.call_markers: re.Pattern[str] = re.compile("(?!)")
+        """Matches markers before the first call, and white space."""
+        self.section_opens: frozenset[str] = frozenset()
         self.opened: tuple[str, ...] = ()
         """Ends of a prompt after which reasoning is open."""
         self.closed: tuple[str, ...] = ()
