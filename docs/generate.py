@@ -48,6 +48,7 @@ from untemplate.machine.program import (
     CLOSE_CALL,
     CLOSE_REASONING,
     CLOSE_SECTION,
+    END_TOKEN,
     END_TURN,
     OPEN_BARE_CALLS,
     OPEN_CALLS,
@@ -485,6 +486,7 @@ _ACTIONS = {
     CLOSE_SECTION: ("", "closes a section, or is dropped"),
     CLOSE_CALL: ("", "dropped after a call"),
     END_TURN: ("turn_end", "ends the turn"),
+    END_TOKEN: ("turn_end", "dropped at the end"),
 }
 
 

@@ -16,11 +16,16 @@ REPORTED_BY_STREAM = {"ambiguous_marker", "foreign_marker", "uncertified_argumen
 
 
 def reported() -> set[str]:
-    """The string literals in the first argument of every call of ``report``."""
+    """The string literals in the first argument of every call of ``report`` and ``drop``."""
     found: set[str] = set()
     for path in (SOURCES / "machine").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "report":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("report", "drop")
+            ):
+                assert isinstance(node, ast.Call)
                 code = node.args[0]
                 choices = [code.body, code.orelse] if isinstance(code, ast.IfExp) else [code]
                 found |= {choice.value for choice in choices if isinstance(choice, ast.Constant)}

@@ -102,7 +102,7 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
     program = Program(fmt.name)
     program.ids = fmt.ids
     program.turn_end = Literals(_tags((fmt.turn.end, IS_TURN_END)))
-    ends = sorted(special.union(fmt.special_tokens))
+    ends = sorted(special.union(fmt.special_tokens if tools else ()))
     program.turn_starts = () if fmt.turn.start is None else fmt.turn.start.spellings
     if fmt.channels is not None:
         _compile_channels(program, fmt, fmt.channels, tools, ends)

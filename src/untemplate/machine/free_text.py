@@ -305,7 +305,6 @@ class FreeText:
         context.spaces = []
         if spaces and not self.at_start and not self.after_call:
             self.emit(spaces, context.base + context.cur.pos)
-        context.mark(MARKUP, context.cur.pos)
         context.report(code, context.cur.pos, end)
         context.cur.pos = end
         context.mark(DROPPED, end)
@@ -317,6 +316,7 @@ class FreeText:
         if context.checks_ids and not context.may_be_marker(start, end):
             if action == OPEN_CALLS:
                 self._spelled_opener = context.base + end
+                self._open_calls += 1
             return False
         if action == OPEN_REASONING:
             return self._accepts_reasoning(start, end)
@@ -483,7 +483,9 @@ class FreeText:
     def _may_end(self, literal: str, start: int) -> bool:
         """True if a special token that has no meaning here may be the end of the output; without token ids."""
         context = self.context
-        return literal in context.program.output_end.tags and not context.checks_ids and not self._is_quoted(start)
+        if self._open_calls or context.checks_ids or literal not in context.program.output_end.tags:
+            return False
+        return not self._is_quoted(start)
 
     def _is_quoted(self, start: int) -> bool:
         """True if a backtick directly precedes ``start``."""

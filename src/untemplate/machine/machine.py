@@ -560,7 +560,7 @@ class Machine(ReaderContext):
             end = closes.at(cur.text, pos, cur.final)
             if end == MORE:
                 return MORE
-            if end < 0 or not self.may_be_marker(pos, end):
+            if end < 0 or (self.checks_ids and not self.may_be_marker(pos, end)):
                 break
             cur.pos = end
             self._empty_end = self.speculation.length(cur)

@@ -4,6 +4,7 @@
   the text in order.
 * With a table of token texts the place of a marker is known to the byte. Without it, the first literal at or after the
   text that was known when the id came is the marker.
+* An id whose text has not come before the text of the next id authorises nothing.
 * Without the table, more literals than ids in one stretch cannot be told apart. All of them count as markers, and
   that is reported.
 """
@@ -74,8 +75,13 @@ class TokenScanner:
         self._seen_bytes: int = 0
         self._id_bytes: int = 0
         self._exact: bool = token_bytes is not None
-        self._pending: dict[str, list[tuple[int, int]]] = {}
-        """Literal → (characters known when its id came, its place in bytes or -1), in order."""
+        self._pending: dict[str, list[tuple[int, int, int]]] = {}
+        """Literal → (its order, characters known when its id came, its place in bytes or -1), by order. Without the
+        table, ids that came with one delta have one order: they may belong to its literals in another way."""
+        self._order: int = 0
+        """Order of the last id that came."""
+        self._passed: int = 0
+        """Order of the last id whose text has come."""
 
     def feed(self, text: str, ids: Sequence[int]) -> str:
         """Read a delta. Return its text, with stripped markers restored."""
@@ -169,6 +175,7 @@ class TokenScanner:
         if self._seen_bytes > self._id_bytes:
             # Text has come without ids: the place of the next token is not known any more.
             self._exact = False
+        self._order += 1
         for token in ids:
             literal = self._literals.get(token)
             if literal is not None:
@@ -187,7 +194,8 @@ class TokenScanner:
     def _expect_literal(self, token: int, literal: str) -> None:
         place = self._id_bytes if self._exact else -1
         if token in self.ids:
-            self._pending.setdefault(literal, []).append((self._seen, place))
+            self._order += place >= 0
+            self._pending.setdefault(literal, []).append((self._order, self._seen, place))
         elif not self._stripped:
             self._awaited.append((literal, self._seen, place))
 
@@ -223,9 +231,11 @@ class TokenScanner:
         """Match the literal with the first id that waits for it. Return False if there is none, or its place is
         later."""
         waiting = self._pending.get(literal)
+        while waiting and waiting[0][0] < self._passed:
+            waiting.pop(0)
         if not waiting:
             return False
-        known, byte = waiting[0]
+        order, known, byte = waiting[0]
         if place < known:
             return False
         if byte >= 0 and self._exact:
@@ -233,6 +243,7 @@ class TokenScanner:
             here = self._seen_bytes - carry_bytes + len(window[:at].encode("utf-8", "surrogatepass"))
             if here < byte - self._shift:
                 return False
+        self._passed = order
         waiting.pop(0)
         return True
 

@@ -1,0 +1,142 @@
+"""Markers of calls without a call, for every Format: when they are dropped, and when they are text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from untemplate import OutputParser, Policy
+from untemplate.format import Format
+from untemplate.messages import ParsedOutput
+from untemplate.testing import check
+
+from .strategies import FORMATS
+
+
+def blocks(fmt: Format) -> list[tuple[str, str]]:
+    """Return the opener and the close of each kind of block that a Format's calls may be in."""
+    found = [
+        (opener.spellings[0], close.spellings[0])
+        for way in fmt.tools
+        for opener, close, alone in (
+            (way.section_open, way.section_close, True),
+            (way.call_open, way.call_close, way.section_open is None or "section" in way.optional),
+        )
+        if opener is not None and close is not None and alone
+    ]
+    return list(dict.fromkeys(found))
+
+
+def begins_with_content(fmt: Format) -> bool:
+    return fmt.reasoning is None or (fmt.reasoning.start == "closed" and fmt.reasoning.open is not None)
+
+
+BLOCKS = [
+    pytest.param(fmt, *block, id=f"{name}-{i}")
+    for name, fmt in FORMATS.items()
+    if fmt.channels is None and begins_with_content(fmt)
+    for i, block in enumerate(blocks(fmt))
+]
+EVERY = pytest.mark.parametrize(("fmt", "opener", "close"), BLOCKS)
+
+
+class Special:
+    """A vocabulary of special tokens."""
+
+    def __init__(self, *texts: str) -> None:
+        self.ids = {text: i for i, text in enumerate(texts)}
+        self.all_special_tokens: Sequence[str] = texts
+
+    def get_vocab(self) -> dict[str, int]:
+        return self.ids
+
+
+def by_id(fmt: Format, raw: str, opener: str, close: str) -> ParsedOutput:
+    """Parse an output whose openers and closes are tokens."""
+    tokenizer = Special(*fmt.special_tokens, opener, close)
+    stream = OutputParser.from_format(fmt, tokenizer=tokenizer).stream(collect=True)
+    pattern = "|".join(map(re.escape, sorted(tokenizer.ids, key=len, reverse=True)))
+    for piece in re.split(f"({pattern})", raw):
+        stream.feed(piece, [tokenizer.ids.get(piece, 999)] if piece else [])
+    stream.finish()
+    return stream.result()
+
+
+def codes(parsed: ParsedOutput) -> list[str]:
+    return [d.code for d in parsed.diagnostics]
+
+
+@EVERY
+def test_an_empty_block_on_its_own_line_is_dropped(fmt: Format, opener: str, close: str) -> None:
+    for raw, content in ((f"A\n{opener}\n{close}\nB", "A\n\nB"), (f"A\n{opener}{close}", "A\n")):
+        parsed = check(fmt, raw, roundtrip=False, cuts=12)
+        assert (parsed.content, parsed.tool_calls, codes(parsed)) == (content, [], ["empty_calls"])
+
+
+@EVERY
+def test_an_empty_block_between_words_is_text(fmt: Format, opener: str, close: str) -> None:
+    for raw in (f"A {opener}{close} B", f"A {opener} {close}B"):
+        parsed = check(fmt, raw, roundtrip=False, cuts=12)
+        assert (parsed.content, parsed.tool_calls) == (raw, [])
+        if opener in fmt.special_tokens:
+            assert (by_id(fmt, raw, opener, close).content or "").replace(" ", "") == "AB"
+
+
+@EVERY
+def test_an_opener_before_text_and_its_close_are_text(fmt: Format, opener: str, close: str) -> None:
+    raw = f"A\n{opener} !? {close} B"
+    parsed = check(fmt, raw, roundtrip=False, cuts=12)
+    assert (parsed.content, parsed.tool_calls) == (raw, [])
+
+
+@EVERY
+def test_a_close_proven_by_id_is_dropped(fmt: Format, opener: str, close: str) -> None:
+    if close not in fmt.special_tokens:
+        pytest.skip("the close is not a special token")
+    parsed = by_id(fmt, f"A{close} B", opener, close)
+    assert (parsed.content, codes(parsed)) == ("A B", ["stray_close"])
+
+
+def test_a_section_with_text_keeps_its_text_and_its_calls() -> None:
+    opener, close = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+    call = '<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>'
+    parsed = by_id(FORMATS["kimi_k2"], f"So. {opener} noise {call}{close}", opener, close)
+    assert (parsed.content, [c.status for c in parsed.tool_calls]) == ("So.  noise", ["ok"])
+    assert codes(parsed) == ["empty_calls"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_special_tokens_at_the_end_are_dropped(name: str) -> None:
+    fmt = FORMATS[name]
+    parser = OutputParser.from_format(fmt, tokenizer=Special("<|pad_1|>", "<|pad_2|>"))
+    ends = [end.spellings[0] for end in [fmt.turn.end] if end is not None]
+    raws = ["Hi.<|pad_1|>", "Hi.<|pad_1|> <|pad_2|>\n", *(f"Hi.<|pad_1|>{end}" for end in ends), "<|pad_1|> is one."]
+    for raw in raws:
+        whole = parser.parse(raw)
+        text, found = ("Hi.", {"end_token"}) if raw.startswith("Hi.") else (raw, set())
+        assert ((whole.reasoning or "") + (whole.content or ""), set(codes(whole))) == (text, found)
+        for at in range(len(raw)):
+            stream = parser.stream(collect=True)
+            for part in (raw[:at], raw[at:]):
+                stream.feed(part)
+            stream.finish()
+            assert stream.result() == whole
+
+
+def test_a_special_token_at_the_end_stays_where_its_opener_or_a_backtick_precedes_it() -> None:
+    for raw in ("Write <tool_call> and </tool_call>", "The close is `</tool_call>", "Is it </tool_call> ?"):
+        assert check("hermes", raw, roundtrip=False).content == raw
+    shown = Policy(cut_calls="content")
+    assert check("hermes", "Write <tool_call>", roundtrip=False, policy=shown).content == "Write <tool_call>"
+
+
+def test_an_id_whose_text_never_comes_authorises_nothing() -> None:
+    """``<tool_call>`` comes as an id, its text does not; after the text of the next id it is only spelled."""
+    call = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    stream = OutputParser.named("hermes", tokenizer=Special("<tool_call>", "</tool_call>")).stream(collect=True)
+    for text, ids in (("", [0]), ("So", [9]), ("</tool_call>", [1]), (call, [9] * 9)):
+        stream.feed(text, ids)
+    stream.finish()
+    assert (stream.result().content, stream.result().tool_calls) == (f"So{call}", [])
