@@ -48,7 +48,6 @@ from untemplate.machine.program import (
     CLOSE_CALL,
     CLOSE_REASONING,
     CLOSE_SECTION,
-    END_TOKEN,
     END_TURN,
     OPEN_BARE_CALLS,
     OPEN_CALLS,
@@ -486,7 +485,6 @@ _ACTIONS = {
     CLOSE_SECTION: ("", "closes a section, or is dropped"),
     CLOSE_CALL: ("", "dropped after a call"),
     END_TURN: ("turn_end", "ends the turn"),
-    END_TOKEN: ("turn_end", "dropped at the end"),
 }
 
 

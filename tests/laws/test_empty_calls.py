@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from untemplate import OutputParser, Policy
+from untemplate import OutputParser
 from untemplate.format import Format
 from untemplate.messages import ParsedOutput
 from untemplate.testing import check
@@ -125,11 +125,12 @@ def test_special_tokens_at_the_end_are_dropped(name: str) -> None:
             assert stream.result() == whole
 
 
-def test_a_special_token_at_the_end_stays_where_its_opener_or_a_backtick_precedes_it() -> None:
-    for raw in ("Write <tool_call> and </tool_call>", "The close is `</tool_call>", "Is it </tool_call> ?"):
-        assert check("hermes", raw, roundtrip=False).content == raw
-    shown = Policy(cut_calls="content")
-    assert check("hermes", "Write <tool_call>", roundtrip=False, policy=shown).content == "Write <tool_call>"
+@pytest.mark.parametrize(
+    "raw", ["Write <tool_call> and </tool_call>", "Pad with `<pad>", "Is <pad> it?", "</tool_call>"]
+)
+def test_markers_and_quoted_special_tokens_at_the_end_are_text(raw: str) -> None:
+    parser = OutputParser.named("hermes", tokenizer=Special("<pad>", "<tool_call>", "</tool_call>"))
+    assert (parser.parse(raw).content, parser.parse(raw).diagnostics) == (raw, [])
 
 
 def test_an_id_whose_text_never_comes_authorises_nothing() -> None:

@@ -102,7 +102,7 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
     program = Program(fmt.name)
     program.ids = fmt.ids
     program.turn_end = Literals(_tags((fmt.turn.end, IS_TURN_END)))
-    ends = sorted(special.union(fmt.special_tokens if tools else ()))
+    ends = sorted(special)
     program.turn_starts = () if fmt.turn.start is None else fmt.turn.start.spellings
     if fmt.channels is not None:
         _compile_channels(program, fmt, fmt.channels, tools, ends)
@@ -158,14 +158,11 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
 
 
 def _add_end_tokens(program: Program, ends: list[str], *states: dict[str, MarkerRule]) -> None:
-    """Add special tokens that are dropped at the end of the output. Those that begin something follow other rules."""
-    droppable = {text: 0 for text in ends if text}
+    """Add special tokens that are dropped at the end of the output."""
     for rules in states:
         for text in ends:
             rules.setdefault(text, MarkerRule(END_TOKEN))
-        opens = (text for text, rule in rules.items() if rule.kind in _OPENS)
-        droppable = {text: 0 for text in droppable if text not in set(opens)}
-    program.output_end = Literals({**droppable, **program.turn_end.tags})
+    program.output_end = Literals({**dict.fromkeys(ends, 0), **program.turn_end.tags})
 
 
 def _compile_empty_calls(program: Program, fmt: Format) -> None:
@@ -220,7 +217,6 @@ def _tags(*pairs: tuple[Marker | str | None, int]) -> dict[str, int]:
     return tags
 
 
-_OPENS: Final = frozenset({OPEN_REASONING, OPEN_WRAP, OPEN_CALLS, OPEN_BARE_CALLS, OPEN_HEADER})
 _MARKED: Final = re.compile(r"[<>\[\]|]")
 """Characters that make a literal more than a word."""
 
