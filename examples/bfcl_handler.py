@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from bfcl_eval.constants.enums import Language, ReturnFormat
 from bfcl_eval.constants.model_config import MODEL_CONFIG_MAPPING
 from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker
 
@@ -31,11 +32,11 @@ answer = SimpleNamespace(
     untemplate=(None, None),
 )
 parsed = handler._parse_query_response_prompting(answer)
-calls = handler.decode_ast(parsed["model_responses"], "Python", False)
+calls = handler.decode_ast(parsed["model_responses"], ReturnFormat.PYTHON, False)
 print("calls:", calls)
 print("reasoning:", parsed["reasoning_content"])
 truth = [{"add": {"a": [2], "b": [3]}}]
-print("valid:", ast_checker([FUNCTION], calls, truth, "Python", "simple_python", name)["valid"])
+print("valid:", ast_checker([FUNCTION], calls, truth, Language.PYTHON, "simple_python", name)["valid"])
 
 # Prints:
 # calls: [{'add': {'a': 2, 'b': 3}}]

@@ -20,6 +20,7 @@ import pytest
 
 pytest.importorskip("bfcl_eval", reason="needs bfcl-eval")
 
+from bfcl_eval.constants.enums import Language
 from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
@@ -173,7 +174,7 @@ def test_calls_are_checked_by_bfcl(handler: Any):
     found = answer(handler, CALL % ("convert_money", '{"amount": 2.5, "to": "EUR"}'))
     calls = handler.decode_ast(found["model_responses"], None, False)
     truth = [{"convert.money": {"amount": [2.5], "to": ["EUR"]}}]
-    assert ast_checker(FUNCTIONS, calls, truth, "Python", "simple_python", MODEL)["valid"]
+    assert ast_checker(FUNCTIONS, calls, truth, Language.PYTHON, "simple_python", MODEL)["valid"]
     assert handler.decode_execute(calls, False) == ["convert_money(amount=2.5,to='EUR')"]
 
 
