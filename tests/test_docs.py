@@ -59,6 +59,7 @@ ELSEWHERE = {
     "CONTRIBUTING.md": "test_a_model_in_one_file",
     "docs/check.md": "tests/check makes the same calls: it needs a server that follows given texts",
     "docs/datasets.md": "make test-batch",
+    "docs/frameworks.md": "make test-integrations",
     "docs/ray.md": "make test-batch",
 }
 """Pages whose Python needs packages of their own, or is a file, and what runs them."""
