@@ -99,7 +99,7 @@ policies  * differs from the default; --policy NAME=VALUE sets one
   strict              false        false | true
   parallel_calls      all          all | first | first_rest_as_content
   reasoning_field     reasoning    reasoning | reasoning_content | both | inline
-  spelled_markers     text         text | marker
+  spelled_markers     format       format | text | marker
   max_held            1048576      default 1048576
 """
 

@@ -246,6 +246,19 @@ class TestTokenIds:
         )
         assert parser.parse("<think>a</think>b", token_ids=[5]).message()["content"] == "b"
 
+    def test_a_format_may_take_spelled_markers_for_markers(self) -> None:
+        class Spelling:
+            def get_vocab(self) -> dict[str, int]:
+                return {"<mm:think>": 0, "</mm:think>": 1, "<": 2, "mm:think>": 3, "a": 4, "</": 5, "b": 6}
+
+        def read(policy: Policy | None) -> tuple[str | None, str | None]:
+            parser = OutputParser.named("minimax_m3", reasoning="minimax_m3", tokenizer=Spelling(), policy=policy)
+            parsed = parser.parse("<mm:think>a</mm:think>b", token_ids=[2, 3, 4, 5, 3, 6])
+            return parsed.reasoning_content, parsed.content
+
+        assert read(None) == ("a", "b")
+        assert read(Policy(spelled_markers="text")) == (None, "<mm:think>a</mm:think>b")
+
     def test_stripped_markers_come_by_id(self) -> None:
         parser = OutputParser.named("hermes", reasoning="qwen3", tokenizer=Tokenizer(), special_text="stripped")
         stream = parser.stream(collect=True)

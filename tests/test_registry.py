@@ -184,7 +184,8 @@ def test_an_alias():
     assert named("openai") == named("gpt-oss") == named("openai_gptoss")
 
 
-# The names of parsers in vLLM 0.33, SGLang 0.5.23, Ollama and Dynamo. Those that no entry has are listed below.
+# The names of parsers in vLLM 0.33, SGLang 0.5.23, Ollama, Dynamo and TensorRT-LLM. Those that no entry has are listed
+# below; TensorRT-LLM's tool parser ``qwen3`` has the name of a reasoning format here (docs/models-names.md).
 ENGINE_NAMES: dict[Engine, dict[Kind, list[str]]] = json.loads(
     (Path(__file__).parents[1] / "docs" / "engine_names.json").read_text("utf-8")
 )

@@ -159,7 +159,8 @@ class FormatBackend(ParserBackend):
         scanner = None
         if self.special_ids or self._unknown_ids:
             scanner = TokenScanner(self.special_ids, self.tokens.bytes_of, self._stripped, self._unknown_ids)
-        return FormatStream(machine, builder, scanner, policy, context.collect, self._own, self.denied)
+        checks_ids = (self.format if policy.spelled_markers == "format" else policy).spelled_markers == "text"
+        return FormatStream(machine, builder, scanner, checks_ids, context.collect, self._own, self.denied)
 
     def _prompt(self, context: OutputContext) -> str:
         """Return the prompt's text without the prefill; from ids, the text after the last turn start."""
@@ -193,17 +194,18 @@ class FormatStream(StreamBackend):
         machine: Machine,
         builder: DeltaBuilder,
         scanner: TokenScanner | None,
-        policy: Policy,
+        checks_ids: bool,
         keep_text: bool,
         own_markers: frozenset[str] = frozenset(),
         denied: frozenset[str] = frozenset(),
     ) -> None:
+        """``checks_ids``: a marker that is one special token counts only if a token id proves it."""
         machine.scanner = scanner
         self._denied = denied
         self._machine = machine
         self._builder = builder
         self._scanner = scanner
-        self._checks_ids = policy.spelled_markers == "text"
+        self._checks_ids = checks_ids
         self._own = own_markers
         self._raw: list[str] | None = [] if keep_text else None
         self._waiting: list[DeltaMessage] | None = None

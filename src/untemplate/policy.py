@@ -70,9 +70,9 @@ class Policy:
     """The field for reasoning in dumps of messages and deltas; ``inline``: reasoning stays in the content, with its
     markers.
     """
-    spelled_markers: Literal["text", "marker"] = "text"
+    spelled_markers: Literal["format", "text", "marker"] = "format"
     """A marker that is one token in the vocabulary, but was written with several ordinary ones, is text or a
-    marker. This is known only with token ids.
+    marker; ``format``: as the Format says, which is text for most. This is known only with token ids.
     """
     max_held: int = 1 << 20
     """Most characters buffered while it is undecided whether they form a call; beyond that they become content."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from untemplate import OutputParser
-from untemplate.format import Format, LiteralArguments, Marker, NamedBody, Tools, Turn
+from untemplate.format import Format, LiteralArguments, Marker, NamedBody, TaggedArguments, Tools, Turn
 from untemplate.formats import named
 from untemplate.formats.registry import entries
 
@@ -175,7 +175,23 @@ def _literals(quote: str) -> Tools:
     return Tools(call_open=Marker("<call>"), call_close=Marker("</call>"), body=NamedBody(arguments=arguments))
 
 
+def _tags(**changes: Any) -> Tools:
+    parts: dict[str, Any] = {
+        "key_open": Marker("<key>"),
+        "key_close": Marker("</key>"),
+        "value_open": Marker("<value>"),
+        "value_close": Marker("</value>"),
+    }
+    arguments = TaggedArguments(**{**parts, **changes})
+    body = NamedBody(name_open=Marker("<name="), name_close=Marker(">"), arguments=arguments)
+    return Tools(call_open=Marker("<call>"), call_close=Marker("</call>"), body=body)
+
+
 MADE = {
+    "types": _made(_tags(type_open=Marker("<type>"), type_close=Marker("</type>"))),
+    "sections": _made(_tags(escape="cdata")),
+    "entities": _made(_tags(escape="xml")),
+    "a newline after": _made(_tags(value_close=Marker("\n</value>"), trim_after=1)),
     "values in double quotes": _made(_literals('"')),
     "values in single quotes": _made(_literals("'")),
     "values in long quotes": _made(_literals("<q>")),

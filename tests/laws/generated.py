@@ -67,6 +67,39 @@ def element_formats(draw: st.DrawFn) -> Format:
 
 
 @st.composite
+def tagged_formats(draw: st.DrawFn) -> Format:
+    """Return Formats whose arguments are in tags, with types, CDATA sections, entities, and newlines on either side."""
+    before, after = draw(st.sampled_from([*WRAPPERS, ("<", ">")]))
+    ahead, behind = draw(st.sampled_from([(0, 0), (1, 1), (0, 1), (1, 0)]))
+    typed = draw(st.booleans())
+    opened = typed or draw(st.booleans())
+    newline = "\n" * ahead
+    arguments = TaggedArguments(
+        key_open=Marker(f"{before}key={after}" if opened else f"{before}arg="),
+        key_close=Marker(f"{before}/key{after}" if opened else after + newline),
+        type_open=Marker(f"{before}type{after}") if typed else None,
+        type_close=Marker(f"{before}/type{after}{draw(SPACES)}") if typed else None,
+        type_written=draw(st.booleans()),
+        value_open=Marker(f"{before}value{after}{newline}") if opened else None,
+        value_close=Marker(f"{newline if ahead == behind else behind * chr(10)}{before}/value{after}{draw(SPACES)}"),
+        trim=ahead,
+        trim_after=None if ahead == behind else behind,
+        escape=draw(st.sampled_from(["none", "none", "xml", "cdata"])),
+    )
+    tools = Tools(
+        call_open=Marker(f"{before}call{after}"),
+        call_close=Marker(f"{before}/call{after}"),
+        body=NamedBody(
+            name_open=Marker(f"{before}function name="),
+            name_close=Marker(after + draw(SPACES)),
+            arguments=arguments,
+            arguments_close=Marker(f"{before}/function{after}"),
+        ),
+    )
+    return Format(name="generated", turn=Turn(end=Marker("<|end|>")), tools=(tools,), special_tokens=("<|end|>",))
+
+
+@st.composite
 def literal_formats(draw: st.DrawFn) -> Format:
     """Return Formats whose arguments are literals of a language, with all of them in quotes or only strings."""
     before, after = draw(st.sampled_from(WRAPPERS))

@@ -385,8 +385,13 @@ def _body(body: JsonBody | NamedBody) -> list[Piece]:
             ("days", st.sampled_from(["3", "x"])),
         ):
             attributes = arguments.key.replace("{key}", key).replace("{string}", "true").replace("{type}", "string")
-            made += [arguments.key_open.text, attributes, arguments.key_close.text, _text(arguments.value_open)]
-            made += [value, arguments.value_close.text]
+            made += [arguments.key_open.text, attributes, arguments.key_close.text]
+            if arguments.type_open is not None:
+                made += [st.sampled_from(["", *(f"{arguments.type_open.text}{word}" for word in _TYPE_WORDS)])]
+                made += [_text(arguments.type_close)]
+            if arguments.escape == "cdata":
+                value = st.one_of(value, value.map(lambda text: f"<![CDATA[{text}]]>"))
+            made += [_text(arguments.value_open), value, arguments.value_close.text]
     elif isinstance(arguments, ElementArguments):
         made += _elements(arguments)
     elif isinstance(arguments, LiteralArguments):
@@ -401,6 +406,9 @@ def _body(body: JsonBody | NamedBody) -> list[Piece]:
         made.append(_OBJECT)
     made.append(_text(body.arguments_close))
     return made
+
+
+_TYPE_WORDS = ("integer", "string", "any", "a b", "")
 
 
 def _elements(arguments: ElementArguments) -> list[Piece]:

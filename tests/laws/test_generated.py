@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 from untemplate.format import Format
 from untemplate.testing import check
 
-from .generated import channel_formats, element_formats, literal_formats, usable
+from .generated import channel_formats, element_formats, literal_formats, tagged_formats, usable
 from .strategies import TOOLS, messages, noise, sketches
 from .test_messages import holds
 
-KINDS = {"elements": element_formats(), "literals": literal_formats(), "channels": channel_formats()}
+KINDS = {
+    "elements": element_formats(),
+    "tags": tagged_formats(),
+    "literals": literal_formats(),
+    "channels": channel_formats(),
+}
 EVERY = pytest.mark.parametrize("formats", KINDS.values(), ids=list(KINDS))
 OFFERED = st.sampled_from([None, TOOLS])
 

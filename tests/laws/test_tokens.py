@@ -29,7 +29,7 @@ def test_spelled_markers_are_text(fmt: Format) -> None:
     @settings(max_examples=5)
     @given(sketches(fmt))
     def law(raw: str) -> None:
-        parser, pieces, ids = spelled(fmt, raw)
+        parser, pieces, ids = spelled(fmt, raw, Policy(spelled_markers="text"))
         stream = parser.stream(collect=True, spans=True, seed=1)
         for text, new in zip(pieces, ids, strict=True):
             stream.feed(text, new)

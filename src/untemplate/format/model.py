@@ -126,6 +126,15 @@ class TaggedArguments:
     Example: ``'{key}" string="{string}'``."""
     key_close: Marker
     """Marker after a key. Required. Example: ``Marker(">\\n")``."""
+    type_open: Marker | None = None
+    """Marker before the type of a value, between ``key_close`` and ``value_open``; models may leave the type out. The
+    word is a type of JSON Schema, and any other word leaves the type to the tool's schema. Default: ``None``. Example:
+    ``Marker("<arg_type>")``."""
+    type_close: Marker | None = None
+    """Marker after the type; goes with ``type_open``. Default: ``None``. Example: ``Marker("</arg_type>")``."""
+    type_written: bool = True
+    """True if the renderer writes the type, where there is a ``type_open``. Default: ``True``. Example: ``False`` for
+    K2 Horizon, which writes it only on request."""
     value_open: Marker | None = None
     """Marker before a value. Default: ``None``, the value follows ``key_close``. Example: ``Marker("<arg_value>")``."""
     value_close: Marker
@@ -133,8 +142,12 @@ class TaggedArguments:
     trim: int = 0
     """Most newlines on each side of a value that belong to the markup and are removed. Default: ``0``. Example: ``1``
     for Qwen3-Coder, which writes each value on lines of its own."""
-    escape: Escape = "none"
-    """Escaping of keys and values. Default: ``"none"``. Example: ``"xml"``."""
+    trim_after: int | None = None
+    """The same after a value, if it is another number than before it. Default: ``None``, as ``trim``. Example: ``1``
+    for ``<x>VALUE\\n</x>``, with a ``trim`` of 0."""
+    escape: Literal["none", "xml", "cdata"] = "none"
+    """Escaping of keys and values. ``"cdata"``: a value may be inside ``<![CDATA[`` and ``]]>``, and one with special
+    characters is. Default: ``"none"``. Example: ``"cdata"`` for MiniCPM 5."""
     key_escape: Escape = "none"
     """Escaping of keys alone, where only attributes are escaped. Default: ``"none"``. Example: ``"xml"`` for Kimi
     K3."""
@@ -142,7 +155,17 @@ class TaggedArguments:
     @property
     def escape_of_keys(self) -> Escape:
         """Escaping of keys: their own, or that of keys and values."""
-        return self.escape if self.key_escape == "none" else self.key_escape
+        return "xml" if "xml" in (self.escape, self.key_escape) else "none"
+
+    @property
+    def trims(self) -> tuple[int, int]:
+        """Most newlines that are removed before and after a value."""
+        return self.trim, self.trim if self.trim_after is None else self.trim_after
+
+    @property
+    def writes_types(self) -> bool:
+        """True if the markup declares the type of each value."""
+        return "{string}" in self.key or "{type}" in self.key or (self.type_open is not None and self.type_written)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,6 +411,9 @@ class Format:
     special_tokens: tuple[str, ...] = ()
     """Markers that are one token in the models' vocabulary and must survive detokenization. Default: none. Example:
     ``("<|im_end|>", "<tool_call>")``."""
+    spelled_markers: Literal["text", "marker"] = "text"
+    """Meaning of a special token that was spelled with ordinary tokens, unless a policy decides. Default: ``"text"``.
+    Example: ``"marker"`` for MiniMax-M3, which spells ``<mm:think>`` although its vocabulary has it."""
     version: int = FORMAT_VERSION
     """Version of the Format language. Default, and only valid value: ``1``."""
 
@@ -571,8 +597,13 @@ def _check_tagged(arguments: TaggedArguments, path: str) -> None:
     _check_pattern(arguments.key, f"{path}.key", ("key", "string", "type"), needed="key")
     if set(arguments.value_close.spellings) & set(arguments.key_open.spellings):
         raise FormatError(f"{path}.value_close", "is key_open as well")
-    if arguments.trim < 0:
-        raise FormatError(f"{path}.trim", f"{arguments.trim} is negative")
+    for name, number in zip(("trim", "trim_after"), arguments.trims, strict=True):
+        if number < 0:
+            raise FormatError(f"{path}.{name}", f"{number} is negative")
+    if (arguments.type_open is None) != (arguments.type_close is None):
+        raise FormatError(f"{path}.type_close", "type_open and type_close go together")
+    if arguments.type_open is not None and arguments.value_open is None:
+        raise FormatError(f"{path}.value_open", "is missing: nothing begins a value after its type")
 
 
 def _check_elements(arguments: ElementArguments, path: str) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from .model import Escape, LiteralArguments
+from .model import LiteralArguments
 
-__all__ = ["argument_text", "escape", "json_text", "literal_text", "text_in_quotes"]
+__all__ = ["argument_text", "escape", "hidden", "in_section", "json_text", "literal_text", "text_in_quotes"]
 
 _SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
 # Characters that are escaped in a string between one-character quotes, besides the quote itself.
@@ -29,9 +29,22 @@ def json_text(value: Any) -> str:
     return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
-def escape(text: str, how: Escape) -> str:
+def escape(text: str, how: str) -> str:
     """Return ``text`` with the escaping that the Format asks for."""
     return html.escape(text).replace("&#x27;", "&apos;") if how == "xml" else text
+
+
+def hidden(json: str, literals: Iterable[str]) -> str:
+    """Return JSON, or the inside of a JSON string, such that its strings hold none of ``literals``."""
+    for literal in literals:
+        if literal in json:
+            json = json.replace(literal, f"\\u{ord(literal[0]):04x}{literal[1:]}")
+    return json
+
+
+def in_section(text: str) -> str:
+    """Return text in a CDATA section, if it has several lines or characters that are special in XML."""
+    return f"<![CDATA[{text}]]>" if any(c in text for c in "<&\n") else text
 
 
 def argument_text(value: Any, arguments: LiteralArguments) -> str:

@@ -148,7 +148,7 @@ ENTRIES = (
         format=R1,
         aliases=("deepseek-r1",),
         models=("deepseek-ai/DeepSeek-R1*", "Qwen/QwQ-32B"),
-        engines=("vllm", "sglang", "dynamo"),
+        engines=("vllm", "sglang", "dynamo", "tensorrt-llm"),
         evidence=(
             template("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja"),
             template("deepseek-ai-DeepSeek-R1-Distill-Llama-8B.jinja"),
@@ -177,7 +177,7 @@ ENTRIES = (
         format=V3_REASONING.extend(name="deepseek_v4"),
         aliases=("deepseek-v4",),
         models=("deepseek-ai/DeepSeek-V4*",),
-        engines=("vllm", "sglang"),
+        engines=("vllm", "sglang", "tensorrt-llm"),
         evidence=(vllm("vllm/parser/deepseek_v4.py"),),
     ),
     Entry(
@@ -196,7 +196,7 @@ ENTRIES = (
         aliases=("deepseekv3", "deepseek", "cogito"),
         models=("deepseek-ai/DeepSeek-V3-*", "deepseek-ai/DeepSeek-R1*"),
         headers=("<｜Assistant｜>", "<｜tool▁outputs▁end｜>", "<｜tool▁output▁end｜>"),
-        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo", "ollama"),
+        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo", "ollama", "tensorrt-llm"),
         evidence=(
             template("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja"),
             template("llama-cpp-deepseek-r1.jinja"),
@@ -206,9 +206,9 @@ ENTRIES = (
         name="deepseek_v31",
         kind="tool",
         format=V31,
-        aliases=("deepseekv31", "deepseek_v3_1", "deepseek3"),
+        aliases=("deepseekv31", "deepseek_v3_1", "deepseek3", "deepseekv3.1"),
         models=("deepseek-ai/DeepSeek-V3.1*",),
-        engines=("vllm", "sglang", "dynamo", "ollama"),
+        engines=("vllm", "sglang", "dynamo", "ollama", "tensorrt-llm"),
         evidence=(template("deepseek-ai-DeepSeek-V3.1.jinja"),),
     ),
     Entry(
@@ -217,7 +217,7 @@ ENTRIES = (
         format=V32,
         aliases=("deepseekv32", "deepseek_v3_2"),
         models=("deepseek-ai/DeepSeek-V3.2*",),
-        engines=("vllm", "sglang", "dynamo"),
+        engines=("vllm", "sglang", "dynamo", "tensorrt-llm"),
         evidence=(template("deepseek-ai-DeepSeek-V3.2.jinja"),),
     ),
     Entry(

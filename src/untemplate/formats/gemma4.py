@@ -64,7 +64,7 @@ ENTRIES = (
         format=REASONING,
         aliases=("gemma-4",),
         models=("google/gemma-4-*",),
-        engines=("vllm", "dynamo", "ollama", "sglang"),
+        engines=("vllm", "dynamo", "ollama", "sglang", "tensorrt-llm"),
         evidence=(template("google-gemma-4-31B-it.jinja"),),
     ),
     Entry(

@@ -142,7 +142,7 @@ ENTRIES = (
         format=GLM47_REASONING.extend(name="poolside_v1", reasoning__start="open"),
         aliases=("poolside-v1", "laguna"),
         models=("poolside/Laguna-*",),
-        engines=("vllm", "sglang", "ollama"),
+        engines=("vllm", "sglang", "ollama", "tensorrt-llm"),
         evidence=(vllm("vllm/reasoning/poolside_v1_reasoning_parser.py"),),
     ),
     Entry(

@@ -54,7 +54,7 @@ ENTRIES = (
         model_types=("qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next"),
         architectures=(("qwen2moe", "qwen2_moe"), ("qwen3moe", "qwen3_moe"), ("qwen3next", "qwen3_next")),
         headers=("<|im_start|>assistant",),
-        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo", "ollama"),
+        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo", "ollama", "tensorrt-llm"),
         evidence=(
             template("Qwen-Qwen2.5-7B-Instruct.jinja"),
             template("Qwen-Qwen3-0.6B.jinja"),

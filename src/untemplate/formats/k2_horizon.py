@@ -2,8 +2,7 @@
 
 * The reasoning effort of a request chooses between three pairs of tags. The prompt ends with the opening one.
 * A request also chooses the layout of calls: pairs (the default), or pairs with the type of each value between key and
-  value. The parser reads both. It skips the type: the tool's schema decides. The third
-  layout, JSON objects, stays text.
+  value. The parser reads both. The third layout, JSON objects, stays text.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from .family import Entry, sglang, turn, vllm
 
 TURN = turn("<|ifm|im_start|>assistant\n", "<|ifm|im_end|>")
 MODELS = ("IFM/K2-Horizon-*",)
-TYPES = ("string", "integer", "number", "boolean", "array", "object", "null", "any")
 
 REASONING = Format(
     name="k2_horizon",
@@ -43,14 +41,10 @@ PAIRS = Tools(
         arguments=TaggedArguments(
             key_open=Marker("<ifm|arg_key>"),
             key_close=Marker("</ifm|arg_key>\n"),
-            value_open=Marker(
-                "<ifm|arg_value>",
-                tuple(
-                    f"<ifm|arg_type>{word}</ifm|arg_type>{space}<ifm|arg_value>"
-                    for word in TYPES
-                    for space in ("\n", "")
-                ),
-            ),
+            type_open=Marker("<ifm|arg_type>"),
+            type_close=Marker("</ifm|arg_type>\n"),
+            type_written=False,
+            value_open=Marker("<ifm|arg_value>"),
             value_close=Marker("</ifm|arg_value>\n"),
         ),
     ),
@@ -70,6 +64,8 @@ K2_HORIZON = Format(
         "</ifm|tool_call>",
         "<ifm|arg_key>",
         "</ifm|arg_key>",
+        "<ifm|arg_type>",
+        "</ifm|arg_type>",
         "<ifm|arg_value>",
         "</ifm|arg_value>",
     ),

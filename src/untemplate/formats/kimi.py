@@ -99,7 +99,7 @@ ENTRIES = (
         format=K2_REASONING,
         aliases=("kimi_k25",),
         models=("moonshotai/Kimi-K2-Thinking", "moonshotai/Kimi-K2.5"),
-        engines=("vllm", "sglang", "dynamo"),
+        engines=("vllm", "sglang", "dynamo", "tensorrt-llm"),
         evidence=(
             template("Kimi-K2-Thinking.jinja"),
             vllm("vllm/reasoning/kimi_k2_reasoning_parser.py"),
@@ -123,7 +123,7 @@ ENTRIES = (
         kind="reasoning",
         format=K3_REASONING,
         models=("moonshotai/Kimi-K3",),
-        engines=("vllm", "sglang"),
+        engines=("vllm", "sglang", "tensorrt-llm"),
         evidence=(template("Kimi-K3.jinja"),),
     ),
     Entry(
@@ -134,7 +134,7 @@ ENTRIES = (
         models=("moonshotai/Kimi-K2-*", "moonshotai/Kimi-K2.5"),
         model_types=("kimi_k25",),
         headers=("<|im_assistant|>assistant<|im_middle|>",),
-        engines=("vllm", "sglang", "vllm.rs", "dynamo"),
+        engines=("vllm", "sglang", "vllm.rs", "dynamo", "tensorrt-llm"),
         evidence=(
             template("Kimi-K2-Instruct.jinja"),
             template("moonshotai-Kimi-K2.jinja"),

@@ -35,6 +35,7 @@ def merge(reasoning: Format, tools: Format) -> Format:
             ),
             reasoning=reasoning.reasoning,
             content=reasoning.content or tools.content,
+            spelled_markers="marker" if "marker" in (reasoning.spelled_markers, tools.spelled_markers) else "text",
             special_tokens=tuple(dict.fromkeys((*tools.special_tokens, *reasoning.special_tokens))),
         )
     except FormatError as error:

@@ -1,7 +1,7 @@
 """OpenBMB MiniCPM 5 and MiniCPM-V.
 
-* MiniCPM 5 writes ``<function name="…"><param name="…">…</param></function>``. It puts text with special characters in
-  ``<![CDATA[…]]>``, which a Format cannot describe: it stays in the value.
+* MiniCPM 5 writes ``<function name="…"><param name="…">…</param></function>``. It puts strings with ``<``, ``&`` or a
+  newline in ``<![CDATA[…]]>``, as its template tells it ("wrap it in a CDATA block").
 * MiniCPM-V reasons like Qwen3, but only on request. Its tokenizer writes some newlines as two characters, which a
   Format cannot describe either.
 """
@@ -24,6 +24,7 @@ MINICPM5 = Format(
                     key_open=Marker('<param name="'),
                     key_close=Marker('">'),
                     value_close=Marker("</param>"),
+                    escape="cdata",
                 ),
             ),
             call_close=Marker("</function>"),

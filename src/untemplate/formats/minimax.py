@@ -63,6 +63,7 @@ M3_REASONING = Format(
     turn=TURN,
     reasoning=Reasoning(open=Marker("<mm:think>"), close=Marker("</mm:think>")),
     special_tokens=("[e~[", "<mm:think>", "</mm:think>"),
+    spelled_markers="marker",
 )
 
 PREFIX = "]<]minimax[>["
@@ -85,6 +86,7 @@ M3 = Format(
         ),
     ),
     special_tokens=("[e~[",),
+    spelled_markers="marker",
 )
 
 ENTRIES = (
@@ -94,7 +96,7 @@ ENTRIES = (
         format=M2_REASONING,
         aliases=("minimax",),
         models=("MiniMaxAI/MiniMax-M2*",),
-        engines=("vllm", "sglang", "dynamo"),
+        engines=("vllm", "sglang", "dynamo", "tensorrt-llm"),
         evidence=(template("MiniMax-M2.jinja"),),
     ),
     Entry(
@@ -114,7 +116,7 @@ ENTRIES = (
         format=Format(name="minimax_m2_append_think", turn=TURN, special_tokens=("[e~[",)),
         aliases=("minimax-append-think", "minimax_append_think"),
         models=("MiniMaxAI/MiniMax-M2*",),
-        engines=("vllm", "sglang", "dynamo"),
+        engines=("vllm", "sglang", "dynamo", "tensorrt-llm"),
         evidence=(vllm("vllm/reasoning/minimax_m2_reasoning_parser.py", "reasoning stays in the content, with tags"),),
     ),
     Entry(
@@ -123,7 +125,7 @@ ENTRIES = (
         format=M3_REASONING,
         aliases=("minimax-m3",),
         models=("MiniMaxAI/MiniMax-M3*",),
-        engines=("vllm", "sglang"),
+        engines=("vllm", "sglang", "tensorrt-llm"),
         evidence=(vllm("vllm/reasoning/minimax_m3_reasoning_parser.py"),),
     ),
     Entry(

@@ -24,7 +24,7 @@ ENTRIES = (
         aliases=("interns1", "dots", "nanbeige"),
         models=("Qwen/Qwen3-*", "Qwen/Qwen3.5-*", "Qwen/Qwen3.6-*", "HuggingFaceTB/SmolLM3-3B"),
         model_types=("qwen3_moe", "qwen3_5", "qwen3_5_moe"),
-        engines=("vllm", "sglang", "dynamo", "ollama"),
+        engines=("vllm", "sglang", "dynamo", "ollama", "tensorrt-llm"),
         evidence=(
             template("Qwen-Qwen3-0.6B.jinja"),
             template("Qwen3.5-4B.jinja"),
@@ -36,9 +36,9 @@ ENTRIES = (
         name="qwen3-thinking",
         kind="reasoning",
         format=QWEN3.extend(name="qwen3-thinking", reasoning__start="open"),
-        aliases=("qwen3.5", "ornith", "qwen3-vl-thinking"),
+        aliases=("qwen3.5", "ornith", "qwen3-vl-thinking", "qwen3_5"),
         models=("Qwen/Qwen3-*-Thinking-2507", "Qwen/QwQ-32B"),
-        engines=("sglang", "ollama"),
+        engines=("sglang", "ollama", "tensorrt-llm"),
         evidence=(template("Qwen-QwQ-32B.jinja"),),
     ),
 )

@@ -55,7 +55,7 @@ ENTRIES = (
         ),
         models=("Qwen/Qwen3-Coder-*", "Qwen/Qwen3.5-*", "Qwen/Qwen3.6-*", "nvidia/NVIDIA-Nemotron-3-*"),
         model_types=("qwen3_5", "qwen3_5_moe"),
-        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo", "ollama"),
+        engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo", "ollama", "tensorrt-llm"),
         evidence=(
             template("Qwen3-Coder.jinja"),
             template("Qwen3.5-4B.jinja"),

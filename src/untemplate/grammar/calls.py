@@ -9,7 +9,6 @@ Rules of this module:
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ from ..format import (
     TaggedArguments,
     Tools,
 )
-from ..format.spelling import argument_text
+from ..format.spelling import argument_text, escape, hidden, in_section, json_text, literal_text
 from ..machine.program import CallSyntax
 from .choose import Tool
 from .elements import Elements
@@ -52,7 +51,7 @@ from .rules import (
     star,
 )
 from .schema import frozen
-from .values import DIGIT, Syntax, Values, hidden, word_except
+from .values import DIGIT, Syntax, Values, word_except
 from .variants import variants, with_definitions
 
 __all__ = ["ANY_OBJECT", "Calls", "Spelling", "spaces"]
@@ -138,7 +137,7 @@ class Calls:
         rules.budget.offer(len(tools), tools[-1].name if tools else "", "", "name")
         self._literals: Values | None = None
         self._python: Values | None = None
-        self._texts: dict[str, Scan] = {}
+        self._texts: dict[str, Node] = {}
 
     def opener(self) -> Marker | None:
         """Return the marker that calls begin with; ``None`` if they have none."""
@@ -214,7 +213,7 @@ class Calls:
 
     def _named_body(self, tool: Tool, body: NamedBody) -> Node:
         syntax = self.syntax
-        name = html.escape(tool.name) if body.escape == "xml" else tool.name
+        name = escape(tool.name, body.escape)
         bad = syntax.name_illegal.search(name)
         found = syntax.name_ends.find(name, 0)
         around = _VARIABLE.sub(lambda part: name if part[1] == "name" else "0", body.name)
@@ -298,7 +297,7 @@ class Calls:
 
     def _tag_key(self, tool: Tool, key: str, arguments: TaggedArguments) -> Node:
         syntax = self.syntax
-        written = html.escape(key) if arguments.escape_of_keys == "xml" else key
+        written = escape(key, arguments.escape_of_keys)
         text = arguments.key.replace("{key}", written)
         ends = syntax.key_ends.find(text, 0) or syntax.call_stops.find(text, 0)
         if (
@@ -318,6 +317,8 @@ class Calls:
         ways: list[Node] = []
         plain, others, begins_not = self._value_ways(schema, tool, name)
         attributes = [v for v in _VARIABLE.findall(arguments.key) if v != "key"]
+        if arguments.type_open is not None and arguments.type_written:
+            attributes.append("type")
         if plain is not None:
             text = self._value(arguments, plain, begins_not if not attributes else "")
             ways.append(seq(self._key_tag(arguments, key, {"string": "true", "type": "string"}), text))
@@ -335,6 +336,10 @@ class Calls:
         for i, piece in enumerate(_VARIABLE.split(arguments.key)):
             parts.append(piece if not i % 2 else key if piece == "key" else said.get(piece, ""))
         parts.append(self.spelling.node(arguments.key_close.text))
+        if arguments.type_open is not None and arguments.type_written:
+            ends = (arguments.type_open, arguments.type_close)
+            before, after = (self.spelling.node(_text(marker)) for marker in ends)
+            parts += [before, said["type"], after]
         if arguments.value_open is not None:
             parts.append(self.spelling.node(arguments.value_open.text))
         return seq(*parts)
@@ -349,8 +354,16 @@ class Calls:
                 # The close of a message ends a value as well, if a token id proves it.
                 channels = self.fmt.channels
                 ends = () if channels is None else (channels.close, channels.call_close)
-                closes = (*close.spellings, *(text for m in ends if m is not None for text in m.spellings))
-                text = self._texts[begins_not] = Scan(closes, (stop,), begins_not=begins_not)
+                # A call that the text quotes would take the next close.
+                name_open = self.way.body.name_open if isinstance(self.way.body, NamedBody) else None
+                opener = name_open or self.way.call_open or self.way.section_open
+                closes = (*close.spellings, *(t for m in (*ends, opener) if m is not None for t in m.spellings))
+                text = Scan(closes, (stop,), begins_not=begins_not)
+                if arguments.escape == "cdata":
+                    end = self.spelling.stop("]]>", self.spelling.node(close.text))
+                    section = seq("<![CDATA[", Scan(("]]>",), (end,), begins_not=begins_not))
+                    text = choice(replace(text, excludes=(*closes, "<![CDATA[")), section)
+                self._texts[begins_not] = text
             return text
         return seq(value, self.spelling.node(close.text))
 
@@ -364,6 +377,8 @@ class Calls:
         assert isinstance(self.way.body, NamedBody)
         assert isinstance(self.way.body.arguments, TaggedArguments)
         closes = self.way.body.arguments.value_close.spellings
+        if self.way.body.arguments.escape == "xml":
+            closes = (*closes, "&", "<", ">")
         document = self.rules.document(tool.schema, where)
         for part in variants(schema, document):
             if part is True:
@@ -379,7 +394,7 @@ class Calls:
                     if isinstance(value, str):
                         words.append(value)
                     else:
-                        others.append((_kind(value), Lit(hidden(json.dumps(value, ensure_ascii=False), closes))))
+                        others.append((_kind(value), Lit(hidden(json_text(value), closes))))
                 continue
             kind = part.get("type")
             if kind == "string":
@@ -401,8 +416,9 @@ class Calls:
     def _word(self, word: str, tool: Tool) -> Node:
         arguments = self.way.body.arguments if isinstance(self.way.body, NamedBody) else None
         assert isinstance(arguments, TaggedArguments)
-        written = html.escape(word) if arguments.escape == "xml" else word
-        if self.syntax.value_ends.find(written, 0) is not None:
+        section = arguments.escape == "cdata" and in_section(word) != word
+        written = in_section(word) if section else escape(word, arguments.escape)
+        if "]]>" in word if section else self.syntax.value_ends.find(written, 0) is not None:
             raise GrammarError(f"tool {tool.name!r}: 'enum' holds {word!r}, which closes the value")
         return Lit(written)
 
@@ -460,9 +476,9 @@ class Calls:
             mark = self.spelling.node(quote)
             return seq(mark, Json(with_definitions(part, document), document.tool, (quote,)), mark)
         if self._python is None:
-            self._python = Values(
-                Syntax("python", "'", _ESCAPES, LiteralArguments().words, excludes=(quote,)), self.rules
-            )
+            python = LiteralArguments()
+            syntax = Syntax("python", "'", _ESCAPES, python.words, excludes=(quote,))
+            self._python = Values(syntax, self.rules, spell=lambda value: literal_text(value, python))
         return seq(quote, self._python.value(part, document, path), quote)
 
     def _literal_values(self, arguments: LiteralArguments) -> Values:
@@ -472,7 +488,9 @@ class Calls:
             # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may be.
             markers = [t[:-1] for t in self.syntax.call_stops.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
             syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, tuple(markers), True)
-            self._literals = Values(syntax, self.rules, self.spelling.node)
+            self._literals = Values(
+                syntax, self.rules, self.spelling.node, lambda value: literal_text(value, arguments)
+            )
         return self._literals
 
 

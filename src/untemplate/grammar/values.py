@@ -12,12 +12,12 @@ Rules of this module:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
+from ..format.spelling import hidden, json_text
 from .places import whose
 from .reading import ANNOTATIONS, SchemaDocument, closed, closed_note, fits
 from .rules import (
@@ -38,7 +38,7 @@ from .rules import (
     walk,
 )
 
-__all__ = ["JSON", "Syntax", "Values", "hidden", "word_except"]
+__all__ = ["JSON", "Syntax", "Values", "word_except"]
 
 DIGIT: Final = Chars((("0", "9"),))
 HEX: Final = Chars((("0", "9"), ("a", "f"), ("A", "F")))
@@ -88,20 +88,20 @@ _LARGE: Final = 64  # nodes
 _CONTROLS: Final = tuple(map(chr, (*range(32), 127)))
 
 
-def hidden(text: str, excludes: tuple[str, ...]) -> str:
-    """A JSON string's inside, written so that it holds none of ``excludes``."""
-    for literal in excludes:
-        if literal in text:
-            text = text.replace(literal, f"\\u{ord(literal[0]):04x}{literal[1:]}")
-    return text
-
-
 class Values:
     """Writes the values of one grammar. Named rules are put into ``rules`` and shared by all tools."""
 
-    def __init__(self, syntax: Syntax, rules: Rules, write: Callable[[str], Node] = Lit) -> None:
-        """``write``: how text is written; special tokens in it may be named by id."""
+    def __init__(
+        self,
+        syntax: Syntax,
+        rules: Rules,
+        write: Callable[[str], Node] = Lit,
+        spell: Callable[[Any], str] = json_text,
+    ) -> None:
+        """``write``: returns the rules for a text; special tokens in it may be named by id. ``spell``: returns the text
+        of a value, as the renderer writes it."""
         self.syntax: Syntax = syntax
+        self.spell: Callable[[Any], str] = spell
         self.write: Callable[[str], Node] = write
         self.rules: Rules = rules
         self._weak: dict[tuple[str, str], None] = {}
@@ -208,7 +208,7 @@ class Values:
             return self
         if excludes not in self._within:
             syntax = replace(self.syntax, name=f"{self.syntax.name}-within-{len(self._within)}", excludes=excludes)
-            self._within[excludes] = Values(syntax, self.rules)
+            self._within[excludes] = Values(syntax, self.rules, spell=self.spell)
         return self._within[excludes]
 
     # -- by schema ----------------------------------------------------------------------------------------------
@@ -381,29 +381,7 @@ class Values:
 
     def constant(self, value: Any) -> Node:
         """Return the rules for exactly this value."""
-        return self.write(self.spell(value))
-
-    def spell(self, value: Any) -> str:
-        """A value as it is written."""
-        syntax = self.syntax
-        if value is None:
-            return syntax.words[2]
-        if isinstance(value, bool):
-            return syntax.words[0 if value else 1]
-        if isinstance(value, str):
-            if not syntax.escapes:
-                return f"{syntax.quote}{value}{syntax.quote}"
-            body = json.dumps(value, ensure_ascii=False)[1:-1]
-            body = hidden(body, syntax.excludes)
-            if syntax.quote != '"':
-                body = body.replace('\\"', '"').replace(syntax.quote, "\\" + syntax.quote)
-            return f"{syntax.quote}{body}{syntax.quote}"
-        if isinstance(value, Mapping):
-            keys = (self.spell(k) if syntax.quoted_keys or not k.isidentifier() else k for k in value)
-            return "{" + ", ".join(f"{k}: {self.spell(v)}" for k, v in zip(keys, value.values(), strict=True)) + "}"
-        if isinstance(value, list | tuple):
-            return "[" + ", ".join(self.spell(v) for v in value) + "]"
-        return json.dumps(value)
+        return self.write(hidden(self.spell(value), self.syntax.excludes))
 
     def _bounds(self, schema: Mapping[str, Any], low: str, high: str, tool: str) -> tuple[int, int | None]:
         least, most = int(schema.get(low, 0)), schema.get(high)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from ..format import (
@@ -60,6 +61,7 @@ from .program import (
     IS_SECTION_OPEN,
     IS_SEPARATOR,
     IS_TURN_END,
+    IS_TYPE_OPEN,
     IS_VALUE_CLOSE,
     IS_VALUE_OPEN,
     IS_VALUE_STEM,
@@ -386,12 +388,13 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         syntax.tags = Literals({**_tags((arguments.key_open, IS_KEY_OPEN)), **_around(tools, body, turn_end)})
         syntax.key = Pattern(arguments.key)
         # A value's opener ends the key even if key_close is missing.
-        syntax.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), (arguments.value_open, IS_VALUE_OPEN)))
-        syntax.value_opens = Literals(_tags((arguments.value_open, IS_VALUE_OPEN)))
+        opens = ((arguments.value_open, IS_VALUE_OPEN), (arguments.type_open, IS_TYPE_OPEN))
+        syntax.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), *opens))
+        syntax.value_opens = Literals(_tags(*opens))
         syntax.has_value_open = arguments.value_open is not None
         syntax.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))
-        _compile_value_ends(syntax, tools, body, arguments)
-        syntax.trim = arguments.trim
+        _compile_value_ends(syntax, tools, body, arguments, turn_end)
+        syntax.trim, syntax.trim_after = arguments.trims
         syntax.unescape_values = arguments.escape == "xml"
         syntax.unescape_keys = arguments.escape_of_keys == "xml"
     elif isinstance(arguments, ElementArguments):
@@ -451,7 +454,9 @@ def _call_starts(tools: Tools, body: NamedBody) -> Literals:
 _CLOSE_TAG: Final = re.compile(r"</[^<>]+>")
 
 
-def _compile_value_ends(syntax: CallSyntax, tools: Tools, body: NamedBody, arguments: TaggedArguments) -> None:
+def _compile_value_ends(
+    syntax: CallSyntax, tools: Tools, body: NamedBody, arguments: TaggedArguments, turn_end: Marker | None
+) -> None:
     """Compile where a tagged value may end, with its own close and without."""
     successors = {t: k for t, k in syntax.tags.tags.items() if k not in (IS_CALL_OPEN, IS_SECTION_OPEN)}
     syntax.value_successors = Literals({**syntax.value_ends.tags, **successors})
@@ -460,11 +465,20 @@ def _compile_value_ends(syntax: CallSyntax, tools: Tools, body: NamedBody, argum
     stops = {**stems, **_tags((name_open, IS_NAME_OPEN)), **syntax.tags.tags, **syntax.value_ends.tags}
     syntax.value_stops = Literals(stops)
     syntax.value_heads = tuple(sorted({text[0] for text in stops}))
-    syntax.unopened = Literals({**syntax.tags.tags, **syntax.value_opens.tags, **syntax.value_ends.tags})
+    unopened = {**syntax.tags.tags, **syntax.value_opens.tags, **syntax.value_ends.tags}
+    syntax.unopened = Literals(unopened)
+    if arguments.type_close is not None:
+        syntax.type_ends = Literals({**_tags((arguments.type_close, IS_KEY_CLOSE)), **unopened})
     syntax.call_starts = _call_starts(tools, body)
     syntax.innermost = IS_CALL_CLOSE if body.arguments_close is None else IS_ARGUMENTS_CLOSE
     if arguments.value_close.text.endswith("\n") or arguments.key_open.text.startswith("\n"):
         syntax.key_on_line = True
+    if arguments.escape == "cdata":
+        closes = [f"]]>{space}{text}" for text in arguments.value_close.spellings for space in ("", "\n")]
+        whole = replace(
+            arguments, escape="none", value_close=Marker(closes[0], tuple(closes[1:])), trim=0, trim_after=0
+        )
+        syntax.section = _compile_tools(replace(tools, body=replace(body, arguments=whole)), syntax.path, turn_end)
 
 
 def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:

@@ -79,6 +79,7 @@ IS_VALUE_STEM: Final = 20
 IS_ELEMENT_CLOSE: Final = 21
 IS_EMPTY_CLOSE: Final = 22
 """What comes before the name of an element that ends."""
+IS_TYPE_OPEN: Final = 23
 # Inside a message header: what a literal is.
 IS_HEADER_OPEN: Final = 16
 IS_HEADER_PART: Final = 17
@@ -243,8 +244,13 @@ class CallSyntax:
         """The first of the closes around a value (IS_ARGUMENTS_CLOSE or IS_CALL_CLOSE)."""
         self.key_on_line: bool = False
         """True if a key's opener is written at the start of a line."""
+        self.type_ends: Literals = Literals({})
+        """After the type of a value: its close, and what may follow if that is missing. Empty: values have no type."""
         self.trim: int = 0
+        self.trim_after: int = 0
         self.unescape_values: bool = False
+        self.section: CallSyntax | None = None
+        """The same syntax, if the value is inside ``<![CDATA[`` and ``]]>``; ``None``: values are never inside it."""
         self.unescape_keys: bool = False
         # NAMED_ELEMENTS, besides ``tags``, ``value_heads`` and ``call_starts``
         self.element_closes: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..format import Arguments, ElementArguments, JsonArguments, LiteralArguments, TaggedArguments
-from ..format.spelling import argument_text, escape, json_text
+from ..format.spelling import argument_text, escape, hidden, in_section, json_text
 from .message import MessageCall
 
 __all__ = [
@@ -40,7 +40,7 @@ def arguments_text(call: MessageCall, arguments: Arguments) -> str:
     value_open = "" if arguments.value_open is None else arguments.value_open.text
     return "".join(
         f"{arguments.key_open.text}{key_text(key, value, arguments)}{arguments.key_close.text}"
-        f"{value_open}{value_text(value, arguments)}{arguments.value_close.text}"
+        f"{_type_text(value, arguments)}{value_open}{value_text(value, arguments)}{arguments.value_close.text}"
         for key, value in members.items()
     )
 
@@ -79,6 +79,12 @@ def key_text(key: str, value: Any, arguments: TaggedArguments) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: variables.get(found.group(1), found.group()), arguments.key)
 
 
+def _type_text(value: Any, arguments: TaggedArguments) -> str:
+    if arguments.type_open is None or arguments.type_close is None or not arguments.type_written:
+        return ""
+    return f"{arguments.type_open.text}{_type_name(value)}{arguments.type_close.text}"
+
+
 def _type_name(value: Any) -> str:
     if value is None:
         return "null"
@@ -87,4 +93,8 @@ def _type_name(value: Any) -> str:
 
 def value_text(value: Any, arguments: TaggedArguments) -> str:
     """Return a value between its tags: a string as it is, anything else as JSON."""
-    return escape(value if isinstance(value, str) else json_text(value), arguments.escape)
+    if not isinstance(value, str):
+        return hidden(json_text(value), "&<>") if arguments.escape == "xml" else json_text(value)
+    if arguments.escape == "cdata":
+        return in_section(value)
+    return escape(value, arguments.escape)

@@ -154,14 +154,20 @@ def _tagged_problem(
 ) -> Inexpressible | None:
     closers = (body.arguments_close, tools.call_close, tools.section_close, fmt.turn.end)
     successors = [text for marker in (arguments.key_open, *closers) for text in spellings(marker)]
-    openers = (tools.call_open, tools.section_open, arguments.value_open)
+    openers = (tools.call_open, tools.section_open, arguments.value_open, arguments.type_open)
+    # A call that a value quotes takes the next close.
+    opener = body.name_open or tools.call_open or tools.section_open
+    quoted = re.compile(
+        f"{_alternation(spellings(opener))}\\s*[^\\s<>]{{1,{MAX_NAME}}}?\\s*{_alternation(name_ends(tools, body))}"
+    )
     tags = (*successors, *(text for marker in openers for text in spellings(marker)))
     close = _alternation(arguments.value_close.spellings)
     space = f"[{WS}]{{0,{_MAX_LOOKAHEAD}}}"
     # A close that comes twice is read as one.
     closes = re.compile(f"(?={close}{space}(?:{close}{space})*{_alternation(successors)})")
     end = f"{arguments.value_close.text}{successors[0]}"
-    key_ends = (*arguments.key_close.spellings, *spellings(arguments.value_open))
+    closes_section = re.compile(f"(?=]]>\n?{close}{space}{_alternation(successors)})")
+    key_ends = (*arguments.key_close.spellings, *spellings(arguments.value_open), *spellings(arguments.type_open))
     inner_key = re.compile(f"{_alternation(arguments.key_open.spellings)}[^\\n<]*?{_alternation(key_ends)}")
     for key, value in members.items():
         if not _key_fits(key, key_text(key, value, arguments), arguments, tags):
@@ -171,10 +177,14 @@ def _tagged_problem(
             mark in text for m in (fmt.channels.close, fmt.channels.call_close) for mark in spellings(m)
         ):
             return Inexpressible.MARKER_IN_VALUE
-        found = closes.search(text + end)
-        if (found is not None and found.start() < len(text)) or inner_key.search(text):
+        section = arguments.escape == "cdata" and text != value and isinstance(value, str)
+        text = value if section else text
+        whole = f"{text}]]>{end}" if section else text + end
+        ends = closes_section if section else closes
+        found = (ends.search(whole), inner_key.search(whole), quoted.search(text))
+        if any(place is not None and place.start() < len(text) for place in found):
             return Inexpressible.MARKER_IN_VALUE
-        if not _newlines_fit(text, arguments):
+        if not section and not _newlines_fit(text, arguments):
             return Inexpressible.VALUE_NEWLINES
         if not _type_fits(value, text, arguments, offered, name, key):
             return Inexpressible.VALUE_TYPE
@@ -199,17 +209,17 @@ def _newlines_fit(text: str, arguments: TaggedArguments) -> bool:
     before = len(opener.text) - len(opener.text.rstrip("\n"))
     close = arguments.value_close.text
     after = len(close) - len(close.lstrip("\n"))
-    if before < arguments.trim and text.startswith(("\n", "\r\n")):
+    ahead, behind = arguments.trims
+    if before < ahead and text.startswith(("\n", "\r\n")):
         return False
     # A carriage return before the newline of the markup is removed with it.
-    return not arguments.trim or (not text.endswith("\r") and (after >= arguments.trim or not text.endswith("\n")))
+    return not behind or (not text.endswith("\r") and (after >= behind or not text.endswith("\n")))
 
 
 def _type_fits(value: Any, text: str, arguments: TaggedArguments, offered: ToolSet, name: str, key: str) -> bool:
     param = offered.param(name, key)
-    declared = "{string}" in arguments.key or "{type}" in arguments.key
     # A string that the schema does not allow is read by the schema.
-    if declared and (not isinstance(value, str) or param is None or param.may_be_string):
+    if arguments.writes_types and (not isinstance(value, str) or param is None or param.may_be_string):
         return True
     return _becomes(value, value if isinstance(value, str) else text, param)
 
@@ -222,7 +232,7 @@ def _becomes(value: Any, text: str, param: Param | None) -> bool:
 
 
 def _alternation(texts: tuple[str, ...] | list[str]) -> str:
-    return "(?:" + "|".join(map(re.escape, sorted(texts, key=len, reverse=True))) + ")"
+    return "(?:" + "|".join(map(re.escape, sorted(texts, key=len, reverse=True))) + ")" if texts else "(?!)"
 
 
 # -- Literals -------------------------------------------------------------------------------------------------------

@@ -60,6 +60,10 @@ def _markup_words(fmt: Format) -> _Words:
             pieces = [p for p in re.split(r"\{\w+\}", body.arguments.key) if p]
             words |= set(pieces)
             attributes += [rf"{re.escape(piece)}[A-Za-z]*" for piece in pieces]
+            if body.arguments.type_open is not None:
+                attributes.append(rf"(?:{_either(body.arguments.type_open)})\s*[A-Za-z]*")
+            if body.arguments.escape == "cdata":
+                words |= {"<![CDATA[", "]]>"}
         elif isinstance(body.arguments, ElementArguments):
             attributes += _tags(body.arguments)
             words.add(body.arguments.name_close)

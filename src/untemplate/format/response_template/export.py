@@ -212,10 +212,13 @@ def _arguments(body: NamedBody) -> tuple[Json, str]:
         return {"content": "json", "content_args": {"unquoted_keys": True, "string_delims": quotes}}, r"\{"
     if type(arguments) is not TaggedArguments:
         raise FormatError(path, f"a response template cannot read {type(arguments).__name__}")
-    value = f"(?P<value>.*?){_newlines(arguments.trim)}"
+    if arguments.escape == "cdata" or arguments.type_open is not None:
+        raise FormatError(path, "a response template cannot read CDATA sections or types of values")
+    ahead, behind = arguments.trims
+    value = f"(?P<value>.*?){_newlines(behind)}"
     tag = (
         f"{any_of(arguments.key_open)}{_key(arguments.key)}{spaced(arguments.key_close)}"
-        f"{spaced(arguments.value_open)}{_newlines(arguments.trim)}{value}{any_of(arguments.value_close)}"
+        f"{spaced(arguments.value_open)}{_newlines(ahead)}{value}{any_of(arguments.value_close)}"
     )
     parser = {"name": "text", "args": {"strip": False}}
     return {"content": "xml-inline", "content_args": {"tag_pattern": tag, "value_parser": parser}}, any_of(

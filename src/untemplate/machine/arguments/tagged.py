@@ -14,8 +14,8 @@ from typing import Final, final
 from ...jsontext.lexical import json_escape
 from ...tools import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
-from ..lexer import SPACES, WS, Cursor
-from ..program import IS_KEY_OPEN, IS_VALUE_CLOSE, IS_VALUE_OPEN, CallSyntax
+from ..lexer import SPACES, WS, Cursor, Literals
+from ..program import IS_KEY_CLOSE, IS_KEY_OPEN, IS_TYPE_OPEN, IS_VALUE_CLOSE, IS_VALUE_OPEN, CallSyntax
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .base import CallHandler
 from .tagged_ends import ENDS_BEFORE, ENDS_IN_QUOTATION, ENDS_MISSPELLED, MAX_LOOKAHEAD, ValueEnds
@@ -24,10 +24,14 @@ from .xml_text import unescape_xml
 
 _MAX_KEY: Final = 1024
 
+_MAX_TYPE: Final = 64
+_CDATA: Final = Literals({"<![CDATA[": 0})
+
 _BETWEEN: Final = 0
 _KEY: Final = 1
 _VALUE_OPEN: Final = 2
 _VALUE: Final = 3
+_TYPE: Final = 4
 
 
 @final
@@ -36,6 +40,8 @@ class TaggedReader:
 
     def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, ends: ValueEnds) -> None:
         self._syntax: CallSyntax = syntax
+        self._outside: CallSyntax = syntax
+        """The syntax of values that are not in a CDATA section."""
         self._tools: ToolSet = tools
         self._name: str = name
         self._ends: ValueEnds = ends
@@ -48,6 +54,8 @@ class TaggedReader:
         """The place of the key in the output."""
         self._value: ValueText = ValueText(syntax.unescape_values)
         self._opened: bool = False
+        self._begins: bool = False
+        """True before the first character of a value."""
         self._trim: int = 0
         self._newlines: str = ""
         self._last: str = "\n"
@@ -61,6 +69,8 @@ class TaggedReader:
                 answer = self._read_key(cur, call)
             elif self._phase == _VALUE_OPEN:
                 answer = self._read_value_open(cur, call)
+            elif self._phase == _TYPE:
+                answer = self._read_type(cur, call)
             else:
                 answer = self._read_between(cur, call)
             if answer != AGAIN:
@@ -75,7 +85,7 @@ class TaggedReader:
         if self._phase != _VALUE or self._value.handling != STREAM or self._trim or not self._opened or self._newlines:
             return False
         syntax = self._syntax
-        if syntax.unescape_values or (syntax.trim and text[-1] in "\r\n"):
+        if syntax.unescape_values or (syntax.trim_after and text[-1] in "\r\n"):
             return False
         for head in syntax.value_heads:
             if head in text:
@@ -164,13 +174,15 @@ class TaggedReader:
         call.mark(MARKUP, cur.pos)
         param = self._tools.param(self._name, self._key)
         self._value.begin(param, variables.get("string", ""), variables.get("type", ""))
-        opened = syntax.key_ends.tags[found.group()] == IS_VALUE_OPEN or not syntax.has_value_open
-        self._phase = _VALUE if opened else _VALUE_OPEN
+        tag = syntax.key_ends.tags[found.group()]
+        opened = tag == IS_VALUE_OPEN or not syntax.has_value_open
+        self._phase = _VALUE if opened else _TYPE if tag == IS_TYPE_OPEN else _VALUE_OPEN
         self._opened = False
         self._newlines = ""
         self._last = "\n"
         self._ends.begin(self._key)
         self._trim = syntax.trim
+        self._begins = True
         return AGAIN
 
     def _mark_key(self, start: int, raw: str, key: str, call: CallHandler) -> None:
@@ -210,9 +222,9 @@ class TaggedReader:
             return MORE
         if end >= 0:
             self._dropping = False
+            self._phase = _TYPE if syntax.value_opens.tags[text[cur.pos : end]] == IS_TYPE_OPEN else _VALUE
             cur.pos = end
             call.mark(MARKUP, end)
-            self._phase = _VALUE
             return AGAIN
         end = syntax.tags.at(text, cur.pos, cur.final)
         if end == MORE:
@@ -223,6 +235,25 @@ class TaggedReader:
             self._phase = _BETWEEN
             return AGAIN
         return self._read_unopened(cur, call)
+
+    def _read_type(self, cur: Cursor, call: CallHandler) -> int:
+        """Read the type of a value, which ends before the value's opener if its close is missing."""
+        ends = self._syntax.type_ends
+        found = ends.near(cur.text, cur.pos, cur.pos + _MAX_TYPE)
+        if found is None and not cur.final and len(cur.text) - cur.pos <= _MAX_TYPE + ends.longest:
+            return MORE
+        end = min(len(cur.text), cur.pos + _MAX_TYPE) if found is None else found.start()
+        word = cur.text[cur.pos : end].strip(WS)
+        fits = word.isalpha() and word.isascii()
+        closed = found is not None and ends.tags[found.group()] == IS_KEY_CLOSE
+        if not fits or (found is not None and not closed):
+            call.report("broken_key", cur.pos, end)
+        self._value.begin(self._tools.param(self._name, self._key), "", word)
+        call.mark(MARKUP if fits else DROPPED, end)
+        cur.pos = found.end() if found is not None and closed else end
+        call.mark(MARKUP, cur.pos)
+        self._phase = _VALUE_OPEN
+        return AGAIN
 
     def _read_unopened(self, cur: Cursor, call: CallHandler) -> int:
         """Read text in the place of a value's opener: a value, or text that is dropped before an opener or a tag."""
@@ -244,7 +275,6 @@ class TaggedReader:
     # -- the value ----------------------------------------------------------------------------------------------
 
     def _read_value(self, cur: Cursor, call: CallHandler) -> int:
-        syntax = self._syntax
         text = cur.text
         if not self._opened:
             if cur.pos >= len(text):
@@ -255,6 +285,9 @@ class TaggedReader:
             if not self._trim_front(cur):
                 return MORE
             call.mark(MARKUP, cur.pos)
+        if self._begins and not self._read_section(cur, call):
+            return MORE
+        syntax = self._syntax
         start = cur.pos
         search = start
         while True:
@@ -287,8 +320,30 @@ class TaggedReader:
                     call.report("missing_close", at, at)
             self._newlines = ""
             self._value.close(call)
+            self._leave_section()
             self._phase = _BETWEEN
             return AGAIN
+
+    def _read_section(self, cur: Cursor, call: CallHandler) -> bool:
+        """Read the opener of a CDATA section, if a value begins with one. False if more text is needed."""
+        section = self._syntax.section
+        if section is not None and cur.pos >= len(cur.text) and not cur.final:
+            return False
+        end = NO_MATCH if section is None else _CDATA.at(cur.text, cur.pos, cur.final)
+        if end == MORE:
+            return False
+        self._begins = False
+        if section is not None and end >= 0:
+            self._syntax = section
+            self._ends.enter(section)
+            cur.pos = end
+            call.mark(MARKUP, end)
+        return True
+
+    def _leave_section(self) -> None:
+        if self._syntax is not self._outside:
+            self._syntax = self._outside
+            self._ends.enter(self._outside)
 
     def _read_text(self, cur: Cursor, end: int, call: CallHandler) -> None:
         """Read a part of the value."""
@@ -328,7 +383,7 @@ class TaggedReader:
         """Add text to the value, but buffer the newlines at its end, which may belong to the close tag."""
         if not piece:
             return
-        limit = self._syntax.trim
+        limit = self._syntax.trim_after
         if limit:
             piece = self._newlines + piece
             end = len(piece)
@@ -351,7 +406,7 @@ class TaggedReader:
             self._mark_key(cur.pos, raw, key, call)
             cur.pos = len(cur.text)
             return
-        if self._phase == _VALUE_OPEN or (self._phase == _VALUE and not self._opened):
+        if self._phase in (_VALUE_OPEN, _TYPE) or (self._phase == _VALUE and not self._opened):
             self._put_key(call)
             return
         if self._phase != _VALUE:

@@ -83,6 +83,10 @@ class ValueEnds:
         self._quoted_calls = 0
         self._quoted_keys = 0
 
+    def enter(self, syntax: CallSyntax) -> None:
+        """Go on with another syntax of values."""
+        self._syntax = syntax
+
     def decide(self, cur: Cursor, found: re.Match[str], line_start: bool, call: CallHandler) -> int:
         """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
         value, or MORE. ``line_start``: the literal begins a line of the value."""

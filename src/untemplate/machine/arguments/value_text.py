@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from ...jsontext.coercion import Param
+from ...jsontext.coercion import TYPES, Param, canonical_type
 from ...jsontext.lexical import json_escape
 from ...jsontext.well_formed import is_deep, is_json
 from ..lexer import WS
@@ -42,23 +42,23 @@ class ValueText:
         """Begin a value. Its type is the one that the markup declares, or else that of its schema ``param``.
 
         ``is_string``: ``true`` if the markup declares a string, ``false`` for anything else, or empty. ``kind``: the
-        JSON type that it declares, or empty. A string that the schema does not allow is read by the schema: models
-        declare numbers as strings.
+        JSON type that it declares; any other word declares nothing. A string that the schema does not allow is read by
+        the schema: models declare numbers as strings.
         """
-        self._param = param
-        self._typed = False
+        declared = "string" if is_string == "true" else canonical_type(kind) if kind else ""
+        if declared == "string" and param is not None and not param.may_be_string:
+            declared = ""
+        self._param = Param((declared,)) if declared in TYPES else param
+        self._typed = is_string == "false"
         self._parts = []
         self._word = ""
         self._gap = False
-        if (is_string == "true" or kind == "string") and (param is None or param.may_be_string):
-            self.handling = STREAM
-        elif is_string == "false" or (kind and kind != "string"):
+        if self._typed:
             self.handling = _HOLD
-            self._typed = True
-        elif param is None or param.streams:
+        elif self._param is None or self._param.streams:
             self.handling = STREAM
         else:
-            self.handling = _MAYBE_NULL if param.nullable else _HOLD
+            self.handling = _MAYBE_NULL if self._param.nullable else _HOLD
 
     def open(self, call: CallHandler) -> None:
         """Put the beginning of the value."""
