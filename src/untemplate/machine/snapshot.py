@@ -21,8 +21,6 @@ _WHY: Final = {
 class Snapshot:
     """The place of a machine in its output, and the text that it holds back."""
 
-    __slots__ = ("decided", "mode", "reader", "state", "why")
-
     def __init__(self, mode: str, reader: str, state: str, decided: int, why: str) -> None:
         self.mode: str = mode
         """The mode, by the name in ``modes.py``."""
