@@ -40,8 +40,8 @@ def test_old_responses_go(path: str):
     assert store.get("", "a") is None
     assert store.get("", "b") is not None
     store.put("", response("c"))
-    assert store._db.execute("SELECT id FROM responses ORDER BY id").fetchall() == [("b",), ("c",)]
-    assert store._db.execute("SELECT count(*) FROM items").fetchone() == (2,)
+    assert store._storage._db.execute("SELECT id FROM responses ORDER BY id").fetchall() == [("b",), ("c",)]
+    assert store._storage._db.execute("SELECT count(*) FROM items").fetchone() == (2,)
     store.close()
 
 
@@ -49,7 +49,7 @@ def test_the_oldest_make_room(path: str):
     store = ResponseStore(path, 10, 1000, clock=lambda: 0.0)
     for i in range(20):
         store.put("", response(str(i), "x" * 300))
-        assert store._db.execute("SELECT sum(size) FROM responses").fetchone()[0] <= 1000
+        assert store._storage._db.execute("SELECT sum(size) FROM responses").fetchone()[0] <= 1000
     assert [store.get("", str(i)) is not None for i in range(20)] == [False] * 18 + [True] * 2
     store.put("", response("large", "x" * 2000))
     assert store.get("", "large") is None

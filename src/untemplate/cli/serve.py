@@ -169,6 +169,8 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
             app = create_app(manager, settings)
         except OSError as error:
             raise UsageError(f"log_raw {settings.log_raw}: {error.strerror or error}") from None
+        except SettingsError as error:
+            raise UsageError(str(error)) from None
         _reload_at_sighup(manager, again)
         await _listen(app, manager, settings, bound, show and bound is not None)
     finally:

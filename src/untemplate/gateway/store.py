@@ -2,12 +2,11 @@
 
 * A store is bounded: by the bytes of its entries, and by the time that an entry is kept. The oldest go first.
 * An entry belongs to the API key that made it. Other keys do not find it.
-* Entries are in memory, or in an SQLite file that survives a restart and may be shared by processes of one machine.
+* `storage` keeps the entries: in memory, in an SQLite file, or in Redis.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import msgspec
 
 from .errors import ApiError
+from .storage import open_storage
 
 __all__ = ["Kept", "ResponseStore"]
 
@@ -34,31 +34,19 @@ class ResponseStore:
     """The stored responses of one gateway.
 
     Args:
-        path: SQLite file; empty for memory.
+        path: SQLite file or ``redis://`` URL; empty for memory.
         seconds: how long a response is kept; 0 stores none.
         limit: bytes of all responses.
         clock: seconds since the epoch.
 
     Raises:
-        OSError: the file cannot be used.
+        SettingsError: the file or the server cannot be used.
     """
 
     def __init__(self, path: str, seconds: float, limit: int, clock: Callable[[], float] = time.time) -> None:
         self._seconds = seconds
         self._limit = limit
-        self._clock = clock
-        try:
-            self._db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=5, check_same_thread=False)
-            self._db.executescript(
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                "CREATE TABLE IF NOT EXISTS responses"
-                " (id TEXT PRIMARY KEY, owner TEXT, until REAL, size INTEGER, data BLOB);"
-                "CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY, response TEXT);"
-                "CREATE INDEX IF NOT EXISTS by_time ON responses (until, size);"
-                "CREATE INDEX IF NOT EXISTS by_response ON items (response)"
-            )
-        except sqlite3.Error as error:
-            raise OSError(f"{path}: {error}") from None
+        self._storage = open_storage(path, seconds, limit, clock)
 
     @property
     def on(self) -> bool:
@@ -70,49 +58,24 @@ class ResponseStore:
         data = msgspec.json.encode(kept)
         if not self.on or len(data) > self._limit:
             return
-        id = kept.response["id"]
-        until = self._clock() + self._seconds
-        with self._db:
-            self._db.execute("BEGIN")
-            self._db.execute(
-                "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)", (id, owner, until, len(data), data)
-            )
-            for item in kept.response["output"]:
-                self._db.execute("INSERT OR REPLACE INTO items VALUES (?, ?)", (item["id"], id))
-            self._trim()
-
-    def _trim(self) -> None:
-        now = self._clock()
-        held = self._db.execute("SELECT coalesce(sum(size), 0) FROM responses").fetchone()[0]
-        oldest = "SELECT id, until, size FROM responses ORDER BY until, rowid LIMIT 1"
-        while (row := self._db.execute(oldest).fetchone()) is not None and (row[1] <= now or held > self._limit):
-            self._remove(row[0])
-            held -= row[2]
-
-    def _remove(self, id: str) -> None:
-        self._db.execute("DELETE FROM responses WHERE id = ?", (id,))
-        self._db.execute("DELETE FROM items WHERE response = ?", (id,))
+        self._storage.put(kept.response["id"], owner, data, [item["id"] for item in kept.response["output"]])
 
     def get(self, owner: str, id: str) -> Kept | None:
         """Return a stored response; ``None`` if it does not exist."""
-        row = self._db.execute(
-            "SELECT data FROM responses WHERE id = ? AND owner = ? AND until > ?", (id, owner, self._clock())
-        ).fetchone()
-        return None if row is None else _DECODER.decode(row[0])
+        data = self._storage.get(id, owner)
+        return None if data is None else _DECODER.decode(data)
 
     def item(self, owner: str, id: str) -> dict[str, Any] | None:
         """Return an item of the output of a stored response; ``None`` if it does not exist."""
-        row = self._db.execute("SELECT response FROM items WHERE id = ?", (id,)).fetchone()
-        kept = None if row is None else self.get(owner, row[0])
+        response = self._storage.entry_of(id)
+        kept = None if response is None else self.get(owner, response)
         return None if kept is None else next((item for item in kept.response["output"] if item["id"] == id), None)
 
     def delete(self, owner: str, id: str) -> bool:
         """Remove a response. Return True if there was one."""
         if self.get(owner, id) is None:
             return False
-        with self._db:
-            self._db.execute("BEGIN")
-            self._remove(id)
+        self._storage.remove(id)
         return True
 
     def expanded(self, owner: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -159,7 +122,7 @@ class ResponseStore:
         return lambda response: self.put(owner, Kept(response, items if isinstance(items, list) else []))
 
     def close(self) -> None:
-        self._db.close()
+        self._storage.close()
 
 
 def _is_reference(item: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Gateways on several machines: Redis, Ray Serve, traces. `make test-scaling` installs the packages."""
