@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test compare-llamacpp test-batch test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs site demo-model lock clean
+.PHONY: help run test compare-llamacpp test-batch test-scaling test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs site demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,11 @@ test-batch: $(STAMP) ## files, tables and clusters with pyarrow, datasets, polar
 	@.venv-batch/bin/pip install -qq 'ray[data]>=2.40' 'pyarrow>=16' datasets polars pytest pytest-benchmark hypothesis \
 	    tokenizers transformers jinja2 msgspec jsonschema-rs
 	@PYTHONPATH=src .venv-batch/bin/python -m pytest tests/batch tests/test_tokens.py
+
+test-scaling: $(STAMP) ## Redis, Ray Serve and traces with the real packages (opt-in; redis-server; its own .venv-scaling)
+	@test -x .venv-scaling/bin/python || $(BIN)/python -m venv .venv-scaling
+	@.venv-scaling/bin/pip install -qq '.[serve,redis,otel,ray-serve]' pytest pytest-benchmark pytest-xdist hypothesis httpx openai
+	@PYTHONPATH=src .venv-scaling/bin/python -m pytest tests/scaling
 
 test-canitoolcall: $(STAMP) ## the public fixtures of canitoolcall, with their token ids (opt-in; its own .venv-canitoolcall)
 	@test -x .venv-canitoolcall/bin/python || $(BIN)/python -m venv .venv-canitoolcall

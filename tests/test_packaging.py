@@ -112,12 +112,13 @@ except Exception as error:
 
 
 def test_dev_has_what_the_extras_have():
-    """`dev` may lack only extras that are large, unpublished, or part of this repository."""
+    """`dev` may lack only extras that are large, unpublished, part of this repository, or for `make test-scaling`."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     dev = set(extras.pop("dev"))
     left = {one for wanted in extras.values() for one in wanted} - dev
-    large = {"mkdocs-material>=9.5", "pyarrow>=16", "ray[data]>=2.40", "xgrammar>=0.2.8"}
-    assert left == {*large, "untemplate-demo", "untemplate[llamacpp,serve]"}
+    large = {"mkdocs-material>=9.5", "pyarrow>=16", "ray[data]>=2.40", "ray[serve]>=2.40", "xgrammar>=0.2.8"}
+    scaling = {"opentelemetry-exporter-otlp-proto-http>=1.25", "opentelemetry-sdk>=1.25", "redis>=5"}
+    assert left == {*large, *scaling, "untemplate-demo", "untemplate[llamacpp,serve]", "untemplate[serve]"}
 
 
 def wheel(source: Path, into: Path) -> set[str]:

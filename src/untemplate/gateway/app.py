@@ -13,7 +13,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.exceptions import HTTPException
@@ -34,9 +34,11 @@ from .protocols import dialects, ollama
 from .protocols.base import Dialect, Writer
 from .protocols.encoding import encode
 from .protocols.responses import RESPONSES
+from .request_context import context_of, current
 from .session import Session
 from .store import ResponseStore
 from .threads import in_thread
+from .tracing import Tracing
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -69,6 +71,7 @@ class Gateway:
         self._raw_log = RawLog(settings.log_raw) if settings.log_raw else None
         self._grammars = GrammarCompiler(settings.grammar_timeout)
         self._told = NotesLog()
+        self._tracing = Tracing() if settings.traces else None
         self.store = ResponseStore(settings.response_store, settings.response_ttl, settings.response_store_bytes)
         self._running = 0
         self._inspection = Inspection(manager, settings)
@@ -91,6 +94,8 @@ class Gateway:
         await self.manager.close(timeout=self.settings.shutdown_grace)
         self._grammars.close()
         self.store.close()
+        if self._tracing is not None:
+            await in_thread(self._tracing.close)  # it may wait for the collector
         if self._raw_log is not None:
             self._raw_log.close()
 
@@ -120,6 +125,8 @@ class Gateway:
     async def answer(self, scope: Scope, receive: Receive, send: _Sent, endpoint: Endpoint) -> None:
         """Answer one request: check its key, read its body, admit it, handle it, and count it."""
         record = Record(_request_id(scope), endpoint.name)
+        record.context = context_of(scope, record.id)
+        current.set(record.context)
         send.headers.append((b"x-request-id", record.id.encode()))
         key = None
         try:
@@ -176,10 +183,13 @@ class Gateway:
 
     async def generate(self, exchange: Exchange, dialect: Dialect) -> None:
         """Answer a request for model output."""
-        try:
-            await self._generate(exchange, dialect)
-        except ApiError as error:
-            raise error.renamed(dialect.fields) from None
+        with nullcontext() if self._tracing is None else self._tracing.span(exchange.record):
+            try:
+                await self._generate(exchange, dialect)
+            except ApiError as error:
+                exchange.record.fail(error)
+                exchange.record.status = error.status
+                raise error.renamed(dialect.fields) from None
 
     async def _generate(self, exchange: Exchange, dialect: Dialect) -> None:
         record, send = exchange.record, exchange.send
@@ -198,7 +208,7 @@ class Gateway:
         request = read()
         _look_inside(exchange.scope, request)
         self._limit(request)
-        record.stream = request.stream
+        record.requested, record.stream = request.model, request.stream
         record.offered = bool(request.tools) and request.tool_choice != "none"
         for other in self.manager.fallbacks(request.model):
             try:
@@ -236,6 +246,7 @@ class Gateway:
                 done = await while_connected(exchange.receive, work, timeout + 1 if timeout else None)
             finally:
                 record.usage = session.usage
+                record.longest_gap = session.longest_gap
                 self._told.tell(notes)
                 self._inspection.keep(session, record.owner)
                 if session.failed is not None:

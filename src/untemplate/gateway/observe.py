@@ -25,6 +25,7 @@ from .errors import ApiError
 from .generation import Ended, Usage
 from .manager.model import Model
 from .notes import Notes
+from .request_context import RequestContext
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -35,6 +36,7 @@ _log: Final = logging.getLogger("untemplate.gateway")
 _TOLD: Final = 1000
 """Most remarks on requests that are logged."""
 _SECONDS: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+_GAPS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _WORST: Final = ("incomplete", "invalid_json", "invalid_arguments", "unknown_tool", "recovered")
 """Statuses of calls, the worst first."""
 
@@ -84,6 +86,11 @@ class Record:
         self.began = time.perf_counter()
         self.first: float | None = None
         """Seconds to the first piece of output."""
+        self.longest_gap = 0.0
+        """Most seconds between two chunks of output."""
+        self.context = RequestContext()
+        self.requested = ""
+        """The model's name in the request."""
         self.model: Model | None = None
         self.stream = False
         self.status = 500
@@ -132,6 +139,24 @@ class Metrics:
             "untemplate_time_to_first_token_seconds", "From request to first output", ["model"], buckets=_SECONDS,
             registry=registry,
         )  # fmt: skip
+        self.per_token = Histogram(
+            "untemplate_time_per_output_token_seconds", "From first to last output, for each token after the first",
+            ["model"], buckets=_GAPS, registry=registry,
+        )  # fmt: skip
+        self.gap = Histogram(
+            "untemplate_longest_time_between_tokens_seconds", "Longest silence of each stream, from chunk to chunk",
+            ["model"], buckets=_GAPS, registry=registry,
+        )  # fmt: skip
+        self.queue = Histogram(
+            "untemplate_queue_seconds", "Waiting for a place at the engine", ["model"], buckets=_SECONDS,
+            registry=registry,
+        )  # fmt: skip
+        self.upstream_errors = Counter(
+            "untemplate_upstream_errors", "Failed attempts at upstreams, by code", ["model", "code"], registry=registry
+        )
+        self.upstream_retries = Counter(
+            "untemplate_upstream_retries", "Attempts at upstreams after a failed one", ["model"], registry=registry
+        )
         self.key_requests = Counter(
             "untemplate_key_requests", "Requests, by API key (the first 8 hex digits of its SHA-256)", ["key"],
             registry=registry,
@@ -175,9 +200,18 @@ class Metrics:
         model = "" if record.model is None else record.model.name
         self.requests.labels(record.dialect, model, str(record.status)).inc()
         self.seconds.labels(record.dialect, model).observe(time.perf_counter() - record.began)
+        usage = record.usage
         if record.first is not None:
             self.first.labels(model).observe(record.first)
-        usage = record.usage
+            self.queue.labels(model).observe(record.context.queued)
+            if usage.completion_tokens > 1:
+                spent = time.perf_counter() - record.began - record.first
+                self.per_token.labels(model).observe(spent / (usage.completion_tokens - 1))
+                self.gap.labels(model).observe(record.longest_gap)
+        for code in record.context.errors:
+            self.upstream_errors.labels(model, code).inc()
+        if record.context.retries:
+            self.upstream_retries.labels(model).inc(record.context.retries)
         for kind, count in (
             ("prompt", usage.prompt_tokens),
             ("cached", usage.cached_tokens),

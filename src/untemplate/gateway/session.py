@@ -81,6 +81,8 @@ class Session:
         self._until = time.monotonic() + timeout
         self._began = time.monotonic_ns()
         self._first = 0
+        self.longest_gap = 0.0
+        """Most seconds between two chunks of one choice."""
         request.reasoning_field = model.parser.policy.reasoning_field
         _check(model, request)
         self.prompts = make_prompts(model, request)
@@ -322,12 +324,17 @@ class Session:
         job: Job | None = self._jobs[index]
         first = True
         failed: ApiError | None = None
+        last = 0.0
         while job is not None:
             here, job = job, None
             try:
                 generated = self.model.engine.generate(here)
                 async with aclosing(self._timed(generated) if self._timeout else generated) as chunks:
                     async for chunk in chunks:
+                        now = time.monotonic()
+                        if now - last > self.longest_gap and not first:
+                            self.longest_gap = now - last
+                        last = now
                         steps = choice.feed(chunk)
                         if first:
                             first = False

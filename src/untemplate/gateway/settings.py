@@ -227,7 +227,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     # Stored responses
     response_store: Annotated[
-        str, _is("SQLite file for stored responses of /v1/responses; empty: they are kept in memory", metavar="FILE")
+        str,
+        _is(
+            "stored responses of /v1/responses: an SQLite file, or a redis:// URL; empty: they are kept in memory",
+            metavar="FILE|URL",
+        ),
     ] = ""
     response_ttl: Annotated[
         float, _is("seconds that a response is kept for later requests; 0: none is stored", ge=0)
@@ -270,6 +274,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str, _is("file to which raw outputs are appended (JSON lines); they contain user data", metavar="FILE")
     ] = ""
     log_raw_consent: Annotated[bool, _is("confirm that your users agreed to raw logging")] = False
+    traces: Annotated[
+        bool, _is("OpenTelemetry traces of requests, sent as the variables OTEL_EXPORTER_OTLP_... configure")
+    ] = False
     metrics: Annotated[bool, _is("Prometheus metrics at /metrics")] = True
 
     # Inspector
@@ -354,7 +361,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *("max_connections", "request_timeout", "head_timeout", "body_timeout", "write_timeout"),
         *("ping_seconds", "keep_alive_seconds", "grammar_timeout"),
     ),
-    "Logging and metrics": ("log_format", "log_level", "log_raw", "log_raw_consent", "metrics"),
+    "Logging and metrics": ("log_format", "log_level", "log_raw", "log_raw_consent", "metrics", "traces"),
     "Inspector": ("inspect", "inspect_outputs"),
     "Engine replay": ("replay",),
     "Engine llamacpp": ("llamacpp",),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
+
+from ..request_context import current
 
 __all__ = ["Reservation", "SharedCache"]
 
@@ -31,8 +34,11 @@ class SharedCache:
         if self._waiting or self.held + tokens > self.size:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append((tokens, turn))
+            begun = time.monotonic()
             try:
                 await turn
+                if (context := current.get()) is not None:
+                    context.queued += time.monotonic() - begun
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled():
                     self.give_back(tokens)  # the request was admitted at the same moment

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 from ...format import Format
 from ..errors import ApiError
+from ..request_context import current
 from .base import Embeddings, Engine, EngineChunk, EngineError, Health, Job, Scores, Takes
 from .upstream import Upstream
 
@@ -163,6 +164,8 @@ class Replicas(Engine):
                 self._failed(replica, error)
                 if begun or self._next(tried) is None:
                     raise
+                if (context := current.get()) is not None:
+                    context.retries += 1
             finally:
                 replica.running -= 1
 

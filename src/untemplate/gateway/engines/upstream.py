@@ -21,6 +21,7 @@ import msgspec
 from ...format import Format
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError
+from ..request_context import current
 from .base import Embeddings, Engine, EngineError, Health, Scores
 from .vectors import embeddings_of, scores_of
 from .wire import Client, Events, Response, WireError
@@ -285,6 +286,9 @@ class Upstream(Engine):
                 if broken.kind != "connect":
                     raise self._unreachable(broken) from None
                 error, wait, again = self._unreachable(broken), _wait(None, attempt), True
+            context = current.get()
+            if context is not None:
+                context.errors.append(error.code or str(error.status))
             if error.status in (400, 422) and ours and not self._accepted:
                 # The server may refuse unknown fields. If the request succeeds without them, they were the cause.
                 refused, ours = error, {}
@@ -292,6 +296,8 @@ class Upstream(Engine):
             if not again or attempt >= self._retries or wait > _LONGEST_WAIT:
                 raise error
             attempt += 1
+            if context is not None:
+                context.retries += 1
             await asyncio.sleep(wait)
 
     async def _events(self, response: Response) -> AsyncGenerator[bytes, None]:

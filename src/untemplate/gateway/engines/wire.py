@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 
 import httptools
 
+from ..request_context import current
+
 __all__ = ["Client", "Events", "Response", "WireError"]
 
 _HIGH: Final = 256 * 1024
@@ -308,6 +310,8 @@ class Client:
             WireError: the server cannot be reached, or the connection broke.
         """
         head = f"{method} {self._path}{path} HTTP/1.1\r\n{self._headers}\r\n"
+        if (context := current.get()) is not None:
+            head += "".join(f"{name}: {value}\r\n" for name, value in context.headers.items())
         if body is not None:
             head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
         data = (head + "\r\n").encode("latin-1") + (body or b"")

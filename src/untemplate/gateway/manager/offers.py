@@ -89,7 +89,7 @@ class Offers:
         return tuple(self._names)
 
     def name_of(self, name: str) -> str | None:
-        """Return the name of the offered model that a name or alias means; ``None`` if there is none. An empty name
+        """Return the name of the offered model that a name or alias means; ``None`` if it is not offered. An empty name
         means the only one.
         """
         if not name and len(self._offers) == 1:
@@ -160,7 +160,7 @@ class Offers:
         """Reserve memory for a model. Idle models are unloaded for it, as far as necessary.
 
         Raises:
-            ApiError: 503: there is none, even after some time.
+            ApiError: 503: the memory is not free, even after some time.
         """
         until = time.monotonic() + _PATIENCE
         while not await self._reserved(offer.name, size):

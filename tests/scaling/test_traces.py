@@ -1,0 +1,65 @@
+"""Traces, sent by the real SDK to a collector that only listens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import httpx
+import pytest
+
+from ..gateway.scripted import scripted
+from ..gateway.server import LONG, running
+
+trace_service = pytest.importorskip(
+    "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="needs OpenTelemetry (make test-scaling)"
+)
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
+    bodies: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+    yield bodies
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_request_is_a_span_of_the_clients_trace(collector: list[bytes]):
+    model = scripted("<think>\nHm.\n</think>\n\nHello.")
+    asked = {"model": model.name, "messages": [{"role": "user", "content": "secret"}]}
+    with running([model], traces=True) as gateway:
+        for headers in ({"traceparent": PARENT}, {"traceparent": "nonsense"}):
+            url = gateway.url + "/v1/chat/completions"
+            assert httpx.post(url, json=asked, headers=headers, timeout=LONG).status_code == 200
+        assert httpx.post(url, json={**asked, "model": "none"}, timeout=LONG).status_code == 404
+    spans = []
+    for body in collector:
+        request = trace_service.ExportTraceServiceRequest.FromString(body)
+        spans += [span for r in request.resource_spans for s in r.scope_spans for span in s.spans]
+        assert b"secret" not in body
+        assert b"Hello" not in body
+    assert [span.name for span in spans] == ["chat scripted", "chat scripted", "chat"]
+    assert (spans[0].trace_id.hex(), spans[0].parent_span_id.hex()) == tuple(PARENT.split("-")[1:3])
+    assert spans[1].parent_span_id == b""
+    found = {one.key: one.value for one in spans[0].attributes}
+    assert found["gen_ai.operation.name"].string_value == "chat"
+    assert found["gen_ai.request.model"].string_value == "scripted"
+    assert found["gen_ai.usage.output_tokens"].int_value > 0
+    assert found["gen_ai.response.finish_reasons"].array_value.values[0].string_value == "stop"
+    failed = {one.key: one.value for one in spans[2].attributes}
+    assert (failed["error.type"].string_value, failed["http.response.status_code"].int_value) == ("404", 404)
