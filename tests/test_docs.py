@@ -61,6 +61,7 @@ ELSEWHERE = {
     "docs/datasets.md": "make test-batch",
     "docs/frameworks.md": "make test-integrations",
     "docs/ray.md": "make test-batch",
+    "docs/scaling.md": "make test-scaling",
 }
 """Pages whose Python needs packages of their own, or is a file, and what runs them."""
 PYTHON = sorted(
