@@ -281,9 +281,9 @@ def body(**changes: Any) -> dict[str, Any]:
         (document(turn=None), "turn: expected an object, got null"),
         (document(turn="<|im_end|>"), "turn: expected an object, got '<|im_end|>'"),
         (document(trun={}), "trun: is not a key here; the keys are: version, name, turn, reasoning, content, tools, "
-         "channels, ids, special_tokens"),
+         "channels, ids, special_tokens, spelled_markers"),
         (document(unknown=[]), "unknown: is not a key here; the keys are: version, name, turn, reasoning, content, "
-         "tools, channels, ids, special_tokens"),
+         "tools, channels, ids, special_tokens, spelled_markers"),
         (document(turn={"a b": 1}), 'turn["a b"]: is not a key here; the keys are: start, end'),
         (document(reasoning={}), "reasoning.close: is missing"),
         (document(reasoning={"close": 3}),
