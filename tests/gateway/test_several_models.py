@@ -1,0 +1,129 @@
+"""One settings file with several models, under load, while models come and go and a replica dies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from .server import LONG
+
+pytest.importorskip("xllamacpp", reason="needs llama.cpp")
+pytest.importorskip("untemplate_demo", reason="needs the demonstration model")
+
+
+@contextmanager
+def served(folder: Path, name: str, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run `untemplate serve` until the block ends, and yield its URL."""
+    command = [sys.executable, "-m", "untemplate", "serve", *options, "--port", "0", "--log-format", "json"]
+    with open(folder / name, "w+") as log:
+        process = subprocess.Popen([*command, "--shutdown-grace", "1"], stdout=subprocess.DEVNULL, stderr=log)
+        try:
+            url = ""
+            while not url:
+                assert process.poll() is None, (folder / name).read_text()
+                lines = [json.loads(line) for line in (folder / name).read_text().splitlines() if line.endswith("}")]
+                url = next((line["url"] for line in lines if line["message"] == "listening"), "")
+            yield url, process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(LONG)
+
+
+def settings(first: str, second: str) -> str:
+    return f"""
+memory_budget = 600_000_000
+[models.demo]
+model = "demo"
+load = "demand"
+idle_unload = 1
+[models.again]
+model = "demo"
+load = "demand"
+idle_unload = 1
+[models.words]
+model = "replay:hermes"
+aliases = ["gpt-4o"]
+replay.speed = 0
+[models.far]
+upstream_chat = "{first}"
+upstream_replicas = ["{second}"]
+upstream_model = "hermes"
+fallbacks = ["words"]
+"""
+
+
+def body(path: str, model: str, stream: bool) -> dict[str, Any]:
+    messages = [{"role": "user", "content": "What is 6 times 7?"}]
+    if path == "/v1/responses":
+        return {"model": model, "input": "What is 6 times 7?", "max_output_tokens": 24, "stream": stream}
+    if path == "/api/chat":
+        return {"model": model, "messages": messages, "stream": stream, "options": {"num_predict": 24}}
+    return {"model": model, "messages": messages, "max_tokens": 24, "stream": stream}
+
+
+ENDS = {
+    "/v1/chat/completions": "data: [DONE]",
+    "/v1/messages": '"type":"message_stop"',
+    "/v1/responses": '"type":"response.completed"',
+    "/api/chat": '"done":true',
+}
+PATHS = (*ENDS,)
+
+
+async def ask(client: httpx.AsyncClient, i: int) -> tuple[str, int, str]:
+    """Return the model, the status and the kind of the answer of one request."""
+    path, model, stream = PATHS[i % 4], ("demo", "far", "gpt-4o", "again")[i // 4 % 4], bool(i // 16 % 2)
+    response = await client.post(path, json=body(path, model, stream))
+    text = response.text
+    if response.status_code != 200:
+        return model, response.status_code, str(response.json().get("error"))
+    if not stream:
+        return model, 200, "whole"
+    if ENDS[path] in text or '"type":"response.incomplete"' in text:
+        return model, 200, "whole"
+    return model, 200, "error" if "error" in text else f"cut: {text[-200:]}"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_every_answer_is_whole_or_a_clear_error(tmp_path: Path):
+    with ExitStack() as stack:
+        replicas = [
+            stack.enter_context(served(tmp_path, f"replica{i}", "replay:hermes", "--replay-speed", "400"))
+            for i in range(2)
+        ]
+        (tmp_path / "several.toml").write_text(settings(*(url for url, _ in replicas)))
+        url, _ = stack.enter_context(served(tmp_path, "log", "--config", str(tmp_path / "several.toml")))
+
+        async def clients() -> list[tuple[str, int, str]]:
+            limits = httpx.Limits(max_connections=64)
+            async with httpx.AsyncClient(base_url=url, timeout=LONG, limits=limits) as client:
+                tasks = [asyncio.create_task(ask(client, i)) for i in range(192)]
+                while sum(task.done() for task in tasks) < 40:
+                    await asyncio.sleep(0.01)
+                replicas[0][1].kill()
+                return await asyncio.gather(*tasks)
+
+        found = asyncio.run(clients())
+        # Streams of the replica that was killed end with an error; nothing else fails.
+        assert {(status, kind) for model, status, kind in found if model != "far"} == {(200, "whole")}
+        assert {(status, kind) for model, status, kind in found if model == "far"} <= {
+            (200, "whole"), (200, "error"), (502, "the upstream broke off"),
+        }  # fmt: skip
+        late = httpx.post(url + "/v1/chat/completions", json=body(PATHS[0], "far", False), timeout=LONG)
+        assert (late.status_code, "x-untemplate-notes" in late.headers) == (200, False)  # the other replica
+        listed = [one["id"] for one in httpx.get(url + "/v1/models", timeout=LONG).json()["data"]]
+        assert sorted(listed) == ["again", "demo", "far", "words"]
+    log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [line for line in log if line["level"] == "error"] == []
+    # Two copies of the demonstration model do not fit into the budget together, so they made room for each other.
+    assert any(line["message"].startswith("model demo gone") for line in log)
