@@ -92,12 +92,14 @@ class Tee(Filter):
 
 
 class TrimContent(Filter):
-    """``outer_white_space="trim"``."""
+    """``outer_white_space="trim"``. At most ``max_held`` characters of white space wait for text to follow them."""
 
-    def __init__(self, out: EventReceiver) -> None:
+    def __init__(self, out: EventReceiver, max_held: int) -> None:
         super().__init__(out)
         self._begun = False
         self._spaces: list[str] = []
+        self._size = 0
+        self._max_held = max_held
 
     def content(self, text: str) -> None:
         if not self._begun:
@@ -107,8 +109,15 @@ class TrimContent(Filter):
         if kept:
             self.out.content("".join([*self._spaces, kept]))
             self._spaces.clear()
+            self._size = 0
         if len(kept) < len(text):
             self._spaces.append(text[len(kept) :])
+            self._size += len(text) - len(kept)
+            while self._size > self._max_held:
+                waiting = "".join(self._spaces)
+                self.out.content(waiting[: self._max_held])
+                self._spaces = [waiting[self._max_held :]]
+                self._size -= self._max_held
 
 
 class DropTextAfterCalls(Filter):
@@ -186,7 +195,7 @@ def filters(policy: Policy, fmt: Format, receiver: EventReceiver) -> EventReceiv
     if policy.text_after_calls == "drop":
         receiver = DropTextAfterCalls(receiver)
     if policy.outer_white_space == "trim":
-        receiver = TrimContent(receiver)
+        receiver = TrimContent(receiver, policy.max_held)
     if policy.reasoning_field == "inline":
         markers = (None, None) if fmt.reasoning is None else (fmt.reasoning.open, fmt.reasoning.close)
         opening, closing = markers

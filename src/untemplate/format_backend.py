@@ -96,8 +96,9 @@ class FormatBackend(ParserBackend):
         known = tokenizer if isinstance(tokenizer, Vocabulary) else _vocabulary(tokenizer)
         written = _written(format) if known.special else ""
         unknown = frozenset(text for text in known.special if text and text in known.ids and text not in written)
-        self.program = program_of(format, special=unknown)
-        self._unknown = unknown
+        # A Format without calls may be one half of a parser: the other half knows what it does not.
+        self._ends = unknown if format.tools or format.channels is not None else frozenset()
+        self.program = program_of(format, special=self._ends)
         ids, self.tokens = known.table(unknown.union(format.special_tokens))
         self.special_ids = {text: i for text, i in ids.items() if text not in unknown}
         self._unknown_ids = {text: ids[text] for text in unknown}
@@ -128,7 +129,7 @@ class FormatBackend(ParserBackend):
         policy = context.policy
         tool_set = _NO_TOOLS if tools is None else ToolSet(tools)
         no_calls = tool_choice == "none" or (tools is not None and not len(tools))
-        program = program_of(self.format, tools=False, special=self._unknown) if no_calls else self.program
+        program = program_of(self.format, tools=False, special=self._ends) if no_calls else self.program
         builder = DeltaBuilder()
         machine = Machine(
             program,

@@ -31,3 +31,19 @@ def test_white_space_does_not_wait_for_ever(fmt: Format) -> None:
         stream.feed(" ")
     machine = stream._backend._machine  # type: ignore[attr-defined]
     assert sum(map(len, machine.spaces)) + machine.speculation.size <= HELD
+
+
+@pytest.mark.parametrize("size", [HELD, HELD + 1, 3 * HELD + 2])
+@pytest.mark.parametrize("step", [1, 7, 100])
+def test_white_space_that_is_trimmed_waits_within_the_bound(size: int, step: int) -> None:
+    parser = OutputParser.named("hermes", policy=Policy(max_held=HELD, outer_white_space="trim"))
+    raw = f"  a{' ' * size}"
+    stream = parser.stream(collect=True)
+    for at in range(0, len(raw), step):
+        stream.feed(raw[at : at + step])
+    stream.finish()
+    content = stream.result().content
+    assert content == parser.parse(raw).content
+    assert content is not None
+    assert content.startswith("a")
+    assert len(raw) - 2 - len(content) <= HELD

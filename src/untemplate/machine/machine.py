@@ -105,7 +105,7 @@ class Machine(ReaderContext):
         self.shows_cut_calls: bool = False
         """True if an opener or header that the output ends after becomes text; else it is dropped."""
         self._empty_end: int = 0
-        """Where the last close of calls without a call ends, counted from their opener; 0 if none has come."""
+        """End of the last close of calls without a call, counted from their opener; 0 if none has come."""
         self._undecided: int = -1
         """Number of the speculation that was undecided at the end of the output; -1 before that."""
         self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
