@@ -233,9 +233,9 @@ Measured on {date.today().isoformat()} with untemplate {version("untemplate")} a
 
 llama.cpp reads the output of a model that can write nothing else. It gets several attempts for each scenario: thinking
 as the template sets it, on and off; the output with and without the opener of reasoning; with and without the last tag.
-Of the {len(theirs_lost)} scenarios that it does not read, the grammar that it makes from the tools forbids the
-template's text in {refused}, it answers with an error in {failed}, and {theirs_lost.count("")} have no answer, most of
-them in {untaken} templates on which it does not start. The others come back with another message.
+Of the {len(theirs_lost)} scenarios that it does not read, {refused} have text that its own grammar for the tools
+forbids, and {failed} end in an error. Another {theirs_lost.count("")} have no answer, most of them in {untaken}
+templates on which it does not start. The others come back with another message.
 
 The lists name what was not read, with the number of scenarios. A template that refuses tools or reasoning has fewer
 scenarios.
