@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 LOCK := requirements-dev.lock
 DEMO_MINUTES := 436
-PARTNERS := transformers trl verl renderers sglang litellm inspect_ai lm_eval bfcl frameworks
+PARTNERS := transformers trl verl renderers sglang litellm inspect_ai lm_eval bfcl frameworks ray_serve
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1

@@ -108,7 +108,7 @@ class UntemplateHandler(_oss.OSSHandler):  # type: ignore[name-defined, misc]
         """Return the calls of an answer.
 
         Raises:
-            ValueError: it has none.
+            ValueError: there are no calls.
         """
         if not isinstance(result, list):
             raise ValueError(f"the answer has no calls: {result!r:.200}")
@@ -116,7 +116,7 @@ class UntemplateHandler(_oss.OSSHandler):  # type: ignore[name-defined, misc]
 
     @override  # type: ignore[untyped-decorator]
     def decode_execute(self, result: Any, has_tool_call_tag: bool) -> Any:
-        """Return the calls of an answer as Python expressions. Raises ValueError if it has none."""
+        """Return the calls of an answer as Python expressions. Raises ValueError without calls."""
         return _utils.convert_to_function_call(self.decode_ast(result, None, has_tool_call_tag))
 
 

@@ -34,7 +34,7 @@ _base: Final = partner("renderers.base", "renderers", _LEAST)
 _STATUSES: Final = {"ok": "OK", "incomplete": "UNCLOSED_BLOCK", "invalid_json": "INVALID_JSON"}
 """Their status for each of ours; calls with any other are malformed."""
 _THINK: Final = "</think>"
-"""Where this closes reasoning, the default renderer removes the reasoning before it looks for calls."""
+"""If this closes reasoning, the default renderer removes the reasoning before it looks for calls."""
 
 
 def _spellings(*markers: Marker | None) -> list[str]:
