@@ -364,8 +364,8 @@ def test_a_bad_name(run: Run):
     )
     assert run.fails("parse", "--format", "") == f"untemplate: error: unknown format ''; {FORMS} valid names: {ALL}"
     assert run.fails("parse", "--format", "hermes", "--reasoning", "qwen33") == (
-        "untemplate: error: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen3.5'? valid names: "
-        + ", ".join(names("reasoning"))
+        "untemplate: error: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen3_5' or 'qwen3.5'? "
+        "valid names: " + ", ".join(names("reasoning"))
     )
 
 
@@ -518,7 +518,7 @@ def test_the_list_has_every_entry(run: Run):
         " ".join(lookup("tool", "hermes").models),
         "tool",
         "template",
-        "vllm sglang vllm.rs llama.cpp dynamo ollama",
+        "vllm sglang vllm.rs llama.cpp dynamo ollama tensorrt-llm",
         " ".join(lookup("tool", "hermes").aliases),
     ]
 
@@ -609,9 +609,9 @@ def test_the_formats_for_a_model(run: Run, model: str):
     assert [line.rstrip() for line in out.split("\n")] == [
         "  format    hermes+qwen3",
         "",
-        f"{'NAME':8}{'KIND':11}EVIDENCE  {'ENGINES':45}REASON",
-        f"{'qwen3':8}{'reasoning':11}template  {'vllm sglang dynamo ollama':45}{reason}",
-        f"{'hermes':8}{'tool':11}template  {'vllm sglang vllm.rs llama.cpp dynamo ollama':45}{reason}",
+        f"{'NAME':8}{'KIND':11}EVIDENCE  {'ENGINES':58}REASON",
+        f"{'qwen3':8}{'reasoning':11}template  {'vllm sglang dynamo ollama tensorrt-llm':58}{reason}",
+        f"{'hermes':8}{'tool':11}template  {'vllm sglang vllm.rs llama.cpp dynamo ollama tensorrt-llm':58}{reason}",
         "",
     ]
     found = json.loads(run("formats", model, "--json")[1])

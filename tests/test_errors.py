@@ -12,7 +12,10 @@ from untemplate import errors
 from untemplate.errors import FormatError, IncompatibleFormatsError, TemplateError, UnknownFormatError, UntemplateError
 
 SOURCES = Path(untemplate.__file__).parent
-SIGNALS = {"NeedsText", "Refused", "UsageError", "WireError"}
+SIGNALS = {
+    *("Malformed", "NeedsText", "NoAnswer", "OutOfBudget", "Refused", "StreamError", "Unusable", "UsageError"),
+    "WireError",
+}
 """Exceptions that are caught inside the library and reach no caller, as private ones do not."""
 
 

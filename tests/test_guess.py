@@ -59,7 +59,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["guess", str(file)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].split() == ["FORMAT", "CALLS", "PROBLEMS", "MARKERS", "LEFT", "REASONING", "ENGINES"]
-    assert shown[1].split() == ["hermes", "1", "0", "0", "no", "6"]
+    assert shown[1].split() == ["hermes", "1", "0", "0", "no", "7"]
     assert len(shown) == 11
     assert main(["guess", str(file), "--json"]) == 0
     first = json.loads(capsys.readouterr().out)[0]

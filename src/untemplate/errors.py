@@ -17,6 +17,7 @@
     ├── TokenizerError (ValueError)            a tokenizer that cannot be read
     ├── HubError (ValueError)                  a model on the hub that cannot be downloaded
     ├── SettingsError (ValueError)             an invalid setting of the gateway
+    ├── InspectorError (ValueError)            a request that the inspector cannot answer
     ├── ApiError                               a request to the gateway that fails (``untemplate.gateway.errors``)
     │   └── EngineError                        the engine behind the gateway failed
     └── LawBroken (AssertionError)             a law that does not hold (``untemplate.testing``)
@@ -40,6 +41,7 @@ __all__ = [
     "GrammarError",
     "HubError",
     "IncompatibleFormatsError",
+    "InspectorError",
     "SettingsError",
     "TemplateError",
     "TemplateLimitError",
@@ -177,6 +179,10 @@ class TokenizerError(UntemplateError, ValueError):
 
 class HubError(UntemplateError, ValueError):
     """A model on the hub that cannot be downloaded; the message says what to do."""
+
+
+class InspectorError(UntemplateError, ValueError):
+    """A request that cannot be answered; the message gives the reason."""
 
 
 class SettingsError(UntemplateError, ValueError):

@@ -128,11 +128,12 @@ def problem(
     tools: Any = TOOLS,
     tool_choice: Any = None,
     response: bool = False,
+    allowed: frozenset[str] = frozenset(),
 ) -> str | None:
-    """Return the reason why a sample is not sound; ``None`` if it is."""
+    """Return the reason why a sample is not sound; ``None`` if it is. Codes of diagnostics may be allowed."""
     parsed = parser.parse(text, tools=tools, token_ids=ids, prompt=prompt, tool_choice=tool_choice)
     # A marker of another format in free text is content, and only hinted at.
-    if codes := [d.code for d in parsed.diagnostics if d.code != "foreign_marker"]:
+    if codes := [d.code for d in parsed.diagnostics if d.code != "foreign_marker" and d.code not in allowed]:
         return f"diagnostics {codes}"
     if calls and not parsed.tool_calls:
         return "no calls"

@@ -138,7 +138,7 @@ def test_formats_of_no_family_hold(name: str, dialect: str) -> None:
 def test_objects_in_quotes_with_escapes_are_refused() -> None:
     fmt = MADE["values in double quotes"].extend(tools__0__body__arguments__escapes=True)
     with pytest.raises(GrammarError) as error:
-        make_grammar(fmt, TOOLS, "required", dialect="gbnf")
+        make_grammar(fmt, TOOLS, "required", dialect="gbnf", strict=True)
     assert str(error.value) == (
         "tool 'get_weather_map' at /area: 'type' 'object' cannot be written in quotes with escapes"
     )
@@ -260,5 +260,7 @@ def test_llama_cpp_switches_a_lazy_grammar_on_at_its_trigger(name: str, by_id: b
             continue
         found += 1
         ids = answer[1] if by_id else ()
-        assert problem(parser, answer[0], ids, strict=True, calls=True) is None, answer[0]
+        # The grammar begins at the trigger; any marker may come before it.
+        before = frozenset({"stray_close", "empty_calls"})
+        assert problem(parser, answer[0], ids, strict=True, calls=True, allowed=before) is None, answer[0]
     assert found >= 5

@@ -8,6 +8,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.format import Format
+from untemplate.policy import Policy
 from untemplate.testing import PieceTokenizer, check
 
 from .strategies import FORMATS
@@ -83,7 +84,8 @@ def test_a_token_id_opens_reasoning_anywhere_but_in_code(fmt: Format) -> None:
     open_, close = markers(fmt)
     if not any(token in open_ for token in fmt.special_tokens):
         pytest.skip("its marker is not a special token")
-    parser = OutputParser.from_format(fmt, tokenizer=(tokenizer := PieceTokenizer(fmt.special_tokens)))
+    tokenizer = PieceTokenizer(fmt.special_tokens)
+    parser = OutputParser.from_format(fmt, tokenizer=tokenizer, policy=Policy(spelled_markers="text"))
     spelling = PieceTokenizer(fmt.special_tokens, spell=True)
     spelling._ids = tokenizer._ids  # one vocabulary
 

@@ -200,18 +200,8 @@ class Metrics:
         model = "" if record.model is None else record.model.name
         self.requests.labels(record.dialect, model, str(record.status)).inc()
         self.seconds.labels(record.dialect, model).observe(time.perf_counter() - record.began)
+        self._count_times(record, model)
         usage = record.usage
-        if record.first is not None:
-            self.first.labels(model).observe(record.first)
-            self.queue.labels(model).observe(record.context.queued)
-            if usage.completion_tokens > 1:
-                spent = time.perf_counter() - record.began - record.first
-                self.per_token.labels(model).observe(spent / (usage.completion_tokens - 1))
-                self.gap.labels(model).observe(record.longest_gap)
-        for code in record.context.errors:
-            self.upstream_errors.labels(model, code).inc()
-        if record.context.retries:
-            self.upstream_retries.labels(model).inc(record.context.retries)
         for kind, count in (
             ("prompt", usage.prompt_tokens),
             ("cached", usage.cached_tokens),
@@ -233,6 +223,20 @@ class Metrics:
                 self.calls.labels(model, fmt.name, call.status).inc()
             for diagnostic in ended.parsed.diagnostics:
                 self.diagnostics.labels(model, fmt.name, diagnostic.code).inc()
+
+    def _count_times(self, record: Record, model: str) -> None:
+        """Count the times of a request, and its failed attempts at upstreams."""
+        if record.first is not None:
+            self.first.labels(model).observe(record.first)
+            self.queue.labels(model).observe(record.context.queued)
+            if record.usage.completion_tokens > 1:
+                spent = time.perf_counter() - record.began - record.first
+                self.per_token.labels(model).observe(spent / (record.usage.completion_tokens - 1))
+                self.gap.labels(model).observe(record.longest_gap)
+        for code in record.context.errors:
+            self.upstream_errors.labels(model, code).inc()
+        if record.context.retries:
+            self.upstream_retries.labels(model).inc(record.context.retries)
 
 
 class NotesLog:

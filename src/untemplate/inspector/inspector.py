@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from ..call_log import no_warnings
-from ..errors import AnalysisError, TemplateError
+from ..errors import AnalysisError, InspectorError, TemplateError
 from ..format import Format
 from ..formats import entries, named
 from ..guess import guess
@@ -31,10 +31,6 @@ _GUESSED: Final = 20_000
 """Most characters of an output whose format is guessed: all formats parse it."""
 _MAX_STREAM: Final = 8 * MAX_TEXT
 """Most characters of a server's stream."""
-
-
-class InspectorError(ValueError):
-    """A request that cannot be answered; the message gives the reason."""
 
 
 class Models(Protocol):

@@ -336,6 +336,7 @@ def _variants(tools: Tools) -> frozenset[str]:
     others: set[str] = set()
     if isinstance(body, JsonBody):
         others.update(body.accepted_name_keys, body.accepted_arguments_keys)
+        others -= {body.name_key, body.arguments_key}
     else:
         markers += [body.name_open, body.name_close, body.id_open, body.arguments_close]
         others.update(_spellings(body.empty_close))

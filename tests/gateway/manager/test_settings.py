@@ -182,7 +182,7 @@ def test_files_that_cannot_be_read(tmp_path: Path):
         (
             "enforce_parser",
             "hermes+qwen33",
-            "enforce_parser: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen3.5'? "
+            "enforce_parser: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen3_5' or 'qwen3.5'? "
             f"valid names: {', '.join(names('reasoning'))}",
         ),
         ("reasoning_parser", "hermes", None),
