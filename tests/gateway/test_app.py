@@ -16,6 +16,9 @@ import pytest
 
 from untemplate import OutputParser, Policy
 from untemplate.gateway.engines.base import EngineChunk, Job, Takes
+from untemplate.gateway.manager import Report
+from untemplate.gateway.manager.model import Model
+from untemplate.gateway.manager.offers import Offer
 from untemplate.gateway.observe import JsonFormatter
 from untemplate.gateway.protocols.encoding import encode
 
@@ -32,6 +35,10 @@ def post(gateway: Running, path: str = "/v1/chat/completions", body: Any = ASK, 
     if isinstance(body, bytes):
         return httpx.post(gateway.url + path, content=body, timeout=LONG, **more)
     return httpx.post(gateway.url + path, json=body, timeout=LONG, **more)
+
+
+async def _never(report: Report) -> Model:
+    raise AssertionError("is loaded")
 
 
 def error(response: httpx.Response) -> tuple[int, str]:
@@ -350,6 +357,20 @@ class TestLookingInside:
         streamed = post(shared, body={**body, "stream": True}).text
         last = json.loads(streamed.split("\n\n")[-3][6:])
         assert last["choices"][0]["untemplate"] == wanted
+
+    def test_on_request_of_a_fallback(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO, logger="untemplate.gateway")
+        first, second = scripted("Half\x00"), replace(scripted("Whole."), name="second")
+        with running([first, second]) as gateway:
+            gateway.app.manager.offer(
+                [Offer(name=first.name, load=_never, fallbacks=("second",)), Offer(name="second", load=_never)]
+            )
+            asked = post(gateway, body={**ASK, "model": first.name}, headers={"X-Untemplate": "raw"})
+        assert (asked.status_code, asked.json()["model"]) == (200, "second")
+        assert asked.json()["choices"][0]["untemplate"]["raw"] == "Whole."
+        assert asked.headers["x-untemplate-notes"] == "model: second is asked, because scripted is not available"
+        [fields] = [record.fields for record in caplog.records if hasattr(record, "fields")]
+        assert (fields["model"], fields["status"], "error" in fields) == ("second", 200, False)
 
     def test_metrics(self) -> None:
         cut = CALL[:30]

@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import httpx
 import pytest
 
+from untemplate.gateway.engines.base import Job
+
 from ..gateway.scripted import scripted
 from ..gateway.server import LONG, running
 
@@ -63,3 +65,17 @@ def test_a_request_is_a_span_of_the_clients_trace(collector: list[bytes]):
     assert found["gen_ai.response.finish_reasons"].array_value.values[0].string_value == "stop"
     failed = {one.key: one.value for one in spans[2].attributes}
     assert (failed["error.type"].string_value, failed["http.response.status_code"].int_value) == ("404", 404)
+
+
+def test_the_text_of_an_exception_is_not_sent(collector: list[bytes]):
+    def fail(job: Job) -> str:
+        raise RuntimeError("secret")
+
+    model = scripted(fail)
+    with running([model], traces=True) as gateway:
+        asked = {"model": model.name, "messages": [{"role": "user", "content": "secret"}]}
+        assert httpx.post(gateway.url + "/v1/chat/completions", json=asked, timeout=LONG).status_code == 500
+    [body] = collector
+    assert b"secret" not in body
+    [span] = trace_service.ExportTraceServiceRequest.FromString(body).resource_spans[0].scope_spans[0].spans
+    assert (span.status.code, list(span.events)) == (2, [])

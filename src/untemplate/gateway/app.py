@@ -203,10 +203,10 @@ class Gateway:
         def read() -> Generation:
             request = dialect.read(body, notes)
             request.notes, request.keep = notes, keep
+            _look_inside(exchange.scope, request)
             return request
 
         request = read()
-        _look_inside(exchange.scope, request)
         self._limit(request)
         record.requested, record.stream = request.model, request.stream
         record.offered = bool(request.tools) and request.tool_choice != "none"
@@ -219,7 +219,8 @@ class Gateway:
                     raise
                 failed = error.detail or error.message
                 _log.warning("request %s: %s; asking the model %s instead", record.id, failed, other)
-            notes.add(f"model: {other} answers, because {request.model} is not available")
+            notes.add(f"model: {other} is asked, because {request.model or 'the model'} is not available")
+            record.error, record.param, record.detail = None, None, ""
             request = read()  # the attempt has changed the old one
             request.model = other
         await self._answer(exchange, dialect, request)

@@ -37,11 +37,15 @@ class DeferredGateway:
         await receive()
         try:
             manager = await open_manager(self.settings)
-        except (ValueError, OSError, ApiError) as error:  # settings, files, the hub, engines
+            try:
+                self.gateway = create_app(manager, self.settings)
+            except BaseException:
+                await manager.close(timeout=0)
+                raise
+        except (ValueError, OSError, ImportError, ApiError) as error:  # settings, files, the hub, packages, engines
             reason = f"{error.message}: {error.detail}" if isinstance(error, ApiError) and error.detail else str(error)
             await send({"type": "lifespan.startup.failed", "message": reason})
             return
-        self.gateway = create_app(manager, self.settings)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.gateway.close()

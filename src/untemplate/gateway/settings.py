@@ -457,8 +457,10 @@ def masked(field: Field, value: Any) -> Any:
     """Return a value as it may be shown: secrets, and passwords in URLs, are hidden."""
     if field.secret:
         return [_HIDDEN] * len(value) if field.is_list else _HIDDEN if value else value
+    if isinstance(value, tuple):
+        return tuple(masked(field, one) for one in value)
     if isinstance(value, str) and "@" in value and "://" in value:  # a URL with a password
-        return re.sub(r"(?<=://)[^/@]*@", f"{_HIDDEN}@", value)
+        return re.sub(r"(?<=://)[^/?#]*@", f"{_HIDDEN}@", value)
     return value
 
 

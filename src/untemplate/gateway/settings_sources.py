@@ -70,7 +70,9 @@ class Resolved:
             lines.append(f"{hidden}{one.name} = {text}  # {self.origin[one.path]}")
         for name, table in self.settings.models.items():
             lines += ["", f"[models.{_toml_key(name)}]"]
-            lines += [f"{path} = {_toml(value)}" for path, value in table.masked().items()]
+            for path, value in table.masked().items():
+                hidden = "# " if path in BY_PATH and BY_PATH[path].secret and value else ""
+                lines.append(f"{hidden}{path} = {_toml(value)}")
         return "\n".join(lines)
 
 

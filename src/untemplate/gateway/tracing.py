@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from ..errors import SettingsError
 from .observe import Record
 
 __all__ = ["Tracing"]
+
+_COMPLETIONS: Final = ("completions", "generate")
 
 
 class Tracing:
@@ -46,7 +48,9 @@ class Tracing:
         headers = record.context.headers
         parent = self._propagate.extract(headers)
         kind = self._trace.SpanKind.SERVER
-        with self._tracer.start_as_current_span(record.dialect, context=parent, kind=kind) as span:
+        # The texts of exceptions may quote the prompt.
+        quiet = {"record_exception": False, "set_status_on_exception": False}
+        with self._tracer.start_as_current_span(record.dialect, context=parent, kind=kind, **quiet) as span:
             self._propagate.inject(headers)
             try:
                 yield
@@ -59,7 +63,7 @@ class Tracing:
         usage = record.usage
         reasons = [ended.finish_reason for ended in record.ended]
         attributes = {
-            "gen_ai.operation.name": "chat" if record.dialect != "completions" else "text_completion",
+            "gen_ai.operation.name": "text_completion" if record.dialect in _COMPLETIONS else "chat",
             "gen_ai.provider.name": "untemplate",
             "gen_ai.request.model": record.requested or model,
             "gen_ai.response.model": model,
@@ -73,7 +77,7 @@ class Tracing:
         for name, value in attributes.items():
             if value not in ("", []):
                 span.set_attribute(name, value)
-        if record.error is not None:
+        if record.error is not None or record.status >= 500:
             span.set_attribute("error.type", str(record.status))
             span.set_status(self._trace.StatusCode.ERROR, record.error)
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from untemplate.gateway.engines import EngineError, replicas
+from untemplate.gateway.engines import EngineError, Takes, replicas
 from untemplate.gateway.engines.openai import OpenAIEngine
 from untemplate.gateway.engines.replicas import Replicas
 from untemplate.gateway.errors import ApiError
+from untemplate.gateway.request_context import RequestContext, current
 
 from .test_openai import job, pieces, text
 from .upstream import DIE, WAIT, Answer, Upstream, events
@@ -96,6 +97,18 @@ def test_a_request_that_is_wrong_is_wrong_everywhere():
     run([Answer.json({"error": {"message": "prompt is too long"}}, 413), good("b")], act)
 
 
+def test_codes_that_a_server_makes_up_are_not_counted():
+    context = RequestContext()
+
+    async def act(engine: Replicas, ups: list[Upstream]) -> None:
+        current.set(context)
+        with pytest.raises(ApiError):
+            await said(engine)
+
+    run([Answer.json({"error": {"message": "no", "code": "about 8d1f"}}, 404)], act)
+    assert context.errors == ["404"]
+
+
 def test_the_last_failure_is_raised_if_every_replica_fails():
     async def act(engine: Replicas, ups: list[Upstream]) -> None:
         with pytest.raises(EngineError, match="the upstream is not available"):
@@ -113,6 +126,24 @@ def test_a_replica_takes_jobs_again_when_it_is_healthy(monkeypatch: pytest.Monke
             await asyncio.sleep(0.01)
 
     run([[Answer.json({}, 503), good("a")], good("b")], act)
+
+
+def test_a_replica_with_other_abilities_is_reported_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(replicas, "_CHECK", 0.01)
+    caplog.set_level("INFO")
+
+    async def act(engine: Replicas, ups: list[Upstream]) -> None:
+        engine.takes = Takes(logprobs=True)
+        late = engine._replicas[1]
+        late.started = late.healthy = False
+        await asyncio.sleep(0.2)
+        assert await said(engine) == "a"
+
+    run([good("a"), good("b")], act)
+    assert caplog.text.count("has other abilities than the first one; it takes no jobs") == 1
+    assert "available again" not in caplog.text
 
 
 def test_a_replica_that_is_not_there_at_the_start_is_reported(caplog: pytest.LogCaptureFixture):

@@ -13,6 +13,7 @@ from untemplate.gateway.errors import ApiError
 from untemplate.gateway.manager import Loader, Manager, Report
 from untemplate.gateway.manager.model import Model
 from untemplate.gateway.manager.offers import Offer
+from untemplate.gateway.request_context import RequestContext, current
 
 from .fakes import FakeEngine, model
 
@@ -107,6 +108,52 @@ def test_a_load_that_fails_is_a_503_and_leaves_the_others_alone(caplog: pytest.L
 
     run(act, ("a", {}), ("b", {}))
     assert "model a: could not be loaded: cudaMalloc failed" in caplog.text
+
+
+def test_requests_that_wait_for_a_load_are_refused_when_the_server_shuts_down():
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        shelf.gate.clear()
+        waiting = [asyncio.create_task(refused(manager, "a")) for _ in range(2)]
+        await asyncio.sleep(0.01)
+        await manager.close(timeout=0)
+        assert await asyncio.gather(*waiting) == [(503, "shutting_down", "the server is shutting down")] * 2
+
+    run(act, ("a", {}))
+
+
+def test_a_load_does_not_belong_to_the_request_that_began_it():
+    found: list[RequestContext | None] = []
+
+    async def load(report: Report) -> Model:
+        found.append(current.get())
+        return model("a")
+
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        manager.offer([Offer(name="a", load=load)])
+        current.set(RequestContext({"x-request-id": "of the first request"}))
+        assert await ask(manager, "a") == "a"
+        assert found == [None]
+
+    run(act)
+
+
+def test_any_name_means_the_only_model():
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        assert await ask(manager, "whatever") == "a"
+        await manager.unload("a")
+        assert await ask(manager, "fast") == "a"
+
+    run(act, ("a", {}), any_name=True, aliases={"fast": ""})
+
+
+def test_a_model_that_never_fits_does_not_make_others_leave(caplog: pytest.LogCaptureFixture):
+    async def act(manager: Manager, shelf: Shelf) -> None:
+        assert await ask(manager, "a") == "a"
+        assert (await refused(manager, "b"))[:2] == (503, "model_not_loaded")
+        assert loaded(manager) == ["a"]
+
+    run(act, ("a", {"size": 4}), ("b", {"size": 9}), budget=8)
+    assert "model b: could not be loaded: needs about 9 bytes, more than the memory_budget of 8 bytes" in caplog.text
 
 
 def test_the_least_recently_used_idle_model_makes_room():

@@ -315,6 +315,19 @@ def test_tables_of_models_inherit_the_settings_of_the_file(tmp_path: Path):
     assert large.settings.policy == {"strict": "true"}
 
 
+def test_secrets_of_several_models_are_not_shown(tmp_path: Path):
+    path = tmp_path / "a.toml"
+    path.write_text(
+        '[models.x]\nupstream = "http://a"\nupstream_api_key = "hidden"\n'
+        'upstream_replicas = ["http://me:hid@den@b", "http://c"]'
+    )
+    found = resolve(file=path, environ={})
+    assert "hid" not in found.to_toml() + json.dumps(found.to_dict()) + repr(found.settings)
+    lines = found.to_toml().splitlines()
+    assert '# upstream_api_key = "***"' in lines
+    assert 'upstream_replicas = ["http://***@b", "http://c"]' in lines
+
+
 def test_several_models_are_shown_as_a_settings_file_that_is_read_again(tmp_path: Path):
     path = tmp_path / "a.toml"
     path.write_text(

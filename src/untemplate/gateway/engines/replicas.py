@@ -89,6 +89,7 @@ class Replicas(Engine):
         if replica.engine.takes != self.takes:
             _log.warning("replica %s: has other abilities than the first one; it takes no jobs", replica.engine.url)
             replica.started = False
+            replica.healthy = True  # so that it is not started again and again
 
     async def close(self) -> None:
         if self._watch is not None:
@@ -128,7 +129,7 @@ class Replicas(Engine):
         except EngineError as error:
             _log.debug("replica %s: %s", replica.engine.url, error.message)
             return
-        if health.ok:
+        if health.ok and replica.started:
             replica.healthy = True
             _log.info("replica %s: available again", replica.engine.url)
 

@@ -288,7 +288,8 @@ class Upstream(Engine):
                 error, wait, again = self._unreachable(broken), _wait(None, attempt), True
             context = current.get()
             if context is not None:
-                context.errors.append(error.code or str(error.status))
+                code = error.code if isinstance(error, EngineError) else None  # other codes are the server's own text
+                context.errors.append(code or str(error.status))
             if error.status in (400, 422) and ours and not self._accepted:
                 # The server may refuse unknown fields. If the request succeeds without them, they were the cause.
                 refused, ours = error, {}

@@ -180,8 +180,12 @@ class Manager:
         return Lease(self, name)
 
     def resolved(self, name: str) -> str:
-        """Return the name of a model for an alias of the settings; other names are returned unchanged."""
-        return self._aliases.get(name) or name
+        """Return the name of a model for an alias of the settings; other names are returned unchanged. An empty name
+        means the only model.
+        """
+        name = self._aliases.get(name, name)
+        is_any = self._any_name and self.offers is not None and self.offers.name_of(name) is None
+        return "" if is_any else name
 
     def offered(self, name: str) -> str | None:
         """Return the name of the model that requests for a name load, if it is one of the offered ones."""

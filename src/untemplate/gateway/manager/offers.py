@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ...errors import SettingsError
 from ..errors import ApiError
 from .checkpoint import size_text
 
@@ -115,10 +117,14 @@ class Offers:
         while name and not self._manager.is_loaded(name):
             load = self._loads.get(name)
             if load is None:
-                load = asyncio.get_running_loop().create_task(self._load(name))
+                # In a context of its own: the model outlives the request.
+                load = asyncio.get_running_loop().create_task(self._load(name), context=contextvars.Context())
                 self._loads[name] = load
                 load.add_done_callback(partial(self._loaded, name))
-            await asyncio.shield(load)
+            await asyncio.wait((load,))
+            if load.cancelled():  # by `close`
+                return
+            load.result()
 
     def _loaded(self, name: str, task: asyncio.Task[None]) -> None:
         del self._loads[name]
@@ -129,10 +135,14 @@ class Offers:
         """Load a model now.
 
         Raises:
+            SettingsError: it needs more than the budget.
             Exception: as `Manager.load`.
         """
         offer = self._offers[name]
         size = await asyncio.to_thread(offer.size)
+        if self._budget and size > self._budget:
+            problem = f"needs about {size_text(size)}, more than the memory_budget of {size_text(self._budget)}"
+            raise SettingsError(problem)
         await self._make_room(offer, size)
         try:
             self._known[name] = await self._manager.load(name, offer.load)
