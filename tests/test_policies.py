@@ -153,6 +153,15 @@ def test_white_space_at_markers_comes_back_if_it_is_kept(name: str) -> None:
                 assert (result.reasoning or "", result.content or "", len(result.tool_calls)) == expected, pieces
 
 
+class Padded:
+    """A tokenizer with a special token that the format does not know."""
+
+    all_special_tokens = ("<|pad|>",)
+
+    def get_vocab(self) -> dict[str, int]:
+        return {"<|pad|>": 0}
+
+
 @pytest.mark.parametrize(
     ("raw", "content", "calls"),
     [
@@ -164,11 +173,15 @@ def test_white_space_at_markers_comes_back_if_it_is_kept(name: str) -> None:
         ("Look.  <|im_end|>", "Look.  ", 0),
         ("Look.  <tool_call> it", "Look.  <tool_call> it", 0),
         ("</think>\n\n\n Look.", "\n Look.", 0),
+        ("</think>\n\n <tool_call> it", " <tool_call> it", 0),
+        ("Look.\n <tool_call></tool_call> Done.", "Look.\n  Done.", 0),
+        ("Look. \n<|pad|>", "Look. \n", 0),
     ],
 )
 def test_kept_white_space_is_that_next_to_text(raw: str, content: str | None, calls: int) -> None:
     raw = raw.replace("{0}", KNOWN)
-    parser = OutputParser.named("hermes", reasoning="qwen3", policy=Policy(marker_white_space="keep"))
+    policy = Policy(marker_white_space="keep")
+    parser = OutputParser.named("hermes", reasoning="qwen3", tokenizer=Padded(), policy=policy)
     parsed = parser.parse(raw, tools=TOOLS)
     assert (parsed.content, len(parsed.tool_calls)) == (content, calls)
 

@@ -141,3 +141,41 @@ def test_an_id_whose_text_never_comes_authorises_nothing() -> None:
         stream.feed(text, ids)
     stream.finish()
     assert (stream.result().content, stream.result().tool_calls) == (f"So{call}", [])
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 100])
+def test_markers_after_special_tokens_whose_text_never_comes_count(size: int) -> None:
+    """An engine leaves out the text of ``<s>`` and ``<eod>``. The bytes of the tokens around them are known."""
+    parts = ["<s>", "<tool_call>", '{"name": "f", "arguments": {}}', "</tool_call>", "<eod>"] * 2
+    tokenizer = Special(*dict.fromkeys(parts))
+    shown = ["" if part in ("<s>", "<eod>") else part for part in parts]
+    ids = [tokenizer.ids[part] for part in parts]
+    raw = "".join(shown)
+    stream = OutputParser.named("hermes", tokenizer=tokenizer).stream(collect=True)
+    if size:
+        stream.feed("", ids)
+        for at in range(0, len(raw), size):
+            stream.feed(raw[at : at + size], [])
+    else:
+        for text, token in zip(shown, ids, strict=True):
+            stream.feed(text, [token])
+    stream.finish()
+    parsed = stream.result()
+    assert ([c.status for c in parsed.tool_calls], parsed.content, codes(parsed)) == (["ok", "ok"], None, [])
+
+
+def test_markers_in_an_output_with_all_its_ids_count_after_a_special_token_without_text() -> None:
+    call = '{"name": "f", "arguments": {}}'
+    tokenizer = Special("<s>", "<tool_call>", call, "</tool_call>")
+    stream = OutputParser.named("hermes", tokenizer=tokenizer).stream(collect=True)
+    stream.feed(f"<tool_call>{call}</tool_call>", [0, 1, 2, 3])
+    stream.finish()
+    assert ([c.status for c in stream.result().tool_calls], stream.result().content) == (["ok"], None)
+
+
+def test_white_space_after_an_empty_block_is_read_once() -> None:
+    stream = OutputParser.named("hermes").stream(collect=True)
+    stream.feed("<tool_call></tool_call>")
+    for _ in range(100):
+        stream.feed(" ")
+        assert len(stream._backend._machine.cur.text) <= 1  # type: ignore[attr-defined]

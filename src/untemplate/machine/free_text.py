@@ -53,7 +53,7 @@ class FreeText:
         self.fresh: bool = False
         """True if only white space has followed the last marker."""
         self.lead: str = ""
-        """White space that the Format writes after the last marker."""
+        """White space that the Format writes after the last marker, as far as it has not come."""
         self.at_start: bool = True
         """True if the region has only had white space so far."""
         self.after_call: bool = False
@@ -103,7 +103,6 @@ class FreeText:
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
-        self.lead = self.lead[shared_start(self.lead, "".join(self.context.spaces)) :]
         self.context.spaces = []
         self.after_call = False
         self._content_code = None
@@ -123,7 +122,9 @@ class FreeText:
 
     def has_text_on_line(self, spaces: Sequence[str]) -> bool:
         """True if text precedes, on the same line, what follows this white space."""
-        return not (self.at_start or self.after_call or self.fresh) and "\n" not in "".join(spaces)
+        last = self._last_piece
+        before = last[len(last.rstrip(WS)) :] + "".join(spaces)
+        return not (self.at_start or self.after_call or self.fresh) and "\n" not in before
 
     @property
     def quotes(self) -> bool:
@@ -218,8 +219,7 @@ class FreeText:
             if self._accepts(rule, start, found.end()):
                 self.emit_trimmed(text[pos:start], base + start)
                 cur.pos = start
-                if context.keeps_space:
-                    self._keep_space(rule.before)
+                self._keep_space(rule.before)
                 answer = self._read_marker(rule, found.end())
                 if answer != NO_MATCH:
                     return answer
@@ -230,6 +230,7 @@ class FreeText:
             if not quoted and self._may_end(found.group(), start):
                 self.emit_trimmed(text[pos:start], base + start)
                 cur.pos = start
+                self._keep_space("")
                 return self._wait_for_end(found.end())
             is_text = rule.kind == CALL_TEXT or quoted > 0
             search = found.end() if is_text else start + 1
@@ -241,15 +242,15 @@ class FreeText:
 
     def take_close(self, rule: MarkerRule, end: int) -> None:
         """Close reasoning with the marker from the cursor to ``end``, whose rule is given."""
-        if self.context.keeps_space:
-            self._keep_space(rule.before)
+        self._keep_space(rule.before)
         self._take(rule, end)
 
     def _keep_space(self, own: str) -> None:
-        """Emit the white space between text and the marker at the cursor, except ``own``, which belongs to it."""
+        """Emit the white space between text and the marker at the cursor, except ``own``, which belongs to it. By
+        default all of it does."""
         context = self.context
         spaces = "".join(context.spaces)
-        if not spaces or self.at_start or self.fresh or self.after_call:
+        if not (spaces and context.keeps_space) or self.at_start or self.fresh or self.after_call:
             return
         size = shared_start(spaces[::-1], own[::-1])
         kept = spaces[: len(spaces) - size]
@@ -305,6 +306,7 @@ class FreeText:
         context.spaces = []
         if spaces and not self.at_start and not self.after_call:
             self.emit(spaces, context.base + context.cur.pos)
+        context.mark(MARKUP, context.cur.pos)
         context.report(code, context.cur.pos, end)
         context.cur.pos = end
         context.mark(DROPPED, end)
@@ -576,17 +578,17 @@ class FreeText:
         """Return the first text after a marker, without white space that belongs to it; empty if none has come."""
         context = self.context
         text = piece.lstrip(WS)
+        self.fresh = not text
         if context.keeps_space:
-            context.spaces.append(piece)
-            if not text:
-                context.limit_spaces(end)
-                return ""
-            piece = "".join(context.spaces)
-            text = piece[shared_start(piece, self.lead) :]
-            context.spaces = []
+            size = shared_start(piece, self.lead)
+            self.lead = self.lead[size:] if size == len(piece) else ""
+            text = piece[size:]
         if len(text) < len(piece):
             context.ledger.mark(MARKUP, end - len(text))
-        self.fresh = not text
+        if self.fresh and text:
+            context.spaces.append(text)
+            context.limit_spaces(end)
+            return ""
         return text
 
     def emit(self, text: str, end: int) -> None:

@@ -554,13 +554,13 @@ class Machine(ReaderContext):
         cur = self.cur
         closes = self.program.call_closes
         while True:
-            pos = cur.spaces()
-            if pos >= len(cur.text) and not (cur.final and self._empty_end):
+            cur.pos = cur.spaces()
+            if cur.pos >= len(cur.text) and not (cur.final and self._empty_end):
                 return MORE
-            end = closes.at(cur.text, pos, cur.final)
+            end = closes.at(cur.text, cur.pos, cur.final)
             if end == MORE:
                 return MORE
-            if end < 0 or (self.checks_ids and not self.may_be_marker(pos, end)):
+            if end < 0 or (self.checks_ids and not self.may_be_marker(cur.pos, end)):
                 break
             cur.pos = end
             self._empty_end = self.speculation.length(cur)
@@ -568,7 +568,7 @@ class Machine(ReaderContext):
         proven = self._opener_has_id(raw)
         opener = self.speculation.opener
         if self._empty_end:
-            alone = "\n" in cur.text[cur.pos : pos] or pos >= len(cur.text)
+            alone = "\n" in raw[self._empty_end :] or cur.pos >= len(cur.text)
             if not (proven or alone) and self._text.has_text_on_line(self.speculation.spaces):
                 return NO_MATCH
             return self._drop_markers(raw, self._empty_end)
@@ -589,13 +589,16 @@ class Machine(ReaderContext):
     def _drop_markers(self, raw: str, size: int) -> int:
         """Drop the first ``size`` characters of ``raw``, all that has been read, and read the rest again."""
         cur = self.cur
+        if self.speculation.reaches_back:
+            self.base += cur.pos - len(raw)
+            cur.text = raw + cur.text[cur.pos :]
+            cur.pos = 0
+        else:
+            cur.pos -= len(raw)
         self.undo_speculation()
         self.state = self.speculation.origin
-        self.base += cur.pos - len(raw)
-        cur.text = raw + cur.text[cur.pos :]
-        cur.pos = 0
         cur.final = False
-        self._text.drop("empty_calls", size)
+        self._text.drop("empty_calls", cur.pos + size)
         return READ_TEXT
 
     # -- the end of the turn ------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final, final
 
@@ -35,6 +36,11 @@ def check_ids(ids: Sequence[int]) -> None:
             raise TypeError(
                 f"feed() token_ids[{place}]: expected a token id (int), got {type(token).__name__}: {token!r:.80}"
             )
+
+
+def _size(text: str) -> int:
+    """Return the number of bytes of a text."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 @final
@@ -66,8 +72,10 @@ class TokenScanner:
         self._awaited: list[tuple[str, int, int]] = []
         """Unknown special tokens whose text has not come, each with the characters known when its id came, and its
         place in bytes or -1."""
-        self._shift: int = 0
-        """Bytes of unknown tokens whose ids have come and whose text never will."""
+        self._gaps: list[int] = []
+        """Places in bytes of unknown tokens whose ids have come and whose text never will, in order."""
+        self._shifts: list[int] = [0]
+        """Bytes of the first 0, 1, 2 … of them."""
         self._held: str = ""
         """Text that may be the beginning of the first awaited token."""
         self._carry: str = ""
@@ -95,12 +103,14 @@ class TokenScanner:
                 text = self._restore(text, ids)
             self._expect(text, ids)
         window = self._carry + text
+        # Markers after a token whose text never comes are found once that is known.
+        shown = self._find_awaited(text) if self._awaited else text
         if self.active:
             self._find(window)
         self._seen += len(text)
-        self._seen_bytes += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        self._seen_bytes += _size(text)
         self._carry = window[max(len(window) - self._longest + 1, 0) :]
-        return self._find_awaited(self._held + text) if self._awaited else text
+        return shown
 
     def finish(self) -> str:
         """Return the text that is still held: no awaited token comes any more."""
@@ -109,17 +119,18 @@ class TokenScanner:
         return held
 
     def _find_awaited(self, text: str) -> str:
-        """Find awaited tokens in text that ends where the output ends so far. Return it without the end that is held.
+        """Find awaited tokens in the held text and the new one. Return both without the end that is held.
 
         An id whose text has not come before the text of the next one removes nothing."""
-        start = self._seen - len(text)
+        start = self._seen - len(self._held)
+        first_byte = self._seen_bytes - _size(self._held)
+        text = self._held + text
         at = 0
         data = b"" if text.isascii() else text.encode("utf-8", "surrogatepass")
-        first_byte = self._seen_bytes - (len(data) or len(text))
         while self._awaited:
             literal, known, byte = self._awaited[0]
             if byte >= 0 and self._exact:
-                offset = byte - self._shift - first_byte
+                offset = byte - self._shifts[-1] - first_byte
                 place = offset if offset < 0 or not data else len(data[:offset].decode("utf-8", "ignore"))
             else:
                 place = self._search(text, literal, max(at, known - start))
@@ -132,7 +143,8 @@ class TokenScanner:
                 self._held = text[place:]
                 return text[:place]
             elif byte >= 0:
-                self._shift += len(literal.encode())
+                self._gaps.append(byte)
+                self._shifts.append(self._shifts[-1] + _size(literal))
             del self._awaited[0]
         self._held = ""
         return text
@@ -211,12 +223,16 @@ class TokenScanner:
         start = self._seen - len(self._carry)
         spelled: dict[str, list[int]] = {}
         matched: dict[str, int] = {}
+        at = 0
+        byte = self._seen_bytes - _size(self._carry)
         for found in self._pattern.finditer(window):
             if found.end() <= len(self._carry):
                 continue
             literal = found.group()
             place = start + found.start()
-            if self._take(literal, place, window, found.start()):
+            byte += _size(window[at : found.start()])
+            at = found.start()
+            if self._take(literal, place, byte):
                 self.authorised.add(place)
                 matched[literal] = matched.get(literal, 0) + 1
             else:
@@ -227,9 +243,9 @@ class TokenScanner:
                     self.authorised.update(places)
                     self.ambiguous.extend(places)
 
-    def _take(self, literal: str, place: int, window: str, at: int) -> bool:
-        """Match the literal with the first id that waits for it. Return False if there is none, or its place is
-        later."""
+    def _take(self, literal: str, place: int, here: int) -> bool:
+        """Match the literal at this place, in characters and in bytes, with the first id that waits for it. Return
+        False if there is none, or its place is later."""
         waiting = self._pending.get(literal)
         while waiting and waiting[0][0] < self._passed:
             waiting.pop(0)
@@ -238,11 +254,8 @@ class TokenScanner:
         order, known, byte = waiting[0]
         if place < known:
             return False
-        if byte >= 0 and self._exact:
-            carry_bytes = len(self._carry.encode("utf-8", "surrogatepass"))
-            here = self._seen_bytes - carry_bytes + len(window[:at].encode("utf-8", "surrogatepass"))
-            if here < byte - self._shift:
-                return False
+        if byte >= 0 and self._exact and here < byte - self._shifts[bisect_left(self._gaps, byte)]:
+            return False
         self._passed = order
         waiting.pop(0)
         return True
