@@ -122,6 +122,18 @@ def test_one_that_always_raises() -> None:
         analysed("{{ raise_exception('never') }}")
 
 
+def test_one_of_an_embedding_model() -> None:
+    template = (
+        "{% if messages | length > 1 %}{{ raise_exception('one message at a time') }}{% endif %}"
+        "{{ bos_token }}passage: {{ messages[0].content }}"
+    )
+    with pytest.raises(AnalysisError) as caught:
+        analysed(template)
+    assert str(caught.value) == (
+        "not a chat template: it writes no assistant's message: TemplateRaised: template, line 1: one message at a time"
+    )
+
+
 def test_one_that_ignores_its_messages() -> None:
     with pytest.raises(AnalysisError, match="does not show up"):
         analysed("Hello!")

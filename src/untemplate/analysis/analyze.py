@@ -94,7 +94,7 @@ def prepare(template: Template) -> Prepared:
     """Render what analysis and certification need.
 
     Raises:
-        AnalysisError: the template renders nothing, not even one user message; the message gives the reason.
+        AnalysisError: the template renders no conversation; the message gives the reason.
     """
     began = time.perf_counter()
     prober = Prober(template, eos=getattr(template, "eos_token", "") or "")
@@ -118,7 +118,7 @@ def analyze_template(template: Template, prepared: Prepared | None = None) -> An
     """Analyse without a cache.
 
     Raises:
-        AnalysisError: the template renders nothing, not even one user message; the message gives the reason.
+        AnalysisError: the template renders no conversation; the message gives the reason.
     """
     ready = prepared or prepare(template)
     began = time.perf_counter()

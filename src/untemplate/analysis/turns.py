@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ..errors import AnalysisError
 from . import diff
 from .probes import AGAIN, ASKED, CONTENT, EOS, IDS, KEYS, NAMES, RESULT, VALUES, ProbeCall, ProbeMessage, Prober, Style
 
@@ -118,7 +119,11 @@ class TurnFrame:
 
 
 def find_frame(prober: Prober, prompt: str) -> TurnFrame:
-    """Find header, ends and prompt tails, from turns of content alone."""
+    """Find header, ends and prompt tails, from turns of content alone.
+
+    Raises:
+        AnalysisError: the template writes neither an assistant's message nor the beginning of one.
+    """
     frame = TurnFrame(prober)
     after_prompt = prompt[prompt.rfind(ASKED) + len(ASKED) :]
     bare = prober.render([_USER], tools=prober.plain_tools)
@@ -128,6 +133,9 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     middle = _after_asked(prober, [_USER, said, _NEXT])
     bodies = [b for b in (last, middle) if b is not None and CONTENT in b]
     if not bodies:
+        if not after_prompt.strip():
+            reasons = "; ".join(list(prober.errors)[:1]) or "the answer does not show up"
+            raise AnalysisError(f"not a chat template: it writes no assistant's message: {reasons}")
         # The template does not take this content, so only the prompt shows where turns begin.
         frame.header = after_prompt
         frame.tails = {(): ""}
