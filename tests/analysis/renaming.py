@@ -88,7 +88,9 @@ def renamed(source: str, fmt: Format, seed: int) -> str:
         if kind in ("string", "data"):
             for tag in _TAG.findall(re.sub(r"\\[nrt]", " ", text.strip("'\""))):
                 words.update(_WORD.findall(tag))
-    words = {w for w in words if w.lower() not in _KEPT}
+    # A word that is a whole string elsewhere would be renamed in one place only.
+    keys = {text[1:-1] for kind, text in tokens if kind == "string" and re.fullmatch(r"['\"]\w*[a-z]\w*['\"]", text)}
+    words = {w for w in words if w.lower() not in _KEPT and w not in keys}
     new: dict[str, str] = {}
     for word in sorted(words):
         while True:

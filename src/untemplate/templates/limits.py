@@ -8,8 +8,9 @@ TIME_LIMIT: Final = 1.0
 """Seconds that one rendering may take, plus ``TIME_PER`` per character of input."""
 TIME_PER: Final = 5e-6
 """Seconds per character of input. Some templates walk the whole conversation for every message."""
-COMPILE_LIMIT: Final = 0.4
-"""Seconds for reading a template, and again for translating it. Known ones take about 0.02."""
+COMPILE_LIMIT: Final = 1.0
+"""Seconds for reading a template, and again for translating it. Known ones take about 0.02, but in a process with many
+objects a garbage collection, which may fall into them, takes several tenths."""
 MAX_SOURCE: Final = 250_000
 """Characters of a template. The longest known ones have about 17,000."""
 MAX_TOKENS: Final = 12_000
