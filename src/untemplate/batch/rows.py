@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ..call_log import no_warnings
 from ..errors import IncompatibleFormatsError, UnknownFormatError
 from ..format import Format
 from ..formats import named
@@ -202,11 +203,13 @@ class RowParser:
         }  # fmt: skip
         if columns.ids is None:
             text = _text(values, columns.output, "output", None)
-            parsed = parser.parse(text, spans=self.spans, seed=_seed(row, file, text), **context)
+            with no_warnings():  # the record has the statuses, and a log line names no row
+                parsed = parser.parse(text, spans=self.spans, seed=_seed(row, file, text), **context)
         else:
             ids = ids_of(values, columns.ids)
             try:
-                found = parser.parse_tokens(ids, seed=_seed(row, file, str(ids)), **context)
+                with no_warnings():
+                    found = parser.parse_tokens(ids, seed=_seed(row, file, str(ids)), **context)
             except (ValueError, TypeError) as error:
                 raise Refused("value", columns.ids, str(error)) from None
             parsed = found.output

@@ -562,16 +562,22 @@ def test_nobody_is_there():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (Answer.json({"data": [{"id": "a"}, {"id": "b"}]}), "lists the models a, b: set upstream_model"),
-        (Answer.json({}), "does not name its model: set upstream_model"),
-        (Answer.json({"data": [{"object": "model"}]}), "does not name its model: set upstream_model"),
-        (Answer.json({}, 404), "does not name its model (HTTP 404): set upstream_model"),
+        (
+            Answer.json({"data": [{"id": "a"}, {"id": "b"}]}),
+            "lists the models a, b: set upstream_model (--upstream-model NAME)",
+        ),
+        (Answer.json({}), "does not name its model: set upstream_model (--upstream-model NAME)"),
+        (
+            Answer.json({"data": [{"object": "model"}]}),
+            "does not name its model: set upstream_model (--upstream-model NAME)",
+        ),
+        (Answer.json({}, 404), "does not name its model (HTTP 404): set upstream_model (--upstream-model NAME)"),
         (Answer([], 308, {"location": "https://h/v1/models"}), "redirects: give the URL https://h"),
         (
             Answer([b"?"], 401, headers={"content_encoding": "gzip"}),
-            "refuses the API key (HTTP 401): set upstream_api_key",
+            "refuses the API key (HTTP 401): set upstream_api_key (UNTEMPLATE_UPSTREAM_API_KEY)",
         ),
-        (Answer.json({}, 401), "refuses the API key (HTTP 401): set upstream_api_key"),
+        (Answer.json({}, 401), "refuses the API key (HTTP 401): set upstream_api_key (UNTEMPLATE_UPSTREAM_API_KEY)"),
     ],
 )
 def test_a_server_that_does_not_say_enough(answer: Answer, message: str):

@@ -128,7 +128,9 @@ class Upstream(Engine):
             problem = f"{self.url} redirects: give the URL {headers['location'].removesuffix('/v1/models')}"
             raise EngineError(problem, status=500, code="bad_setting")
         if status in (401, 403):
-            problem = f"{self.url} refuses the API key (HTTP {status}): set upstream_api_key"
+            problem = (
+                f"{self.url} refuses the API key (HTTP {status}): set upstream_api_key (UNTEMPLATE_UPSTREAM_API_KEY)"
+            )
             raise EngineError(problem, status=500, code="upstream_refused")
         listed = found.get("data") if isinstance(found, dict) and status == 200 else None
         listed = listed if isinstance(listed, list) else []
@@ -137,7 +139,9 @@ class Upstream(Engine):
             names = ", ".join(model["id"] for model in models)
             answered = "" if status == 200 else f" (HTTP {status})"
             has = f"lists the models {names}" if names else f"does not name its model{answered}"
-            raise EngineError(f"{self.url} {has}: set upstream_model", status=500, code="upstream_model")
+            raise EngineError(
+                f"{self.url} {has}: set upstream_model (--upstream-model NAME)", status=500, code="upstream_model"
+            )
         mine = next((model for model in models if model.get("id") == self.model), models[0] if models else {})
         self.model = self.model or mine["id"]
         length = mine.get("max_model_len")
