@@ -252,8 +252,8 @@ def test_everything_with_spans(run: Run):
         ("name", "get_weather"),
         ("markup", '", "arguments": '),
         ("arguments", '{"city": "Paris"}'),
-        ("markup", "}\n</tool_call>"),
-        ("dropped", "\n</tool_call>"),
+        ("markup", "}\n</tool_call>\n"),
+        ("dropped", "</tool_call>"),
     ]
 
 
@@ -273,8 +273,8 @@ EXPLAINED = """\
 [content]Sure.[markup]↵
 <tool_call>↵
 {"name": "[name]get_weather[markup]", "arguments": [arguments]{"city": "Paris"}[markup]}↵
-</tool_call>[dropped]↵
-</tool_call>
+</tool_call>↵
+[dropped]</tool_call>
 
 diagnostics
   stray_close at 117:129 (line 9, column 1): a closing marker with nothing to close was dropped
