@@ -249,9 +249,9 @@ class FreeText:
         """Emit the white space between text and the marker at the cursor, except ``own``, which belongs to it. By
         default all of it does."""
         context = self.context
-        spaces = "".join(context.spaces)
-        if not (spaces and context.keeps_space) or self.at_start or self.fresh or self.after_call:
+        if not context.keeps_space or self.at_start or self.fresh or self.after_call:
             return
+        spaces = "".join(context.spaces)
         size = shared_start(spaces[::-1], own[::-1])
         kept = spaces[: len(spaces) - size]
         context.spaces = [spaces[len(kept) :]] if size else []
