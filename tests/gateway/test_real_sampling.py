@@ -300,7 +300,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def llama(gateway: Running, path: str) -> httpx.Response:
-    return httpx.get(f"{engine_of(gateway)._server.listening_address}/{path}", timeout=100).raise_for_status()
+    return httpx.get(f"{engine_of(gateway)._server.url}/{path}", timeout=100).raise_for_status()
 
 
 def metric(text: str, name: str) -> float:

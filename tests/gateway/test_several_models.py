@@ -1,12 +1,17 @@
-"""One settings file with several models, under load, while models come and go and a replica dies."""
+"""One settings file with several models, under load, while models come and go and a replica dies.
+
+With ``UNTEMPLATE_SMOLLM``, SmolLM2's file, one of the models is SmolLM2 (``make test-smollm``).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,19 +25,25 @@ from .server import LONG
 pytest.importorskip("xllamacpp", reason="needs llama.cpp")
 pytest.importorskip("untemplate_demo", reason="needs the demonstration model")
 
+OTHER = os.environ.get("UNTEMPLATE_SMOLLM", "demo")
+
 
 @contextmanager
 def served(folder: Path, name: str, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Run `untemplate serve` until the block ends, and yield its URL."""
     command = [sys.executable, "-m", "untemplate", "serve", *options, "--port", "0", "--log-format", "json"]
     with open(folder / name, "w+") as log:
-        process = subprocess.Popen([*command, "--shutdown-grace", "1"], stdout=subprocess.DEVNULL, stderr=log)
+        environment = {name: value for name, value in os.environ.items() if name != "UNTEMPLATE_SMOLLM"}
+        process = subprocess.Popen(
+            [*command, "--shutdown-grace", "1"], stdout=subprocess.DEVNULL, stderr=log, env=environment
+        )
         try:
             url = ""
             while not url:
                 assert process.poll() is None, (folder / name).read_text()
                 lines = [json.loads(line) for line in (folder / name).read_text().splitlines() if line.endswith("}")]
                 url = next((line["url"] for line in lines if line["message"] == "listening"), "")
+                time.sleep(0.05)
             yield url, process
         finally:
             process.send_signal(signal.SIGTERM)
@@ -46,8 +57,8 @@ memory_budget = 600_000_000
 model = "demo"
 load = "demand"
 idle_unload = 1
-[models.again]
-model = "demo"
+[models.other]
+model = "{OTHER}"
 load = "demand"
 idle_unload = 1
 [models.words]
@@ -82,7 +93,7 @@ PATHS = (*ENDS,)
 
 async def ask(client: httpx.AsyncClient, i: int) -> tuple[str, int, str]:
     """Return the model, the status and the kind of the answer of one request."""
-    path, model, stream = PATHS[i % 4], ("demo", "far", "gpt-4o", "again")[i // 4 % 4], bool(i // 16 % 2)
+    path, model, stream = PATHS[i % 4], ("demo", "far", "gpt-4o", "other")[i // 4 % 4], bool(i // 16 % 2)
     response = await client.post(path, json=body(path, model, stream))
     text = response.text
     if response.status_code != 200:
@@ -122,8 +133,8 @@ def test_every_answer_is_whole_or_a_clear_error(tmp_path: Path):
         late = httpx.post(url + "/v1/chat/completions", json=body(PATHS[0], "far", False), timeout=LONG)
         assert (late.status_code, "x-untemplate-notes" in late.headers) == (200, False)  # the other replica
         listed = [one["id"] for one in httpx.get(url + "/v1/models", timeout=LONG).json()["data"]]
-        assert sorted(listed) == ["again", "demo", "far", "words"]
+        assert sorted(listed) == ["demo", "far", "other", "words"]
     log = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [line for line in log if line["level"] == "error"] == []
-    # Two copies of the demonstration model do not fit into the budget together, so they made room for each other.
+    # The two models of this machine do not fit into the budget together, so they made room for each other.
     assert any(line["message"].startswith("model demo gone") for line in log)

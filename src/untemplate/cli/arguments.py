@@ -182,7 +182,7 @@ _SERVE_DESCRIPTION: Final = """\
 Serves a model with correct reasoning and tool calls: OpenAI's APIs (chat completions, completions, responses),
 Anthropic's messages and Ollama's, streamed or whole. The format that the model writes is found by its chat template.
 
-MODEL is a GGUF file (llama.cpp, in this process), a folder or a hub id (vLLM; org/repo:Q4_K_M is one quantization of
+MODEL is a GGUF file (llama.cpp), a folder or a hub id (vLLM; org/repo:Q4_K_M is one quantization of
 a GGUF repository), demo (the demonstration model, if it is installed), or replay: recorded outputs in many formats,
 with no model at all. --upstream puts the gateway in front of another server.
 """

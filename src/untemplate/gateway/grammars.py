@@ -26,6 +26,7 @@ from ..errors import GrammarError
 from ..format import Format
 from ..grammar import Grammar, make_grammar
 from ..output_parser import OutputParser
+from .processes import start_python
 
 __all__ = ["GrammarCompiler", "GrammarOrder"]
 
@@ -193,14 +194,7 @@ class _Worker:
 
     def _asked(self, job: bytes) -> bytes | None:
         if self.process is None:
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment,
-                start_new_session=True,  # Ctrl-C in a terminal is for the gateway
-            )
+            self.process = start_python(_PROGRAM)
             if self.killed:
                 self.kill()
         assert self.process.stdin is not None

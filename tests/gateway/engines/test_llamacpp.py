@@ -1,9 +1,13 @@
-"""The llama.cpp engine: a real llama.cpp, in process, on a tiny model."""
+"""The llama.cpp engine: a real llama.cpp, on a tiny model."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,7 @@ import pytest
 from untemplate import OutputParser
 from untemplate.gateway.engines.base import EngineChunk, Health, Job
 from untemplate.gateway.engines.llamacpp import LlamaCppEngine, check_version, default_threads
+from untemplate.gateway.engines.llamacpp_server import LlamaCppServer
 from untemplate.gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate.gateway.errors import ApiError, EngineError
 from untemplate.gateway.generation import Constraint, Generation, Sampling, Usage
@@ -332,7 +337,7 @@ def test_closed_twice_and_not_started(model: Path):
 
 def upstream(model: Path, act: Callable[[Any], Awaitable[Any]], kind: Any, **settings: Any) -> Any:
     async def behind(engine: LlamaCppEngine) -> Any:
-        client = kind(engine._server.listening_address + "/v1", **settings)
+        client = kind(engine._server.url + "/v1", **settings)
         try:
             await client.start()
             return await act(client)
@@ -381,6 +386,57 @@ def test_as_a_chat_upstream(model: Path):
         assert found[-1].usage.completion_tokens == 3
 
     upstream(model, act, OpenAIChatEngine, format=OutputParser.named("hermes").format)
+
+
+def test_a_process_that_ends_breaks_its_outputs_off_and_is_named(patient: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        assert engine._server is not None
+        assert engine._server._process is not None
+        chunks = engine.generate(job())
+        await anext(chunks)
+        engine._server._process.kill()
+        with pytest.raises(EngineError, match=r"^llama\.cpp broke off: its process ended \(SIGKILL\)$"):
+            async for _ in chunks:
+                pass
+        assert await engine.health() == Health(ok=False, detail="its process ended (SIGKILL)")
+
+    run(patient, act)
+
+
+def test_closing_while_the_model_loads_ends_the_process(model: Path):
+    server = LlamaCppServer(str(model), {"verbosity": -1, "cpuparams.n_threads": 1}, {})
+
+    async def main() -> None:
+        loading = asyncio.create_task(asyncio.to_thread(server.load))
+        while server._process is None:
+            await asyncio.sleep(0.001)
+        await asyncio.to_thread(server.close)
+        with pytest.raises(EngineError, match=r"^llama\.cpp's process ended while it loaded the model \(SIGKILL\)$"):
+            await loading
+
+    asyncio.run(main())
+    assert server.end() == "SIGKILL"
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_the_process_ends_with_the_gateway(model: Path):
+    program = (
+        "import sys; from untemplate.gateway.engines.llamacpp_server import LlamaCppServer as S;"
+        "s = S(sys.argv[1], {'verbosity': -1, 'cpuparams.n_threads': 1}, {}); s.load();"
+        "print(s._process.pid, flush=True); sys.stdin.read()"
+    )
+    gateway = subprocess.Popen(
+        [sys.executable, "-c", program, str(model)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert gateway.stdout is not None
+    pid = int(gateway.stdout.readline())
+    os.kill(pid, 0)  # runs
+    gateway.kill()
+    gateway.communicate()
+    until = time.monotonic() + 60
+    while Path(f"/proc/{pid}").exists() and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+        assert time.monotonic() < until, "the process runs without its gateway"
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("version", ["0.2.14", "2026.6.9713"])

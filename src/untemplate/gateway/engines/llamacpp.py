@@ -1,4 +1,4 @@
-"""GGUF models in this process: llama.cpp's server, from the package ``xllamacpp``, reached over loopback.
+"""GGUF models: llama.cpp's server, from the package ``xllamacpp``, in a process of its own, reached over loopback.
 
 * Prompts are text with special tokens, or ids; llama.cpp's own templates are not used. Special tokens keep their text.
 * Closing the connection aborts an output: llama.cpp frees the slot before it decodes the next token.
@@ -8,13 +8,12 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import os
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from importlib import metadata
+from importlib import metadata, util
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +25,7 @@ from ..errors import ApiError, bad_request, unsupported
 from ..generation import Constraint, Sampling, TokenLogprob, Usage
 from .admission import SharedCache
 from .base import Embeddings, Engine, EngineChunk, EngineError, Health, Job, Scores, Takes
+from .llamacpp_server import LlamaCppServer
 from .vectors import embeddings_of, scores_of
 from .wire import Client, Events, WireError
 
@@ -82,7 +82,7 @@ class LlamaCppEngine(Engine):
         self._threads = threads
         self._gpu_layers = gpu_layers
         self._extra = dict(extra or {})
-        self._server: Any = None
+        self._server: LlamaCppServer | None = None
         self._client: Client | None = None
         self._bos = ""
         self._ends: dict[int, str] = {}
@@ -94,9 +94,16 @@ class LlamaCppEngine(Engine):
     async def start(self) -> None:
         if self._server is not None:
             return
-        self._server = await asyncio.to_thread(self._load)
+        self._check()
+        self._vocabulary, self._ends, self._template = await asyncio.to_thread(_look_into, self.path)
+        self._server = LlamaCppServer(str(self.path), self._parameters(), self._extra)
+        try:
+            await asyncio.to_thread(self._server.load)
+        except BaseException:
+            await self.close()
+            raise
         # No read timeout: while the server processes a long prompt, it sends nothing.
-        self._client = Client(self._server.listening_address, read_timeout=0)
+        self._client = Client(self._server.url, read_timeout=0)
         properties = await self._json("GET", "/props")
         self.context_length = properties["default_generation_settings"]["n_ctx"]
         self._cache = SharedCache(self.context_length)
@@ -107,46 +114,44 @@ class LlamaCppEngine(Engine):
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
-        held = [self._server]
-        self._server = self._client = None
-        # Its destructor waits for running decodes.
-        await asyncio.to_thread(held.clear)
+        server, self._server, self._client = self._server, None, None
+        if server is not None:
+            await asyncio.to_thread(server.close)
 
-    def _load(self) -> Any:
-        try:
-            import xllamacpp
-        except ImportError:
+    def _check(self) -> None:
+        """Raise `EngineError` if the package or the file is missing."""
+        if util.find_spec("xllamacpp") is None:
             problem = "GGUF models need the package xllamacpp: pip install 'untemplate[serve,llamacpp]'"
-            raise EngineError(problem, status=500, code="engine_missing") from None
+            raise EngineError(problem, status=500, code="engine_missing")
         check_version(metadata.version("xllamacpp"))
         if not self.path.is_file():
             raise EngineError(f"{self.path}: no such file", status=500, code="model_not_loaded")
-        params = xllamacpp.CommonParams()
-        params.model.path = str(self.path)
-        params.n_parallel = self._n_parallel
-        params.n_gpu_layers = self._gpu_layers
-        params.special = True
-        params.verbosity = -1
-        params.endpoint_slots = True
-        params.endpoint_metrics = False
-        params.ui = False
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return llama.cpp's parameters by their names in xllamacpp."""
+        parameters = {
+            "n_parallel": self._n_parallel,
+            "n_gpu_layers": self._gpu_layers,
+            "special": True,
+            "verbosity": -1,
+            "endpoint_slots": True,
+            "endpoint_metrics": False,
+            "ui": False,
+            # One cache for all slots: a request may use all the context that the others leave.
+            "n_ctx": self._n_ctx,
+            "kv_unified": True,
+        }
         if threads := self._threads or default_threads(self.path):
-            params.cpuparams.n_threads = threads
-            params.cpuparams_batch.n_threads = threads
-        self._vocabulary, self._ends, self._template = _look_into(self.path)
-        # One cache for all slots: a request may use all the context that the others leave.
-        params.n_ctx = self._n_ctx
-        params.kv_unified = True
-        for name, value in self._extra.items():
-            _set(params, name, value)
-        try:
-            return xllamacpp.Server(params)
-        except Exception as error:
-            problem = (
-                f"{self.path}: llama.cpp cannot load it: {str(error) or type(error).__name__}. Is the file whole, its "
-                "architecture one that this version of xllamacpp knows, and is there memory for its context (n_ctx)?"
-            )
-            raise EngineError(problem, status=500, code="model_not_loaded") from None
+            parameters |= {"cpuparams.n_threads": threads, "cpuparams_batch.n_threads": threads}
+        return parameters
+
+    async def _gone(self, error: WireError) -> str:
+        """Return why llama.cpp did not answer."""
+        for _ in range(20):  # a process that ends closes its connections a little earlier
+            if self._server is not None and (end := self._server.end()):
+                return f"its process ended ({end})"
+            await asyncio.sleep(0.01)
+        return str(error)
 
     async def health(self) -> Health:
         if self._client is None:
@@ -156,7 +161,7 @@ class LlamaCppEngine(Engine):
                 body = await response.body()
                 return Health(ok=response.status == 200, detail="" if response.status == 200 else _problem(body))
         except WireError as error:
-            return Health(ok=False, detail=str(error))
+            return Health(ok=False, detail=await self._gone(error))
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         return await self._tokens(text, parse_special=special)
@@ -298,7 +303,7 @@ class LlamaCppEngine(Engine):
                         else:
                             yield piece
         except WireError as error:
-            raise EngineError(f"llama.cpp broke off: {error}") from None
+            raise EngineError(f"llama.cpp broke off: {await self._gone(error)}") from None
         raise EngineError("llama.cpp broke off in the middle of the output")
 
     async def _prompt_tokens(self, prompt: str | list[int]) -> int:
@@ -347,7 +352,7 @@ class LlamaCppEngine(Engine):
                     raise refused(response.status, answer)
                 return msgspec.json.decode(_utf8(answer))
         except WireError as error:
-            raise EngineError(f"llama.cpp does not answer: {error}") from None
+            raise EngineError(f"llama.cpp does not answer: {await self._gone(error)}") from None
 
 
 _EMBEDS: Final = (
@@ -603,24 +608,3 @@ def _look_into(path: Path) -> tuple[_Vocabulary | None, dict[int, str], ChatTemp
     vocabulary = _Vocabulary(tokens)
     ids += [vocabulary.get_vocab().get(text) for text in _ENDS]
     return vocabulary, {i: tokens[i] for i in ids if isinstance(i, int) and 0 <= i < len(tokens)}, template
-
-
-def _set(params: Any, name: str, value: Any) -> None:
-    """Set a parameter; ``name`` may have dots.
-
-    Raises:
-        EngineError: the name is unknown, or the value has the wrong type.
-    """
-    *outer, last = name.split(".")
-    at = params
-    for part in outer:
-        at = getattr(at, part, None)
-    if at is None or not hasattr(at, last):
-        near = difflib.get_close_matches(last, [n for n in dir(at or params) if not n.startswith("_")], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise EngineError(f"llamacpp.extra: xllamacpp has no parameter {name!r}{hint}", status=500, code="bad_setting")
-    try:
-        setattr(at, last, value)
-    except (TypeError, ValueError) as error:
-        problem = f"llamacpp.extra: {name}={value!r} is not valid: {error}"
-        raise EngineError(problem, status=500, code="bad_setting") from None
