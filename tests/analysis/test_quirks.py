@@ -114,6 +114,71 @@ def test_a_control_switch_does_not_close_reasoning() -> None:
     assert (parsed.reasoning, parsed.content) == ("I think.", "Yes.")
 
 
+NO_HEADER = """\
+{%- set ns = namespace(side='') -%}
+{%- for m in messages -%}
+{%- if (m.role == 'assistant') != (ns.side == 'model') -%}
+{%- if ns.side -%}{{- '<|over|>\\n' -}}{%- endif -%}
+{%- set ns.side = 'model' if m.role == 'assistant' else 'other' -%}
+{%- endif -%}
+{%- if m.role == 'assistant' -%}
+{%- if m.thinking -%}{{- '<|muse|>\\n' + m.thinking + '\\n' -}}{%- endif -%}
+{%- if m.content -%}{{- '<|say|>\\n' + m.content + '\\n' -}}{%- endif -%}
+{%- for c in m.tool_calls or [] -%}
+{{- '<|do|>\\n{"name":"' + c.function.name + '","arguments":' + (c.function.arguments|tojson) + '}\\n' -}}
+{%- endfor -%}
+{%- else -%}{{- '<|' + m.role + '|>\\n' + m.content + '\\n' -}}{%- endif -%}
+{%- endfor -%}
+{{- '<|over|>\\n' -}}{{- '' if add_generation_prompt else eos_token -}}
+"""
+
+
+def test_the_model_chooses_its_own_header() -> None:
+    analysis = analysed(NO_HEADER)
+    found = analysis.certificate.capabilities
+    assert analysis.certificate.certified, analysis.certificate.failed
+    assert {
+        a: found[a] for a in ("content", "reasoning", "calls", "parallel_calls", "content_with_calls")
+    } == dict.fromkeys(("content", "reasoning", "calls", "parallel_calls", "content_with_calls"), "yes")
+    prompt = ChatTemplate(NO_HEADER).render([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    parsed = OutputParser.from_template(NO_HEADER).parse(
+        '<|muse|>\nHm.\n<|do|>\n{"name":"f","arguments":{}}\n', prompt=prompt
+    )
+    assert (parsed.reasoning, parsed.content) == ("Hm.", None)
+    assert [(c.function.name, c.function.arguments) for c in parsed.tool_calls or []] == [("f", "{}")]
+
+
+def test_a_template_without_a_generation_prompt() -> None:
+    source = HEAD + "{{- '<' + m.role + '>' + m.content + '<e>\n' -}}{%- endfor -%}"
+    prompt = ChatTemplate(source).render([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    parsed = OutputParser.from_template(source).parse("<assistant>Yes.<e>\n", prompt=prompt)
+    assert parsed.content == "Yes."
+
+
+def test_a_prompt_that_a_variable_prefixes_with_another_turn() -> None:
+    source = HEAD + OBJECT.replace(
+        "<a>{%- endif -%}", "{%- if remind -%}<system>Call.<e>{%- endif -%}<a>{{- remind -}}{%- endif -%}"
+    )
+    analysis = analysed(source)
+    assert analysis.certificate.certified, analysis.certificate.failed
+    assert analysis.format.turn.start is not None
+    assert analysis.format.turn.start.text == "<a>"
+    assert analysis.format.reasoning is None
+
+
+@pytest.mark.parametrize(("ahead", "behind"), [("", "\\n"), ("\\n", ""), ("\\n", "\\n\\n")])
+def test_values_with_other_newlines_before_than_after(ahead: str, behind: str) -> None:
+    pieces = "{%- for k, v in c.function.arguments.items() -%}{{- '<arg=' + k + '>AHEAD' + (v if v is string else v|tojson) + 'BEHIND</arg>\n' -}}{%- endfor -%}"
+    start = '{{- \'{"name": "\' + c.function.name + \'", "arguments": \' -}}'
+    source = OBJECT.replace(start, "{{- '<f=' + c.function.name + '>\n' -}}").replace("{{- '}' -}}", "{{- '</f>\n' -}}")
+    source = HEAD + source.replace(
+        "{{- c.function.arguments|tojson -}}", pieces.replace("AHEAD", ahead).replace("BEHIND", behind)
+    )
+    analysis = analysed(source)
+    assert analysis.certificate.certified, analysis.certificate.failed
+    assert analysis.certificate.capabilities["awkward_strings"] == "yes"
+
+
 # -- Bad input ----------------------------------------------------------------------------------------------------
 
 

@@ -262,14 +262,15 @@ def _tagged(evidence: CallEvidence, layout: _Layout, values: _Values) -> Iterato
             continue
         for key, key_close, value_open in _between_key_and_value(layout, values):
             in_front = value_open or key_close
-            trim = min(_newlines(in_front, at_end=True), _newlines(closed, at_end=False))
+            ahead, behind = _newlines(in_front, at_end=True), _newlines(closed, at_end=False)
             arguments = TaggedArguments(
                 key_open=Marker(opened),
                 key=key,
                 key_close=Marker(key_close),
                 value_open=Marker(value_open) if value_open else None,
                 value_close=Marker(closed),
-                trim=trim,
+                trim=ahead,
+                trim_after=None if behind == ahead else behind,
             )
             yield ArgumentsGuess(
                 arguments, name_gap, _last(layout, closed), False, TAG_WITH_TAGGED, "name, then tagged arguments"

@@ -165,7 +165,7 @@ def _cut(frame: TurnFrame, turn: RenderedTurn, message: ProbeMessage, *, end: bo
 
 
 def _without_end(frame: TurnFrame, text: str) -> str:
-    for end in (frame.end, *frame.ends, EOS):
+    for end in (frame.end + EOS, frame.end, *frame.ends, EOS):
         if end.strip() and text.rstrip().endswith(end.strip()):
             return text.rstrip()[: -len(end.strip())]
     return text

@@ -147,10 +147,10 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     if added:
         frame.header = _longest_shared(added, [*fronts, *switched.values()])
     if not frame.header:
-        frame.header = diff.common_prefix([after_prompt, *fronts, *switched.values()])
+        frame.header = _longest_shared(diff.common_prefix([after_prompt, *fronts]), [*switched.values()])
     frame.log.append(f"prompt ending: {added or after_prompt!r}")
     _find_end(frame, last, middle, always)
-    if frame.end.strip() and frame.header.startswith(frame.end):
+    if frame.end.strip() and frame.header.startswith(frame.end) and frame.header.strip() != frame.end.strip():
         frame.header = frame.header[len(frame.end) :]
     frame.header = _whole_header(frame.header, [after_prompt, *fronts, *switched.values()])
     frame.header = _without_opened(frame.header, {(): after_prompt, **switched})
@@ -160,7 +160,7 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     if not added and always and last is not None and after_bare.startswith(frame.user_end):
         rest = last[last.index(CONTENT) + len(CONTENT) :]
         trailer = after_bare[len(frame.user_end) :]
-        frame.trailer = trailer if rest.endswith(trailer) else ""
+        frame.trailer = trailer if rest.endswith(trailer) and trailer != frame.header else ""
     elif added and last is not None and after_bare.startswith(frame.user_end):
         trailer = after_bare[len(frame.user_end) :]
         rest = last[last.index(CONTENT) + len(CONTENT) :]
@@ -246,7 +246,7 @@ def _find_end(frame: TurnFrame, last: str | None, middle: str | None, always: bo
     frame.end = shared
     if always and shared:
         first = next(iter(diff.split_tags(frame.header)), "")
-        if first.strip() and shared.endswith(first):
+        if first.strip() and first != frame.header and shared.endswith(first):
             frame.header = frame.header[len(first) :]
 
 
