@@ -62,7 +62,9 @@ test-canitoolcall: $(STAMP) ## the public fixtures of canitoolcall, with their t
 	@PYTHONPATH=src .venv-canitoolcall/bin/python -m tests.conformance.run
 
 compare-llamacpp: $(STAMP) ## who reads what, next to llama.cpp's own analysis of templates: docs/llamacpp.md (opt-in, minutes)
-	@PYTHONPATH=src $(BIN)/python -m tests.analysis.llamacpp > build/llamacpp.md && mv build/llamacpp.md docs/llamacpp.md
+	@mkdir -p build
+	@PYTHONPATH=src $(BIN)/python -m tests.analysis.llamacpp > build/llamacpp.md
+	@mv build/llamacpp.md docs/llamacpp.md
 
 # One environment for each file of packages. A line `# pip install ...` of it is run first.
 test-integrations: $(STAMP) ## the integrations, on the real packages (opt-in; PARTNERS=litellm; environments in build/partners)

@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
+from xml.sax.saxutils import unescape
 
 from ..format import Arguments, ElementArguments, JsonArguments, LiteralArguments, Marker, TaggedArguments
 from . import diff
@@ -31,9 +32,7 @@ NUMBER: Final = 73914
 _NUMBER_TEXT: Final = "73914"
 _TYPED: Final[tuple[tuple[str, Any, str], ...]] = (
     ("number", NUMBER, _NUMBER_TEXT),
-    ("boolean", True, "true"),
     ("object", {"qzinnerqz": NUMBER}, "{"),
-    ("array", [NUMBER], "["),
 )
 
 
@@ -71,7 +70,7 @@ def arguments_guesses(frame: TurnFrame, evidence: CallEvidence) -> Iterator[Argu
     literal = _literal(frame, evidence, layout, values)
     if literal is not None:
         yield literal
-    yield from _tagged(evidence, layout, values)
+    yield from _tagged(evidence, layout, values, _escape(frame, evidence))
 
 
 def _json(text: str, at: int) -> ArgumentsGuess | None:
@@ -238,7 +237,23 @@ def _item(frame: TurnFrame, evidence: CallEvidence, before: str, behind: str) ->
 # -- Tags ---------------------------------------------------------------------------------------------------------
 
 
-def _tagged(evidence: CallEvidence, layout: _Layout, values: _Values) -> Iterator[ArgumentsGuess]:
+_SPECIAL: Final = "<i>&\n"
+
+
+def _escape(frame: TurnFrame, evidence: CallEvidence) -> Literal["none", "xml", "cdata"]:
+    """Return how a template escapes the characters that are special in XML."""
+    value = VALUES[0] + _SPECIAL + VALUES[1]
+    call = ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0])
+    turn = frame.turn(ProbeMessage(calls=(call,)), evidence.style, evidence.place)
+    text = "" if turn is None else turn.text
+    if f"<![CDATA[{value}]]>" in text:
+        return "cdata"
+    return "xml" if value not in text and value in unescape(text) else "none"
+
+
+def _tagged(
+    evidence: CallEvidence, layout: _Layout, values: _Values, escape: Literal["none", "xml", "cdata"]
+) -> Iterator[ArgumentsGuess]:
     """Yield layouts in which each argument has tags of its own."""
     key_open = diff.common_suffix([layout.before, layout.between])
     value_close = diff.common_prefix([layout.between, layout.behind])
@@ -271,6 +286,7 @@ def _tagged(evidence: CallEvidence, layout: _Layout, values: _Values) -> Iterato
                 value_close=Marker(closed),
                 trim=ahead,
                 trim_after=None if behind == ahead else behind,
+                escape=escape,
             )
             yield ArgumentsGuess(
                 arguments, name_gap, _last(layout, closed), False, TAG_WITH_TAGGED, "name, then tagged arguments"

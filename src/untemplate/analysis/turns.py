@@ -147,7 +147,10 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     if added:
         frame.header = _longest_shared(added, [*fronts, *switched.values()])
     if not frame.header:
-        frame.header = _longest_shared(diff.common_prefix([after_prompt, *fronts]), [*switched.values()])
+        shared = diff.common_prefix([after_prompt, *fronts])
+        for front in () if shared.strip() else fronts:
+            shared = diff.loose_prefix(shared if shared.strip() else after_prompt, front)
+        frame.header = _longest_shared(shared, [*switched.values()])
     frame.log.append(f"prompt ending: {added or after_prompt!r}")
     _find_end(frame, last, middle, always)
     if frame.end.strip() and frame.header.startswith(frame.end) and frame.header.strip() != frame.end.strip():
