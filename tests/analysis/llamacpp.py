@@ -256,6 +256,8 @@ def main(arguments: Sequence[str]) -> None:
         work(arguments[1])
         return
     paths = [Path(a) for a in arguments] or sorted((SHARED / "templates" / "wild").glob("*.jinja"))
+    if not paths:
+        sys.exit(f"no templates in {SHARED / 'templates' / 'wild'}: pass files, or set UNTEMPLATE_SHARED")
     rows = []
     for path in paths:
         report = report_of(path)

@@ -163,7 +163,7 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     if not added and always and last is not None and after_bare.startswith(frame.user_end):
         rest = last[last.index(CONTENT) + len(CONTENT) :]
         trailer = after_bare[len(frame.user_end) :]
-        frame.trailer = trailer if rest.endswith(trailer) and trailer != frame.header else ""
+        frame.trailer = trailer if rest.endswith(trailer) and trailer != frame.end else ""
     elif added and last is not None and after_bare.startswith(frame.user_end):
         trailer = after_bare[len(frame.user_end) :]
         rest = last[last.index(CONTENT) + len(CONTENT) :]
