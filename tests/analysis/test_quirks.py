@@ -179,6 +179,37 @@ def test_values_with_other_newlines_before_than_after(ahead: str, behind: str) -
     assert analysis.certificate.capabilities["awkward_strings"] == "yes"
 
 
+def test_the_end_of_a_turn_after_a_call() -> None:
+    source = HEAD + OBJECT.replace("<go>", "GO NOW: ").replace("</go>", " THEN GO\n")
+    parser = OutputParser.from_template(source)
+    assert parser.certificate is not None
+    assert parser.certificate.certified, parser.certificate.failed
+    parsed = parser.parse('GO NOW: {"name": "f", "arguments": {}} THEN GO<e>', prompt="<user>Hi<e><a>")
+    assert parsed.content is None
+    assert [c.function.name for c in parsed.tool_calls or []] == ["f"]
+    assert parsed.diagnostics == []
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{{- '<![CDATA[' + v + ']]>' if '<' in v|string or '&' in v|string or '\\n' in v|string else v|tojson if v is not string else v -}}",
+        "{{- (v if v is string else v|tojson)|e -}}",
+    ],
+)
+def test_values_that_are_escaped_as_in_xml(written: str) -> None:
+    pieces = (
+        "{%- for k, v in c.function.arguments.items() -%}{{- '<arg=' + k + '>' -}}"
+        + written
+        + "{{- '</arg>' -}}{%- endfor -%}"
+    )
+    start = '{{- \'{"name": "\' + c.function.name + \'", "arguments": \' -}}'
+    source = OBJECT.replace(start, "{{- '<f=' + c.function.name + '>' -}}").replace("{{- '}' -}}", "{{- '</f>' -}}")
+    analysis = analysed(HEAD + source.replace("{{- c.function.arguments|tojson -}}", pieces))
+    assert analysis.certificate.certified, analysis.certificate.failed
+    assert analysis.certificate.capabilities["awkward_strings"] == "yes"
+
+
 # -- Bad input ----------------------------------------------------------------------------------------------------
 
 

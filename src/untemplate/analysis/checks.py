@@ -275,12 +275,21 @@ class _Called:
     def _single(self, one: ProbeCall) -> Iterator[Check]:
         found = list(self._check("calls", "one call", ProbeMessage(calls=(one,)), weight=2.0, both=True))
         yield from found
+        yield from self._with_end(one, found)
         if found:
             bare = replace(found[0], weight=1.0)
             yield replace(bare, tools=None, name=f"tools unknown ({self.evidence.place})", group="tools unknown")
             given = self.evidence.style.id_of(one, 0)
             if given in bare.output:
                 yield replace(bare, kind="ids", name="id", ids=(given,), group="id")
+
+    def _with_end(self, one: ProbeCall, found: list[Check]) -> Iterator[Check]:
+        """Yield the check of one call again, with the end of the turn, if the template writes one."""
+        message, end = ProbeMessage(calls=(one,)), self.frame.end.replace(EOS, "").strip()
+        turn = self.frame.turn(message, self.evidence.style, self.evidence.place)
+        if found and turn is not None and end and EOS not in turn.text and turn.text.rstrip().endswith(end):
+            prompt, output = _cut(self.frame, turn, message, end=True)
+            yield replace(found[0], name="one call, with its end", prompt=prompt, output=output, group="call end")
 
     def _values(self) -> Iterator[Check]:
         for kind, value in TYPES.items():
