@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final, final
 
 from .arguments.base import CallHandler
@@ -190,17 +191,20 @@ class ArgumentsReader(CallHandler):
             if answer != AGAIN:
                 return answer
 
-    def pass_through(self, text: str) -> bool:
-        """Take the short path for text in the middle of a long string; False if it is not, and nothing has happened."""
-        if self._phase == _VALUE:
-            if self._json is not None:
-                return self._json.pass_through(text, self)
-            if self._tagged is not None:
-                return self._tagged.pass_through(text, self)
-            if self._elements is not None:
-                return self._elements.pass_through(text, self)
-            return self._literal is not None and self._literal.pass_through(text, self)
-        return self._phase == _CALL_OBJECT and self._call_object is not None and self._call_object.pass_through(text)
+    @property
+    def passed(self) -> Callable[[str], str] | None:
+        """The short path for the next text (``CallReader.passed``)."""
+        if self._phase == _CALL_OBJECT:
+            return None if self._call_object is None else self._call_object.passed(self)
+        if self._phase != _VALUE:
+            return None
+        if self._json is not None:
+            return self._json.passed
+        if self._tagged is not None:
+            return self._tagged.passed
+        if self._elements is not None:
+            return self._elements.passed
+        return None if self._literal is None else self._literal.passed
 
     def finish(self) -> bool:
         """Take note that the output ended inside the arguments. False if this is not a call."""

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final, final
 
 from .arguments.xml_text import masked_xml, unescape_xml
@@ -171,9 +172,11 @@ class CallReader:
             if answer != AGAIN:
                 return answer
 
-    def pass_through(self, text: str) -> bool:
-        """Emit text in the middle of a long string argument, without the phases. False: nothing was read."""
-        return self._phase == _ARGUMENTS and self._arguments.pass_through(text)
+    @property
+    def passed(self) -> Callable[[str], str] | None:
+        """In the arguments of a call: a function that returns what to emit for the next text, or "" if that must be
+        read in the phases. It spares most deltas of a long argument the way through all readers."""
+        return self._arguments.passed if self._phase == _ARGUMENTS else None
 
     def finish(self) -> bool:
         """End the output. Return False if what is being read is not a call and must become text."""

@@ -65,21 +65,34 @@ class DeltaBuilder(EventReceiver):
 
     def take(self) -> list[DeltaMessage]:
         """Return the deltas built since the last call."""
-        if self._current is None:
-            return []
-        self._close_parts()
-        self._current = None
         deltas = self.deltas
-        self.deltas = []
-        return deltas
+        if deltas:
+            if self._parts:
+                self._close_parts()
+            self._current = None
+            self.deltas = []
+            return deltas
+        return []
+
+    # The first text of a delta is put into it at once: most deltas have no other.
 
     def reasoning(self, text: str) -> None:
-        if self._current is None or self._stage != _REASONING:
+        if self._current is None:
+            self._current = delta = DeltaMessage(reasoning=text)
+            self._stage = _REASONING
+            self.deltas.append(delta)
+            return
+        if self._stage != _REASONING:
             self._enter(_REASONING)
         self._parts.append(text)
 
     def content(self, text: str) -> None:
-        if self._current is None or self._stage != _CONTENT:
+        if self._current is None:
+            self._current = delta = DeltaMessage(content=text)
+            self._stage = _CONTENT
+            self.deltas.append(delta)
+            return
+        if self._stage != _CONTENT:
             self._enter(_CONTENT)
         self._parts.append(text)
 
@@ -89,7 +102,13 @@ class DeltaBuilder(EventReceiver):
         self._add_call(call)
 
     def arguments(self, index: int, text: str) -> None:
-        if self._current is None or self._stage != _CALLS:
+        if self._current is None:
+            call = DeltaToolCall(index=index, function=DeltaFunctionCall(arguments=text))
+            self._current = delta = DeltaMessage(tool_calls=[call])
+            self._stage = _CALLS
+            self.deltas.append(delta)
+            return
+        if self._stage != _CALLS:
             self._enter(_CALLS)
             self._add_call(DeltaToolCall(index=index, function=DeltaFunctionCall()))
         self._parts.append(text)
@@ -104,7 +123,7 @@ class DeltaBuilder(EventReceiver):
 
     def _enter(self, stage: int) -> None:
         """Begin the parts of this stage, in a new delta if the current one is past it."""
-        if self._current is not None:
+        if self._parts:
             self._close_parts()
         if self._current is None or stage < self._stage:
             self._current = DeltaMessage()
@@ -112,22 +131,21 @@ class DeltaBuilder(EventReceiver):
         self._stage = stage
 
     def _close_parts(self) -> None:
-        if not self._parts:
-            return
+        """Put the parts of this stage into the delta."""
         text = "".join(self._parts)
         self._parts = []
         delta = self._current
         assert delta is not None
         if self._stage == _CONTENT:
-            delta.content = text
+            delta.content = (delta.content or "") + text
         elif self._stage == _REASONING:
-            delta.reasoning = text
+            delta.reasoning = (delta.reasoning or "") + text
         else:
             calls = delta.tool_calls
             assert calls is not None
             function = calls[-1].function
             assert function is not None
-            function.arguments = text
+            function.arguments = (function.arguments or "") + text
 
 
 class EventType(Enum):

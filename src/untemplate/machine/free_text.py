@@ -62,7 +62,7 @@ class FreeText:
         """After READ_CALL: the rule of the marker that opens the calls."""
         self.marker_end: int = 0
         """After READ_CALL: where that marker ends."""
-        self._last_piece: str = ""
+        self.last_piece: str = ""
         """The last text that was emitted."""
         self._content_code: CodeTracker | None = None
         """Inline code and fences of the content; None before its first backtick."""
@@ -122,7 +122,7 @@ class FreeText:
 
     def has_text_on_line(self, spaces: Sequence[str]) -> bool:
         """True if text precedes, on the same line, what follows this white space."""
-        last = self._last_piece
+        last = self.last_piece
         before = last[len(last.rstrip(WS)) :] + "".join(spaces)
         return not (self.at_start or self.after_call or self.fresh) and "\n" not in before
 
@@ -153,34 +153,13 @@ class FreeText:
 
     # -- in -----------------------------------------------------------------------------------------------------
 
-    def emit_plain(self, text: str) -> bool:
-        """Emit ``text`` unchanged if that is decided at once, as for most deltas: no marker begins in it and no white
-        space waits. False if it must be read, and nothing has happened."""
+    @property
+    def is_plain(self) -> bool:
+        """True if text without a possible marker, a backtick or white space at its end can be emitted unread."""
         context = self.context
-        if context.spaces or self.fresh:
+        if self.fresh or self.at_start or self.after_call or self._code_waits or context.spaces:
             return False
-        state = context.state
-        if state.trims and text[-1] in WS:
-            return False
-        for head in state.heads:
-            if head in text:
-                return False
-        context.base = end = context.base + len(text)
-        if self.at_start or self._code_waits or "`" in text:
-            self.emit(text, end)
-        elif state.region == IN_CONTENT:
-            context.receiver.content(text)
-            context.ledger.mark(CONTENT_TEXT, end)
-            self.after_call = False
-            self._last_piece = text
-        elif state.region == IN_REASONING:
-            context.receiver.reasoning(text)
-            context.ledger.mark(REASONING_TEXT, end)
-            self.after_call = False
-            self._last_piece = text
-        else:
-            self.emit(text, end)
-        return True
+        return context.state.region in (IN_CONTENT, IN_REASONING) and not context.unknown_tokens
 
     def step(self, whole: bool = True) -> int:
         """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE. ``whole``: the text
@@ -400,7 +379,7 @@ class FreeText:
         text = before.rstrip(WS)
         if not text and (self.at_start or self.fresh or self.after_call):
             return self.at_start or self.after_call or self.context.tools.known
-        end = (text or self._last_piece)[-1:]
+        end = (text or self.last_piece)[-1:]
         begins = "\n" in before[len(text) :] or (end in _SENTENCE_ENDS and len(text) < len(before))
         return begins and self.context.tools.known
 
@@ -492,7 +471,7 @@ class FreeText:
     def _is_quoted(self, start: int) -> bool:
         """True if a backtick directly precedes ``start``."""
         cur = self.context.cur
-        before = cur.text[cur.pos : start] or ("" if self.context.spaces else self._last_piece)
+        before = cur.text[cur.pos : start] or ("" if self.context.spaces else self.last_piece)
         return before.endswith("`")
 
     def _wait_for_end(self, end: int) -> int:
@@ -607,7 +586,7 @@ class FreeText:
             events = context.config_events
             context.ledger.mark(DROPPED if events is None else events.chunk(region, text, end - len(text)), end)
         self.after_call = False
-        self._last_piece = text
+        self.last_piece = text
 
     def _take_note(self, text: str, region: int) -> None:
         """Take note of text that begins a region, or matters for what is code."""

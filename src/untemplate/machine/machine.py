@@ -49,6 +49,7 @@ with JsonReader as a generator saved lines and no time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import final
 
 from ..tools import ToolSet
@@ -59,7 +60,7 @@ from .events import EventReceiver
 from .free_text import FreeText
 from .headers import HeaderReader
 from .ids import IdFactory
-from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP
+from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS
 from .modes import (
     READ_AFTER_TENTATIVE_CALLS,
@@ -106,6 +107,10 @@ class Machine(ReaderContext):
         """True if an opener or header that the output ends after becomes text; else it is dropped."""
         self._empty_end: int = 0
         """End of the last close of calls without a call, counted from their opener; 0 if none has come."""
+        self._plain: bool = False
+        """True if nothing is waiting, so that text without a possible marker is emitted unread."""
+        self._passed: Callable[[str], str] | None = None
+        """In the arguments of a call: text → what of it can be emitted unread (``CallReader.passed``)."""
         self._undecided: int = -1
         """Number of the speculation that was undecided at the end of the output; -1 before that."""
         self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
@@ -117,24 +122,51 @@ class Machine(ReaderContext):
 
     def feed(self, text: str) -> None:
         """Read the next piece of the output."""
-        cur = self.cur
-        if self._mode == READ_TEXT and not cur.text:
-            if self._text.emit_plain(text):
-                return
-        elif self._mode == READ_CALL and not cur.text and not self.speculation.active:
-            calls = self._calls
-            if calls is not None and calls.pass_through(text):
+        if self._plain:
+            state = self.state
+            if not (state.trims and text[-1] in WS):
+                for head in state.heads:
+                    if head in text:
+                        break
+                else:
+                    end = self.base = self.base + len(text)
+                    if state.region == IN_CONTENT:
+                        self.receiver.content(text)
+                        self.ledger.mark(CONTENT_TEXT, end)
+                    else:
+                        self.receiver.reasoning(text)
+                        self.ledger.mark(REASONING_TEXT, end)
+                    self._text.last_piece = text
+                    return
+        elif self._passed is not None:
+            piece = self._passed(text)
+            if piece:
+                self.receiver.arguments(len(self.calls) - 1, piece)
                 self.base += len(text)
                 self.ledger.mark(ARGUMENT_TEXT, self.base)
                 return
-        if self.speculation.size + len(cur.text) + len(text) > self.max_held:
+        if self.speculation.size + len(self.cur.text) + len(text) > self.max_held:
             text = self._read_parts(text)
         self._read(text)
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Find out how much of the next text can be emitted unread: most deltas are words in the middle of a text."""
+        plain = False
+        passed: Callable[[str], str] | None = None
+        if not self.cur.text:
+            mode = self._mode
+            if mode == READ_TEXT:
+                plain = self._text.is_plain
+            elif mode == READ_CALL and not self.speculation.active and self._calls is not None:
+                passed = self._calls.passed
+        self._plain = plain
+        self._passed = passed
 
     def drop_tokens(self, places: list[tuple[int, int]]) -> None:
         """Drop the special tokens at these places of the next text, where they are free text."""
         self.unknown_tokens += places
-        # White space that waits, be it none, keeps the text from being emitted unread.
+        self._plain = False
         self.spaces = self.spaces or [""]
 
     def _read_parts(self, text: str) -> str:
@@ -194,11 +226,13 @@ class Machine(ReaderContext):
         """Begin inside reasoning, which the prompt left open."""
         self._enter_text(self.program.reasoning)
         self._text.fresh = True
+        self._plain = False
 
     def start_turn(self) -> None:
         """Begin at the start of the turn, because the prompt ends in the opening of an assistant turn."""
         self._enter_text(self.program.after_turn_start)
         self._text.fresh = True
+        self._plain = False
         if self.program.header_first:
             self._mode = READ_HEADER_START
 
@@ -206,6 +240,8 @@ class Machine(ReaderContext):
         """Begin the output here, in the state that the text fed so far led to: that text was the prompt's."""
         cur = self.cur
         self.base = 0
+        self._plain = False
+        self._passed = None
         cur.text = ""
         cur.pos = 0
         text = self._text

@@ -129,8 +129,8 @@ class TextState:
         self.literals: Literals = Literals({text: i for i, text in enumerate(rules)})
         self.trims: bool = trims
         """True if white space that touches a marker belongs to the marker."""
-        self.heads: tuple[str, ...] = tuple(sorted({text[0] for text in rules}))
-        """First characters of the literals. Text without any of them can be emitted at once."""
+        self.heads: tuple[str, ...] = tuple(sorted({"`", *(text[0] for text in rules)}))
+        """First characters of the literals and of inline code. Text without any of them can be emitted at once."""
 
 
 def _variable(name: str) -> str:

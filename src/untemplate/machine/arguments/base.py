@@ -3,8 +3,8 @@
 * ``step(cursor, out)`` reads from the cursor as far as the text decides, puts JSON text, and returns a signal. After
   DONE or NO_MATCH the cursor is at the first character that does not belong to the value.
 * A reader looks at each character once. What it keeps is bounded or passed on.
-* ``pass_through(text, out)`` is the short path for text inside a long string. If the text needs no closer look, it is
-  put and the result is True; otherwise nothing has happened.
+* ``passed(text)`` is the short path for text inside a long value. It returns the JSON text to put, or "" if the text
+  needs a closer look; then nothing has happened.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Final, final
 
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
@@ -141,11 +142,10 @@ class CallObjectReader:
             else:
                 return NO_MATCH
 
-    def pass_through(self, text: str) -> bool:
-        """Put text in the middle of a string of arguments that stream; False if it is not, and nothing has happened."""
+    def passed(self, call: CallHandler) -> Callable[[str], str] | None:
+        """Return the short path for the next text, in arguments that stream."""
         value = self._value
-        streams = self.committed and self._phase == _VALUE and self._what == _IS_ARGUMENTS
-        return streams and value is not None and value.pass_through(text, self._out)
+        return None if value is None or self._out is not call else value.passed
 
     def cut(self, cur: Cursor, call: CallHandler) -> bool:
         """Take note that the output ends here. True if what there is makes a call."""

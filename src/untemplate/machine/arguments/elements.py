@@ -96,15 +96,14 @@ class ElementReader:
             if answer != AGAIN:
                 return answer
 
-    def pass_through(self, text: str, call: CallHandler) -> bool:
-        """Put text in the middle of a value that streams; False if it is not, and nothing has happened."""
+    def passed(self, text: str) -> str:
+        """Return the JSON of text in the middle of a value that streams; "" if it is not, and nothing has happened."""
         if self._element.holds != _TEXT or self._value.handling != STREAM:
-            return False
+            return ""
         for head in self._syntax.value_heads:
             if head in text:
-                return False
-        call.put(json_escape(text))
-        return True
+                return ""
+        return json_escape(text)
 
     def cut(self, cur: Cursor, call: CallHandler) -> None:
         """Put the beginning of the value in which the output was cut. The beginning of a tag is dropped."""

@@ -58,12 +58,19 @@ class JsonReader(JsonScanner):
             end = self.scan(cur.text, end)
         return end
 
-    def pass_through(self, text: str, out: ArgumentWriter) -> bool:
-        """Put text that is all in the middle of a string; False if it may not be, and nothing has happened."""
-        if self.state != IN_STRING or '"' in text or "\\" in text:
-            return False
-        out.put(text)
-        return True
+    def passed(self, text: str) -> str:
+        """Return text that does not end the value; "" if it may, and nothing has happened."""
+        state = self.state
+        if state == IN_STRING and '"' not in text and "\\" not in text:
+            return text
+        if state == VALUE or "}" in text or "]" in text:
+            return ""
+        depth = len(self.closers)
+        if self.scan(text, 0) == len(text) and self.state < AT_STRING:
+            return text
+        self.state = state
+        del self.closers[depth:]
+        return ""
 
     def _whole(self, cur: Cursor, text: str, start: int) -> int:
         """Return where an object that has arrived whole ends, found in C; ``start`` if it has not, or is not valid."""

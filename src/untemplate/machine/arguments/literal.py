@@ -145,14 +145,13 @@ class LiteralReader:
             elif not self._begin_value(cur, c, out):
                 return MORE
 
-    def pass_through(self, text: str, out: ArgumentWriter) -> bool:
-        """Put text in the middle of a string; False if it is not, and nothing has happened."""
+    def passed(self, text: str) -> str:
+        """Return the JSON of text in the middle of a string; "" if it is not, and nothing has happened."""
         if self._phase != _STRING or self._doubtful or self._typed or self._quote_head in text:
-            return False
+            return ""
         if self._escapes and "\\" in text:
-            return False
-        out.put(json_escape(text))
-        return True
+            return ""
+        return json_escape(text)
 
     # -- members ------------------------------------------------------------------------------------------------
 

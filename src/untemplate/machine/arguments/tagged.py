@@ -80,19 +80,18 @@ class TaggedReader:
         """Start at a key whose opener is missing."""
         self._phase = _KEY
 
-    def pass_through(self, text: str, call: CallHandler) -> bool:
-        """Put text in the middle of a value that streams; False if it is not, and nothing has happened."""
+    def passed(self, text: str) -> str:
+        """Return the JSON of text in the middle of a value that streams; "" if it is not, and nothing has happened."""
         if self._phase != _VALUE or self._value.handling != STREAM or self._trim or not self._opened or self._newlines:
-            return False
+            return ""
         syntax = self._syntax
         if syntax.unescape_values or (syntax.trim_after and text[-1] in "\r\n"):
-            return False
+            return ""
         for head in syntax.value_heads:
             if head in text:
-                return False
+                return ""
         self._last = text[-1]
-        call.put(json_escape(text))
-        return True
+        return json_escape(text)
 
     def _read_between(self, cur: Cursor, call: CallHandler) -> int:
         text = cur.text
