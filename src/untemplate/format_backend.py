@@ -218,22 +218,28 @@ class FormatStream(StreamBackend):
         """Problems of the call that was validated last."""
 
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
-        machine = self._machine
         scanner = self._scanner
         if scanner is not None:
-            text = scanner.feed(text, token_ids)
-            machine.checks_ids = scanner.active and self._checks_ids
-            if scanner.unknown_places:
-                machine.drop_tokens(scanner.unknown_places)
-                scanner.unknown_places = []
+            if not scanner.passes(text, token_ids):
+                text = self._scan(scanner, text, token_ids)
         elif token_ids:
             check_ids(token_ids)
         if text:
-            machine.feed(text)
+            self._machine.feed(text)
             if self._raw is not None:
                 self._raw.append(text)
         deltas = self._builder.take()
         return deltas if self._waiting is None else deltas + self._numbered()
+
+    def _scan(self, scanner: TokenScanner, text: str, token_ids: Sequence[int]) -> str:
+        """Find special tokens in a delta. Return its text, with stripped markers restored."""
+        text = scanner.read(text, token_ids)
+        machine = self._machine
+        machine.checks_ids = scanner.active and self._checks_ids
+        if scanner.unknown_places:
+            machine.drop_tokens(scanner.unknown_places)
+            scanner.unknown_places = []
+        return text
 
     def feed_tokens(self, text: str, token_ids: Sequence[int], places: Sequence[int]) -> list[DeltaMessage]:
         if self._scanner is not None:

@@ -7,6 +7,8 @@
 * An id whose text has not come before the text of the next id authorises nothing.
 * Without the table, more literals than ids in one stretch cannot be told apart. All of them count as markers, and
   that is reported.
+* Most deltas have no special token, and none is awaited: one test of sets decides that (``passes``). They are counted
+  later, and only if a special token comes.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from typing import Final, final
 
 TokenBytes = Callable[[int], bytes | None]
 """token id → its bytes; None if unknown."""
+
+_UNREAD: Final = 256
+"""Most deltas that wait to be counted."""
 
 _REPLACEMENT: Final = "�"
 _INTEGERS: Final = frozenset({int})
@@ -86,19 +91,32 @@ class TokenScanner:
         self._pending: dict[str, list[tuple[int, int, int]]] = {}
         """Literal → (its order, characters known when its id came, its place in bytes or -1), by order. Without the
         table, ids that came with one delta have one order: they may belong to its literals in another way."""
+        self._unread: list[tuple[str, Sequence[int]]] = []
+        """Deltas that passed and are not counted yet."""
+        self._literal_ids: frozenset[int] = frozenset(self._literals)
+        self._quiet: bool = True
+        """True if no special token's text is awaited."""
         self._order: int = 0
         """Order of the last id that came."""
         self._passed: int = 0
         """Order of the last id whose text has come."""
 
     def feed(self, text: str, ids: Sequence[int]) -> str:
-        """Read a delta. Return its text, with stripped markers restored."""
+        """Take a delta. Return its text, with stripped markers restored."""
+        return text if self.passes(text, ids) else self.read(text, ids)
+
+    def read(self, text: str, ids: Sequence[int]) -> str:
+        """Take a delta that does not pass."""
         if not self._special and not self._unknown:
             return text
+        if ids and not self.active:
+            check_ids(ids)
+            self.active = True
+            if self.passes(text, ids):
+                return text
+        if self._unread:
+            self._count_unread()
         if ids:
-            if not self.active:
-                check_ids(ids)
-                self.active = True
             if self._stripped:
                 text = self._restore(text, ids)
             self._expect(text, ids)
@@ -110,7 +128,55 @@ class TokenScanner:
         self._seen += len(text)
         self._seen_bytes += _size(text)
         self._carry = window[max(len(window) - self._longest + 1, 0) :]
+        self._quiet = not (self._awaited or self._held or any(map(self._is_awaited, self._pending.values())))
         return shown
+
+    def passes(self, text: str, ids: Sequence[int]) -> bool:
+        """Take a delta without special tokens, while none is awaited. False if it must be read."""
+        if not self._quiet or not self._literal_ids.isdisjoint(ids) or (ids and not self.active):
+            return False
+        unread = self._unread
+        unread.append((text, tuple(ids)))
+        if len(unread) == _UNREAD:
+            self._count_unread()
+        return True
+
+    def _is_awaited(self, waiting: list[tuple[int, int, int]]) -> bool:
+        """True if one of these ids of a literal may still authorise it."""
+        return bool(waiting) and waiting[-1][0] >= self._passed
+
+    def _count_unread(self) -> None:
+        """Count the deltas that passed."""
+        unread = self._unread
+        self._unread = []
+        text = "".join([text for text, _ in unread])
+        if self._exact:
+            self._count_bytes(unread)
+        self._seen += len(text)
+        self._seen_bytes += _size(text)
+        self._carry = (self._carry + text)[-self._longest :]
+
+    def _count_bytes(self, deltas: list[tuple[str, Sequence[int]]]) -> None:
+        """Count the bytes of deltas without special tokens."""
+        assert self._bytes is not None
+        seen = self._seen_bytes
+        total = self._id_bytes
+        for text, ids in deltas:
+            if ids and seen > total:
+                # Text has come without ids: the place of the next token is not known any more.
+                self._exact = False
+                return
+            for token in ids:
+                data = self._bytes(token)
+                if data is None:
+                    self._exact = False
+                    return
+                if total == 0 and seen == 0 and data[:1] == b" " and text and text[0] != " ":
+                    # Detokenizers drop the first token's leading space.
+                    data = data[1:]
+                total += len(data)
+            seen += len(text) if text.isascii() else _size(text)
+        self._id_bytes = total
 
     def finish(self) -> str:
         """Return the text that is still held: no awaited token comes any more."""
@@ -164,6 +230,8 @@ class TokenScanner:
         """Read a delta whose special tokens begin at these places of it."""
         self.active = True
         self._exact = False
+        if self._unread:
+            self._count_unread()
         for place in places:
             if self._special and self._pattern.match(text, place) is not None:
                 self.authorised.add(self._seen + place)
