@@ -81,7 +81,8 @@ def unescape(escape: str) -> str:
 def json_escape(text: str) -> str:
     """Return ``text`` as the inside of a JSON string, without its quotes. Non-ASCII is kept; lone surrogates become
     ``\\ud800``, so that the result can be encoded as UTF-8."""
-    return without_surrogates(encode_basestring(text)[1:-1])
+    escaped = encode_basestring(text)[1:-1]
+    return escaped if escaped.isascii() else without_surrogates(escaped)
 
 
 def without_surrogates(json_text: str) -> str:

@@ -449,8 +449,7 @@ class ArgumentsReader(CallHandler):
         self._emitter.arguments(text)
 
     def mark(self, kind: int, pos: int) -> None:
-        context = self.context
-        context.ledger.mark(kind, context.base + pos)
+        self.context.mark(kind, pos)
 
     def report(self, code: DiagnosticCode, start: int, end: int) -> None:
         self._recovered = self._recovered or code in RECOVERING

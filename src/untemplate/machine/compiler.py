@@ -219,6 +219,7 @@ def _tags(*pairs: tuple[Marker | str | None, int]) -> dict[str, int]:
     return tags
 
 
+_WS: Final = r"[ \t\r\n]*"
 _MARKED: Final = re.compile(r"[<>\[\]|]")
 """Characters that make a literal more than a word."""
 
@@ -364,6 +365,11 @@ def _compile_json_body(syntax: CallSyntax, body: JsonBody) -> None:
     syntax.nested_key = body.nested_key or ""
     syntax.name_is_key = body.name_is_key
     syntax.constant_keys = frozenset(key for key, _ in body.constants)
+    if not body.name_is_key and body.arguments_key != body.nested_key:
+        name, arguments = re.escape(body.name_key), re.escape(body.arguments_key)
+        syntax.object_start = re.compile(
+            rf'\{{{_WS}"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS}(,){_WS}"({arguments})"{_WS}:{_WS}(?=\{{)'
+        )
 
 
 def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_end: Marker | None) -> None:

@@ -94,7 +94,12 @@ class ReaderContext:
 
     def mark(self, kind: int, pos: int) -> None:
         """Account for everything before ``cur.text[pos]`` that is not accounted for yet, as ``kind``."""
-        self.ledger.mark(kind, self.base + pos)
+        ledger = self.ledger
+        end = self.base + pos
+        if ledger.spans is not None:
+            ledger.mark(kind, end)
+        elif end > ledger.frontier:
+            ledger.frontier = end
 
     def report(self, code: DiagnosticCode, start: int, end: int) -> None:
         """Report a problem with ``cur.text[start:end]``."""

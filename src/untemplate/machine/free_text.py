@@ -157,7 +157,7 @@ class FreeText:
     def is_plain(self) -> bool:
         """True if text without a possible marker, a backtick or white space at its end can be emitted unread."""
         context = self.context
-        if self.fresh or self.at_start or self.after_call or self._code_waits or context.spaces:
+        if self.fresh or self.after_call or self._code_waits or context.spaces:
             return False
         return context.state.region in (IN_CONTENT, IN_REASONING) and not context.unknown_tokens
 
@@ -183,7 +183,7 @@ class FreeText:
             if found is None:
                 break
             start = found.start()
-            if not cur.final:
+            if size - start < literals.longest and not cur.final:
                 # A longer literal may have begun before this one and contain it: ``Action:\n``` `` before ``` ``` ``.
                 tail = literals.undecided_from(text, pos)
                 if tail <= start:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, final
 
 from .signals import MORE, NO_MATCH
@@ -83,6 +84,12 @@ class Literals:
                 return start
             found = self.first_character_pattern.search(text, start + 1)
         return size
+
+
+@lru_cache(maxsize=64)
+def literal_set(*texts: str) -> Literals:
+    """Return the set of these literals, tagged with their places."""
+    return Literals({text: place for place, text in enumerate(texts)})
 
 
 @final

@@ -107,7 +107,7 @@ class Machine(ReaderContext):
         """True if an opener or header that the output ends after becomes text; else it is dropped."""
         self._empty_end: int = 0
         """End of the last close of calls without a call, counted from their opener; 0 if none has come."""
-        self._plain: bool = False
+        self._plain: bool = not program.header_first and self.state.region in (IN_CONTENT, IN_REASONING)
         """True if nothing is waiting, so that text without a possible marker is emitted unread."""
         self._passed: Callable[[str], str] | None = None
         """In the arguments of a call: text → what of it can be emitted unread (``CallReader.passed``)."""
@@ -130,13 +130,17 @@ class Machine(ReaderContext):
                         break
                 else:
                     end = self.base = self.base + len(text)
+                    free = self._text
+                    if free.at_start:
+                        free.emit(text, end)
+                        return
                     if state.region == IN_CONTENT:
                         self.receiver.content(text)
                         self.ledger.mark(CONTENT_TEXT, end)
                     else:
                         self.receiver.reasoning(text)
                         self.ledger.mark(REASONING_TEXT, end)
-                    self._text.last_piece = text
+                    free.last_piece = text
                     return
         elif self._passed is not None:
             piece = self._passed(text)
@@ -212,6 +216,7 @@ class Machine(ReaderContext):
     def enter(self, index: int) -> None:
         """Begin in this state, as a hand-written config asks."""
         self.state = self.program.states[index]
+        self._plain = False
 
     def switch(self, program: Program) -> None:
         """Continue with another Program that has the same states."""

@@ -215,6 +215,9 @@ class CallSyntax:
         self.id_key: str = ""
         self.nested_key: str = ""
         self.name_is_key: bool = False
+        self.object_start: re.Pattern[str] = re.compile("(?!)")
+        """Matches an object up to its arguments, written as the renderer writes it: name (1), comma (2), arguments' key
+        (3)."""
         self.constant_keys: frozenset[str] = frozenset()
         # NAMED_*
         self.name: Pattern = Pattern("{name}")

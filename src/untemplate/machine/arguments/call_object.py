@@ -76,7 +76,26 @@ class CallObjectReader:
             self._flush(cur, call)
         return answer
 
+    def _read_start(self, cur: Cursor, call: CallHandler) -> bool:
+        """Read ``{"name": "f", "arguments": `` at once, if all of it has come. False if this is not a call."""
+        start = self._syntax.object_start.match(cur.text, cur.pos)
+        if start is None:
+            return True
+        self._name = start.group(1)
+        call.mark(MARKUP, start.start(1))
+        call.mark(NAME_TEXT, start.end(1))
+        self.ready = True
+        cur.pos = start.end(2)
+        if not self._syntax.id_key and not call.named(self._name, "", False):
+            return False
+        cur.pos = start.end()
+        self._key = start.group(3)
+        self._phase = _VALUE
+        return self._begin_value(cur, "{", call)
+
     def _step(self, cur: Cursor, call: CallHandler) -> int:
+        if self._phase == _OPEN and not self._read_start(cur, call):
+            return NO_MATCH
         while True:
             if self._value is not None or self._text is not None:
                 answer = self._read_value(cur, call)

@@ -19,7 +19,7 @@ from typing import Final, final
 from ...jsontext.lexical import json_escape
 from ...tools import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED
-from ..lexer import SPACES, WS, Cursor, Literals
+from ..lexer import SPACES, WS, Cursor, Literals, literal_set
 from ..program import CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
 from .base import ArgumentWriter, CallHandler
@@ -57,7 +57,7 @@ class LiteralReader:
         self._name: str = name
         self._stops: Literals = syntax.call_stops
         self._outer: str = outer
-        self._quotes: Literals = Literals({q: i for i, q in enumerate(syntax.quotes)})
+        self._quotes: Literals = literal_set(*syntax.quotes)
         self._phase: int = _OPEN
         # The closing characters of what is open, outermost first, and the JSON closer of each.
         self._closers: list[str] = []
@@ -414,7 +414,7 @@ class LiteralReader:
         return True
 
     def _open_string(self, quote: str, out: CallHandler) -> None:
-        self._quote = Literals({quote: 0})
+        self._quote = literal_set(quote)
         self._quote_head = quote[0]
         self._escapes = quote[0] in self._syntax.escaping
         self._doubtful = False
