@@ -159,7 +159,10 @@ class FormatBackend(ParserBackend):
         machine.receiver = receiver
         scanner = None
         if self.special_ids or self._unknown_ids:
-            scanner = TokenScanner(self.special_ids, self.tokens.bytes_of, self._stripped, self._unknown_ids)
+            table = self.tokens
+            scanner = TokenScanner(
+                self.special_ids, table.bytes_of, self._stripped, self._unknown_ids, table.read_bytes
+            )
         checks_ids = (self.format if policy.spelled_markers == "format" else policy).spelled_markers == "text"
         return FormatStream(machine, builder, scanner, checks_ids, context.collect, self._own, self.denied)
 

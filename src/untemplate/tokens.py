@@ -66,7 +66,8 @@ class TokenTable:
     def __init__(self, vocab: Mapping[str, int], special: Mapping[str, int]) -> None:
         self._vocab = vocab
         self._special = special
-        self._bytes: dict[int, bytes | None] = {}
+        self.read_bytes: dict[int, bytes | None] = {}
+        """What `bytes_of` has returned, by id."""
         self.texts: dict[int, str | None] = {}
         """The text of each id that was read; ``None``: it begins or ends inside a character."""
         self.special_ids: Final = frozenset(special.values())
@@ -87,9 +88,9 @@ class TokenTable:
     def bytes_of(self, token: int) -> bytes | None:
         """Return the bytes that a token id adds to the text; ``None`` if the id is unknown."""
         try:
-            return self._bytes[token]
+            return self.read_bytes[token]
         except KeyError:
-            data = self._bytes[token] = self._read(token)
+            data = self.read_bytes[token] = self._read(token)
             return data
 
     def _read(self, token: int) -> bytes | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, final
 
 TokenBytes = Callable[[int], bytes | None]
@@ -58,6 +58,7 @@ class TokenScanner:
         token_bytes: TokenBytes | None,
         stripped: bool,
         unknown: dict[str, int] | None = None,
+        read_bytes: Mapping[int, bytes | None] | None = None,
     ) -> None:
         self.ids: dict[int, str] = {i: text for text, i in special.items()}
         self.authorised: set[int] = set()
@@ -71,6 +72,8 @@ class TokenScanner:
         self._pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))))
         self._longest: int = max(map(len, special), default=0)
         self._bytes: TokenBytes | None = token_bytes
+        self._read_bytes: Mapping[int, bytes | None] = {} if read_bytes is None else read_bytes
+        """What ``token_bytes`` has returned before."""
         self._stripped: bool = stripped
         self._unknown: dict[int, str] = {i: text for text, i in (unknown or {}).items()}
         self._literals: dict[int, str] = {**self._unknown, **self.ids}
@@ -149,34 +152,39 @@ class TokenScanner:
         """Count the deltas that passed."""
         unread = self._unread
         self._unread = []
-        text = "".join([text for text, _ in unread])
-        if self._exact:
-            self._count_bytes(unread)
-        self._seen += len(text)
-        self._seen_bytes += _size(text)
-        self._carry = (self._carry + text)[-self._longest :]
+        for text, ids in unread:
+            if ids:
+                self._check_place()
+                self._add_bytes(ids, text)
+            self._seen += len(text)
+            self._seen_bytes += len(text) if text.isascii() else _size(text)
+        self._carry = (self._carry + "".join([text for text, _ in unread]))[-self._longest :]
 
-    def _count_bytes(self, deltas: list[tuple[str, Sequence[int]]]) -> None:
-        """Count the bytes of deltas without special tokens."""
+    def _check_place(self) -> None:
+        """Take note if text has come without ids: the place of the next token is not known any more."""
+        if self._seen_bytes > self._id_bytes:
+            self._exact = False
+
+    def _add_bytes(self, ids: Sequence[int], text: str) -> None:
+        """Count the bytes of tokens that come with this text."""
+        if not self._exact or not ids:
+            return
+        if self._id_bytes or self._seen:
+            try:
+                self._id_bytes += sum(map(len, map(self._read_bytes.__getitem__, ids)))  # type: ignore[arg-type]
+                return
+            except (KeyError, TypeError):
+                pass  # one has not been read before, or is unknown
         assert self._bytes is not None
-        seen = self._seen_bytes
-        total = self._id_bytes
-        for text, ids in deltas:
-            if ids and seen > total:
-                # Text has come without ids: the place of the next token is not known any more.
+        for token in ids:
+            data = self._bytes(token)
+            if data is None:
                 self._exact = False
                 return
-            for token in ids:
-                data = self._bytes(token)
-                if data is None:
-                    self._exact = False
-                    return
-                if total == 0 and seen == 0 and data[:1] == b" " and text and text[0] != " ":
-                    # Detokenizers drop the first token's leading space.
-                    data = data[1:]
-                total += len(data)
-            seen += len(text) if text.isascii() else _size(text)
-        self._id_bytes = total
+            if self._id_bytes == 0 and self._seen == 0 and data[:1] == b" " and text and text[0] != " ":
+                # Detokenizers drop the first token's leading space.
+                data = data[1:]
+            self._id_bytes += len(data)
 
     def finish(self) -> str:
         """Return the text that is still held: no awaited token comes any more."""
@@ -252,24 +260,18 @@ class TokenScanner:
 
     def _expect(self, text: str, ids: Sequence[int]) -> None:
         """Note the ids of special tokens, whose text comes now or later."""
-        if self._seen_bytes > self._id_bytes:
-            # Text has come without ids: the place of the next token is not known any more.
-            self._exact = False
+        self._check_place()
         self._order += 1
-        for token in ids:
-            literal = self._literals.get(token)
-            if literal is not None:
-                self._expect_literal(token, literal)
-            if self._exact:
-                assert self._bytes is not None
-                data = self._bytes(token) if literal is None else self._literal_bytes(token, literal)
-                if data is None:
-                    self._exact = False
-                else:
-                    if self._id_bytes == 0 and self._seen == 0 and data[:1] == b" " and text and text[0] != " ":
-                        # Detokenizers drop the first token's leading space.
-                        data = data[1:]
-                    self._id_bytes += len(data)
+        start = 0
+        literals = self._literals
+        for place in [place for place, token in enumerate(ids) if token in literals]:
+            self._add_bytes(ids[start:place], text)
+            token = ids[place]
+            self._expect_literal(token, literals[token])
+            if token in self.ids or not self._stripped:
+                self._add_bytes(ids[place : place + 1], text)
+            start = place + 1
+        self._add_bytes(ids[start:], text)
 
     def _expect_literal(self, token: int, literal: str) -> None:
         place = self._id_bytes if self._exact else -1
@@ -278,13 +280,6 @@ class TokenScanner:
             self._pending.setdefault(literal, []).append((self._order, self._seen, place))
         elif not self._stripped:
             self._awaited.append((literal, self._seen, place))
-
-    def _literal_bytes(self, token: int, literal: str) -> bytes | None:
-        """Return the bytes of a special token in the text."""
-        if token in self.ids:
-            return literal.encode()
-        assert self._bytes is not None
-        return b"" if self._stripped else self._bytes(token)
 
     def _find(self, window: str) -> None:
         """Find the literals that end in the new text, and match them with ids."""
