@@ -19,7 +19,7 @@ from .machine.ids import IdFactory, make_ids
 from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .machine.machine import Machine
 from .machine.program import Program
-from .machine.scanner import TokenScanner, check_ids
+from .machine.scanner import SpecialTokens, TokenScanner, check_ids
 from .machine.snapshot import Snapshot, snapshot
 from .machine.start import start
 from .machine.tentative_calls import IMMEDIATELY, NEVER, RECOVER
@@ -101,7 +101,7 @@ class FormatBackend(ParserBackend):
         self.program = program_of(format, special=self._ends)
         ids, self.tokens = known.table(unknown.union(format.special_tokens))
         self.special_ids = {text: i for text, i in ids.items() if text not in unknown}
-        self._unknown_ids = {text: ids[text] for text in unknown}
+        self._special_tokens = SpecialTokens(self.special_ids, {text: ids[text] for text in unknown})
 
     @property
     def has_reasoning(self) -> bool:
@@ -158,11 +158,9 @@ class FormatBackend(ParserBackend):
             receiver = Tee(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
         scanner = None
-        if self.special_ids or self._unknown_ids:
+        if not self._special_tokens.empty:
             table = self.tokens
-            scanner = TokenScanner(
-                self.special_ids, table.bytes_of, self._stripped, self._unknown_ids, table.read_bytes
-            )
+            scanner = TokenScanner(self._special_tokens, table.bytes_of, table.read_bytes, self._stripped)
         checks_ids = (self.format if policy.spelled_markers == "format" else policy).spelled_markers == "text"
         return FormatStream(machine, builder, scanner, checks_ids, context.collect, self._own, self.denied)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Final, final
 
 TokenBytes = Callable[[int], bytes | None]
@@ -49,18 +50,34 @@ def _size(text: str) -> int:
 
 
 @final
+class SpecialTokens:
+    """The special tokens of a model (text → id), prepared once for all of its outputs. ``unknown``: those that are not
+    the Format's."""
+
+    def __init__(self, special: dict[str, int], unknown: dict[str, int]) -> None:
+        self.empty: bool = not (special or unknown)
+        self.own: dict[int, str] = {i: text for text, i in special.items()}
+        self.unknown: dict[int, str] = {i: text for text, i in unknown.items()}
+        self.literals: dict[int, str] = {**self.unknown, **self.own}
+        """All of them: id → text."""
+        self.ids: frozenset[int] = frozenset(self.literals)
+        self.longest: int = max(map(len, special), default=0)
+        self.pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))))
+
+
+@final
 class TokenScanner:
     """Follows text and ids of one output. Offsets are in characters of the output."""
 
     def __init__(
         self,
-        special: dict[str, int],
-        token_bytes: TokenBytes | None,
+        tokens: SpecialTokens,
+        token_bytes: TokenBytes,
+        read_bytes: Mapping[int, bytes | None],
         stripped: bool,
-        unknown: dict[str, int] | None = None,
-        read_bytes: Mapping[int, bytes | None] | None = None,
     ) -> None:
-        self.ids: dict[int, str] = {i: text for text, i in special.items()}
+        """``read_bytes``: what ``token_bytes`` has returned before."""
+        self.ids: dict[int, str] = tokens.own
         self.authorised: set[int] = set()
         """Places where markers begin that have a token id."""
         self.unknown_places: list[tuple[int, int]] = []
@@ -68,15 +85,14 @@ class TokenScanner:
         self.ambiguous: list[int] = []
         self.active: bool = False
         """True if any ids have come."""
-        self._special: dict[str, int] = special
-        self._pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))))
-        self._longest: int = max(map(len, special), default=0)
-        self._bytes: TokenBytes | None = token_bytes
-        self._read_bytes: Mapping[int, bytes | None] = {} if read_bytes is None else read_bytes
-        """What ``token_bytes`` has returned before."""
+        self._empty: bool = tokens.empty
+        self._pattern: re.Pattern[str] = tokens.pattern
+        self._longest: int = tokens.longest
+        self._bytes: TokenBytes = token_bytes
+        self._read_bytes: Mapping[int, bytes | None] = read_bytes
         self._stripped: bool = stripped
-        self._unknown: dict[int, str] = {i: text for text, i in (unknown or {}).items()}
-        self._literals: dict[int, str] = {**self._unknown, **self.ids}
+        self._unknown: dict[int, str] = tokens.unknown
+        self._literals: dict[int, str] = tokens.literals
         self._awaited: list[tuple[str, int, int]] = []
         """Unknown special tokens whose text has not come, each with the characters known when its id came, and its
         place in bytes or -1."""
@@ -90,13 +106,13 @@ class TokenScanner:
         self._seen: int = 0
         self._seen_bytes: int = 0
         self._id_bytes: int = 0
-        self._exact: bool = token_bytes is not None
+        self._exact: bool = True
         self._pending: dict[str, list[tuple[int, int, int]]] = {}
         """Literal → (its order, characters known when its id came, its place in bytes or -1), by order. Without the
         table, ids that came with one delta have one order: they may belong to its literals in another way."""
         self._unread: list[tuple[str, Sequence[int]]] = []
         """Deltas that passed and are not counted yet."""
-        self._literal_ids: frozenset[int] = frozenset(self._literals)
+        self._literal_ids: frozenset[int] = tokens.ids
         self._quiet: bool = True
         """True if no special token's text is awaited."""
         self._order: int = 0
@@ -110,7 +126,7 @@ class TokenScanner:
 
     def read(self, text: str, ids: Sequence[int]) -> str:
         """Take a delta that does not pass."""
-        if not self._special and not self._unknown:
+        if self._empty:
             return text
         if ids and not self.active:
             check_ids(ids)
@@ -175,7 +191,6 @@ class TokenScanner:
                 return
             except (KeyError, TypeError):
                 pass  # one has not been read before, or is unknown
-        assert self._bytes is not None
         for token in ids:
             data = self._bytes(token)
             if data is None:
@@ -241,7 +256,7 @@ class TokenScanner:
         if self._unread:
             self._count_unread()
         for place in places:
-            if self._special and self._pattern.match(text, place) is not None:
+            if self.ids and self._pattern.match(text, place) is not None:
                 self.authorised.add(self._seen + place)
                 continue
             size = max((len(t) for t in self._unknown.values() if text.startswith(t, place)), default=0)
@@ -256,7 +271,7 @@ class TokenScanner:
 
     def holds(self, literal: str) -> bool:
         """True if the literal contains a special token."""
-        return bool(self._special) and self._pattern.search(literal) is not None
+        return bool(self.ids) and self._pattern.search(literal) is not None
 
     def _expect(self, text: str, ids: Sequence[int]) -> None:
         """Note the ids of special tokens, whose text comes now or later."""
@@ -264,7 +279,7 @@ class TokenScanner:
         self._order += 1
         start = 0
         literals = self._literals
-        for place in [place for place, token in enumerate(ids) if token in literals]:
+        for place in list(compress(range(len(ids)), map(literals.__contains__, ids))):
             self._add_bytes(ids[start:place], text)
             token = ids[place]
             self._expect_literal(token, literals[token])
@@ -339,7 +354,7 @@ class TokenScanner:
                 parts.append(literal)
                 continue
             plain -= 1
-            data = self._bytes(token) if self._bytes is not None else None
+            data = self._bytes(token)
             if plain == 0:
                 piece = rest
             elif data is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..machine.events import EventCollector, SemanticEvent
 from ..machine.machine import Machine
-from ..machine.scanner import TokenScanner
+from ..machine.scanner import SpecialTokens, TokenScanner
 from ..machine.tentative_calls import NEVER
 from ..messages import Diagnostic
 from ..tokens import Vocabulary, vocabulary_of
@@ -47,7 +47,8 @@ class StreamingParserEngine:
         self.config = config
         known = vocabulary_of(tokenizer) if vocab is None else Vocabulary(vocab)
         drops = _stray_tokens(config, tokenizer, known.ids)
-        self._special, self._table = known.table(drops.union(config.token_id_terminals.values()))
+        special, self._table = known.table(drops.union(config.token_id_terminals.values()))
+        self._special = SpecialTokens(special, {})
         self._program = compile_config(config, drops=drops)
         self._without_calls = compile_config(config, tools=False)
         self._skips = False
@@ -65,8 +66,9 @@ class StreamingParserEngine:
         machine.config_events = self._run
         machine.enter(initial)
         self._scanner: TokenScanner | None = None
-        if self._special:
-            self._scanner = machine.scanner = TokenScanner(self._special, self._table.bytes_of, False)
+        if not self._special.empty:
+            table = self._table
+            self._scanner = machine.scanner = TokenScanner(self._special, table.bytes_of, table.read_bytes, False)
 
     def feed(self, delta_text: str, delta_token_ids: Sequence[int] = ()) -> list[SemanticEvent]:
         """Take the next part of the output, and the token ids that have come with it or before it.
