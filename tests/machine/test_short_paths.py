@@ -1,0 +1,56 @@
+"""Most deltas take a short path. It must not change what comes after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from untemplate import OutputParser
+
+WORDS = ["The", " harbour", " was", " quiet", "."]
+CALL = '{"name": "f", "arguments": {"a": [1, "b"]}}'
+SPECIAL = ["<tool_call>", "</tool_call>"]
+SPELLED = ["<tool", "_call", ">", "</tool"]
+
+
+class Words:
+    """A tokenizer with one token for each of these texts."""
+
+    all_special_tokens = SPECIAL
+
+    def get_vocab(self) -> dict[str, int]:
+        return {text.replace(" ", "Ġ"): i for i, text in enumerate([*SPECIAL, *WORDS, *SPELLED, *sorted(set(CALL))])}
+
+    def ids(self, texts: list[str]) -> list[int]:
+        vocabulary = self.get_vocab()
+        return [vocabulary[text.replace(" ", "Ġ")] for text in texts]
+
+
+@pytest.mark.parametrize("plain", [1, 254, 255, 256, 257, 600])
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_marker_counts_by_its_id_after_any_number_of_plain_deltas(plain: int, size: int) -> None:
+    """The places of plain tokens are counted when a special token comes. Before that they only wait."""
+    prose = [WORDS[i % len(WORDS)] for i in range(plain)]
+    spelled = ["<tool", "_call", ">", *CALL, "</tool", "_call", ">"]
+    texts = [*prose, *spelled, SPECIAL[0], *CALL, SPECIAL[1]]
+    ids = Words().ids(texts)
+    parser = OutputParser.named("hermes", tokenizer=Words())
+    stream = parser.stream(collect=True, seed=1)
+    for at in range(0, len(texts), size):
+        stream.feed("".join(texts[at : at + size]), ids[at : at + size])
+    stream.finish()
+    result = stream.result()
+    assert result.content == "".join(prose) + "".join(spelled)
+    assert [(call.function.name, call.function.arguments) for call in result.tool_calls] == [("f", CALL[27:-1])]
+    assert result == parser.parse("".join(texts), token_ids=ids, seed=1)
+
+
+def test_ids_may_be_a_list_that_the_engine_uses_again() -> None:
+    texts = [*WORDS, SPECIAL[0], *CALL, SPECIAL[1]]
+    stream = OutputParser.named("hermes", tokenizer=Words()).stream(collect=True)
+    ids = [0]
+    for text, token in zip(texts, Words().ids(texts), strict=True):
+        ids[0] = token
+        stream.feed(text, ids)
+    stream.finish()
+    assert stream.result().content == "".join(WORDS)
+    assert [call.function.name for call in stream.result().tool_calls] == ["f"]
