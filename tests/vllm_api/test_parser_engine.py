@@ -122,6 +122,44 @@ def test_what_never_becomes_a_call_is_content(body):
     check(hermes(), raw, content=raw)
 
 
+@pytest.mark.parametrize("body", ["", " \n"])
+def test_markers_without_a_call_on_a_line_of_their_own_are_dropped(body):
+    raw = f"a\n<tool_call>{body}</tool_call>b"
+    check(hermes(), raw, content="a\nb")
+    parser = engine(hermes())
+    assert parser.parse(raw) == (None, "a\nb", None)
+    (note,) = parser.diagnostics
+    assert (note.code, note.message, note.start, note.end) == (
+        "empty_calls",
+        "markers of calls without a call were dropped",
+        2,
+        len(raw) - 1,
+    )
+    assert note.text == f"<tool_call>{body}</tool_call>"
+
+
+def test_special_tokens_without_a_call_are_dropped_within_a_line():
+    tokenizer = Tokenizer("<tool_call>", "</tool_call>")
+    raw = "a <tool_call></tool_call> b"
+    ids = [token for _, tokens in tokenizer.pieces(raw) for token in tokens]
+    assert engine(hermes(), tokenizer=tokenizer).parse(raw, model_output_token_ids=ids)[1] == "a  b"
+
+
+def test_one_delta_for_each_call_reaches_a_subclass():
+    """A subclass written for vLLM gets what vLLM's method returns: one delta for each call."""
+    seen = []
+
+    class Subclass(ParserEngine):
+        def _events_to_delta(self, events, finished=False):
+            delta = super()._events_to_delta(events, finished)
+            seen.append([] if delta is None else delta.tool_calls)
+            return delta
+
+    engine(hermes(), cls=Subclass).parse('<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>')
+    function = DeltaFunctionCall(name="f", arguments='{"a": 1}')
+    assert seen == [[DeltaToolCall(index=0, id="f:0", type="function", function=function)]]
+
+
 def test_a_call_that_is_cut():
     check(hermes(), '<tool_call>{"name": "f", "arguments": {"a": [1, 2', calls=[("f", '{"a": [1, 2')])
     check(hermes(), 'a <tool_call>{"name": "f', content='a <tool_call>{"name": "f')

@@ -31,6 +31,7 @@ _REASONING = frozenset({EventType.REASONING_START, EventType.REASONING_CHUNK})
 _NOTES = {
     "converter_failed": "the arg_converter raised on these arguments: {}",
     "converter_retracted": "the arg_converter changed what had been sent already; the arguments stay as they were sent",
+    "empty_calls": "markers of calls without a call were dropped",
     "stray_text": "text after the arguments was dropped",
     "unknown_tool": "a call of a tool that was not offered was dropped",
 }
@@ -68,6 +69,7 @@ class EngineDeltas(Parser):
         self._spaces: list[str] = []
         self._deferred_reasoning: list[str] = []
         self._content_has_nonws = False
+        self._line_has_text = False
         self._after_call = False
         self._notes: list[Diagnostic] = []
 
@@ -137,6 +139,8 @@ class EngineDeltas(Parser):
         self._content.clear()
         if not (content or reasoning or calls):
             return None
+        if len(calls) > 1:
+            calls = self._coalesce_tool_call_deltas(calls)
         return DeltaMessage(content=content or None, reasoning="".join(reasoning) or None, tool_calls=calls or None)
 
     def _handle_tool_event(self, event: SemanticEvent, deltas: list[DeltaToolCall]) -> None:
@@ -197,6 +201,8 @@ class EngineDeltas(Parser):
         """Add content, without the white space at its end while that may have to be dropped."""
         strips = self._strip_content_ws_with_tools
         body = text.rstrip(WS)
+        _, newline, line = text.rpartition("\n")
+        self._line_has_text = bool(line.strip(WS)) or (not newline and self._line_has_text)
         if body:
             if not self._content_has_nonws:
                 self._content_has_nonws = True
@@ -332,9 +338,16 @@ class EngineDeltas(Parser):
             start, raw = self._engine.take_call(index)
             if slot.rejected:
                 self._note("unknown_tool", start, raw)
+            elif closed and self._is_markup(slot):
+                self._note("empty_calls", start, raw)
             else:
                 self._add_content(raw)
         slot.clear_args()
+
+    def _is_markup(self, slot: ToolCallSlot) -> bool:
+        """True if nothing is between the markers of a call, and they do not seem to be quoted in a line of text."""
+        quoted = self._line_has_text and not self._engine.checks_ids
+        return not (quoted or slot.name.strip(WS) or slot.args.strip(WS))
 
     def _reader(self, slot: ToolCallSlot) -> ArgumentReader:
         if slot.reader is None:

@@ -123,6 +123,11 @@ class StreamingParserEngine:
         return self._run.in_call
 
     @property
+    def checks_ids(self) -> bool:
+        """True once token ids have come."""
+        return self._machine.checks_ids
+
+    @property
     def skip_tool_parsing(self) -> bool:
         """True if openers of calls are text. May be set at any time; a call that is open continues to its end."""
         return self._skips
