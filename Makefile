@@ -9,7 +9,6 @@ STAMP := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
 LOCK := requirements-dev.lock
 DEMO_MINUTES := 436
-PARTNERS := transformers trl verl renderers sglang litellm inspect_ai lm_eval bfcl frameworks ray_serve
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -66,21 +65,8 @@ compare-llamacpp: $(STAMP) ## who reads what, next to llama.cpp's own analysis o
 	@PYTHONPATH=src $(BIN)/python -m tests.analysis.llamacpp > build/llamacpp.md
 	@mv build/llamacpp.md docs/llamacpp.md
 
-# One environment for each file of packages. A line `# pip install ...` of it is run first.
-test-integrations: $(STAMP) ## the integrations, on the real packages (opt-in; PARTNERS=litellm; environments in build/partners)
-	@for partner in $(PARTNERS); do \
-	    echo "build/partners/$$partner"; \
-	    test -x build/partners/$$partner/bin/python || $(BIN)/python -m venv build/partners/$$partner; \
-	    build/partners/$$partner/bin/pip install -qq 'pytest>=8.3' 'pytest-benchmark>=5.1' hypothesis httpx jinja2 msgspec jsonschema-rs || exit 1; \
-	    sed -n 's/^# pip install //p' tests/integrations/packages/$$partner.txt | while read -r line; do \
-	        build/partners/$$partner/bin/pip install -qq $$line || exit 1; \
-	    done || exit 1; \
-	    build/partners/$$partner/bin/pip install -qq --requirement tests/integrations/packages/$$partner.txt || exit 1; \
-	    PYTHONPATH=$(CURDIR)/src build/partners/$$partner/bin/python -m pytest -rP -o filterwarnings=default \
-	        tests/integrations/test_$$partner.py || exit 1; \
-	    ls examples | grep -q $$partner || continue; \
-	    PYTHONPATH=$(CURDIR)/src build/partners/$$partner/bin/python -m pytest tests/test_examples.py -k $$partner || exit 1; \
-	done
+test-integrations: $(STAMP) ## the integrations, on the real packages (opt-in; PARTNERS="trl litellm"; environments in build/partners)
+	@$(BIN)/python -m tests.integrations.run $(PARTNERS)
 
 # vLLM's source distribution has chat templates. pip makes its metadata, which needs torch; nothing is built.
 test-vllm: $(STAMP) ## untemplate in the real vLLM, on tiny checkpoints (opt-in, half an hour; its own .venv-vllm; OPTIONS=--family=qwen3)

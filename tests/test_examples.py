@@ -1,4 +1,4 @@
-"""Every file in ``examples/`` runs by itself and prints what the comment at its end promises."""
+"""Every file in ``examples/`` prints what the comment at its end promises."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+ELSEWHERE = {"ray_serve_llm.py": "tests/integrations/test_ray_serve.py has a model for it"}
+"""Examples that are run with arguments, and where."""
 NEEDS = {
     "bfcl_handler.py": "bfcl_eval",
+    "frameworks_deepseek.py": "langchain_deepseek",
+    "frameworks_langchain.py": "langchain_openai",
+    "frameworks_llamaindex.py": "llama_index",
+    "frameworks_openai_agents.py": "agents",
+    "frameworks_pydantic_ai.py": "pydantic_ai",
     "inspect_ai_messages.py": "inspect_ai",
     "litellm_proxy.py": "litellm",
     "lm_eval_filter.py": "lm_eval",
@@ -34,16 +43,53 @@ def promised(path: Path) -> str:
     return re.sub(r"^# ?", "", comment, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def ran(file: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a file in a folder."""
+    environ = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, str(file)]
+    return subprocess.run(command, capture_output=True, cwd=folder, env=environ, encoding="utf-8", check=False)
+
+
+@contextmanager
+def started(path: Path, folder: Path) -> Iterator[Path]:
+    """Yield the file to run: the example, or a copy with the URL of the gateway that it asks for, which runs then."""
+    text = path.read_text("utf-8")
+    asked = re.search(r"`untemplate (serve .*)`", text)
+    if asked is None:
+        yield path
+        return
+    copy = folder / path.name
+    with gateway(*asked[1].split()) as url:
+        copy.write_text(text.replace("http://127.0.0.1:8000", url), "utf-8")
+        yield copy
+
+
+@contextmanager
+def gateway(*arguments: str) -> Iterator[str]:
+    """Run a gateway in a process of its own; yield its URL."""
+    command = [sys.executable, "-u", "-m", "untemplate", *arguments, "--port", "0"]
+    environ = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environ) as server:
+        assert server.stdout is not None
+        try:
+            lines = []
+            for line in server.stdout:
+                lines.append(line)
+                if found := re.search(r"http://127\.0\.0\.1:\d+", line):
+                    yield found[0]
+                    return
+            raise AssertionError("".join(lines))
+        finally:
+            server.terminate()
+
+
+@pytest.mark.parametrize("path", [one for one in EXAMPLES if one.name not in ELSEWHERE], ids=lambda path: path.stem)
 def test_an_example_prints_what_it_promises(path: Path, tmp_path: Path):
     needed = NEEDS.get(path.name)
     if needed is not None and importlib.util.find_spec(needed) is None:
-        pytest.skip(f"needs {needed}")
-    environ = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(
-        [sys.executable, str(path)],
-        capture_output=True, cwd=tmp_path, env=environ, encoding="utf-8", check=False,
-    )  # fmt: skip
+        pytest.skip(f"needs {needed} (make test-integrations)")
+    with started(path, tmp_path) as file:
+        done = ran(file, tmp_path)
     assert (done.stdout, done.stderr if needed is None else "", done.returncode) == (promised(path), "", 0), done.stderr
 
 

@@ -22,32 +22,13 @@ pytest.importorskip("bfcl_eval", reason="needs bfcl-eval")
 
 from bfcl_eval.constants.enums import Language
 from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker
-from tokenizers import Tokenizer, models
-from transformers import PreTrainedTokenizerFast
 
 from untemplate.integrations.bfcl import UntemplateHandler, register
 
+from .helper import tokenizer
+
 ROOT = Path(__file__).parents[2]
 MODEL = register("test/recorded")
-TEMPLATE = """\
-{%- if tools %}<|im_start|>system
-{% for tool in tools %}{{ tool | tojson }}
-{% endfor %}<|im_end|>
-{% endif %}
-{%- for message in messages %}<|im_start|>{{ message.role }}
-{% if message.reasoning_content %}<think>
-{{ message.reasoning_content }}
-</think>
-
-{% endif %}{{ message.content or '' }}
-{%- for call in message.tool_calls or [] %}
-<tool_call>
-{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
-</tool_call>
-{%- endfor %}<|im_end|>
-{% endfor %}
-{%- if add_generation_prompt %}<|im_start|>assistant
-{% endif %}"""
 CALL = '<tool_call>\n{"name": "%s", "arguments": %s}\n</tool_call>'
 THOUGHT = "<think>\nMaybe <tool_call> or not.\n</think>\n\n"
 OUTPUTS = {
@@ -56,12 +37,6 @@ OUTPUTS = {
     "hypotenuse": "I cannot.",
 }
 """A part of each question, and the recorded output. In BFCL's data the second function is `math.factorial`."""
-
-
-def tokenizer() -> Any:
-    made = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.WordLevel({"<|im_end|>": 0}, "<|im_end|>")))
-    made.chat_template = TEMPLATE
-    return made
 
 
 class Server(BaseHTTPRequestHandler):

@@ -1,55 +1,82 @@
-"""The snippets of docs/frameworks.md print what they promise, against a gateway: ``make test-integrations``."""
+"""docs/frameworks.md has the code of its examples, and is right about other ways to use the frameworks.
+
+The examples run against a gateway, as do the variants here: ``make test-integrations``.
+"""
 
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.test_examples import NEEDS, gateway, promised, ran
+
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "frameworks.md").read_text("utf-8")
-TOOL, *SNIPPETS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-MODULES = ["langchain_openai", "langchain_deepseek", "llama_index", "pydantic_ai", "agents"]
+TOOL, *SNIPPETS = re.findall(
+    r"^```python\n(.*?)^```", (ROOT / "docs" / "frameworks.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
+)
+EXAMPLES = ["langchain", "deepseek", "llamaindex", "pydantic_ai", "openai_agents"]
 
 
-def test_every_framework_has_a_snippet():
-    for module, snippet in zip(MODULES, SNIPPETS, strict=True):
-        assert f"from {module}" in snippet
+def example(name: str) -> Path:
+    return ROOT / "examples" / f"frameworks_{name}.py"
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    command = [sys.executable, "-u", "-m", "untemplate", "serve", "replay:hermes+qwen3", "--port", "0"]
-    environ = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environ) as server:
-        assert server.stdout is not None
-        try:
-            lines = []
-            for line in server.stdout:
-                lines.append(line)
-                if found := re.search(r"http://127\.0\.0\.1:\d+", line):
-                    yield found[0] + "/v1"
-                    return
-            raise AssertionError("".join(lines))
-        finally:
-            server.terminate()
+def squeezed(code: str) -> str:
+    return re.sub(r"\n{2,}", "\n", code).strip()
 
 
-@pytest.mark.parametrize(("module", "snippet"), list(zip(MODULES, SNIPPETS, strict=True)), ids=MODULES)
-def test_a_snippet_prints_what_it_promises(module: str, snippet: str, request: pytest.FixtureRequest, tmp_path: Path):
-    if importlib.util.find_spec(module) is None:
-        pytest.skip(f"needs {module}")
-    url = request.getfixturevalue("url")
-    code, _, promised = snippet.partition("\n# Prints:\n")
-    (tmp_path / "tool.py").write_text(TOOL.replace("http://127.0.0.1:8000/v1", url), "utf-8")
-    (tmp_path / "snippet.py").write_text(f"from tool import URL, weather\n{code}", "utf-8")
-    done = subprocess.run(
-        [sys.executable, "snippet.py"], capture_output=True, text=True, cwd=tmp_path, env=os.environ, check=False
-    )
-    assert (done.stdout, done.returncode) == (re.sub(r"^# ", "", promised, flags=re.MULTILINE), 0), done.stderr
+@pytest.mark.parametrize(("name", "snippet"), list(zip(EXAMPLES, SNIPPETS, strict=True)), ids=EXAMPLES)
+def test_the_page_shows_the_example(name: str, snippet: str):
+    code = example(name).read_text("utf-8").partition('"""\n\n')[2]
+    assert TOOL in code
+    assert squeezed(code.replace(TOOL, "")) == squeezed(snippet)
+
+
+QUESTION = '"What is the weather in Lisbon?"'
+SUMMED = {
+    "message = model": "parts = list(model",
+    f".invoke({QUESTION})": f".stream({QUESTION}))\nmessage = sum(parts[1:], parts[0])",
+}
+DRAINED = {
+    "model = OpenAIChatModel": "async def drain(context, events):\n    async for _ in events:\n        pass\n\n\n"
+    "model = OpenAIChatModel",
+    f"run_sync({QUESTION}": f"run_sync({QUESTION}, event_stream_handler=drain",
+}
+STREAMED = {
+    "result = asyncio.run(": "async def run():\n    result = Runner.run_streamed(agent, QUESTION)\n"
+    "    async for _ in result.stream_events():\n        pass\n    return result\n\n\nresult = asyncio.run(",
+    f"Runner.run(agent, {QUESTION})": "run()",
+    "agent, QUESTION": f"agent, {QUESTION}",
+}
+CHAT = {"OpenAIResponsesModel": "OpenAIChatCompletionsModel"}
+DROPPED = {", use_responses_api=True": "", "# ['reasoning', ": "# ["}
+VARIANTS = {
+    "langchain-chat": ("langchain", DROPPED),
+    "langchain-streamed": ("langchain", SUMMED),
+    "deepseek-streamed": ("deepseek", SUMMED),
+    "llamaindex-streamed": ("llamaindex", {"response = llm.chat_with": "*_, response = llm.stream_chat_with"}),
+    "pydantic_ai-streamed": ("pydantic_ai", DRAINED),
+    "openai_agents-streamed": ("openai_agents", STREAMED),
+    "openai_agents-chat": ("openai_agents", CHAT),
+    "openai_agents-chat-streamed": ("openai_agents", {**CHAT, **STREAMED}),
+}
+"""Name → example, and what is written in place of what. But for reasoning that is dropped, they print the same."""
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_variant_prints_the_same(variant: str, tmp_path: Path):
+    name, changes = VARIANTS[variant]
+    if importlib.util.find_spec(NEEDS[example(name).name]) is None:
+        pytest.skip(f"needs {NEEDS[example(name).name]} (make test-integrations)")
+    code = example(name).read_text("utf-8")
+    for old, new in changes.items():
+        assert old in code
+        code = code.replace(old, new)
+    file = tmp_path / "variant.py"
+    with gateway("serve", "replay:hermes+qwen3") as url:
+        file.write_text(code.replace("http://127.0.0.1:8000", url), "utf-8")
+        done = ran(file, tmp_path)
+    assert (done.stdout, done.returncode) == (promised(file), 0), done.stderr

@@ -34,40 +34,15 @@ from untemplate.formats import entries  # noqa: E402
 from untemplate.output_parser import OutputParser  # noqa: E402
 from untemplate.render import expressible, render  # noqa: E402
 
+from . import helper  # noqa: E402
+from .helper import MESSAGES, TOOLS  # noqa: E402
+
 ROOT = Path(__file__).parents[2]
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "find",
-            "parameters": {
-                "type": "object",
-                "properties": {"q": {"type": "string"}, "limit": {"type": "integer"}},
-            },
-        },
-    },
-    {"type": "function", "function": {"name": "time", "parameters": {"type": "object", "properties": {}}}},
-]
 OFFERED = [Tool(**tool) for tool in TOOLS]
 Message = tuple[str, str, list[tuple[str, str]]]
 """Reasoning, content, and calls as names and arguments."""
 
 
-def call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"id": "", "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-FIND = call("find", q="two words, and a comma", limit=3)
-TIME = call("time")
-MESSAGES: list[dict[str, Any]] = [
-    {"content": "Certainly: a < b, and {c}."},
-    {"reasoning": "Look it up.\n\nThen answer.", "content": "One moment."},
-    {"tool_calls": [FIND]},
-    {"tool_calls": [TIME, FIND]},
-    {"content": "One moment.", "tool_calls": [FIND, TIME]},
-    {"reasoning": "Look it up.", "tool_calls": [FIND]},
-    {"reasoning": "Look it up.", "content": "One moment.", "tool_calls": [FIND, TIME, FIND]},
-]
 EVERY = [pytest.param(entry.name, entry.format, id=entry.name) for entry in entries()]
 
 
@@ -140,33 +115,13 @@ def test_every_format_gives_the_same_message(name: str, fmt: Format):
 
 OUTPUT = '<think>\nLook it up.\n</think>\n\nOne moment.\n<tool_call>\n{"name": "time", "arguments": {}}\n</tool_call>'
 PROMPT = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
-TEMPLATE = """\
-{%- for message in messages %}<|im_start|>{{ message.role }}
-{% if message.reasoning_content %}<think>
-{{ message.reasoning_content }}
-</think>
-
-{% endif %}{{ message.content or '' }}
-{%- for call in message.tool_calls or [] %}
-<tool_call>
-{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
-</tool_call>
-{%- endfor %}<|im_end|>
-{% endfor %}
-{%- if add_generation_prompt %}<|im_start|>assistant
-{% endif %}"""
 CALLED = ("Look it up.", "One moment.", [("time", "{}")])
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
     """A tokenizer of transformers, whose chat template decides the Format."""
-    from tokenizers import Tokenizer, models
-    from transformers import PreTrainedTokenizerFast
-
-    made = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.WordLevel({"<|im_end|>": 0}, "<|im_end|>")))
-    made.chat_template = TEMPLATE
-    return made
+    return helper.tokenizer()
 
 
 def test_the_template_of_the_tokenizer_decides(tokenizer: Any):

@@ -19,44 +19,10 @@ from untemplate.messages import ParsedOutput
 from untemplate.output_parser import OutputParser
 from untemplate.render import expressible, render
 
+from .helper import MESSAGES, TOOLS
+
 pytest.importorskip("regex", reason="needs transformers")
 chat_parsing = pytest.importorskip("transformers.utils.chat_parsing.response_parser", reason="needs transformers 5.13")
-
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "find",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "q": {"type": "string"},
-                    "zip": {"type": "string"},
-                    "limit": {"type": "integer"},
-                    "deep": {"type": "object"},
-                },
-            },
-        },
-    },
-    {"type": "function", "function": {"name": "time", "parameters": {"type": "object", "properties": {}}}},
-]
-
-
-def call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"id": "", "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-FIND = call("find", q="two words, and a comma", zip="04109", limit=3, deep={"on": [True, None]})
-TIME = call("time")
-MESSAGES: list[dict[str, Any]] = [
-    {"content": "Certainly: a < b, and {c}."},
-    {"reasoning": "Look it up.\n\nThen answer.", "content": "One moment."},
-    {"tool_calls": [FIND]},
-    {"tool_calls": [TIME, FIND]},
-    {"content": "One moment.", "tool_calls": [FIND, TIME]},
-    {"reasoning": "Look it up.", "tool_calls": [FIND]},
-    {"reasoning": "Look it up.", "content": "One moment.", "tool_calls": [FIND, TIME, FIND]},
-]
 
 KNOWN = {"mistral": "Mistral's older list of calls is the second of its ways to write them"}
 """Formats for which complete shared cases differ, with the reason."""

@@ -140,8 +140,9 @@ def test_unknown_special_tokens_are_dropped_by_id_and_kept_where_they_are_spelle
     assert len(found) == 1
 
 
-def test_unknown_special_tokens_stay_in_arguments() -> None:
-    fmt = FORMATS["hermes"]
+@pytest.mark.parametrize("name", ["hermes", "generic"])  # with special tokens of its own, and without
+def test_unknown_special_tokens_stay_in_arguments(name: str) -> None:
+    fmt = FORMATS[name]
     tokenizer = WithJunk(fmt.special_tokens)
     parser = OutputParser.from_format(fmt, tokenizer=tokenizer)
     raw = '<pad><tool_call>{"name": "f", "arguments": {"a": "<pad>"}}</tool_call><|junk|>'

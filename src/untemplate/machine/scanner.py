@@ -26,6 +26,8 @@ _UNREAD: Final = 256
 """Most deltas that wait to be counted."""
 
 _REPLACEMENT: Final = "�"
+_NOTHING: Final = "(?!)"
+"""Pattern that matches nowhere; an empty one matches everywhere."""
 _INTEGERS: Final = frozenset({int})
 
 
@@ -62,7 +64,8 @@ class SpecialTokens:
         """All of them: id → text."""
         self.ids: frozenset[int] = frozenset(self.literals)
         self.longest: int = max(map(len, special), default=0)
-        self.pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))))
+        longest_first = sorted(special, key=len, reverse=True)
+        self.pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, longest_first)) or _NOTHING)
 
 
 @final
@@ -256,7 +259,7 @@ class TokenScanner:
         if self._unread:
             self._count_unread()
         for place in places:
-            if self.ids and self._pattern.match(text, place) is not None:
+            if self._pattern.match(text, place) is not None:
                 self.authorised.add(self._seen + place)
                 continue
             size = max((len(t) for t in self._unknown.values() if text.startswith(t, place)), default=0)
@@ -271,7 +274,7 @@ class TokenScanner:
 
     def holds(self, literal: str) -> bool:
         """True if the literal contains a special token."""
-        return bool(self.ids) and self._pattern.search(literal) is not None
+        return self._pattern.search(literal) is not None
 
     def _expect(self, text: str, ids: Sequence[int]) -> None:
         """Note the ids of special tokens, whose text comes now or later."""

@@ -1,0 +1,77 @@
+"""A chat template, tokenizers with it, tools and messages for the tests of several integrations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TEMPLATE = """\
+{%- if tools %}<|im_start|>system
+{% for tool in tools %}{{ tool | tojson }}
+{% endfor %}<|im_end|>
+{% endif %}
+{%- for message in messages %}<|im_start|>{{ message.role }}
+{% if message.reasoning_content %}<think>
+{{ message.reasoning_content }}
+</think>
+
+{% endif %}{{ message.content or '' }}
+{%- for call in message.tool_calls or [] %}
+<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>
+{%- endfor %}<|im_end|>
+{% endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+"""Certifies as Hermes with the reasoning of Qwen3."""
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "find",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "q": {"type": "string"},
+                    "zip": {"type": "string"},
+                    "limit": {"type": "integer"},
+                    "deep": {"type": "object"},
+                },
+            },
+        },
+    },
+    {"type": "function", "function": {"name": "time", "parameters": {"type": "object", "properties": {}}}},
+]
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """Return a call of a message."""
+    return {"id": "", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+FIND = call("find", q="two words, and a comma", zip="04109", limit=3, deep={"on": [True, None]})
+TIME = call("time")
+MESSAGES: list[dict[str, Any]] = [
+    {"content": "Certainly: a < b, and {c}."},
+    {"reasoning": "Look it up.\n\nThen answer.", "content": "One moment."},
+    {"tool_calls": [FIND]},
+    {"tool_calls": [TIME, FIND]},
+    {"content": "One moment.", "tool_calls": [FIND, TIME]},
+    {"reasoning": "Look it up.", "tool_calls": [FIND]},
+    {"reasoning": "Look it up.", "content": "One moment.", "tool_calls": [FIND, TIME, FIND]},
+]
+
+
+def tokenizer(*special: str) -> Any:
+    """Return a byte-level tokenizer of transformers with the template. ``<|im_end|>`` is always special."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    core = Tokenizer(models.BPE({piece: i for i, piece in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, []))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    core.decoder = decoders.ByteLevel()
+    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in ("<|im_end|>", *special)])
+    made = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|im_end|>")
+    made.chat_template = TEMPLATE
+    return made
