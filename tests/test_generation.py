@@ -46,8 +46,10 @@ def test_the_masks_of_a_turn_cover_what_the_template_marks(messages: list[dict[s
 
 
 @pytest.mark.parametrize("messages", CONVERSATIONS, ids=["text", "a call"])
-def test_hugging_face_finds_the_same_ranges(messages: list[dict[str, Any]]):
-    utilities = pytest.importorskip("transformers.utils.chat_template_utils")
+def test_transformers_finds_the_same_ranges(messages: list[dict[str, Any]]):
+    utilities = pytest.importorskip(
+        "transformers.utils.chat_template_utils", reason="needs transformers (make test-integrations)"
+    )
     rendered, ranges = utilities.render_jinja_template(
         conversations=[messages], chat_template=TRAINING, return_assistant_tokens_mask=True
     )

@@ -3,8 +3,9 @@
 usage: python -m tests.integrations.run [--work FOLDER] [NAME ...]
 
 An environment is made on its first run, and brought up to date on later ones, from ``packages/NAME.txt``. A line
-``# pip install ...`` of that file is run first. The examples whose names begin with NAME are run as well. A project
-that cannot be installed or fails does not stop the others; the exit status is 1 then.
+``# pip install ...`` of that file is run first. The examples with NAME in their names are run as well, and so are tests
+elsewhere that need the package. A project that cannot be installed or fails does not stop the others; the exit status
+is 1 then.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ PACKAGES: Final = Path(__file__).parent / "packages"
 NAMES: Final = sorted(path.stem for path in PACKAGES.glob("*.txt"))
 COMMON: Final = ["pytest>=8.3", "pytest-benchmark>=5.1", "hypothesis", "httpx", "jinja2", "msgspec", "jsonschema-rs"]
 FIRST: Final = "# pip install "
+ELSEWHERE: Final = {"transformers": ["tests/templates/test_public.py", "tests/test_generation.py"]}
+"""Project → files with tests that have its name in theirs."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +71,9 @@ def test(name: str, environment: Path) -> Counts:
     """Run the tests and the examples of one project; their output goes to the terminal."""
     report = environment.with_suffix(".xml")
     report.unlink(missing_ok=True)
-    examples = [path.stem for path in sorted((ROOT / "examples").glob(f"{name}*.py"))]
-    chosen = [f"tests/test_examples.py::test_an_example_prints_what_it_promises[{stem}]" for stem in examples]
-    options = ["-rPs", "-o", "filterwarnings=default", f"--junit-xml={report}"]
-    command = [environment / "bin" / "python", "-m", "pytest", *options, f"tests/integrations/test_{name}.py", *chosen]
+    files = [f"tests/integrations/test_{name}.py", "tests/test_examples.py", *ELSEWHERE.get(name, ())]
+    options = ["-k", name, "-rPs", "-o", "filterwarnings=default", f"--junit-xml={report}"]
+    command = [environment / "bin" / "python", "-m", "pytest", *options, *files]
     done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, check=False)
     if not report.exists():
         return Counts(name, problem=f"pytest ended with {done.returncode} and without a report")

@@ -186,7 +186,9 @@ def test_a_template_may_change_its_own_lists() -> None:
 
 
 def test_as_transformers_renders() -> None:
-    utils = pytest.importorskip("transformers.utils.chat_template_utils")
+    utils = pytest.importorskip(
+        "transformers.utils.chat_template_utils", reason="needs transformers (make test-integrations)"
+    )
     compared = 0
     for path, message, tools, prompt in product(
         TEMPLATES, (None, SAID, THOUGHT, *CALLS), (None, [], TOOLS), (False, True)
