@@ -111,10 +111,12 @@ def table(results: Sequence[Counts]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *NAMES], help=", ".join(NAMES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "partners", help="folder of the environments")
     given = parser.parse_args()
     names = given.names or NAMES
+    if unknown := [name for name in names if name not in NAMES]:
+        parser.error(f"no such integration: {', '.join(unknown)} (there are: {', '.join(NAMES)})")
     given.work.mkdir(parents=True, exist_ok=True)
     results = [run(name, given.work / name, f"[{at}/{len(names)}]") for at, name in enumerate(names, 1)]
     print(f"\n{table(results)}", flush=True)
