@@ -717,6 +717,20 @@ def test_help_loads_no_parser():
     )
 
 
+def test_every_help_ends_with_the_exit_codes(capsys):
+    shown = ("parse", "batch", "stats", "drift", "guess", "inspect", "explain", "export", "formats", "serve", "check")
+    commands = (*shown, "pull", "list", "show", "rm")
+    for command in commands:
+        with pytest.raises(SystemExit):
+            cli.main([command, "--help"])
+        last = capsys.readouterr().out.split("\n\n")[-1]
+        assert last.startswith("exit codes: 0 "), command
+        assert ("3 a check failed" in last, "with --strict" in last) == (
+            command == "check",
+            command in ("batch", "drift"),
+        )
+
+
 def test_a_reader_that_leaves():
     reading, writing = os.pipe()
     os.close(reading)

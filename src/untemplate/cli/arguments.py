@@ -12,6 +12,7 @@ from typing import Final
 
 from .. import __version__
 from . import models, which_format
+from .common import positive
 
 __all__ = ["parser_for"]
 
@@ -90,7 +91,18 @@ examples:
 
 NO_COLOR switches colours off, FORCE_COLOR switches them on in a pipe.
 exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
-option; 3 a row failed, with --strict.
+option; 3 a row failed, with --strict, or a check; 130 interrupted.
+"""
+_CODES: Final = """\
+exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
+option; 130 interrupted.
+"""
+_STRICT_CODES: Final = """\
+exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
+option; 3 a row failed or differs, with --strict; 130 interrupted.
+"""
+_SERVE_CODES: Final = """\
+exit codes: 0 stopped by a signal; 2 a wrong option, or a model or an address that cannot be used; 130 interrupted.
 """
 
 _PARSE_DESCRIPTION: Final = """\
@@ -176,6 +188,14 @@ _GUESS_DESCRIPTION: Final = """\
 Parses an output with every format of the catalogue and ranks them: the best one leaves no marker in the content, reads
 the most calls and has the fewest problems (invalid calls and diagnostics). Formats that read the same message are
 ordered by the number of engines that know them.
+
+columns:
+  FORMAT        name for --format, with the reasoning that fits
+  CALLS         tool calls that were read
+  PROBLEMS      calls that are not ok, and diagnostics
+  MARKERS LEFT  markers that were left as text in content
+  REASONING     yes if a part was read as reasoning
+  ENGINES       engines that have a parser for the format
 """
 
 _SERVE_DESCRIPTION: Final = """\
@@ -216,9 +236,12 @@ examples:
   untemplate check --base-url http://localhost:8000/v1 --format hermes+qwen3 --html report.html --junit junit.xml
   untemplate check --base-url https://host/v1 --model NAME --api-key-env HOST_KEY --rate 30 --token-budget 200000
   untemplate check --base-url http://localhost:8000/v1 --only given/ --resume results.jsonl
-  untemplate check --base-url https://host/v1 --model kimi-k2 --vendor kimi --repeat 50
+  untemplate check --base-url https://host/v1 --model kimi-k2 --vendor kimi --samples samples.jsonl --only vendor/
 
-exit codes: 0 nothing failed; 2 a wrong option, or a server that cannot be checked; 3 a check failed.
+"""
+_CHECK_CODES: Final = """\
+exit codes: 0 nothing failed; 1 the result could not be written; 2 a wrong option, or a server that cannot be checked;
+3 a check failed; 130 interrupted (--resume FILE goes on from there).
 """
 
 
@@ -231,16 +254,24 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"untemplate {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, text: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
+    def command(
+        name: str, text: str, description: str, epilog: str = "", codes: str = _CODES
+    ) -> argparse.ArgumentParser:
+        ending = f"{epilog}\n{codes}" if epilog else codes
         return commands.add_parser(
-            name, help=text, description=description, epilog=epilog, formatter_class=raw, allow_abbrev=False
+            name, help=text, description=description, epilog=ending, formatter_class=raw, allow_abbrev=False
         )
 
     _add_parse(command("parse", "parse a raw model output into a message", _PARSE_DESCRIPTION, _PARSE_EPILOG))
-    _add_batch(command("batch", "parse the raw outputs in files, on all cores", _BATCH_DESCRIPTION, _BATCH_EPILOG))
+    _add_batch(
+        command(
+            "batch", "parse the raw outputs in files, on all cores", _BATCH_DESCRIPTION, _BATCH_EPILOG, _STRICT_CODES
+        )
+    )
     what = "count statuses, diagnostics and tools in the results of batch"
     _add_stats(command("stats", what, "Count what the results of `untemplate batch` hold, with its summary."))
-    _add_drift(command("drift", "compare sampled token ids with those of their text", _DRIFT_DESCRIPTION))
+    what = "compare sampled token ids with those of their text"
+    _add_drift(command("drift", what, _DRIFT_DESCRIPTION, codes=_STRICT_CODES))
     _add_guess(command("guess", "rank the formats for an output whose format is not known", _GUESS_DESCRIPTION))
     what = "look at outputs and templates in the browser"
     _add_inspect(command("inspect", what, _INSPECT_DESCRIPTION))
@@ -249,13 +280,13 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     _add_export(command("export", "write a format for other projects", _EXPORT_DESCRIPTION, _EXPORT_EPILOG))
     _add_formats(command("formats", "list the catalogue of formats, or show one", _FORMATS_DESCRIPTION))
     what = "serve OpenAI's, Anthropic's and Ollama's APIs"
-    serve = command("serve", what, _SERVE_DESCRIPTION, _SERVE_EPILOG)
+    serve = command("serve", what, _SERVE_DESCRIPTION, _SERVE_EPILOG, _SERVE_CODES)
     if argv[:1] == ["serve"]:
         from .serve import add_arguments
 
         add_arguments(serve)
     what = "test a live server: does it parse what its model writes?"
-    check = command("check", what, _CHECK_DESCRIPTION, _CHECK_EPILOG)
+    check = command("check", what, _CHECK_DESCRIPTION, _CHECK_EPILOG, _CHECK_CODES)
     if argv[:1] == ["check"]:
         from .check import add_arguments as add_check
 
@@ -306,7 +337,7 @@ def _add_parse(parse: argparse.ArgumentParser) -> None:
     )
     how.add_argument(
         "--split",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="feed the output in pieces of N characters (the message is the same)",
     )
@@ -333,9 +364,7 @@ def _add_batch(batch: argparse.ArgumentParser) -> None:
     _add_policy(how)
     how.add_argument("--tokenizer", metavar="ID|PATH", help="tokenizer.json, folder or hub id, for token ids")
     how.add_argument("--spans", action="store_true", help="add the regions of each output, in characters and tokens")
-    how.add_argument(
-        "--processes", type=_positive, metavar="N", help="number of processes (default: one for each core)"
-    )
+    how.add_argument("--processes", type=positive, metavar="N", help="number of processes (default: one for each core)")
     how.add_argument("--resume", action="store_true", help="continue an interrupted run")
     how.add_argument("--strict", action="store_true", help="exit with 3 if a row has an error or a call is not ok")
     how.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -441,16 +470,6 @@ def _add_policy(group: argparse._ActionsContainer) -> None:
         metavar="NAME=VALUE",
         help="policy, such as unknown_tools=drop (repeatable; `untemplate explain` lists them)",
     )
-
-
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return number
 
 
 def _dialect(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import logging
@@ -16,11 +17,33 @@ from ..terminal import Line, coloured, encodable, paint, painted, width, wrapped
 if TYPE_CHECKING:
     from ..policy import Policy
 
-__all__ = ["UsageError", "field", "policy_of", "print_json", "print_text", "quiet", "read", "table", "text_of"]
+__all__ = [
+    "UsageError",
+    "field",
+    "policy_of",
+    "positive",
+    "print_json",
+    "print_text",
+    "quiet",
+    "read",
+    "table",
+    "text_of",
+]
 
 
 class UsageError(Exception):
     """The command cannot be carried out as given; the message gives the reason in one line."""
+
+
+def positive(text: str) -> int:
+    """Read the value of an option that is a positive number."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return number
 
 
 # -- Reading ------------------------------------------------------------------------------------------------------
