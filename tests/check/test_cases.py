@@ -36,7 +36,7 @@ def test_a_case_is_read_as_expected(name: str) -> None:
     assert len({case.id for case in cases}) == len(cases)
     assert sum(case.clean for case in cases) >= 8
     for case in cases:
-        parsed = parser.parse(case.raw, tools=case.tools)
+        parsed = parser.parse(case.raw, tools=case.tools, prompt=case.prompt, finish_reason=case.finish_reason)
         assert message_of(parsed) == case.expect, case.id
         if case.clean:
             assert [call.status for call in parsed.tool_calls] == ["ok"] * len(case.expect.calls), case.id
@@ -44,16 +44,16 @@ def test_a_case_is_read_as_expected(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_most_records_are_cases(name: str) -> None:
-    """Only records with a prompt of their own, a cut, an end of the turn inside or no text at all are left out."""
+    """Only records with an end of the turn inside or no text at all are left out."""
     parser = OutputParser.named(name)
-    cases = {case.raw for case in cases_for(parser)}
+    cases = {(case.raw, case.prompt, case.finish_reason) for case in cases_for(parser)}
     end = parser.format.turn.end.text if parser.format.turn and parser.format.turn.end else "\0"
     left = [
         record.id
         for record in corpus()
-        if record.format == name and record.reasoning is None and record.prompt is None
-        if record.finish_reason == "stop" and record.raw.removesuffix(end)
-        if end not in record.raw.removesuffix(end) and record.raw.removesuffix(end) not in cases
+        if record.format == name and record.reasoning is None and record.raw.removesuffix(end)
+        if end not in record.raw.removesuffix(end)
+        if (record.raw.removesuffix(end), record.prompt, record.finish_reason) not in cases
     ]
     # Its white space is the marker's only if the end of the turn is text, which a server does not force.
     assert left == (["turn-end-at-the-end"] if name == "hermes" else [])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .fakes import fake
+from .fakes import SAID, fake
 from .hostile import serving
 from .test_hostile import check
 
@@ -144,3 +144,106 @@ def test_raw_outputs_are_read_again() -> None:
     right, wrong = results
     assert (right.verdict, right.counts["read as untemplate reads the raw text"]) == ("pass", "5 of 5 (57–100 %)")
     assert (wrong.verdict, wrong.reason) == ("soft", "5 of 5 outputs are read in another way")
+
+
+# -- Starts, cuts, and the raw text -------------------------------------------------------------------------------
+
+BOTH = "hermes+qwen3"
+
+
+def test_prompts_of_records_prefixes_and_cuts_are_forced() -> None:
+    with serving(fake("vllm", shows=True)) as server:
+        report = check(server.url, format=BOTH, only=("given/",))
+    found = report.capabilities
+    assert (found.way, found.continues, found.token_ids) == ("choice", "continue_final_message", True)
+    assert [one for one in report.results if one.verdict in ("soft", "fail")] == []
+    passed = {one.id for one in report.results if one.verdict == "pass"}
+    names = ("continued/plain", "hermes/think-open-in-prompt", "hermes/think-closed-in-prompt", "hermes/cut-in-opener")
+    assert {f"given/{name}/{kind}" for name in names for kind in ("whole", "stream")} <= passed
+
+
+def test_a_record_with_a_prompt_of_its_own_needs_one_like_it() -> None:
+    with serving(fake("vllm")) as server:
+        report = check(server.url, format=BOTH, only=("given/hermes/think-open-in-prompt",))
+    reason = "the text begins after a prompt of its own, which this server cannot be given"
+    assert [(one.verdict, one.reason) for one in report.results] == [("cannot", reason)] * 2
+
+
+def test_a_cut_needs_token_ids() -> None:
+    with serving(fake("vllm")) as server:
+        report = check(server.url, format=BOTH, only=("given/hermes/cut-in-arguments",))
+    reason = "this server does not report the tokens after which the output has to be cut"
+    assert [(one.verdict, one.reason) for one in report.results] == [("cannot", reason)] * 2
+
+
+def test_a_cut_call_that_looks_whole_is_found() -> None:
+    def claims(message: dict[str, Any]) -> dict[str, Any]:
+        return {**message, "finish_reason": "tool_calls" if message.get("tool_calls") else "stop"}
+
+    with serving(fake("vllm", whole=claims, shows=True)) as server:
+        report = check(server.url, format=BOTH, only=("given/hermes/cut-in", "given/hermes/length-keeps-length"))
+    failed = {one.id: one.reason for one in report.results if one.verdict == "fail" and one.id.endswith("/whole")}
+    assert failed == {
+        "given/hermes/cut-in-arguments/whole": "a cut output came with the finish_reason 'tool_calls'",
+        "given/hermes/cut-in-name/whole": "a cut output came with the finish_reason 'stop'",
+        "given/hermes/cut-in-opener/whole": "a cut output came with the finish_reason 'stop'",
+    }
+
+
+def test_a_server_may_return_the_whole_of_a_continued_message() -> None:
+    def whole(message: dict[str, Any]) -> dict[str, Any]:
+        said = message.get("content") or ""
+        return {**message, "content": f"Plain words,{said}" if said == " nothing else." else said}
+
+    with serving(fake("vllm", whole=whole, shows=True)) as server:
+        report = check(server.url, format=BOTH, only=("given/continued/plain",))
+    assert [one.verdict for one in report.results] == ["pass", "pass"]
+
+
+def test_a_start_that_is_ignored_is_found() -> None:
+    """A server that reads a continuation as if it began in content fails."""
+
+    def content(message: dict[str, Any]) -> dict[str, Any]:
+        reasoning = message.pop("reasoning_content", None)
+        return {**message, "content": (reasoning or "") + (message.get("content") or "")}
+
+    with serving(fake("vllm", whole=content, shows=True)) as server:
+        report = check(server.url, format=BOTH, only=("given/continued/reasoning",))
+    failed = {one.id: one.reason for one in report.results if one.verdict == "fail"}
+    assert failed["given/continued/reasoning/whole"] == "reasoning differs: '' came, 'make four.' expected"
+
+
+def test_texts_without_calls_are_forced_without_tools() -> None:
+    """llama.cpp refuses grammars in requests with tools."""
+    with serving(fake("llama.cpp", refuses=True)) as server:
+        report = check(server.url, format=BOTH, only=("given/rendered/",))
+    assert (report.capabilities.way, report.capabilities.way_without_tools) == ("", "grammar")
+    verdicts = {one.id: one.verdict for one in report.results}
+    assert [verdicts[f"given/rendered/reasoning/{kind}"] for kind in ("whole", "stream")] == ["pass", "pass"]
+    assert verdicts["given/rendered/one call/whole"] == "cannot"
+
+
+def test_chat_is_compared_with_the_raw_text_of_completions() -> None:
+    def shorter(message: dict[str, Any]) -> dict[str, Any]:
+        return {**message, "content": (message.get("content") or "")[:-1]}
+
+    found = []
+    for fault in (None, shorter):
+        with serving(fake("vllm", whole=fault, shows=True)) as server:
+            found += check(server.url, format=BOTH, only=("behaviour/raw text/content",)).results
+    right, wrong = found
+    assert (right.verdict, right.reason, right.raw) == ("pass", "", SAID)
+    assert (wrong.verdict, wrong.reason) == (
+        "fail",
+        "whole, content differs: 'g was asked for here' came, 'g was asked for here.' expected",
+    )
+
+
+def test_checks_at_the_same_time_have_the_same_results() -> None:
+    reports = []
+    for parallel in (1, 6):
+        with serving(fake("vllm", shows=True)) as server:
+            reports.append(check(server.url, format=BOTH, only=("given/hermes/",), parallel=parallel))
+    one, many = ([(result.id, result.verdict) for result in report.results] for report in reports)
+    assert one == many
+    assert len(one) > 80

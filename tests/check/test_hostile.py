@@ -19,11 +19,13 @@ from .hostile import MODELS, completion, events, http, plain, serving
 PAGE = b"<!doctype html><html><body>Welcome</body></html>"
 
 
-def check(url: str, *, limits: Limits | None = None, key: str = "", state: str = "", **order: Any) -> Report:
+def check(
+    url: str, *, limits: Limits | None = None, key: str = "", state: str = "", format: str = "hermes", **order: Any
+) -> Report:
     async def checked() -> Report:
         server = Server(url, key=key, key_name="THE_KEY", limits=limits or Limits(timeout=30))
         try:
-            return await run(server, Order(**order), lambda *_: OutputParser.named("hermes"), state=state)
+            return await run(server, Order(**order), lambda *_: OutputParser.named(format), state=state)
         finally:
             await server.close()
 

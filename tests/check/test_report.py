@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from untemplate.check.page import badge, page
 from untemplate.check.statistics import interval, share
 from untemplate.check.text import described, summary
 from untemplate.cli import main
+from untemplate.cli.check import Progress
 
 from .fakes import fake
 from .hostile import serving
@@ -144,3 +146,15 @@ def test_the_parity_page(tmp_path: Path) -> None:
     assert "| behaviour/cut | – |\n" in done.stdout
     assert "| `behaviour/parallel calls` | `` a \\| b `c` `` | vllm-project/vllm#9451 |\n" in done.stdout
     assert "| 1 | `no way` |\n" in done.stdout
+
+
+def test_progress_outside_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line every ten seconds, so that a long run is not silent and a short one writes nothing."""
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    progress = Progress()
+    for seconds, number in ((0, 0), (9, 1), (10, 2), (15, 3), (21, 4)):
+        now = 100.0 + seconds
+        progress(f"given/{number}\x1b", number, 9)
+    progress.clear()
+    assert capsys.readouterr().err == "2/9 given/2\\x1b\n4/9 given/4\\x1b\n"

@@ -7,15 +7,15 @@ server's only if no output of a model could excuse it.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from ..validation import Validator
-from .cases import TOOLS, message_of
-from .compare import compare, same_arguments
+from .cases import TOOLS, is_clean, message_of
+from .compare import compare, is_object, same_arguments
 from .model import Message, Observation, Result
 from .session import Session
 from .statistics import share
@@ -25,6 +25,8 @@ __all__ = ["checks"]
 WEATHER: Final = "What is the weather in Rome? Use the tool."
 TWO: Final = "What is the weather in Oslo, and what in Bergen? Use the tool for both."
 STORY: Final = "Tell me about the sea in three sentences."
+_RAW: Final = {"content": (STORY, ()), "a call": (WEATHER, TOOLS[:1]), "two calls": (TWO, TOOLS[:1])}
+"""Questions that are asked through Chat and through Completions, with their tools."""
 _ARGUMENTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "text": ("get_weather", {"city": "Bad Ems"}),
     "all types": (
@@ -60,6 +62,8 @@ def checks(repeat: int) -> Iterator[Check]:
         "history": _history,
         "model luck": partial(_luck, repeat=repeat),
     }
+    for name, (text, tools) in _RAW.items():
+        found[f"raw text/{name}"] = partial(_raw, text=text, tools=tools)
     for name, (tool, arguments) in _ARGUMENTS.items():
         found[f"schema/{name}"] = partial(_schema, tool=tool, arguments=arguments)
     for name, body in _ERRORS.items():
@@ -212,8 +216,7 @@ async def _cut_call(session: Session, result: Result) -> None:
         if seen.message.finish_reason != "length":
             return _fail(result, f"a cut call came with the finish_reason {seen.message.finish_reason!r}", seen)
         for call in seen.message.calls:
-            complete = not _call_problems(Message(calls=(call,)), [])
-            if complete and not same_arguments(call.arguments, wanted):
+            if is_object(call.arguments) and not same_arguments(call.arguments, wanted):
                 result.expected = wanted
                 return _fail(result, "a cut call came with arguments that look complete", seen)
     return None
@@ -355,6 +358,49 @@ async def _error(session: Session, result: Result, *, wrong: Any) -> None:
     return None
 
 
+# -- The raw text -------------------------------------------------------------------------------------------------
+
+
+async def _raw(session: Session, result: Result, *, text: str, tools: Sequence[Any]) -> None:
+    """Completions shows what the model writes after the prompt of a chat request; Chat makes that message of it."""
+    if "completions" not in session.found.apis:
+        return _cannot(result, "this server has no API completions")
+    body = session.request(text, tools=list(tools) or None, max_tokens=200)
+    prompt = await session.prompt(body)
+    if prompt is None:
+        return _cannot(result, "this server does not show its prompts")
+    raw = await session.complete(prompt, max_tokens=200)
+    result.raw = raw.message.content
+    for stream in (False, True):
+        seen = await session.chat(body, stream=stream)
+        _check_protocol(result, seen)
+        if not _same_output(raw, seen):
+            return _cannot(result, "the model writes other tokens through Completions than through Chat")
+        written, reason = result.raw.strip().removesuffix(session.ending), raw.message.finish_reason
+        parsed = session.parser.parse(written, tools=tools, prompt=prompt.text, finish_reason=reason)
+        ours = message_of(parsed)
+        verdict, difference = compare(ours, seen.message)
+        if verdict == "fail":
+            _fail(result, f"{'streamed' if stream else 'whole'}, {difference}")
+            result.got, result.expected = msgspec.to_builtins(seen.message), msgspec.to_builtins(ours)
+            if reason != "stop" or not is_clean(session.parser, written, ours, tools):
+                result.verdict = "soft"
+            return None
+    return None
+
+
+def _same_output(raw: Observation, seen: Observation) -> bool:
+    """True if two responses have the same tokens, as far as the server reports them."""
+    if raw.token_ids is not None and seen.token_ids is not None:
+        return raw.token_ids == seen.token_ids
+    if seen.usage is None:
+        return True
+    counted = [
+        ((one.usage or {}).get("prompt_tokens"), (one.usage or {}).get("completion_tokens")) for one in (raw, seen)
+    ]
+    return counted[0] == counted[1]
+
+
 # -- The model's luck ---------------------------------------------------------------------------------------------
 
 
@@ -400,5 +446,5 @@ def _read_again(session: Session, seen: Observation) -> Message | None:
         return None
     text = raw.strip().removesuffix(session.ending)
     reason = "length" if seen.message.finish_reason == "length" else "stop"
-    prompt = session.prompts.get(True)
+    prompt = session.starts[True].prompt
     return message_of(session.parser.parse(text, tools=[TOOLS[0]], prompt=prompt, finish_reason=reason))

@@ -18,7 +18,7 @@ from ..messages import ParsedOutput
 from ..output_parser import OutputParser
 from .model import Call, Message
 
-__all__ = ["TOOLS", "Case", "Record", "cases_for", "corpus", "message_of"]
+__all__ = ["TOOLS", "Case", "Record", "cases_for", "corpus", "is_clean", "message_of"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +44,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     tools: list[dict[str, Any]]
     clean: bool
     why: str = ""
+    prompt: str | None = None
+    """Prompt of a record that begins in another state than usual."""
+    finish_reason: str = "stop"
+    """The engine's; ``length`` for an output that is cut."""
+    joined: Message | None = None
+    """The message together with its beginning in the prompt: some servers return that."""
 
 
 @cache
@@ -69,9 +75,9 @@ def cases_for(parser: OutputParser) -> list[Case]:
 
     A record of the corpus is one if the parser reads its raw text as the message that the record expects.
     """
-    found: dict[str, Case] = {}
-    for case in (*_written(parser), *_recorded(parser)):
-        found.setdefault(case.raw, case)
+    found: dict[tuple[str, str | None, str], Case] = {}
+    for case in (*_written(parser), *_continued(parser), *_recorded(parser)):
+        found.setdefault((case.raw, case.prompt, case.finish_reason), case)
     return list(found.values())
 
 
@@ -79,7 +85,7 @@ def _recorded(parser: OutputParser) -> Iterator[Case]:
     names = parser.format.name.split("+")
     end = _end(parser)
     for record in corpus():
-        if record.prompt is not None or record.finish_reason != "stop" or record.format not in names:
+        if record.format not in names:
             continue
         raw = record.raw.removesuffix(end) if end else record.raw
         if not raw or (end and end in raw):
@@ -92,10 +98,18 @@ def _recorded(parser: OutputParser) -> Iterator[Case]:
             finish_reason=record.expect["finish_reason"],
         )
         tools = list(TOOLS[:1]) + _tools_for(calls) if record.tools is None else record.tools
-        if message_of(parser.parse(raw, tools=tools)) == expect:
-            clean = _is_clean(parser, raw, expect, tools)
-            name = f"{record.format}/{record.id}"
-            yield Case(id=name, raw=raw, expect=expect, tools=tools, clean=clean, why=record.why)
+        prompt, reason = record.prompt, record.finish_reason
+        if message_of(parser.parse(raw, tools=tools, prompt=prompt, finish_reason=reason)) == expect:
+            yield Case(
+                id=f"{record.format}/{record.id}",
+                raw=raw,
+                expect=expect,
+                tools=tools,
+                clean=prompt is None and reason == "stop" and is_clean(parser, raw, expect, tools),
+                why=record.why,
+                prompt=prompt,
+                finish_reason=reason,
+            )
 
 
 def _end(parser: OutputParser) -> str:
@@ -112,7 +126,8 @@ def _wire(message: Message) -> dict[str, Any]:
     return {"role": "assistant", **{key: value for key, value in fields.items() if value}}
 
 
-def _is_clean(parser: OutputParser, raw: str, message: Message, tools: Sequence[Any]) -> bool:
+def is_clean(parser: OutputParser, raw: str, message: Message, tools: Sequence[Any]) -> bool:
+    """True if the raw text is what the renderer writes for its message."""
     wire = _wire(message)
     if len(wire) == 1 or parser.expressible(wire) is not None:
         return False
@@ -214,6 +229,37 @@ def _written(parser: OutputParser) -> Iterator[Case]:
         expect = message_of(parser.parse(raw, tools=tools))
         offered = tools if calls or not parser.has_tools else tools[:1]
         yield Case(id=f"rendered/{name}", raw=raw, expect=expect, tools=offered, clean=True)
+
+
+_PREFIXES: Final = {
+    "plain": "Plain words,",
+    "content and a call": "Let me",
+    "reasoning": "Two and two",
+    "reasoning and a call": "I need",
+}
+"""Message → the end of the part that is in the prompt already."""
+
+
+def _continued(parser: OutputParser) -> Iterator[Case]:
+    """Yield messages whose beginning is in the prompt, so that the model continues them."""
+    turn = parser.format.turn
+    if turn is None or turn.start is None:
+        return
+    written = {case.id.removeprefix("rendered/"): case for case in _written(parser)}
+    for name, ends in _PREFIXES.items():
+        case = written.get(name)
+        if case is None:
+            continue
+        prefix, middle, raw = case.raw.partition(ends)
+        prompt = turn.start.text + prefix + middle
+        yield msgspec.structs.replace(
+            case,
+            id=f"continued/{name}",
+            raw=raw,
+            prompt=prompt,
+            expect=message_of(parser.parse(raw, tools=case.tools, prompt=prompt)),
+            joined=case.expect,
+        )
 
 
 def _quoting(parser: OutputParser) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .model import Call, Message, Observation, Verdict
 
-__all__ = ["compare", "first_difference", "same_arguments"]
+__all__ = ["compare", "first_difference", "is_object", "same_arguments"]
 
 
 def same_arguments(a: str, b: str) -> bool:
@@ -17,6 +17,14 @@ def same_arguments(a: str, b: str) -> bool:
         return True
     try:
         return bool(json.loads(a) == json.loads(b))
+    except (ValueError, RecursionError):
+        return False
+
+
+def is_object(text: str) -> bool:
+    """True if a text is a whole JSON object."""
+    try:
+        return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
 

@@ -5,6 +5,7 @@ Nothing is assumed from the kind of server: a way counts if the forced words cam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ..output_parser import OutputParser
@@ -12,8 +13,8 @@ from .cases import TOOLS
 from .client import Answer, NoAnswer, Server, Unusable
 from .model import Capabilities
 from .reading import Malformed
-from .session import ASKED, Refused, Session
-from .ways import WAYS
+from .session import Refused, Session, Start
+from .ways import CONTINUED, WAYS
 
 __all__ = ["look", "probe"]
 
@@ -133,15 +134,37 @@ async def probe(server: Server, parser: OutputParser, found: Capabilities) -> Se
     if parser.has_reasoning:
         session.switches = True
         session.switches = (await session.answer(session.request(max_tokens=8, **session.thinking(False)))).ok
+    await _ways(session)
+    session.starts = {thinks: await session.start(thinks=thinks) for thinks in (False, True)}
+    if found.way:
+        found.continues = await _continues(session)
+    return session
+
+
+async def _ways(session: Session) -> None:
+    """Find the ways to force a text; one that is refused with tools only, if no other writes more than a prefix."""
+    found = session.found
     for way in WAYS:
-        problem = await _try(session, way)
+        problem = await _try(session, way, TOOLS[:1])
         if not problem:
             found.way = way
             break
         found.refused[way] = problem
-    for thinks in (False, True):
-        session.prompts[thinks] = await _prompt(session, session.thinking(thinks))
-    return session
+    if found.way in ("", "prefix"):
+        for way, problem in found.refused.items():
+            if problem.startswith("HTTP ") and way != "prefix" and not await _try(session, way, ()):
+                found.way_without_tools = way
+                break
+
+
+async def _continues(session: Session) -> str:
+    """Return the way to make the model continue a message: the prompt that the server shows ends with it."""
+    for way in CONTINUED:
+        session.found.continues = way
+        prompt = (await session.start(prefix=_WORDS)).prompt
+        if prompt is not None and prompt.rstrip().endswith(_WORDS):
+            return way
+    return ""
 
 
 async def _reports(session: Session) -> None:
@@ -191,32 +214,11 @@ async def _encoded(session: Session, text: str) -> list[int] | None:
     return ids if isinstance(ids, list) and all(isinstance(one, int) for one in ids) else None
 
 
-async def _prompt(session: Session, extra: dict[str, Any]) -> str | None:
-    """Return the prompt of a request, from the server's own template."""
-    messages = [{"role": "user", "content": ASKED}]
-    answer = await session.server.post("/apply-template", {"messages": messages, **extra}, root=True)
-    if answer.ok and isinstance(answer.value, dict) and isinstance(answer.value.get("prompt"), str):
-        return str(answer.value["prompt"])
-    body = {"model": session.found.model, "messages": messages, "add_generation_prompt": True, **extra}
-    answer = await session.server.post("/tokenize", body, root=True)
-    tokens = answer.value.get("tokens") if answer.ok and isinstance(answer.value, dict) else None
-    if not isinstance(tokens, list):
-        return None
-    answer = await session.server.post("/detokenize", {"model": session.found.model, "tokens": tokens}, root=True)
-    value = answer.value if answer.ok and isinstance(answer.value, dict) else {}
-    text = value.get("prompt", value.get("text"))
-    return text if isinstance(text, str) else None
-
-
-async def _try(session: Session, way: str) -> str:
-    """Force words, with a tool on offer. Return the problem; empty if they came back as content."""
-    session.found.way = way
+async def _try(session: Session, way: str, tools: Sequence[Any]) -> str:
+    """Force words. Return the problem; empty if they came back as content."""
     try:
-        body = session.forcing(_WORDS, TOOLS[:1])
-        seen = await session.chat(body)
+        seen = await session.chat(session.forcing(_WORDS, tools, Start(), way))
     except (Refused, Malformed, NoAnswer) as error:
         return str(error)
-    finally:
-        session.found.way = ""
     texts = (seen.message.content.strip(), seen.message.reasoning.strip())
     return "" if _WORDS in texts else f"has no effect: {''.join(texts)[:40]!r} came"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from .client import Answer
 from .model import Call, Message, Observation
 
-__all__ = ["Malformed", "chat"]
+__all__ = ["Malformed", "chat", "completion"]
 
 _REASONING: Final = ("reasoning_content", "reasoning")
 
@@ -28,12 +28,32 @@ def chat(answer: Answer) -> Observation:
     return _whole(answer)
 
 
-def _whole(answer: Answer) -> Observation:
-    value = answer.value
-    choices = value.get("choices") if isinstance(value, dict) else None
+def completion(answer: Answer) -> Observation:
+    """Read a whole response of Completions; its text is the content.
+
+    Raises:
+        Malformed: it is not a response of Completions.
+    """
+    choice = _choices(answer, "Completions")[0]
+    if not isinstance(choice.get("text"), str):
+        raise Malformed(f"the response is not one of Completions: {answer.text[:60]!r}")
+    return Observation(
+        message=Message(content=choice["text"], finish_reason=str(choice.get("finish_reason") or "")),
+        token_ids=choice.get("token_ids") if isinstance(choice.get("token_ids"), list) else None,
+        usage=answer.value.get("usage"),
+    )
+
+
+def _choices(answer: Answer, api: str) -> list[dict[str, Any]]:
+    choices = answer.value.get("choices") if isinstance(answer.value, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         what = "HTML" if "html" in answer.headers.get("content-type", "") else repr(answer.text[:60])
-        raise Malformed(f"the response is not one of Chat Completions: {what}")
+        raise Malformed(f"the response is not one of {api}: {what}")
+    return choices
+
+
+def _whole(answer: Answer) -> Observation:
+    choices = _choices(answer, "Chat Completions")
     choice = choices[0]
     found = choice.get("message")
     message: dict[str, Any] = found if isinstance(found, dict) else {}
@@ -54,7 +74,7 @@ def _whole(answer: Answer) -> Observation:
         raw=_raw([choice]),
         logged=_logged(choice),
         token_ids=choice.get("token_ids") if isinstance(choice.get("token_ids"), list) else None,
-        usage=value.get("usage"),
+        usage=answer.value.get("usage"),
         fields=frozenset(key for key, text in message.items() if text),
         problems=problems,
         choices=len({c.get("index") for c in choices if isinstance(c, dict)}),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import copy
 import json
 import os
 import time
+import zlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -24,16 +27,18 @@ from .known import issue_for
 from .model import Report, Result
 from .probe import look, probe
 from .session import Session
+from .vendor import Sample
 
 __all__ = ["Order", "Progress", "run"]
 
 _GONE: Final = 3
 """Checks in a row without any answer, after which the server counts as gone."""
 
-Check = tuple[str, Callable[[Session], Awaitable[list[Result]]]]
+Do = Callable[[Session], Awaitable[list[Result]]]
+Check = tuple[str, Do]
 ParserFor = Callable[[str, str, str], OutputParser]
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a check, its number and the number of all checks."""
+"""Called with the name of a check, its number and the number of all checks; before the first one with 0 and 0."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,8 +50,12 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Repetitions of checks that depend on the model."""
     most: int = 0
     """Most cases with given texts; 0 for all."""
+    parallel: int = 1
+    """Number of checks at the same time. With some servers, parallel requests change what the model writes."""
     vendor: str = ""
     """A vendor's profile, or empty."""
+    samples: tuple[Sample, ...] = ()
+    """Requests of the vendor's data set; without them a few questions are asked."""
 
 
 async def run(
@@ -71,6 +80,8 @@ async def run(
         ValueError: the file of results belongs to another run.
     """
     began = time.monotonic()
+    if progress is not None:
+        progress("looking at what the server offers", 0, 0)
     try:
         found, format, template = await look(server, model)
         session = await probe(server, parser_for(found.model, format, template), found)
@@ -84,8 +95,15 @@ async def run(
         results=[],
     )
     checks = [check for check in _checks(session, order) if not order.only or check[0].startswith(order.only)]
-    with _State(state, f"{server.url} {found.model} {found.format} {__version__}") as done:
-        await _run(session, checks, done, report, progress)
+    run = f"{server.url} {found.model} {found.format} {__version__}"
+    if order.samples:
+        run += f" {zlib.crc32(msgspec.json.encode(order.samples)):08x}"
+    with _State(state, run) as done:
+        doing = _Run(checks, done, report, progress)
+        await asyncio.gather(*(doing.work(copy.copy(session)) for _ in range(order.parallel)))
+    report.results += [result for results in doing.results for result in results]
+    if any(name.startswith("vendor/") for name, _ in checks):
+        report.results += vendor.totals(order.vendor, found.model, report.results)
     report.requests, report.tokens = server.requests, server.tokens
     report.seconds = round(time.monotonic() - began, 1)
     return report
@@ -97,40 +115,55 @@ def _checks(session: Session, order: Order) -> Iterator[Check]:
         yield f"given/{case.id}", partial(check_case, case=case)
     yield from behaviour.checks(order.repeat)
     yield from apis.checks()
-    yield from vendor.checks(order.vendor, order.repeat)
+    yield from vendor.checks(order.vendor, order.repeat, order.samples)
 
 
-async def _run(
-    session: Session, checks: Sequence[Check], state: _State, report: Report, progress: Progress | None
-) -> None:
-    silent = 0
-    for number, (name, check) in enumerate(checks):
-        if progress is not None:
-            progress(name, number, len(checks))
-        if name in state.done:
-            report.results += state.done[name]
-            continue
-        if report.stopped:
-            report.results.append(Result(id=name, verdict="cannot", reason=report.stopped))
-            continue
-        sent, answered = session.server.requests, session.server.answered
-        try:
-            results = await check(session)
-        except OutOfBudget as error:
-            report.stopped = str(error)
-            report.results.append(Result(id=name, verdict="cannot", reason=report.stopped))
-            continue
+class _Run:
+    """The checks of a run, done by several sessions at once."""
+
+    def __init__(self, checks: Sequence[Check], state: _State, report: Report, progress: Progress | None) -> None:
+        self.checks = checks
+        self.state = state
+        self.report = report
+        self.progress = progress
+        self.results: list[list[Result]] = [[] for _ in checks]
+        self.waiting = iter(enumerate(checks))
+        self.silent = 0
+        """Number of checks in a row without any answer."""
+
+    async def work(self, session: Session) -> None:
+        """Do checks until none is left."""
+        for number, (name, check) in self.waiting:
+            if self.progress is not None:
+                self.progress(name, number, len(self.checks))
+            found = self.state.done.get(name)
+            self.results[number] = await self._done(session, name, check) if found is None else found
+
+    async def _done(
+        self, session: Session, name: str, check: Callable[[Session], Awaitable[list[Result]]]
+    ) -> list[Result]:
+        if not self.report.stopped:
+            session.sent = session.answered = 0
+            try:
+                results = await check(session)
+            except OutOfBudget as error:
+                self.report.stopped = str(error)
+            else:
+                self._keep(session, name, results)
+                return results
+        return [Result(id=name, verdict="cannot", reason=self.report.stopped)]
+
+    def _keep(self, session: Session, name: str, results: list[Result]) -> None:
         for result in results:
             if result.verdict in ("fail", "soft"):
                 result.issue = issue_for(session.found.server, result)
-        if session.server.answered > answered or session.server.requests == sent:
-            silent = 0
-            state.keep(name, results)
-        else:
-            silent += 1
-            if silent == _GONE:
-                report.stopped = f"{session.server.url} has not answered the last {_GONE} checks"
-        report.results += results
+        if session.answered or not session.sent:
+            self.silent = 0
+            self.state.keep(name, results)
+            return
+        self.silent += 1
+        if self.silent == _GONE:
+            self.report.stopped = f"{session.server.url} has not answered the last {_GONE} checks"
 
 
 class _State:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import Any
 
+import msgspec
+
 from ..output_parser import OutputParser
 from . import reading
 from .client import Answer, NoAnswer, Server
 from .model import Capabilities, Observation, Result
 from .reading import Malformed
-from .ways import forced
+from .ways import CONTINUED, forced
 
-__all__ = ["ASKED", "Refused", "Session"]
+__all__ = ["ASKED", "Prompt", "Refused", "Session", "Start"]
 
 ASKED = "Say something."
 """The user's message of requests whose text is forced."""
@@ -20,6 +22,25 @@ ASKED = "Say something."
 
 class Refused(Exception):
     """The server refuses a request; the message is one line."""
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """A prompt that the server's chat template makes."""
+
+    text: str
+    ids: tuple[int, ...] | None = None
+    """Its token ids, where the server shows them."""
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """A state in which the server's model begins to write."""
+
+    thinks: bool = False
+    """True to let the model reason, where the request can switch it."""
+    prefix: str = ""
+    """Beginning of the assistant's message that the model continues."""
+    prompt: str | None = None
+    """The prompt, if the server shows it."""
 
 
 class Session:
@@ -35,8 +56,10 @@ class Session:
         """Id of the token that ends a turn."""
         self.switches = False
         """True if the server takes the field that switches reasoning on and off."""
-        self.prompts: dict[bool, str | None] = {}
-        """The prompts that the server makes for `ASKED` without and with reasoning, if it shows them."""
+        self.starts: dict[bool, Start] = {}
+        """The states in which the answer to `ASKED` begins, without and with reasoning."""
+        self.sent = self.answered = 0
+        """Number of requests of this session, and of those that were answered."""
         self.path = ""
         self.body: Any = {}
         """The last request, for its replay command."""
@@ -53,14 +76,66 @@ class Session:
         body |= fields
         return {key: value for key, value in body.items() if value is not None}
 
-    def forcing(self, raw: str, tools: Sequence[Any] = (), *, thinks: bool = False) -> dict[str, Any]:
-        """Return a request that makes the model write ``raw``; with ``thinks`` after a prompt that lets it reason."""
-        body = self.request(max_tokens=len(raw.encode()) + 64, tools=list(tools) or None, **self.thinking(thinks))
-        return forced(self.found.way, body, raw, self.tokens, self.end)
+    def forcing(self, raw: str, tools: Sequence[Any], start: Start, way: str) -> dict[str, Any]:
+        """Return a request that makes the model write ``raw`` after a start."""
+        body = self.started(self.request(max_tokens=len(raw.encode()) + 64, tools=list(tools) or None), start)
+        return forced(way, body, raw, self.tokens, self.end)
+
+    def started(self, body: dict[str, Any], start: Start) -> dict[str, Any]:
+        """Return a request after whose prompt the model begins in the given state."""
+        body = {**body, **self.thinking(start.thinks)}
+        if start.prefix:
+            fields, marks = CONTINUED[self.found.continues]
+            body |= {"messages": [*body["messages"], {"role": "assistant", "content": start.prefix, **marks}], **fields}
+        return body
 
     def thinking(self, on: bool) -> dict[str, Any]:
         """Return the fields that switch reasoning on or off; none if the server does not take them."""
         return {"chat_template_kwargs": {"enable_thinking": on}} if self.switches else {}
+
+    async def start(self, *, thinks: bool = False, prefix: str = "") -> Start:
+        """Return a start with its prompt, if the server shows it."""
+        start = Start(thinks=thinks, prefix=prefix)
+        shown = await self.prompt(self.started(self.request(), start))
+        return msgspec.structs.replace(start, prompt=None if shown is None else shown.text)
+
+    async def prompt(self, body: dict[str, Any]) -> Prompt | None:
+        """Return the prompt of a request of Chat Completions, from the server's own template, if it shows it."""
+        asked = {"add_generation_prompt": True, **body}
+        value = await self._asked("/apply-template", asked)
+        if isinstance(value.get("prompt"), str):
+            return Prompt(value["prompt"])
+        tokens = (await self._asked("/tokenize", asked)).get("tokens")
+        if not isinstance(tokens, list):
+            return None
+        value = await self._asked("/detokenize", {"model": self.found.model, "tokens": tokens})
+        text = value.get("prompt", value.get("text"))
+        return Prompt(text, tuple(tokens)) if isinstance(text, str) else None
+
+    async def complete(self, prompt: Prompt, *, max_tokens: int) -> Observation:
+        """Send a request of Completions and return the raw output as content.
+
+        Raises:
+            Refused: the server answers with an error.
+            Malformed: the response is not one of Completions.
+            NoAnswer: the server did not answer, or broke off.
+        """
+        text = prompt.text if prompt.ids is None else list(prompt.ids)
+        body = {"model": self.found.model, "prompt": text, "max_tokens": max_tokens, "temperature": 0}
+        extra = {"skip_special_tokens": False, "return_token_ids": True}
+        answer = await self.post("/completions", body | extra)
+        if answer.status == 400:  # a server that takes no fields but its own
+            answer = await self.post("/completions", body)
+        if not answer.ok:
+            raise Refused(answer.problem)
+        return reading.completion(answer)
+
+    async def _asked(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        try:
+            answer = await self._sent(path, body, root=True)
+        except NoAnswer:
+            return {}
+        return answer.value if answer.ok and isinstance(answer.value, dict) else {}
 
     async def chat(self, body: dict[str, Any], *, stream: bool = False) -> Observation:
         """Send a request of Chat Completions.
@@ -88,7 +163,13 @@ class Session:
     async def post(self, path: str, body: Any) -> Answer:
         """Send a request of any API."""
         self.path, self.body = path, body
-        return await self.server.post(path, body)
+        return await self._sent(path, body)
+
+    async def _sent(self, path: str, body: Any, *, root: bool = False) -> Answer:
+        self.sent += 1
+        answer = await self.server.post(path, body, root=root)
+        self.answered += 1
+        return answer
 
     async def judged(self, result: Result, judging: Awaitable[None]) -> Result:
         """Wait for the coroutine that fills in the result. A request that the server refuses cannot be tested; an error

@@ -15,7 +15,7 @@ from typing import Any, Final
 from ..grammar import gbnf, structural_tag
 from ..grammar.rules import Lit, Rules
 
-__all__ = ["WAYS", "forced"]
+__all__ = ["CONTINUED", "WAYS", "forced"]
 
 Build = Callable[[str, Rules], dict[str, Any]]
 
@@ -44,6 +44,15 @@ WAYS: Final[dict[str, Build]] = {
 ``prefix`` is an assistant message that the server continues and parses as a whole; `forced` puts it into the messages,
 and a bias ends the output at once.
 """
+
+
+CONTINUED: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
+    "continue_final_message": ({"continue_final_message": True, "add_generation_prompt": False}, {}),
+    "prefix": ({}, {"prefix": True}),
+    "assistant message": ({}, {}),
+}
+"""Way to make the model continue an assistant message → fields of the request, and of that message. Sources: the API
+references of vLLM and SGLang, of DeepSeek and Mistral, and of llama.cpp."""
 
 
 def forced(

@@ -7,17 +7,22 @@ import asyncio
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from ..terminal import visible
 from .batch import FAILED
-from .common import UsageError, policy_of, print_json, print_text, quiet, reason
+from .common import UsageError, policy_of, positive, print_json, print_text, quiet, reason
 
 if TYPE_CHECKING:
     from ..check import Report
+    from ..check.vendor import Sample
     from ..output_parser import OutputParser
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["Progress", "add_arguments", "run"]
+
+_SECONDS: Final = 10
+"""Seconds between two lines of progress where stderr is no terminal."""
 
 
 def add_arguments(check: argparse.ArgumentParser) -> None:
@@ -38,11 +43,27 @@ def add_arguments(check: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="checks whose names begin so, such as given/ (repeatable)",
     )
-    what.add_argument("--cases", type=int, default=0, metavar="N", help="most texts to force (default: all)")
+    what.add_argument("--cases", type=positive, default=0, metavar="N", help="most texts to force (default: all)")
     what.add_argument(
-        "--repeat", type=int, default=5, metavar="N", help="repetitions of checks that depend on the model (default: 5)"
+        "--repeat",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="repetitions of checks that depend on the model (default: 5)",
     )
     what.add_argument("--vendor", choices=["kimi"], default="", help="add the checks of a vendor's verifier")
+    what.add_argument(
+        "--samples",
+        metavar="FILE.jsonl",
+        help="the verifier's data set, a request a line (default: a few questions of our own)",
+    )
+    what.add_argument(
+        "--reference",
+        default="",
+        metavar="FILE.jsonl",
+        help="the verifier's results for the vendor's own server, which the answers to --samples are compared with",
+    )
+    what.add_argument("--parallel", type=positive, default=1, metavar="N", help="checks at the same time (default: 1)")
     limits = check.add_argument_group("Limits")
     limits.add_argument("--api-key-env", default="", metavar="NAME", help="environment variable with the API key")
     limits.add_argument(
@@ -83,7 +104,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.api_key_env and not key:
         raise UsageError(f"--api-key-env {arguments.api_key_env}: this variable is not set, or empty")
     limits = Limits(rate=arguments.rate, tokens=arguments.token_budget, timeout=arguments.timeout)
-    order = Order(only=tuple(arguments.only), repeat=arguments.repeat, most=arguments.cases, vendor=arguments.vendor)
+    order = Order(
+        only=tuple(arguments.only),
+        repeat=arguments.repeat,
+        parallel=arguments.parallel,
+        most=arguments.cases,
+        vendor=arguments.vendor,
+        samples=_samples(arguments),
+    )
+    progress = Progress()
 
     async def checked() -> Report:
         server = Server(arguments.base_url, key=key, key_name=arguments.api_key_env, limits=limits)
@@ -94,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
                 lambda *shown: _parser_for(arguments, *shown),
                 model=arguments.model or "",
                 state=arguments.resume,
-                progress=None if arguments.quiet else _progress,
+                progress=None if arguments.quiet else progress,
             )
         finally:
             await server.close()
@@ -107,8 +136,25 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"--resume {arguments.resume}: {reason(error)}") from None
     finally:
-        _clear_progress()
+        progress.clear()
     return _conclude(arguments, report)
+
+
+def _samples(arguments: argparse.Namespace) -> tuple[Sample, ...]:
+    from ..check.vendor import read_samples
+
+    if arguments.samples is None:
+        if arguments.reference:
+            raise UsageError("--reference: needs --samples, the requests that it has results for")
+        return ()
+    if not arguments.vendor:
+        raise UsageError("--samples: needs --vendor, the profile that they belong to")
+    try:
+        return read_samples(arguments.samples, arguments.reference)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {reason(error)}") from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _parser_for(arguments: argparse.Namespace, model: str, named: str, template: str) -> OutputParser:
@@ -157,11 +203,20 @@ def _conclude(arguments: argparse.Namespace, report: Report) -> int:
     return FAILED if report.failed else 0
 
 
-def _progress(name: str, number: int, total: int) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{number}/{total} {visible(name)[:60]}", end="", file=sys.stderr, flush=True)
+class Progress:
+    """Shows the check that runs on stderr: in a terminal always, elsewhere in a line every ten seconds."""
 
+    def __init__(self) -> None:
+        self._due = time.monotonic() + _SECONDS
 
-def _clear_progress() -> None:
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    def __call__(self, name: str, number: int, total: int) -> None:
+        line = f"{number}/{total} {visible(name)[:60]}" if total else name
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() >= self._due:
+            self._due = time.monotonic() + _SECONDS
+            print(line, file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
