@@ -196,6 +196,10 @@ class Machine(ReaderContext):
             return
         self.finished = True
         cur = self.cur
+        if self._plain:
+            cur.final = True
+            self._text.finish()
+            return
         while True:
             # A speculation that is still active here is undecided because the output ends.
             self._undecided = self.speculation.number
