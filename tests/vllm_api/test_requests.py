@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from untemplate.messages import ChatCompletionRequest, ResponsesRequest
+from untemplate import vllm_api
+from untemplate.messages import ChatCompletionRequest, DeltaMessage, ResponsesRequest
 from untemplate.vllm_api import ParserEngine, ReasoningParserManager, ToolParserManager
+from untemplate.vllm_api._requests import delta_of
 
 from .parser_examples import Tokenizer, hermes
 
@@ -117,3 +119,11 @@ def test_a_mapping_that_cannot_be_set():
     assert type(PARSERS["tools"]().adjust_request(Mine(a=1))) is Mine
     adjusted = PARSERS["tools"]().adjust_request(MappingProxyType({"a": 1}))
     assert dict(adjusted) == {"a": 1, "skip_special_tokens": False}
+
+
+def test_a_delta_as_code_for_vllm_makes_it():
+    delta = vllm_api.DeltaMessage(reasoning_content="why")
+    assert (delta.reasoning, delta.reasoning_content, len(delta.tool_calls)) == ("why", "why", 0)
+    assert delta_of(delta) == DeltaMessage(reasoning="why")
+    assert delta.model_dump(exclude_none=True) == {"reasoning": "why", "tool_calls": []}
+    assert vllm_api.DeltaMessage("assistant", "text") == vllm_api.DeltaMessage(role="assistant", content="text")

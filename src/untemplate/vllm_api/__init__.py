@@ -14,6 +14,7 @@ from ..backend import register_lookup
 from ..jsontext.coercion import coerce_to_schema_type
 from ..machine.events import EventType, SemanticEvent
 from ..schema import extract_types_from_schema
+from ._requests import DeltaMessage
 from ._tools import find_tool_name, find_tool_properties
 from .abstract import Parser, ReasoningParser, ToolParser
 from .backend import find_registered
@@ -26,6 +27,7 @@ from .streaming_engine import StreamingParserEngine
 
 __all__ = [
     "DelegatingParser",
+    "DeltaMessage",
     "EventType",
     "FormatParser",
     "FormatReasoningParser",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
+from .. import messages
 from ..messages import (
     ChatCompletionRequest,
     DeltaFunctionCall,
-    DeltaMessage,
     DeltaToolCall,
     ExtractedToolCallInformation,
     FunctionCall,
@@ -17,6 +19,7 @@ from ..messages import (
 from ..requests import get
 
 __all__ = [
+    "DeltaMessage",
     "delta_of",
     "extracted_of",
     "make_parser_request",
@@ -35,23 +38,38 @@ def make_parser_request(
     )
 
 
+class _OldNames(msgspec.StructMeta):
+    """Accepts ``reasoning_content``, the name of ``reasoning`` in vLLM 0.10, when a delta is made."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        if "reasoning_content" in fields:
+            fields["reasoning"] = fields.pop("reasoning_content")
+        return super().__call__(*args, **fields)
+
+
+class DeltaMessage(messages.DeltaMessage, metaclass=_OldNames, gc=False):
+    """A delta of code written for vLLM: ``reasoning_content`` may be given, and ``tool_calls`` always has a length."""
+
+    tool_calls: list[DeltaToolCall] | None = msgspec.field(default_factory=list)
+
+
 # -- Results of parsers -------------------------------------------------------------------------------------------
 
 
-def delta_of(found: Any) -> DeltaMessage | None:
+def delta_of(found: Any) -> messages.DeltaMessage | None:
     """Convert a delta of any type; ``None`` if it is empty."""
     if found is None:
         return None
-    if isinstance(found, DeltaMessage):
+    if isinstance(found, messages.DeltaMessage):
         delta = found
     else:
         reasoning = get(found, "reasoning")
-        delta = DeltaMessage(
+        delta = messages.DeltaMessage(
             content=get(found, "content"),
             reasoning=get(found, "reasoning_content") if reasoning is None else reasoning,
             tool_calls=[_delta_call(call) for call in get(found, "tool_calls") or ()],
         )
-    delta = DeltaMessage(
+    delta = messages.DeltaMessage(
         role=delta.role,
         content=delta.content or None,
         reasoning=delta.reasoning or None,
