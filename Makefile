@@ -68,17 +68,22 @@ compare-llamacpp: $(STAMP) ## who reads what, next to llama.cpp's own analysis o
 test-integrations: $(STAMP) ## the integrations, on the real packages (opt-in; PARTNERS="trl litellm"; environments in build/partners)
 	@$(BIN)/python -m tests.integrations.run $(PARTNERS)
 
-# vLLM's source distribution has chat templates. pip makes its metadata, which needs torch; nothing is built.
-test-vllm: $(STAMP) ## untemplate in the real vLLM, on tiny checkpoints (opt-in, half an hour; its own .venv-vllm; OPTIONS=--family=qwen3)
+# vLLM's source distributions have chat templates and tests. pip makes their metadata, which needs torch; nothing is built.
+test-vllm: $(STAMP) ## untemplate in the real vLLM, and vLLM's own tests (opt-in, an hour; its own .venv-vllm; OPTIONS=--family=qwen3)
 	@test -x .venv-vllm/bin/python || $(BIN)/python -m venv .venv-vllm
 	@.venv-vllm/bin/pip install -qq --no-deps --requirement tests/vllm_serve/requirements.txt
 	@.venv-vllm/bin/pip install -qq --no-deps --no-build-isolation --editable .
-	@mkdir -p build/vllm && test -d build/vllm/0.33.0 || { \
-	    VLLM_VERSION_OVERRIDE=0.33.0 VLLM_TARGET_DEVICE=empty .venv-vllm/bin/pip download -qq --no-deps \
-	        --no-binary vllm --no-build-isolation --dest build/vllm vllm==0.33.0 && \
-	    mkdir build/vllm/0.33.0 && tar xzf build/vllm/vllm-0.33.0.tar.gz -C build/vllm/0.33.0 --strip-components=1; }
+	@mkdir -p build/vllm && for version in 0.25.0 0.33.0; do test -d build/vllm/$$version || { \
+	    VLLM_VERSION_OVERRIDE=$$version VLLM_TARGET_DEVICE=empty .venv-vllm/bin/pip download -qq --no-deps \
+	        --no-binary vllm --no-build-isolation --dest build/vllm vllm==$$version && \
+	    mkdir build/vllm/$$version && \
+	    tar xzf build/vllm/vllm-$$version.tar.gz -C build/vllm/$$version --strip-components=1; } || exit 1; \
+	done
 	@.venv-vllm/bin/python -m tests.vllm_serve.run --source build/vllm/0.33.0 --work build/vllm/work $(OPTIONS)
 	@.venv-vllm/bin/python -m pytest --confcutdir=tests/vllm_serve -o addopts= -o filterwarnings=default -q tests/vllm_serve
+	@.venv-vllm/bin/python -m tests.vllm_serve.suites --source build/vllm
+	@HF_HUB_OFFLINE=1 .venv-vllm/bin/python -m tests.vllm_serve.overhead
+
 test-clients: $(STAMP) ## real clients and agents through tool loops (opt-in; .venv-clients and npm; OPTIONS=--only=TEXT)
 	@test -x .venv-clients/bin/python || $(BIN)/python -m venv .venv-clients
 	@.venv-clients/bin/pip install -qq --requirement tests/clients/requirements.txt

@@ -1,0 +1,95 @@
+"""A plugin of pytest: vLLM's parser classes are replaced by those of untemplate's plugin, wherever a name of vLLM's is
+one of the catalogue. Marks the tests that have used one of them.
+
+One difference is taken away, because most tests depend on it: vLLM's parsers find calls in the output of a request
+without tools. untemplate finds none, since none were offered.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import lru_cache, wraps
+from typing import Any
+
+import pytest
+import untemplate_outcomes
+import vllm.reasoning as reasoning
+import vllm.tool_parsers as tools
+from vllm.parser.parser_manager import ParserManager
+
+from untemplate.formats import names
+from untemplate.integrations import vllm as plugin
+from untemplate.requests import get
+from untemplate.vllm_api import format_parsers
+
+
+def _context(**settings: Any) -> Any:
+    request = settings.get("request")
+    if request is not None and not get(request, "tools"):
+        settings["request"] = {"messages": get(request, "messages")}
+    return _original(**settings)
+
+
+_original = format_parsers._context
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    format_parsers._context = _context
+    plugin.register()
+    _replace(tools._TOOL_PARSERS_TO_REGISTER, "vllm.tool_parsers", "tool", names("tool"))
+    _replace(reasoning._REASONING_PARSERS_TO_REGISTER, "vllm.reasoning", "reasoning", names("reasoning"))
+    from untemplate.integrations.vllm.parsers import OnePass, UntemplateReasoningParser, UntemplateToolParser
+
+    for cls in (OnePass, UntemplateReasoningParser, UntemplateToolParser):
+        for name, method in list(vars(cls).items()):
+            if callable(method) and name in ("__init__", *_METHODS):
+                setattr(cls, name, _marking(method))
+
+
+_METHODS = ("parse", "parse_delta", "extract_tool_calls", "extract_tool_calls_streaming", "extract_reasoning",
+            "extract_reasoning_streaming", "is_reasoning_end")  # fmt: skip
+
+
+_ENGINES: dict[type, dict[str, str]] = {}
+"""Parser of vLLM's with an engine → tool: name, reasoning: name."""
+
+
+def _replace(registry: dict[str, tuple[str, str]], package: str, kind: str, known: Any) -> None:
+    made = importlib.import_module("untemplate.integrations.vllm.parsers")
+    for name, (module, cls) in registry.items():
+        if name not in known:
+            continue
+        try:
+            home = importlib.import_module(f"{package}.{module}")
+        except ImportError:
+            continue
+        engine = getattr(getattr(home, cls), "_parser_engine_cls", None)
+        if engine is not None:
+            _ENGINES.setdefault(engine, {})[kind] = name
+        setattr(home, cls, getattr(made, f"{kind}:{name}"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Replace the classes that tests get as a parameter."""
+    for item in items:
+        found = getattr(item, "callspec", None)
+        theirs = found and found.params.get("parser_cls")
+        if isinstance(theirs, type):
+            half = getattr(theirs, "tool_parser_cls", None)
+            both = _ENGINES.get(getattr(half, "_parser_engine_cls", theirs), {})
+            if len(both) == 2:
+                found.params["parser_cls"] = _composed(both["tool"], both["reasoning"])
+
+
+@lru_cache
+def _composed(tool: str, reasoning: str) -> Any:
+    return ParserManager.get_parser(f"untemplate:{tool}", f"untemplate:{reasoning}", enable_auto_tools=True)
+
+
+def _marking(method: Any) -> Any:
+    @wraps(method)
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        untemplate_outcomes.redirected = True
+        return method(*args, **kwargs)
+
+    return marked
