@@ -11,7 +11,7 @@ import pytest
 
 from tests.analysis.conftest import SHARED, TEMPLATES
 from untemplate.analysis import Prepared, prepare
-from untemplate.analysis.analyze import analyze_template
+from untemplate.analysis.pipeline import analyze_template
 from untemplate.format import Format
 from untemplate.formats import named
 from untemplate.formats.registry import Entry, entries

@@ -10,7 +10,7 @@ import pytest
 
 from tests.analysis.conftest import TEMPLATES
 from untemplate import OutputParser
-from untemplate.analysis.analyze import analyze_template
+from untemplate.analysis.pipeline import analyze_template
 from untemplate.templates import ChatTemplate, sandbox
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "renderings.json").read_text("utf-8"))

@@ -9,7 +9,7 @@ import pytest
 from tests.analysis.conftest import TEMPLATES
 from tests.analysis.roundtrip import NEXT, USER, Renderer, Scenario, Shape
 from untemplate.analysis import PrefixBreak
-from untemplate.analysis.analyze import analyze_template
+from untemplate.analysis.pipeline import analyze_template
 from untemplate.templates import ChatTemplate
 
 KEEPS = (

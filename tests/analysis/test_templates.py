@@ -17,7 +17,7 @@ from tests.analysis.conftest import SHARED, TEMPLATES
 from tests.analysis.renaming import rebracketed, renamed
 from untemplate import OutputParser
 from untemplate.analysis import Analysis
-from untemplate.analysis.analyze import analyze_template
+from untemplate.analysis.pipeline import analyze_template
 from untemplate.templates import ChatTemplate
 
 CERTIFIED = 44

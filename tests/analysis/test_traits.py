@@ -9,7 +9,7 @@ import pytest
 
 from tests.analysis.conftest import SHARED, TEMPLATES
 from untemplate.analysis import AnalysisError, Dropped, Remark, Traits
-from untemplate.analysis.analyze import prepare
+from untemplate.analysis.pipeline import prepare
 from untemplate.analysis.traits import RemarkCode
 from untemplate.errors import TemplateError
 from untemplate.templates import ChatTemplate

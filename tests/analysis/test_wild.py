@@ -14,8 +14,8 @@ from tests.analysis.conftest import SHARED, TEMPLATES
 from tests.analysis.renaming import renamed
 from tests.analysis.roundtrip import report_of, totals
 from untemplate.analysis import AnalysisError, probes
-from untemplate.analysis.analyze import analyze_template
 from untemplate.analysis.checks import STRINGS, TYPED_TOOLS
+from untemplate.analysis.pipeline import analyze_template
 from untemplate.errors import TemplateError
 from untemplate.templates import ChatTemplate
 

@@ -10,9 +10,9 @@ The method follows llama.cpp's template auto-parser:
 
 from __future__ import annotations
 
-from .analyze import Analysis, AnalysisError, Prepared, prepare
 from .cache import analyze
 from .certify import Certificate, FailedCheck
+from .pipeline import Analysis, AnalysisError, Prepared, prepare
 from .prefix import PrefixBreak
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
 from .traits import Dropped, Remark, Traits

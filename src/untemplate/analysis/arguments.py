@@ -23,7 +23,7 @@ from .probes import IDS, KEYS, NAMES, VALUES, ProbeCall, ProbeMessage
 from .result import PYTHONIC, TAG_WITH_JSON, TAG_WITH_TAGGED
 
 if TYPE_CHECKING:
-    from .tools import CallEvidence
+    from .tools import CallSamples
     from .turns import TurnFrame
 
 __all__ = ["ArgumentsGuess", "arguments_guesses"]
@@ -50,9 +50,9 @@ class ArgumentsGuess:
     source: str
 
 
-def arguments_guesses(frame: TurnFrame, evidence: CallEvidence) -> Iterator[ArgumentsGuess]:
+def arguments_guesses(frame: TurnFrame, samples: CallSamples) -> Iterator[ArgumentsGuess]:
     """Yield hypotheses for the text after the name; JSON excludes the others."""
-    text = evidence.one
+    text = samples.one
     at = text.index(NAMES[0]) + len(NAMES[0])
     found = _json(text, at)
     if found is not None:
@@ -61,16 +61,16 @@ def arguments_guesses(frame: TurnFrame, evidence: CallEvidence) -> Iterator[Argu
     layout = _Layout.read(text, at)
     if layout is None:
         return
-    elements = _elements(frame, evidence, layout)
+    elements = _elements(frame, samples, layout)
     if elements is not None:
         yield elements
         return
-    values = _values(frame, evidence)
+    values = _values(frame, samples)
     frame.log.append(f"A1 key to value {layout.to_value!r}, T4 between arguments {layout.between!r}, A3 {values!r}")
-    literal = _literal(frame, evidence, layout, values)
+    literal = _literal(frame, samples, layout, values)
     if literal is not None:
         yield literal
-    yield from _tagged(evidence, layout, values, _escape(frame, evidence))
+    yield from _tagged(samples, layout, values, _escape(frame, samples))
 
 
 def _json(text: str, at: int) -> ArgumentsGuess | None:
@@ -115,12 +115,12 @@ class _Values:
     texts: dict[str, str]
 
 
-def _values(frame: TurnFrame, evidence: CallEvidence) -> _Values:
+def _values(frame: TurnFrame, samples: CallSamples) -> _Values:
     gaps: dict[str, str] = {}
     texts: dict[str, str] = {}
     for kind, value, starts in _TYPED:
         turn = frame.turn(
-            ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place
+            ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), samples.style, samples.place
         )
         if turn is None or KEYS[0] not in turn.text:
             continue
@@ -136,7 +136,7 @@ def _values(frame: TurnFrame, evidence: CallEvidence) -> _Values:
 # -- Literals of a language ---------------------------------------------------------------------------------------
 
 
-def _literal(frame: TurnFrame, evidence: CallEvidence, layout: _Layout, values: _Values) -> ArgumentsGuess | None:
+def _literal(frame: TurnFrame, samples: CallSamples, layout: _Layout, values: _Values) -> ArgumentsGuess | None:
     """Infer ``(key='value', other=1)``: one character opens, one assigns, and only strings have quotes."""
     gap = values.gaps.get("number")
     opened = layout.before.strip()
@@ -154,7 +154,7 @@ def _literal(frame: TurnFrame, evidence: CallEvidence, layout: _Layout, values: 
     close = layout.behind[len(quote) :].lstrip()[:1]
     if close not in tuple(")}]"):
         return None
-    words = _words(frame, evidence, gap, layout.behind[len(quote) :])
+    words = _words(frame, samples, gap, layout.behind[len(quote) :])
     inner = values.texts.get("object", "")
     arguments = LiteralArguments(
         open=opened[-1],
@@ -163,7 +163,7 @@ def _literal(frame: TurnFrame, evidence: CallEvidence, layout: _Layout, values: 
         separator=layout.between[len(quote) :],
         quotes=tuple(dict.fromkeys(q for q in (quote, *_OTHER_QUOTES) if q)),
         quoted="all" if same and quote else "strings",
-        escapes=len(quote) < 2 and not (same and quote and _written_raw(frame, evidence)),
+        escapes=len(quote) < 2 and not (same and quote and _written_raw(frame, samples)),
         words=words,
         quoted_keys=inner[1:2] != "q",
     )
@@ -175,21 +175,21 @@ def _literal(frame: TurnFrame, evidence: CallEvidence, layout: _Layout, values: 
 _OTHER_QUOTES: Final = ("'", '"')
 
 
-def _written_raw(frame: TurnFrame, evidence: CallEvidence) -> bool:
+def _written_raw(frame: TurnFrame, samples: CallSamples) -> bool:
     """True if a backslash in a string is written as it is."""
     value = VALUES[0] + "\\" + VALUES[1]
     turn = frame.turn(
-        ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place
+        ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), samples.style, samples.place
     )
     return turn is not None and value in turn.text
 
 
-def _words(frame: TurnFrame, evidence: CallEvidence, gap: str, behind: str) -> tuple[str, str, str]:
+def _words(frame: TurnFrame, samples: CallSamples, gap: str, behind: str) -> tuple[str, str, str]:
     """Return the spellings of true, false and null."""
     found = []
     for value, default in ((True, "true"), (False, "false"), (None, "null")):
         turn = frame.turn(
-            ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), evidence.style, evidence.place
+            ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), samples.style, samples.place
         )
         text = "" if turn is None or KEYS[0] not in turn.text else turn.text
         rest = text[text.index(KEYS[0]) + len(KEYS[0]) + len(gap) :] if text else ""
@@ -201,7 +201,7 @@ def _words(frame: TurnFrame, evidence: CallEvidence, gap: str, behind: str) -> t
 # -- Elements -----------------------------------------------------------------------------------------------------
 
 
-def _elements(frame: TurnFrame, evidence: CallEvidence, layout: _Layout) -> ArgumentsGuess | None:
+def _elements(frame: TurnFrame, samples: CallSamples, layout: _Layout) -> ArgumentsGuess | None:
     """Infer ``<key>value</key>``: the name of an argument comes again after its value."""
     close, again, rest = layout.between.partition(KEYS[0])
     name_close = layout.to_value
@@ -217,7 +217,7 @@ def _elements(frame: TurnFrame, evidence: CallEvidence, layout: _Layout) -> Argu
         close=Marker(close),
         name_close=name_close,
         separator=separator,
-        item=_item(frame, evidence, name_close + opened, name_close) or ElementArguments().item,
+        item=_item(frame, samples, name_close + opened, name_close) or ElementArguments().item,
     )
     gap = layout.before[: len(layout.before) - len(opened)]
     if layout.behind.startswith(last + separator):
@@ -225,10 +225,10 @@ def _elements(frame: TurnFrame, evidence: CallEvidence, layout: _Layout) -> Argu
     return ArgumentsGuess(arguments, gap, last, False, TAG_WITH_TAGGED, "name, then elements named after arguments")
 
 
-def _item(frame: TurnFrame, evidence: CallEvidence, before: str, behind: str) -> str:
+def _item(frame: TurnFrame, samples: CallSamples, before: str, behind: str) -> str:
     """Return the name of the elements of an array, if they are elements."""
     call = ProbeCall(NAMES[0], {KEYS[0]: [NUMBER]}, IDS[0])
-    turn = frame.turn(ProbeMessage(calls=(call,)), evidence.style, evidence.place)
+    turn = frame.turn(ProbeMessage(calls=(call,)), samples.style, samples.place)
     text = "" if turn is None else turn.text
     found = re.search(re.escape(KEYS[0] + before) + r"(\w+)" + re.escape(behind + _NUMBER_TEXT), text)
     return "" if found is None else found.group(1)
@@ -240,11 +240,11 @@ def _item(frame: TurnFrame, evidence: CallEvidence, before: str, behind: str) ->
 _SPECIAL: Final = "<i>&\n"
 
 
-def _escape(frame: TurnFrame, evidence: CallEvidence) -> Literal["none", "xml", "cdata"]:
+def _escape(frame: TurnFrame, samples: CallSamples) -> Literal["none", "xml", "cdata"]:
     """Return how a template escapes the characters that are special in XML."""
     value = VALUES[0] + _SPECIAL + VALUES[1]
     call = ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0])
-    turn = frame.turn(ProbeMessage(calls=(call,)), evidence.style, evidence.place)
+    turn = frame.turn(ProbeMessage(calls=(call,)), samples.style, samples.place)
     text = "" if turn is None else turn.text
     if f"<![CDATA[{value}]]>" in text:
         return "cdata"
@@ -252,7 +252,7 @@ def _escape(frame: TurnFrame, evidence: CallEvidence) -> Literal["none", "xml", 
 
 
 def _tagged(
-    evidence: CallEvidence, layout: _Layout, values: _Values, escape: Literal["none", "xml", "cdata"]
+    samples: CallSamples, layout: _Layout, values: _Values, escape: Literal["none", "xml", "cdata"]
 ) -> Iterator[ArgumentsGuess]:
     """Yield layouts in which each argument has tags of its own."""
     key_open = diff.common_suffix([layout.before, layout.between])
@@ -273,7 +273,7 @@ def _tagged(
         if not opened.strip() or not closed.strip():
             continue
         name_gap = layout.before[: len(layout.before) - len(opened)]
-        if not _empty_agrees(evidence, name_gap):
+        if not _empty_agrees(samples, name_gap):
             continue
         for key, key_close, value_open in _between_key_and_value(layout, values):
             in_front = value_open or key_close
@@ -298,11 +298,11 @@ def _last(layout: _Layout, closed: str) -> str:
     return closed if layout.behind.startswith(closed) else closed.rstrip()
 
 
-def _empty_agrees(evidence: CallEvidence, name_gap: str) -> bool:
+def _empty_agrees(samples: CallSamples, name_gap: str) -> bool:
     """True if a call without arguments has the same text after its name."""
-    if evidence.empty is None or not name_gap.strip():
+    if samples.empty is None or not name_gap.strip():
         return True
-    rest = evidence.empty[evidence.empty.index(NAMES[0]) + len(NAMES[0]) :]
+    rest = samples.empty[samples.empty.index(NAMES[0]) + len(NAMES[0]) :]
     return rest.startswith(name_gap.rstrip())
 
 

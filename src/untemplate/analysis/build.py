@@ -1,6 +1,6 @@
 """Combine hypotheses into Formats and choose the best.
 
-The search is greedy (``analyze._candidates``): reasoning and content first, with the likeliest call syntax, then the
+The search is greedy (``pipeline._candidates``): reasoning and content first, with the likeliest call syntax, then the
 call syntaxes for the best of these. Candidates are ranked by the score of their certificate; ties go to the simplest,
 then to the first. The ranking never looks at the text of a marker.
 """

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..format import Format, FormatError
-from .analyze import Analysis, Prepared, analyze_template
 from .certify import Certificate, FailedCheck
+from .pipeline import Analysis, Prepared, analyze_template
 from .probes import Template
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
 from .traits import Traits

@@ -17,9 +17,9 @@ from typing import Final
 from ..format import Channels, Marker, Tools
 from . import diff
 from .probes import CONTENT, KEYS, NAMES, THOUGHT, ProbeMessage, Style
-from .reasoning import ReasoningEvidence
+from .reasoning import ReasoningSamples
 from .result import CHANNEL, RECIPIENT_BASED, ChannelsGuess
-from .tools import CallEvidence, tools_guesses
+from .tools import CallSamples, tools_guesses
 from .turns import LAST, TurnFrame
 
 __all__ = ["channels_guesses"]
@@ -27,21 +27,19 @@ __all__ = ["channels_guesses"]
 _WORD: Final = re.compile(r"\w+")
 
 
-def channels_guesses(
-    frame: TurnFrame, evidence: ReasoningEvidence, calls: CallEvidence | None
-) -> Iterator[ChannelsGuess]:
+def channels_guesses(frame: TurnFrame, samples: ReasoningSamples, calls: CallSamples | None) -> Iterator[ChannelsGuess]:
     """Yield hypotheses; most templates have none."""
     plain = frame.turn(ProbeMessage(CONTENT), Style(), LAST)
     if plain is None or CONTENT not in plain.text or not frame.header:
         return
     front = plain.text[: plain.text.index(CONTENT)]
-    if evidence.turn is not None and not evidence.with_calls_only:
-        yield from _with_channels(frame, front, evidence.turn.text, calls)
+    if samples.turn is not None and not samples.with_calls_only:
+        yield from _with_channels(frame, front, samples.turn.text, calls)
     if calls is not None and calls.with_content is not None:
         yield from _with_recipients(frame, front, calls)
 
 
-def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallEvidence | None) -> Iterator[ChannelsGuess]:
+def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallSamples | None) -> Iterator[ChannelsGuess]:
     """Infer ``header`` channel word body text close ``header`` channel word body text."""
     header = frame.header.strip()
     at, stop = text.index(THOUGHT), text.index(CONTENT)
@@ -93,7 +91,7 @@ def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallEvidence 
         yield ChannelsGuess(channels, frame.header, CHANNEL, "header comes again", tools)
 
 
-def _named_again(frame: TurnFrame, calls: CallEvidence, body: str) -> list[Tools]:
+def _named_again(frame: TurnFrame, calls: CallSamples, body: str) -> list[Tools]:
     """Return the syntaxes of calls after a header that names the tool, if they name it again."""
     header = NAMES[0] + body
     one = calls.one.partition(header)[2]
@@ -103,7 +101,7 @@ def _named_again(frame: TurnFrame, calls: CallEvidence, body: str) -> list[Tools
     return [guess.tools for guess in tools_guesses(frame, replace(calls, one=one, two=None, empty=empty), ())]
 
 
-def _with_recipients(frame: TurnFrame, front: str, calls: CallEvidence) -> Iterator[ChannelsGuess]:
+def _with_recipients(frame: TurnFrame, front: str, calls: CallSamples) -> Iterator[ChannelsGuess]:
     """Infer open word body text open word body text; the first ``open`` ends the header or is part of the turn."""
     text = calls.with_content
     assert text is not None

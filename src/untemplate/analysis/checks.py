@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 
 from . import diff
 from .probes import ASKED, EOS, RESULT, ProbeCall, ProbeMessage, Style
-from .reasoning import ReasoningEvidence
-from .tools import CallEvidence
+from .reasoning import ReasoningSamples
+from .tools import CallSamples
 from .turns import LAST, MIDDLE, RenderedTurn, TurnFrame
 
 __all__ = ["CAPABILITIES", "Check", "Checks", "Finding", "checks_of"]
@@ -134,9 +134,7 @@ class Checks:
     """Capabilities of which no check or not every check could be made."""
 
 
-def checks_of(
-    frame: TurnFrame, reasoning: ReasoningEvidence, calls: CallEvidence | None, droppers: list[str]
-) -> Checks:
+def checks_of(frame: TurnFrame, reasoning: ReasoningSamples, calls: CallSamples | None, droppers: list[str]) -> Checks:
     """Return all checks that the template can render."""
     unmeasured: dict[str, Finding] = {}
     found = [*_plain(frame), *_reasoned(frame, reasoning), *_prompts(frame, droppers)]
@@ -186,12 +184,12 @@ def _plain(frame: TurnFrame) -> Iterator[Check]:
                 yield Check(kind, f"{name}, with its end ({place})", prompt, output, "", said, weight=0.5, group="end")
 
 
-def _reasoned(frame: TurnFrame, evidence: ReasoningEvidence) -> Iterator[Check]:
-    if evidence.style is None or evidence.with_calls_only:
+def _reasoned(frame: TurnFrame, samples: ReasoningSamples) -> Iterator[Check]:
+    if samples.style is None or samples.with_calls_only:
         return
     for name, thoughts in (("reasoning", THOUGHTS), ("odd reasoning", ODD)):
         message = ProbeMessage(SAID, thoughts)
-        turn = frame.turn(message, evidence.style, LAST)
+        turn = frame.turn(message, samples.style, LAST)
         if turn is None or thoughts not in turn.text or SAID not in turn.text:
             continue
         prompt, output = _cut(frame, turn, message)
@@ -236,8 +234,8 @@ class _Called:
     """Makes the checks of turns with calls."""
 
     frame: TurnFrame
-    evidence: CallEvidence
-    reasoning: ReasoningEvidence
+    samples: CallSamples
+    reasoning: ReasoningSamples
     unmeasured: dict[str, Finding]
 
     def checks(self) -> Iterator[Check]:
@@ -257,7 +255,7 @@ class _Called:
         self, kind: str, name: str, message: ProbeMessage, style: Style | None = None, *, both: bool = False,
         weight: float = 1.0,
     ) -> Iterator[Check]:  # fmt: skip
-        style, place = style or self.evidence.style, self.evidence.place
+        style, place = style or self.samples.style, self.samples.place
         for at in (place, MIDDLE if place == LAST else LAST) if both else (place,):
             turn = self.frame.turn(message, style, at)
             if turn is None or not _shows(turn.text, message):
@@ -278,15 +276,15 @@ class _Called:
         yield from self._with_end(one, found)
         if found:
             bare = replace(found[0], weight=1.0)
-            yield replace(bare, tools=None, name=f"tools unknown ({self.evidence.place})", group="tools unknown")
-            given = self.evidence.style.id_of(one, 0)
+            yield replace(bare, tools=None, name=f"tools unknown ({self.samples.place})", group="tools unknown")
+            given = self.samples.style.id_of(one, 0)
             if given in bare.output:
                 yield replace(bare, kind="ids", name="id", ids=(given,), group="id")
 
     def _with_end(self, one: ProbeCall, found: list[Check]) -> Iterator[Check]:
         """Yield the check of one call again, with the end of the turn, if the template writes one."""
         message, end = ProbeMessage(calls=(one,)), self.frame.end.replace(EOS, "").strip()
-        turn = self.frame.turn(message, self.evidence.style, self.evidence.place)
+        turn = self.frame.turn(message, self.samples.style, self.samples.place)
         if found and turn is not None and end and EOS not in turn.text and turn.text.rstrip().endswith(end):
             prompt, output = _cut(self.frame, turn, message, end=True)
             yield replace(found[0], name="one call, with its end", prompt=prompt, output=output, group="call end")
@@ -298,7 +296,7 @@ class _Called:
             yield from found
             if kind in _INSIDE and found and not _QUOTED.search(found[0].output):
                 self._find_untyped(kind, call)
-        front = self.evidence.front.strip().splitlines()[-1:] or [""]
+        front = self.samples.front.strip().splitlines()[-1:] or [""]
         own = {"own marks": f"see {front[0][-40:]} and that is it"} if front[0] else {}
         for name, text in (STRINGS | own).items():
             call = ProbeCall(_ONE, {"lines": text, "a_string": "x"}, _IDS[0])
@@ -309,7 +307,7 @@ class _Called:
         key = f"a_{kind}"
         spelled = replace(call, arguments={**call.arguments, key: _spelled(call.arguments[key])})
         turns = [
-            self.frame.turn(ProbeMessage(calls=(c,)), self.evidence.style, self.evidence.place) for c in (call, spelled)
+            self.frame.turn(ProbeMessage(calls=(c,)), self.samples.style, self.samples.place) for c in (call, spelled)
         ]
         if turns[0] is not None and turns[1] is not None and turns[0].text == turns[1].text:
             self.unmeasured[kind] = "cannot say"
@@ -332,7 +330,7 @@ class _Called:
         yield from self._check("reasoning_with_calls", "reasoning, content and call", message, style)
 
     def _reasoning_style(self) -> Style | None:
-        mine, style = self.evidence.style, self.reasoning.style
+        mine, style = self.samples.style, self.reasoning.style
         return style and replace(style, arguments=mine.arguments, no_content=mine.no_content, ids=mine.ids)
 
     def _ends_inside(self, output: str, message: ProbeMessage) -> bool:
@@ -342,7 +340,7 @@ class _Called:
 
     def _after_result(self, one: ProbeCall) -> Iterator[Check]:
         """Yield a check of content after the result of a call, where the prompt may end in another way."""
-        style, prober = self.evidence.style, self.frame.prober
+        style, prober = self.samples.style, self.frame.prober
         call = style.write(ProbeMessage(calls=(one,)))
         result = {"role": "tool", "content": RESULT, "tool_call_id": style.id_of(one, 0), "name": one.name}
         conversation = [{"role": "user", "content": ASKED}, call, result]
@@ -361,7 +359,7 @@ class _Called:
         style = self._reasoning_style()
         if style is None:
             return False
-        one = self.frame.turn(message, self.evidence.style)
+        one = self.frame.turn(message, self.samples.style)
         other = self.frame.turn(replace(message, content="", reasoning=message.content), style)
         return one is not None and other is not None and one.text == other.text
 

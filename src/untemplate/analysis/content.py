@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from . import diff
 from .probes import CONTENT, THOUGHT, ProbeMessage, Style
-from .reasoning import ReasoningEvidence
+from .reasoning import ReasoningSamples
 from .result import ContentGuess, ReasoningGuess
 from .turns import LAST, MIDDLE, TurnFrame
 
@@ -19,7 +19,7 @@ __all__ = ["content_guesses"]
 
 
 def content_guesses(
-    frame: TurnFrame, reasoning: ReasoningGuess | None, evidence: ReasoningEvidence, call_end: str
+    frame: TurnFrame, reasoning: ReasoningGuess | None, samples: ReasoningSamples, call_end: str
 ) -> list[ContentGuess]:
     """Return hypotheses about content, given one about reasoning. ``call_end``: text after the arguments of a call."""
     plain = ContentGuess("", "", "always", frame.end, "plain")
@@ -36,14 +36,14 @@ def content_guesses(
         fronts.append(diff.strip_front(middle.text[: middle.text.index(CONTENT)], markers))
     opens = list(dict.fromkeys(f for f in fronts if f.strip()))
     written = "always"
-    if not opens and reasoning is not None and evidence.style is not None and not evidence.with_calls_only:
-        turn = frame.turn(ProbeMessage(CONTENT, THOUGHT), evidence.style, LAST)
+    if not opens and reasoning is not None and samples.style is not None and not samples.with_calls_only:
+        turn = frame.turn(ProbeMessage(CONTENT, THOUGHT), samples.style, LAST)
         if turn is not None and CONTENT in turn.text:
             between = turn.text[turn.text.find(THOUGHT) + len(THOUGHT) : turn.text.find(CONTENT)]
             opened = diff.strip_front(between, [reasoning.close])
             opens = [opened] if opened.strip() else []
             written = "with_reasoning"
-    behind = _behind(frame, evidence, written)
+    behind = _behind(frame, samples, written)
     guesses: list[ContentGuess] = []
     for open_ in opens:
         for end in _ends(frame, behind, call_end):
@@ -56,11 +56,11 @@ def content_guesses(
     return result
 
 
-def _behind(frame: TurnFrame, evidence: ReasoningEvidence, written: str) -> str:
+def _behind(frame: TurnFrame, samples: ReasoningSamples, written: str) -> str:
     """Return the text after the content of a turn that wraps it."""
     style, message = Style(), ProbeMessage(CONTENT)
-    if written == "with_reasoning" and evidence.style is not None:
-        style, message = evidence.style, ProbeMessage(CONTENT, THOUGHT)
+    if written == "with_reasoning" and samples.style is not None:
+        style, message = samples.style, ProbeMessage(CONTENT, THOUGHT)
     turn = frame.turn(message, style, LAST) or frame.turn(message, replace(style), MIDDLE)
     return "" if turn is None or CONTENT not in turn.text else turn.text[turn.text.index(CONTENT) + len(CONTENT) :]
 

@@ -24,13 +24,13 @@ from .probes import ASKED, CONTENT, KEYS, NAMES, THOUGHT, VALUES, ProbeCall, Pro
 from .result import ReasoningGuess
 from .turns import LAST, MIDDLE, RenderedTurn, Settings, TurnFrame
 
-__all__ = ["ReasoningEvidence", "dropping_literals", "find_reasoning", "reasoning_guesses"]
+__all__ = ["ReasoningSamples", "dropping_literals", "find_reasoning", "reasoning_guesses"]
 
 _KEYS: Final = ("reasoning_content", "reasoning", "thinking", "thought")
 _CALL: Final = ProbeCall(NAMES[0], {KEYS[0]: VALUES[0]})
 
 
-class ReasoningEvidence:
+class ReasoningSamples:
     """Text that the template writes around reasoning, and where."""
 
     def __init__(self) -> None:
@@ -42,9 +42,9 @@ class ReasoningEvidence:
         """The same without reasoning."""
 
 
-def find_reasoning(frame: TurnFrame, style: Style) -> ReasoningEvidence:
+def find_reasoning(frame: TurnFrame, style: Style) -> ReasoningSamples:
     """Find how to make the template write reasoning, if it can."""
-    found = ReasoningEvidence()
+    found = ReasoningSamples()
     settings: list[Settings] = [(), *(s for s, tail in frame.tails.items() if s and tail != frame.tail)]
     for message, calls_only in (
         (ProbeMessage(CONTENT, THOUGHT), False),
@@ -80,16 +80,16 @@ def _keys_read(frame: TurnFrame, style: Style, message: ProbeMessage) -> list[st
 
 
 def reasoning_guesses(
-    frame: TurnFrame, evidence: ReasoningEvidence, call_front: str | None, dropped: list[str]
+    frame: TurnFrame, samples: ReasoningSamples, call_front: str | None, dropped: list[str]
 ) -> list[ReasoningGuess]:
-    """Yield hypotheses, those with the most direct evidence first.
+    """Yield hypotheses, those with the most direct observation first.
 
     ``call_front``: text between the header and the name of a call in a turn without reasoning.
     """
     pairs = _adjacent_pairs(frame)
     guesses: list[tuple[str | None, str, str]] = []
-    if evidence.turn is not None:
-        guesses += _from_presence(frame, evidence, pairs, call_front)
+    if samples.turn is not None:
+        guesses += _from_presence(frame, samples, pairs, call_front)
     guesses += [(o, c, "adjacent pair") for o, c in pairs]
     opens = [t for t in dict.fromkeys(frame.tails.values()) if t.strip()]
     for close in dropped:
@@ -133,18 +133,18 @@ def _closes_of_pairs(pairs: list[tuple[str, str]], before: str, after: str) -> I
 
 
 def _from_presence(
-    frame: TurnFrame, evidence: ReasoningEvidence, pairs: list[tuple[str, str]], call_front: str | None
+    frame: TurnFrame, samples: ReasoningSamples, pairs: list[tuple[str, str]], call_front: str | None
 ) -> list[tuple[str | None, str, str]]:
-    turn = evidence.turn
+    turn = samples.turn
     assert turn is not None
-    follower = NAMES[0] if evidence.with_calls_only else CONTENT
+    follower = NAMES[0] if samples.with_calls_only else CONTENT
     at, next_at = turn.text.find(THOUGHT), turn.text.find(follower)
     before, behind = turn.text[:at], turn.text[at + len(THOUGHT) : next_at]
     opens: list[str | None] = [before]
     if not before.strip():
         opens = [*(t for t in dict.fromkeys((turn.tail, frame.tail)) if t.strip()), None]
     closes = list(_closes_of_pairs(pairs, before, behind))
-    plain = evidence.plain
+    plain = samples.plain
     front = None
     if plain is not None and follower in plain.text:
         front = plain.text[: plain.text.find(follower)]
@@ -152,7 +152,7 @@ def _from_presence(
         if front.strip() and inside.strip() != behind.strip():
             rest = diff.common_suffix([behind, front])
             closes.append(behind[: len(behind) - len(rest)])
-    if evidence.with_calls_only and call_front:
+    if samples.with_calls_only and call_front:
         rest = diff.common_suffix([behind, call_front])
         if len(rest) < len(behind):
             closes.append(behind[: len(behind) - len(rest)])

@@ -32,7 +32,7 @@ from .result import (
 )
 from .turns import LAST, MIDDLE, TurnFrame
 
-__all__ = ["CallEvidence", "find_calls", "marker", "tools_guesses"]
+__all__ = ["CallSamples", "find_calls", "marker", "tools_guesses"]
 
 NAMED_IDS: Final = "functions.{name}:{index}"
 """Ids that hold the name, as Kimi's models count their calls: some templates write nothing else of the name."""
@@ -41,7 +41,7 @@ TWO: Final = ProbeCall(NAMES[1], {KEYS[0]: VALUES[2], KEYS[1]: VALUES[3]}, IDS[1
 
 
 @dataclass(slots=True)
-class CallEvidence:
+class CallSamples:
     """The message shape that makes the template write calls, and the renderings."""
 
     style: Style
@@ -69,7 +69,7 @@ class CallEvidence:
         return self.one[at:]
 
 
-def find_calls(frame: TurnFrame) -> CallEvidence | None:
+def find_calls(frame: TurnFrame) -> CallSamples | None:
     """Find the message shape that makes the template write a call with all of its parts in the fewest characters.
 
     A longer rendering contains a word for missing content, such as ``None``.
@@ -96,21 +96,21 @@ def find_calls(frame: TurnFrame) -> CallEvidence | None:
         frame.log.append("T1 calls: never written")
         return None
     _, style, place, text = best
-    evidence = CallEvidence(style, place, text)
+    samples = CallSamples(style, place, text)
 
     def turn_of(*calls: ProbeCall, content: str = "") -> str | None:
         turn = frame.turn(ProbeMessage(content, calls=calls), style, place)
         return None if turn is None or calls[-1].name not in turn.text else turn.text
 
-    evidence.two = turn_of(ONE, TWO)
-    evidence.empty = turn_of(replace(ONE, arguments={}))
-    evidence.single = turn_of(replace(ONE, arguments={KEYS[0]: VALUES[0]}))
+    samples.two = turn_of(ONE, TWO)
+    samples.empty = turn_of(replace(ONE, arguments={}))
+    samples.single = turn_of(replace(ONE, arguments={KEYS[0]: VALUES[0]}))
     both = turn_of(ONE, content=CONTENT)
-    evidence.with_content = both if both is not None and -1 < both.find(CONTENT) < both.find(NAMES[0]) else None
-    evidence.short_ids = turn_of(replace(ONE, id=f"call_{IDS[0]}")) is None
+    samples.with_content = both if both is not None and -1 < both.find(CONTENT) < both.find(NAMES[0]) else None
+    samples.short_ids = turn_of(replace(ONE, id=f"call_{IDS[0]}")) is None
     frame.log.append(f"T1 calls: {style}, {text!r}")
-    frame.log.append(f"T2 two calls: {evidence.two!r}")
-    return evidence
+    frame.log.append(f"T2 two calls: {samples.two!r}")
+    return samples
 
 
 def _oddness(text: str, arguments: str) -> int:
@@ -138,33 +138,33 @@ class _CallSurroundings:
     behind: str
 
 
-def tools_guesses(frame: TurnFrame, evidence: CallEvidence, known: tuple[str | None, ...]) -> list[ToolsGuess]:
+def tools_guesses(frame: TurnFrame, samples: CallSamples, known: tuple[str | None, ...]) -> list[ToolsGuess]:
     """Yield hypotheses about calls. ``known``: markers of reasoning and content, which may precede the first call."""
-    guesses = list(_json_guesses(frame, evidence, known)) or list(_named_guesses(frame, evidence, known))
+    guesses = list(_json_guesses(frame, samples, known)) or list(_named_guesses(frame, samples, known))
     frame.log.append(f"tools: {[(g.variant, g.source) for g in guesses]!r}")
     return list(dict.fromkeys(guesses))
 
 
-def _json_guesses(frame: TurnFrame, evidence: CallEvidence, known: tuple[str | None, ...]) -> Iterator[ToolsGuess]:
-    text = evidence.one
+def _json_guesses(frame: TurnFrame, samples: CallSamples, known: tuple[str | None, ...]) -> Iterator[ToolsGuess]:
+    text = samples.one
     span = diff.json_around(text, text.index(NAMES[0]))
     if span is None or KEYS[0] not in text[span.start : span.end]:
         return
     second = None
     between = None
-    if evidence.two is not None and NAMES[1] in evidence.two:
-        first = diff.json_around(evidence.two, evidence.two.index(NAMES[0]))
-        second = diff.json_around(evidence.two, evidence.two.index(NAMES[1]))
+    if samples.two is not None and NAMES[1] in samples.two:
+        first = diff.json_around(samples.two, samples.two.index(NAMES[0]))
+        second = diff.json_around(samples.two, samples.two.index(NAMES[1]))
         if first is not None and second is not None and first.end <= second.start:
-            between = evidence.two[first.end : second.start]
+            between = samples.two[first.end : second.start]
     body = _json_body(span.value, None if second is None else second.value)
     if body is None:
         return
-    ids = "{index}" if body.id_key and _is_index(span.value, body.id_key) else _made_ids(evidence)
+    ids = "{index}" if body.id_key and _is_index(span.value, body.id_key) else _made_ids(samples)
     before = _clean_front(text[: span.start], known)
     behind = text[span.end :]
-    if evidence.two is not None and second is not None and between is not None:
-        behind = evidence.two[second.end :]
+    if samples.two is not None and second is not None and between is not None:
+        behind = samples.two[second.end :]
     around = _CallSurroundings(before, between, behind)
     variant = NAME_AS_KEY if body.name_is_key else JSON_NATIVE
     if "```" in before:
@@ -201,18 +201,18 @@ def _json_body(value: Any, second: Any) -> JsonBody | None:
     )
 
 
-def _made_ids(evidence: CallEvidence) -> str:
-    return "alphanumeric9" if evidence.short_ids else "random"
+def _made_ids(samples: CallSamples) -> str:
+    return "alphanumeric9" if samples.short_ids else "random"
 
 
 def _is_index(value: dict[str, Any], key: str) -> bool:
     return str(value.get(key)).isdigit()
 
 
-def _named_guesses(frame: TurnFrame, evidence: CallEvidence, known: tuple[str | None, ...]) -> Iterator[ToolsGuess]:
-    text = evidence.one
-    for arguments in arguments_guesses(frame, evidence):
-        name = _name_layout(evidence, arguments)
+def _named_guesses(frame: TurnFrame, samples: CallSamples, known: tuple[str | None, ...]) -> Iterator[ToolsGuess]:
+    text = samples.one
+    for arguments in arguments_guesses(frame, samples):
+        name = _name_layout(samples, arguments)
         if name is None:
             continue
         before = text[: text.index(NAMES[0])]
@@ -220,13 +220,13 @@ def _named_guesses(frame: TurnFrame, evidence: CallEvidence, known: tuple[str | 
             before = before[: len(before) - len(name.before)] if before.endswith(name.before) else before
         before = _clean_front(before, known)
         between = None
-        if evidence.two is not None:
-            start = _behind_arguments(evidence.two, arguments, 0)
-            stop = evidence.two.index(NAMES[1]) - len(name.before)
-            between = evidence.two[start:stop] if 0 < start <= stop else None
+        if samples.two is not None:
+            start = _behind_arguments(samples.two, arguments, 0)
+            stop = samples.two.index(NAMES[1]) - len(name.before)
+            between = samples.two[start:stop] if 0 < start <= stop else None
         behind = text[_behind_arguments(text, arguments, 0) :]
-        if evidence.two is not None and between is not None:
-            behind = evidence.two[_behind_arguments(evidence.two, arguments, 1) :]
+        if samples.two is not None and between is not None:
+            behind = samples.two[_behind_arguments(samples.two, arguments, 1) :]
         body = NamedBody(
             name=name.pattern,
             name_close=marker(name.close),
@@ -235,7 +235,7 @@ def _named_guesses(frame: TurnFrame, evidence: CallEvidence, known: tuple[str | 
             escape=name.escape,
             index_base=name.index_base,
         )
-        ids = name.pattern if "{index}" in name.pattern and '"' not in name.pattern else _made_ids(evidence)
+        ids = name.pattern if "{index}" in name.pattern and '"' not in name.pattern else _made_ids(samples)
         for tools, ends in _around(frame, _CallSurroundings(before, between, behind), body):
             yield ToolsGuess(tools, ids, _variant(tools, arguments), arguments.source, ends)
 
@@ -279,10 +279,10 @@ class _Name:
 _PREFIX: Final = re.compile(r"[\w-]+[.:/]$")
 
 
-def _name_layout(evidence: CallEvidence, arguments: ArgumentsGuess) -> _Name | None:
+def _name_layout(samples: CallSamples, arguments: ArgumentsGuess) -> _Name | None:
     """Infer the layout of the name: the text before and after it, an index, an id."""
     gap = arguments.name_gap
-    text = evidence.one
+    text = samples.one
     before = text[: text.index(NAMES[0])]
     at = text.index(NAMES[0]) + len(NAMES[0])
     behind = text[at : at + len(gap)]
@@ -294,7 +294,7 @@ def _name_layout(evidence: CallEvidence, arguments: ArgumentsGuess) -> _Name | N
     if IDS[0] in before:
         inside = before[before.rfind(IDS[0]) + len(IDS[0]) :]
         return _Name("{id}" + inside + "{name}", before=IDS[0] + inside, close=gap)
-    index = _index(evidence, behind)
+    index = _index(samples, behind)
     if index is not None:
         middle, base, close = index
         prefix = _PREFIX.search(before)
@@ -304,17 +304,17 @@ def _name_layout(evidence: CallEvidence, arguments: ArgumentsGuess) -> _Name | N
     return _Name("{name}", close=gap)
 
 
-def _index(evidence: CallEvidence, behind: str) -> tuple[str, int, str] | None:
+def _index(samples: CallSamples, behind: str) -> tuple[str, int, str] | None:
     """Find a number after the name that counts calls; return the text before it, its place, and the text after it."""
-    if evidence.two is None:
+    if samples.two is None:
         return None
     found = re.search(r"\d+", behind)
-    at = evidence.two.index(NAMES[1]) + len(NAMES[1])
+    at = samples.two.index(NAMES[1]) + len(NAMES[1])
     if found is None or "{" in behind[: found.start()]:
         return None
     number = int(found.group())
     second = f"{behind[: found.start()]}{number + 1}{behind[found.end() :]}"
-    if not evidence.two.startswith(second, at):
+    if not samples.two.startswith(second, at):
         return None
     return behind[: found.start()], number, behind[found.end() :]
 

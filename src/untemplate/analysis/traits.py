@@ -29,8 +29,8 @@ from .probes import (
     ProbeMessage,
     Style,
 )
-from .reasoning import ReasoningEvidence
-from .tools import ONE, CallEvidence
+from .reasoning import ReasoningSamples
+from .tools import ONE, CallSamples
 from .turns import LAST, MIDDLE, TurnFrame
 
 __all__ = ["NO_TRAITS", "Dropped", "Part", "Remark", "RemarkCode", "Traits", "find_traits"]
@@ -129,7 +129,7 @@ NO_TRAITS: Final = Traits()
 
 
 def find_traits(
-    frame: TurnFrame, calls: CallEvidence | None, reasoning: ReasoningEvidence, droppers: list[str]
+    frame: TurnFrame, calls: CallSamples | None, reasoning: ReasoningSamples, droppers: list[str]
 ) -> Traits:
     """Return what a template is good for. ``droppers``: literals that make it drop the content before them."""
     found = _Finder(frame, calls, reasoning, droppers)
@@ -169,8 +169,8 @@ class _Finder:
     """Renders the conversations of usual clients."""
 
     frame: TurnFrame
-    calls: CallEvidence | None
-    reasoning: ReasoningEvidence
+    calls: CallSamples | None
+    reasoning: ReasoningSamples
     droppers: list[str]
 
     # -- What it drops --------------------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ from .channels import channels_guesses
 from .checks import Check, Finding, checks_of
 from .content import content_guesses
 from .probes import ASKED, NAMES, Prober, Style, Template
-from .reasoning import ReasoningEvidence, dropping_literals, find_reasoning, reasoning_guesses
+from .reasoning import ReasoningSamples, dropping_literals, find_reasoning, reasoning_guesses
 from .result import AnalysisResult, ContentGuess, Hypothesis, ReasoningGuess, ToolsGuess, describe
-from .tools import CallEvidence, find_calls, tools_guesses
+from .tools import CallSamples, find_calls, tools_guesses
 from .traits import Traits, find_traits
 from .turns import TurnFrame, find_frame
 
@@ -70,8 +70,8 @@ class Prepared:
     template: Template
     prober: Prober
     frame: TurnFrame
-    calls: CallEvidence | None
-    reasoning: ReasoningEvidence
+    calls: CallSamples | None
+    reasoning: ReasoningSamples
     droppers: list[str]
     checks: list[Check]
     unmeasured: dict[str, Finding]
@@ -162,10 +162,10 @@ def _example(ready: Prepared, certificate: Certificate) -> tuple[str, str]:
 
 
 def _candidates(ready: Prepared) -> list[Candidate]:
-    frame, evidence, calls, checks = ready.frame, ready.reasoning, ready.calls, ready.checks
+    frame, samples, calls, checks = ready.frame, ready.reasoning, ready.calls, ready.checks
     front = None if calls is None else calls.one[: calls.one.index(NAMES[0])]
     behind = "" if calls is None else calls.end
-    guesses: list[ReasoningGuess | None] = [*reasoning_guesses(frame, evidence, front, ready.droppers), None]
+    guesses: list[ReasoningGuess | None] = [*reasoning_guesses(frame, samples, front, ready.droppers), None]
     tools_of: dict[tuple[str | None, ...], list[ToolsGuess | None]] = {}
 
     def ways(r: ReasoningGuess | None, c: ContentGuess) -> list[ToolsGuess | None]:
@@ -180,7 +180,7 @@ def _candidates(ready: Prepared) -> list[Candidate]:
     # Decide reasoning and content first, with the likeliest call syntax.
     first: list[tuple[Candidate, ReasoningGuess | None, ContentGuess]] = []
     for r in guesses:
-        for c in content_guesses(frame, r, evidence, behind):
+        for c in content_guesses(frame, r, samples, behind):
             candidate = build(frame, r, c, ways(r, c)[0])
             if candidate is not None:
                 first.append((candidate, r, c))
@@ -193,7 +193,7 @@ def _candidates(ready: Prepared) -> list[Candidate]:
             candidate = build(frame, r, c, way)
             if candidate is not None:
                 result.append(candidate)
-    for guess in channels_guesses(frame, evidence, calls):
+    for guess in channels_guesses(frame, samples, calls):
         candidate = build_channels(frame, guess)
         if candidate is not None:
             result.append(candidate)
