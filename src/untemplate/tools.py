@@ -95,7 +95,7 @@ class Tool:
         return self._fits is not None and self._fits(arguments)
 
     def param(self, key: str) -> Param | None:
-        """Return the types of one parameter; ``None`` if there is no schema for it: its text is a string.
+        """Return the types of one parameter; ``None`` if no schema names any: its text is a string.
 
         Keys outside ``properties`` have the schema in ``additionalProperties``, if there is one.
         """
@@ -114,7 +114,7 @@ class Tool:
         if not isinstance(schema, Mapping):
             return None
         found = SchemaTypes(schema, self.schema)
-        return Param(found.listed(), found.strings)
+        return Param(found.listed(), found.strings) if found.types else None
 
 
 @final

@@ -71,7 +71,9 @@ def test_an_opener_at_the_end_follows_the_policy(fmt: Format, opener: str) -> No
 @OPENED
 def test_a_part_of_an_opener_is_text(fmt: Format, opener: str) -> None:
     raw = f"Let me see.\n{opener[:-1]}"
-    assert text_of(fmt, raw) == (raw, [])
+    text, codes = text_of(fmt, raw)
+    # A part of one opener may be the marker of another format.
+    assert (text, set(codes) - {"foreign_marker"}) == (raw, set())
 
 
 @OPENED

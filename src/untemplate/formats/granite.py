@@ -4,6 +4,8 @@
   Reasoning begins and ends with a sentence in 3.2; 3.3 has ``<think>`` and ``<response>`` tags.
 * Granite 4 writes the format of Hermes (template of granite-4.0, the tool_calls branch), and Granite 4.2 thinking that
   of Nemotron 3.
+* Granite 3.3 and 4.0 H-Small also write Python calls as plain lines, ``f(x=1)``, if the prompt does not ask for JSON
+  (vllm#43116). Nothing marks them, so they stay content.
 * Granite 20B function calling writes ``<function_call> {…}`` without a close.
 """
 

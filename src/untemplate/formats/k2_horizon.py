@@ -1,13 +1,13 @@
 """IFM K2 Horizon: a name, then ``<ifm|arg_key>`` and ``<ifm|arg_value>`` pairs, in ``<ifm|tool_call>``.
 
 * The reasoning effort of a request chooses between three pairs of tags. The prompt ends with the opening one.
-* A request also chooses the layout of calls: pairs (the default), or pairs with the type of each value between key and
-  value. The parser reads both. The third layout, JSON objects, stays text.
+* A request also chooses the layout of calls: pairs (the default), pairs with the type of each value between key and
+  value, or a JSON object in each ``<ifm|tool_call>``. The parser reads all three.
 """
 
 from __future__ import annotations
 
-from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
+from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, TaggedArguments, Tools
 from .family import Entry, sglang, turn, vllm
 
 TURN = turn("<|ifm|im_start|>assistant\n", "<|ifm|im_end|>")
@@ -52,10 +52,19 @@ PAIRS = Tools(
     separator=Marker("\n"),
 )
 
+JSON = Tools(
+    section_open=PAIRS.section_open,
+    section_close=PAIRS.section_close,
+    call_open=PAIRS.call_open,
+    body=JsonBody(),
+    call_close=PAIRS.call_close,
+    separator=Marker("\n"),
+)
+
 K2_HORIZON = Format(
     name="k2_horizon",
     turn=TURN,
-    tools=(PAIRS,),
+    tools=(PAIRS, JSON),
     special_tokens=(
         "<|ifm|im_end|>",
         "<ifm|tool_calls>",

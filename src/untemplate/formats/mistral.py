@@ -12,7 +12,7 @@ Ids are nine letters or digits: the templates of Mistral-Nemo and Mistral-Small-
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, NamedBody, Reasoning, Tools
-from .family import Entry, template, turn, vllm
+from .family import Entry, Evidence, template, turn, vllm
 
 TURN = turn("[/INST]", "</s>")
 
@@ -62,7 +62,12 @@ ENTRIES = (
         aliases=("ministral",),
         models=("mistralai/Magistral-*", "mistralai/Ministral-3-*-Reasoning-*"),
         engines=("vllm", "sglang", "dynamo", "ollama"),
-        evidence=(template("mistralai-Ministral-3-14B-Reasoning-2512.jinja"),),
+        evidence=(
+            template("mistralai-Ministral-3-14B-Reasoning-2512.jinja"),
+            Evidence(
+                "report", "mistralai/Magistral-Small-2507 README.md", note="[THINK] and [/THINK] are special tokens"
+            ),
+        ),
     ),
     Entry(
         name="magistral",

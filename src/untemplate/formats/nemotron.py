@@ -2,14 +2,14 @@
 
 * Nano v2 writes a JSON list in ``<TOOLCALL>`` (template of NVIDIA-Nemotron-Nano-v2, the tool_calls branch). The prompt
   ends with ``<think>\\n``, or with ``<think></think>`` if reasoning is off.
-* Nemotron 3 writes the format of Qwen3-Coder, and its prompt ends like that of Nano v2.
+* Nemotron 3 and 3.5 write the format of Qwen3-Coder, and their prompts end like that of Nano v2.
 """
 
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Reasoning, Tools
 from . import qwen3_coder
-from .family import Entry, template, turn, vllm
+from .family import Entry, report, template, turn, vllm
 
 NANO_TURN = turn("<SPECIAL_11>Assistant\n", "\n<SPECIAL_12>\n")
 
@@ -66,9 +66,12 @@ ENTRIES = (
             "nemotron-v3",
             "nano-v3",
         ),
-        models=("nvidia/NVIDIA-Nemotron-3-*",),
+        models=("nvidia/NVIDIA-Nemotron-3-*", "nvidia/NVIDIA-Nemotron-3.5-*"),
         engines=("vllm", "sglang", "ollama", "dynamo", "tensorrt-llm"),
-        evidence=(vllm("vllm/parser/nemotron_v3.py"),),
+        evidence=(
+            vllm("vllm/parser/nemotron_v3.py"),
+            report("PrimeIntellect-ai/prime-rl#3237", "3.5 Lightning prefills <think> and calls as 3 does"),
+        ),
     ),
     Entry(
         name="nemotron_nano_v2",
@@ -88,8 +91,11 @@ ENTRIES = (
         kind="tool",
         format=qwen3_coder.QWEN3_CODER.extend(name="nemotron_v3"),
         aliases=("nemotron_3", "nemotron-3-nano", "nemotron-3.5-nano", "nemotron3"),
-        models=("nvidia/NVIDIA-Nemotron-3-*",),
+        models=("nvidia/NVIDIA-Nemotron-3-*", "nvidia/NVIDIA-Nemotron-3.5-*"),
         engines=("ollama", "dynamo"),
-        evidence=(vllm("vllm/parser/nemotron_v3.py"),),
+        evidence=(
+            vllm("vllm/parser/nemotron_v3.py"),
+            report("smg-project/smg#2112", "the templates of 3 and 3.5 have Qwen3-Coder's tags"),
+        ),
     ),
 )

@@ -1,12 +1,15 @@
-"""Upstage Solar Open 2: a name, then one ``<|tool_arg:start|>`` line per argument, in ``<|tool_call:start|>``.
+"""Upstage Solar Open and Solar Open 2.
 
-The prompt ends with ``<|think:start|>``, or with an empty block if the reasoning effort is low.
+* Solar Open writes a turn as messages: ``<|think|>`` … ``<|end|><|begin|>assistant<|content|>`` … ``<|flush|>``. A
+  message after ``<|tool_calls|>`` holds the calls, each with an id, a name and a JSON object.
+* Solar Open 2 writes a name, then one ``<|tool_arg:start|>`` line per argument, in ``<|tool_call:start|>``. The prompt
+  ends with ``<|think:start|>``, or with an empty block if the reasoning effort is low.
 """
 
 from __future__ import annotations
 
-from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
-from .family import Entry, turn, vllm
+from ..format import Channels, Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
+from .family import Entry, Evidence, template, turn, vllm
 
 TURN = turn("<|im:start|>assistant<|im:content|>", "<|im:end|>")
 TOKENS = (
@@ -45,7 +48,61 @@ TOOLS = Format(
     special_tokens=("<|im:end|>", *TOKENS),
 )
 
+SOLAR_OPEN = Format(
+    name="solar_open",
+    turn=turn("<|begin|>assistant", "<|flush|>"),
+    channels=Channels(
+        open=Marker("<|begin|>"),
+        role="assistant",
+        body=Marker("<|content|>"),
+        reasoning_body=Marker("<|think|>"),
+        call_body=Marker("<|tool_calls|>"),
+        close=Marker("<|end|>"),
+        call_close=Marker("<|calls|>"),
+    ),
+    tools=(
+        Tools(
+            call_open=Marker("<|tool_call:begin|>"),
+            body=NamedBody(name="{id}<|tool_call:name|>{name}", name_close=Marker("<|tool_call:args|>")),
+            call_close=Marker("<|tool_call:end|>"),
+        ),
+    ),
+    special_tokens=(
+        "<|begin|>",
+        "<|end|>",
+        "<|think|>",
+        "<|content|>",
+        "<|flush|>",
+        "<|calls|>",
+        "<|tool_calls|>",
+        "<|tool_call:begin|>",
+        "<|tool_call:name|>",
+        "<|tool_call:args|>",
+        "<|tool_call:end|>",
+    ),
+)
+
 ENTRIES = (
+    Entry(
+        name="solar_open",
+        kind="reasoning",
+        format=SOLAR_OPEN,
+        models=("upstage/Solar-Open-100B",),
+        evidence=(
+            Evidence("engine", "UpstageAI/vllm vllm/reasoning/solar_open_reasoning_parser.py", note="by the makers"),
+        ),
+    ),
+    Entry(
+        name="solar_open",
+        kind="tool",
+        format=SOLAR_OPEN,
+        models=("upstage/Solar-Open-100B",),
+        headers=("<|begin|>assistant",),
+        evidence=(
+            template("upstage-Solar-Open-100B.jinja"),
+            Evidence("engine", "UpstageAI/vllm vllm/tool_parsers/solar_open_tool_parser.py", note="by the makers"),
+        ),
+    ),
     Entry(
         name="solar_open2",
         kind="reasoning",

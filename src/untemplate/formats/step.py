@@ -2,14 +2,15 @@
 
 * Step 3 writes StepTML, ``<steptml:invoke name="…">``, between tokens with full-width bars.
 * Step 3.5 and 3.7 write the format of Qwen3-Coder.
+* Step Audio 2 writes ``function``, the name and a JSON object, each on a line of its own, in ``<tool_call>``.
 * Step 5 writes the same, and reasons as DeepSeek R1 does.
 
-The prompts end with ``<think>\\n``.
+The prompts of the others end with ``<think>\\n``.
 """
 
 from __future__ import annotations
 
-from ..format import Format, Marker, NamedBody, Reasoning, TaggedArguments, Tools
+from ..format import Format, JsonArguments, Marker, NamedBody, Reasoning, TaggedArguments, Tools
 from . import qwen3_coder
 from .family import Entry, template, turn, vllm
 
@@ -61,6 +62,19 @@ STEP3 = Format(
     ),
 )
 
+STEP_AUDIO_2 = Format(
+    name="step_audio_2",
+    turn=STEP3_TURN,
+    tools=(
+        Tools(
+            call_open=Marker("<tool_call>function\n"),
+            body=NamedBody(name_close=Marker("\n"), arguments=JsonArguments()),
+            call_close=Marker("</tool_call>"),
+        ),
+    ),
+    special_tokens=("<|EOT|>",),
+)
+
 ENTRIES = (
     Entry(
         name="step3",
@@ -104,6 +118,14 @@ ENTRIES = (
             template("StepFun3.7-Flash.jinja"),
             vllm("vllm/tool_parsers/step3p5_tool_parser.py"),
         ),
+    ),
+    Entry(
+        name="step_audio_2",
+        kind="tool",
+        format=STEP_AUDIO_2,
+        models=("stepfun-ai/Step-Audio-2-*",),
+        model_types=("step_audio_2",),
+        evidence=(vllm("vllm/tool_parsers/step_audio_2_tool_parser.py", "a pull request; three lines per call"),),
     ),
     Entry(
         name="step5",

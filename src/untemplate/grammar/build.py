@@ -75,12 +75,14 @@ def build(fmt: Format, options: Options, tokens: Mapping[str, int]) -> Rules:
 def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[str, ...]:
     """Return the literals that the parser would take for markers in the text of a state.
 
-    A token that ends a turn does so anywhere; spelled as text it does so only where the output ends.
+    A token that ends a turn or closes calls does so anywhere; spelled as text it does so only where the output ends, or
+    after a call.
     """
     text = program.states[state]
-    harmless = (END_TURN, END_TOKEN, CLOSE_SECTION, CLOSE_CALL, OPEN_BARE_CALLS)
+    by_id = (END_TURN, CLOSE_SECTION, CLOSE_CALL)
+    harmless = (*by_id, END_TOKEN, OPEN_BARE_CALLS)
     kinds = {t: text.rules[i].kind for t, i in text.literals.tags.items()}
-    return tuple(t for t, kind in kinds.items() if kind not in harmless or (kind == END_TURN and t in tokens))
+    return tuple(t for t, kind in kinds.items() if kind not in harmless or (kind in by_id and t in tokens))
 
 
 def bare_heads(program: Program) -> str:

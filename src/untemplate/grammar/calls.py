@@ -271,8 +271,7 @@ class Calls:
         ]
         extra = None
         if more is not False:
-            key = seq(Chars((*_LETTERS, ("_", "_"))), Repeat(Chars((*_LETTERS, ("_", "_"), ("-", "-"))), 0, 63))
-            extra = self._argument(arguments, key, more, tool, None)
+            extra = self._argument(arguments, word_except(properties), more, tool, None)
         return seq(
             *(node if needed else maybe(node) for node, needed in fields), None if extra is None else star(extra)
         )
@@ -351,13 +350,7 @@ class Calls:
             text = self._texts.get(begins_not)
             if text is None:
                 stop = self.spelling.stop(close.text, keep_lead=True)
-                # The close of a message ends a value as well, if a token id proves it.
-                channels = self.fmt.channels
-                ends = () if channels is None else (channels.close, channels.call_close)
-                # A call that the text quotes would take the next close.
-                name_open = self.way.body.name_open if isinstance(self.way.body, NamedBody) else None
-                opener = name_open or self.way.call_open or self.way.section_open
-                closes = (*close.spellings, *(t for m in (*ends, opener) if m is not None for t in m.spellings))
+                closes = self._value_ends()
                 text = Scan(closes, (stop,), begins_not=begins_not)
                 if arguments.escape == "cdata":
                     end = self.spelling.stop("]]>", self.spelling.node(close.text))
@@ -366,6 +359,17 @@ class Calls:
                 self._texts[begins_not] = text
             return text
         return seq(value, self.spelling.node(close.text))
+
+    def _value_ends(self) -> tuple[str, ...]:
+        """Return the literals that no value in tags may hold."""
+        body, channels = self.way.body, self.fmt.channels
+        assert isinstance(body, NamedBody)
+        assert isinstance(body.arguments, TaggedArguments)
+        # The close of a message ends a value as well, if a token id proves it.
+        ends = () if channels is None else (channels.close, channels.call_close)
+        # A call that the value quotes would take the next close.
+        opener = body.name_open or self.way.call_open or self.way.section_open
+        return tuple(t for m in (body.arguments.value_close, *ends, opener) if m is not None for t in m.spellings)
 
     def _value_ways(self, schema: Any, tool: Tool, name: str | None) -> tuple[Node | None, list[tuple[str, Node]], str]:
         """(text, (type, JSON) …, what text may not begin with): how a value of this schema may be written."""
@@ -376,7 +380,8 @@ class Calls:
         where = tool.name
         assert isinstance(self.way.body, NamedBody)
         assert isinstance(self.way.body.arguments, TaggedArguments)
-        closes = self.way.body.arguments.value_close.spellings
+        # A quote ends a string of JSON, so a literal with one could begin in a string and go on after it.
+        closes = tuple(dict.fromkeys(text.partition('"')[0] or text for text in self._value_ends()))
         if self.way.body.arguments.escape == "xml":
             closes = (*closes, "&", "<", ">")
         document = self.rules.document(tool.schema, where)
@@ -443,6 +448,7 @@ class Calls:
             fields.append((values.share(seq(name, arguments.assign, value)), name in required))
         extra = None
         if more is not False:
+            key = word_except((*values.syntax.not_keys, *properties))
             extra = seq(key, arguments.assign, self._literal_value(arguments, more, tool, "/*"))
         return seq(open_, values.separated(fields, separator, extra), close)
 

@@ -124,17 +124,19 @@ class _Writer:
         literals = [(stop, then) for stop, then in scan.stops if isinstance(stop, str)]
         tokens = [(stop, then) for stop, then in scan.stops if isinstance(stop, Token)]
         ways: list[dict[str, Any]] = []
-        if literals and scan.ends:
+        # A dispatch cannot exclude a part of one of its rules.
+        parts = [e for e in scan.excludes if any(e in stop and e != stop for stop, _ in literals)]
+        if literals and scan.ends and not parts:
             rules = [[stop, self.node(then)] for stop, then in literals]
-            excludes = [e for e in scan.excludes if not any(e in stop for stop, _ in literals)]
+            excludes = [e for e in scan.excludes if e not in dict(literals)]
             ways.append({"type": "dispatch", "rules": rules, "loop": False, "excludes": excludes})
-        elif literals:
+        else:
             for stop, then in literals:
                 excludes = [e for e in scan.excludes if e != stop]
                 text = {"type": "any_text", "excludes": excludes}
                 tag: dict[str, Any] = {"type": "tag", "begin": "", "content": text, "end": stop}
                 ways.append(self._then(tag, then))
-        elif scan.ends:
+        if scan.ends and (parts or not literals):
             ways.append({"type": "any_text", "excludes": list(scan.excludes)})
         for token, then in tokens:
             text = {"type": "any_text", "excludes": list(scan.forbidden)}

@@ -12,7 +12,8 @@ Rules of this module:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
@@ -84,6 +85,8 @@ class Syntax:
 
 JSON: Final = Syntax("json")
 _LONGEST_KEY: Final = 128
+_LONGEST_WORD: Final = 64
+_IDENTIFIER: Final = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{_LONGEST_WORD - 1}}}")
 _LARGE: Final = 64  # nodes
 _CONTROLS: Final = tuple(map(chr, (*range(32), 127)))
 
@@ -147,24 +150,55 @@ class Values:
             stop = quote if isinstance(quote, Token) else syntax.quote
             excludes = (syntax.quote,) if isinstance(stop, Token) else ()
             return seq(quote, Scan(excludes, ((stop, EMPTY),), begins_not=begins_not))
-        name = f"{syntax.name}-char"
         if syntax.excludes:
             self._unbounded(least, most, tool)
-            escape = choice(Chars(tuple((c, c) for c in syntax.escapes)), seq("u", _unicode()))
-            return seq(syntax.quote, Scan((*syntax.excludes, *_CONTROLS), ((syntax.quote, EMPTY),), escape=escape))
-        if name not in self.rules.rules:
-            forbidden = ((syntax.quote, syntax.quote), ("\\", "\\"), ("\x00", "\x1f"), ("\x7f", "\x7f"))
-            simple = Chars(tuple((c, c) for c in syntax.escapes))
-            escape = choice(simple, seq("u", _unicode()), *((seq("x", HEX, HEX),) if syntax.hexadecimal else ()))
-            self.rules.rules[name] = choice(Chars(forbidden, negated=True), seq("\\", escape))
-        return seq(syntax.quote, Repeat(Ref(name), least, most), syntax.quote)
+        return seq(syntax.quote, self._characters(least, most))
 
-    def any_key(self) -> Node:
-        if self.syntax.quoted_keys:
-            # The parser takes a long string before a colon for no key of a literal.
-            literal = self.syntax.name == "literal" and self.syntax.escapes
-            return self.share(self.string(0, _LONGEST_KEY)) if literal else self.string()
-        return word_except(self.syntax.not_keys)
+    def _characters(self, least: int = 0, most: int | None = None) -> Node:
+        """Return the rules for the rest of a string with escapes, with its quote."""
+        syntax = self.syntax
+        simple = Chars(tuple((c, c) for c in syntax.escapes))
+        if syntax.excludes:
+            escape = choice(simple, seq("u", _unicode()))
+            return Scan((*syntax.excludes, *_CONTROLS), ((syntax.quote, EMPTY),), escape=escape)
+        name = f"{syntax.name}-char"
+        if name not in self.rules.rules:
+            escape = choice(simple, seq("u", _unicode()), *((seq("x", HEX, HEX),) if syntax.hexadecimal else ()))
+            self.rules.rules[name] = choice(Chars(self._forbidden(), negated=True), seq("\\", escape))
+        return seq(Repeat(Ref(name), least, most), syntax.quote)
+
+    def any_key(self, properties: Iterable[str] = ()) -> Node:
+        """Return the rules for a key other than ``properties``."""
+        syntax, names = self.syntax, tuple(properties)
+        if not syntax.quoted_keys:
+            return word_except((*syntax.not_keys, *names))
+        if names:
+            return self.share(self._string_except(names))
+        # The parser takes a long string before a colon for no key of a literal.
+        literal = syntax.name == "literal" and syntax.escapes
+        return self.share(self.string(0, _LONGEST_KEY)) if literal else self.string()
+
+    def _string_except(self, words: tuple[str, ...]) -> Node:
+        """Return the rules for a string other than ``words``. It holds no escape where it may still become one."""
+        syntax = self.syntax
+        if not syntax.escapes:
+            quote = self.write(syntax.quote)
+            return seq(quote, word_except(words), quote)
+        rest = self._characters(0, _LONGEST_KEY if syntax.name == "literal" else None)
+        # Words are compared up to their first escape.
+        quoted = [node.text for node in map(self.constant, words) if isinstance(node, Lit)]
+        plain = [text[len(syntax.quote) : -len(syntax.quote)].partition("\\")[0] for text in quoted]
+        none = (*self._forbidden(), *((text[0], text[0]) for text in syntax.excludes))
+
+        def another(heads: list[str], _: int) -> Node:
+            return seq(Chars((*none, *((c, c) for c in heads)), negated=True), rest)
+
+        short = [text for text in plain if len(text) <= _LONGEST_KEY]
+        return seq(syntax.quote, _except(short, another, Lit(syntax.quote)))
+
+    def _forbidden(self) -> tuple[tuple[str, str], ...]:
+        """Return the characters that a string holds only as escapes."""
+        return (self.syntax.quote, self.syntax.quote), ("\\", "\\"), ("\x00", "\x1f"), ("\x7f", "\x7f")
 
     def share(self, node: Node) -> Node:
         """A reference to a rule that is this node; one rule for equal nodes."""
@@ -338,7 +372,7 @@ class Values:
         extra: Node | None = None
         if more is not False:
             value = self._value(more, document, f"{path}/*", depth + 1)
-            extra = self._repeated(seq(self.any_key(), SPACE, ":", SPACE, value))
+            extra = self._repeated(seq(self.any_key(properties), SPACE, ":", SPACE, value))
         return seq("{", SPACE, self.separated(fields, seq(SPACE, ",", SPACE), extra), SPACE, "}")
 
     def _key(self, key: str) -> Node:
@@ -416,26 +450,30 @@ def _unicode() -> Node:
     return choice(seq(low, HEX, HEX, HEX), seq(Chars((("d", "d"), ("D", "D"))), Chars((("0", "7"),)), HEX, HEX))
 
 
-def word_except(words: Sequence[str]) -> Node:
-    """Return the rules for an identifier other than ``words``."""
+def word_except(words: Iterable[str]) -> Node:
+    """Return the rules for an identifier of at most 64 characters other than ``words``."""
     letters = (("A", "Z"), ("a", "z"), ("_", "_"))
-    first, other = Chars(letters), Chars((*letters, ("0", "9")))
-    if not words:
-        return seq(first, Repeat(other, 0, 63))
-    heads = sorted({word[0] for word in words})
-    ways: list[Node] = [seq(_minus(letters, heads), Repeat(other, 0, 63))]
-    for head in heads:
-        rests = [word[1:] for word in words if word[0] == head]
-        ways.append(seq(head, _rest_except(rests, (*letters, ("0", "9")))))
-    return choice(*ways)
+
+    def another(heads: list[str], depth: int) -> Node | None:
+        some = (*letters, ("0", "9")) if depth else letters
+        left = _LONGEST_WORD - depth - 1
+        return None if left < 0 else seq(_minus(some, heads), Repeat(Chars((*letters, ("0", "9"))), 0, left))
+
+    return _except([word for word in words if _IDENTIFIER.fullmatch(word)], another)
 
 
-def _rest_except(words: list[str], letters: tuple[tuple[str, str], ...]) -> Node:
-    """Return the rules for identifier characters other than ``words``; there may be none at all."""
+def _except(
+    words: list[str], another: Callable[[list[str], int], Node | None], end: Node = EMPTY, depth: int = 0
+) -> Node:
+    """Return the rules for texts other than ``words``, each with its ``end``. ``another`` makes the rest of a text that
+    begins with none of some characters; ``None``: there is no such text.
+    """
     heads = sorted({word[0] for word in words if word})
-    ways: list[Node] = [] if "" in words else [EMPTY]
-    ways.append(seq(_minus(letters, heads), Repeat(Chars(letters), 0, 63)))
-    ways += [seq(head, _rest_except([w[1:] for w in words if w[:1] == head], letters)) for head in heads]
+    ways: list[Node] = [end] if depth and "" not in words else []
+    other = another(heads, depth)
+    if other is not None:
+        ways.append(other)
+    ways += [seq(head, _except([w[1:] for w in words if w[:1] == head], another, end, depth + 1)) for head in heads]
     return choice(*ways)
 
 

@@ -188,7 +188,10 @@ def _add_message_calls(program: Program, header: HeaderSyntax, fmt: Format, clos
     end = Marker("".join(list(closes)[:1]) or "\n", tuple(closes))
     rules: dict[str, MarkerRule] = {}
     for i, way in enumerate(fmt.tools, 1):
+        if closes and way.call_open is not None and way.section_close is None:
+            way = replace(way, section_close=end)  # the message is the section of its calls
         syntax = _compile_tools(way, f"tools[{i - 1}]", end if closes else None)
+        syntax.variants -= closes.keys()
         # The header marks the call, so no tool has to be known.
         syntax.bare = False
         program.call_syntaxes.append(syntax)
@@ -500,7 +503,7 @@ def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:
     lists = [] if tools.list_open is None else [[Literals(_tags((tools.list_open, IS_LIST_OPEN)))]]
     if tools.list_open is None or tools.list_optional:
         lists.append([])
-    calls = [] if tools.call_open is None else [[Literals(_tags((tools.call_open, IS_CALL_OPEN)))]]
+    calls = [] if tools.call_open is None else [[Literals(_tags((tools.call_open, IS_CALL_OPEN))), first]]
     if tools.call_open is None or syntax.call_optional:
         calls.append([first])
     syntax.after_call = [[first]]

@@ -148,7 +148,9 @@ class HeaderReader:
         cur.pos = pos + len(opener)
         syntaxes = context.program.call_syntaxes
         self._begin_quotation()
-        self._calls.enter([(syntaxes[i], entry) for i, entry in rule.entries], False, True, opener)
+        entries = [(syntaxes[i], entry) for i, entry in rule.entries]
+        context.in_section = any(syntax.section_closes for syntax, _ in entries)
+        self._calls.enter(entries, False, True, opener)
         return READ_CALL
 
     def _begin_quotation(self) -> None:
