@@ -693,6 +693,19 @@ SAMPLES = [
         "<|im:start|>assistant<|im:content|><|think:start|>",
     ),
     (
+        "solar_open",
+        "<|think|>hm<|end|><|begin|>assistant<|content|>Ok.<|end|><|begin|>assistant<|tool_calls|>"
+        '<|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>get_weather<|tool_call:args|>{"city": "Rome", "days": 2}'
+        "<|tool_call:end|><|tool_call:begin|>f6<|tool_call:name|>ping<|tool_call:args|>{}<|tool_call:end|><|calls|>",
+        "<|begin|>assistant",
+    ),
+    (
+        "openpangu_v2",
+        'hm</think>Ok.<|tool_call_start|>\n[{"name": "get_weather", "arguments": {"city": "Rome", "days": 2}},\n'
+        ' {"name": "ping", "arguments": {}}]\n<|tool_call_end|><|message_end|>',
+        "<|message_start|>assistant\n<think>",
+    ),
+    (
         "telechat4",
         "hm</think>Ok.<tool_call>get_weather<param_key>city</param_key><param_value>Rome</param_value>"
         "<param_key>days</param_key><param_value>2</param_value></tool_call><tool_call>ping</tool_call><_end>",
@@ -964,6 +977,19 @@ MISSPELLED = [
         [WEATHER],
     ),
     ("telechat4", "TensorRT-LLM", f"<tool_call>{JSON_WEATHER}</tool_call>", [WEATHER]),
+    (
+        "k2_horizon",
+        "sglang k2_v3_detector.py",
+        f"<ifm|tool_calls>\n<ifm|tool_call>{JSON_WEATHER}</ifm|tool_call>\n"
+        '<ifm|tool_call>{"name": "ping", "arguments": {}}</ifm|tool_call>\n</ifm|tool_calls>',
+        [WEATHER, PING],
+    ),
+    (
+        "step_audio_2",
+        "vllm step_audio_2_tool_parser.py",
+        f"<tool_call>function\nget_weather\n{ARGUMENTS}</tool_call><tool_call>function\nping\n{{}}</tool_call>",
+        [WEATHER, PING],
+    ),
     (
         "longcat",
         "mlx-lm tool parser tests",

@@ -19,7 +19,7 @@ from .deltas import merge_deltas
 from .errors import GrammarError
 from .format import Format
 from .format_backend import FormatBackend
-from .formats import lookup, named
+from .formats import half, named
 from .machine.events import SemanticEvent
 from .machine.ids import IdFactory
 from .messages import DeltaMessage, ParsedOutput
@@ -762,9 +762,10 @@ class OutputParser:
 def _named(reasoning: str | None, tools: str | None) -> Format:
     """Return the catalogue's Format for the two names."""
     if tools is not None:
-        return named(tools, reasoning=reasoning)
+        return named(tools, reasoning=reasoning, files=True)
     if reasoning is not None:
-        return lookup("reasoning", reasoning).format
+        fmt = half("reasoning", reasoning, files=True)
+        return fmt.extend(tools=()) if fmt.tools and fmt.channels is None else fmt
     return named("passthrough")
 
 

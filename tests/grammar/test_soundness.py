@@ -160,6 +160,24 @@ def test_objects_inside_tags_keep_to_their_own_schemas(dialect: str) -> None:
     assert verdicts(grammar, texts) == [True, False, False]
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", ["hermes", "kimi_k3", "qwen3_coder", "pythonic", "gemma4"])
+def test_a_further_property_has_another_name_than_the_declared_ones(name: str, dialect: str) -> None:
+    installed(dialect)
+    from untemplate.render import render
+
+    fmt = named(name)
+    parameters = {"type": "object", "properties": {"n": {"type": "integer"}, "nu": {"type": "integer"}}}
+    function = {"name": "f", "parameters": parameters | {"additionalProperties": True}}
+    grammar = make_grammar(fmt, [{"type": "function", "function": function}], "required", dialect=dialect, strict=True)
+    given: list[dict[str, Any]] = [{"n": 1}, {"m": "x"}, {"nul": "x"}, {"n": "x"}, {"nu": "x"}, {"n": 1, "m": "x"}]
+    texts = [
+        render(fmt, {"tool_calls": [{"type": "function", "function": {"name": "f", "arguments": one}}]})
+        for one in given
+    ]
+    assert verdicts(grammar, texts) == [True, True, True, False, False, True]
+
+
 NAMES = (
     'a"b', "a\nb", "<b>", "größe", "日本", "a b", "it's", "a\\b", "x</tool_call>", "a.b", "a:1", "{x}", "call", "a&b",
     " a", "f(", "a=b", "x,y", "null", "1a", "</parameter>", "a>b", "functions.x",

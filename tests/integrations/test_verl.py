@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
 import trl_grpo  # noqa: E402
 
-import untemplate.integrations.verl  # noqa: E402, F401
+from untemplate.formats import named  # noqa: E402
 
 TOOL = schemas.OpenAIFunctionToolSchema.model_validate(
     {
@@ -60,6 +60,18 @@ def test_reasoning_remains_in_the_text():
         "<parameter=b>\n3\n</parameter>\n</function>\n</tool_call>"
     )
     assert extract("untemplate:nanbeige", reasoning + call, [TOOL]) == (reasoning, [("add", '{"a": 2, "b": 3}')])
+
+
+def test_two_names_and_files(tmp_path: Path):
+    file = tmp_path / "mine.json"
+    file.write_text(named("hermes+qwen3").to_json())
+    for name in ("hermes+qwen3", str(file)):
+        content, calls = extract(f"untemplate:{name}", f"<think>\nHm.\n</think>\n\n{CALL}", [TOOL])
+        assert (content, [tool for tool, _ in calls]) == ("<think>\nHm.\n</think>\n\n", ["add"])
+    with pytest.raises(ValueError, match=r"^unknown format 'hermess'; did you mean 'hermes'\?"):
+        extract("untemplate:hermess", CALL, [TOOL])
+    with pytest.raises(ValueError, match=r"^Unknown tool parser: hermess$"):
+        extract("hermess", CALL, [TOOL])
 
 
 def test_a_cut_call_is_text():

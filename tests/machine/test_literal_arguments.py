@@ -35,6 +35,7 @@ QUOTE = "unescaped_quote"
         ("'Paris', 3", '{"0": "Paris", "1": 3}', []),
         ("'a, b=1'", '{"0": "a, b=1"}', []),
         ("New York", '{"0": "New York"}', [UNQUOTED]),
+        ("c=2e7, d=25", '{"c": 2e7, "d": 25}', []),
         ("not x, y == 1", '{"0": "not x", "1": "y == 1"}', [UNQUOTED, UNQUOTED]),
         ("date(2024, 1)", '{"0": "date(2024, 1)"}', [UNQUOTED]),
         ("[1, 2], {'k': 3}", '{"0": [1, 2], "1": {"k": 3}}', []),

@@ -2,7 +2,9 @@
 
 import pytest
 
-from untemplate.formats import UnknownFormatError, names
+from untemplate import OutputParser
+from untemplate.errors import FormatError
+from untemplate.formats import UnknownFormatError, named, names
 from untemplate.vllm_api import (
     DelegatingParser,
     FormatParser,
@@ -96,6 +98,37 @@ def test_two_names():
         None,
     )
     assert ParserManager.get_parser() is None
+
+
+@pytest.mark.parametrize(
+    ("tools", "reasoning"),
+    [("hermes+qwen3", None), ("hermes+qwen3", "hermes+qwen3"), ("FILE", None), ("FILE", "FILE"), ("hermes", "FILE")],
+)
+def test_two_names_and_files_as_in_the_catalogue(tmp_path, tools, reasoning):
+    file = tmp_path / "mine.json"
+    file.write_text(named("hermes+qwen3").to_json())
+    tools, reasoning = (str(file) if name == "FILE" else name for name in (tools, reasoning))
+    raw = '<think>\nwhy</think>a<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    thoughts, content, calls = ParserManager.get_parser(tools, reasoning)(Tokenizer()).parse(raw)
+    assert (thoughts, content, [(call.name, call.arguments) for call in calls]) == ("why", "a", [("f", "{}")])
+    tool_parser = ToolParserManager.get_tool_parser(tools)(Tokenizer())
+    assert tool_parser.extract_tool_calls(raw[raw.index("a<") :], None).content == "a"
+    parsed = OutputParser(None, reasoning, tools).parse(raw)
+    assert (parsed.reasoning, parsed.content, len(parsed.tool_calls)) == ("why", "a", 1)
+
+
+def test_reasoning_of_two_names_alone():
+    raw = "<think>\nwhy</think>a<tool_call>"
+    reasoning = ReasoningParserManager.get_reasoning_parser("hermes+qwen3")(Tokenizer())
+    assert reasoning.extract_reasoning(raw, None) == ("why", "a<tool_call>")
+    parsed = OutputParser(None, "hermes+qwen3").parse(raw)
+    assert (parsed.reasoning, parsed.content) == ("why", "a<tool_call>")
+
+
+def test_a_file_that_is_missing():
+    with pytest.raises(FormatError) as error:
+        ToolParserManager.get_tool_parser("nope.json")
+    assert str(error.value) == "nope.json: No such file or directory"
 
 
 # -- registering ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from ..errors import IncompatibleFormatsError, UnknownFormatError
 from .family import Entry, Evidence, Kind
 from .merging import merge
 from .registered import register
-from .registry import entries, lookup, named, names
+from .registry import entries, half, lookup, named, names
 
 __all__ = [
     "Entry",
@@ -18,6 +18,7 @@ __all__ = [
     "Kind",
     "UnknownFormatError",
     "entries",
+    "half",
     "lookup",
     "merge",
     "named",

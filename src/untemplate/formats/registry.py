@@ -29,6 +29,7 @@ __all__ = [
     "chosen_name",
     "entries",
     "families",
+    "half",
     "lookup",
     "markers",
     "model_type_of_architecture",
@@ -125,8 +126,8 @@ def named(name: str, *, reasoning: str | None = None, files: bool = False) -> Fo
 
     Args:
         name: a tool name, a reasoning name, an alias of either, or two names as above.
-        reasoning: a reasoning name to use with the tools instead (``identity``: no reasoning).
-        files: True: ``name`` may also be a file with a Format as JSON (ends with ``.json``, or has a path separator).
+        reasoning: a reasoning name to use with the tools instead (``identity``: no reasoning), or what `half` finds.
+        files: True: a name may also be a file with a Format as JSON (ends with ``.json``, or has a path separator).
             Leave it False for names that come with a request or with data.
 
     Raises:
@@ -138,12 +139,12 @@ def named(name: str, *, reasoning: str | None = None, files: bool = False) -> Fo
     _check_name(name)
     if files and _is_file(name):
         fmt = _read(name)
-        return fmt if reasoning is None else merge(lookup("reasoning", reasoning).format, fmt)
+        return fmt if reasoning in (None, name) else merge(half("reasoning", reasoning, files=True), fmt)
     tool, thinking = _find("tool", name), _find("reasoning", name)
     if tool is None and thinking is None:
         return _pair(name, reasoning, files)
     if reasoning is not None:
-        chosen = lookup("reasoning", reasoning).format
+        chosen = half("reasoning", reasoning, files=files)
         if tool is not None:
             return merge(chosen, tool.format)
         if thinking is not None and thinking.format == chosen:
@@ -152,6 +153,26 @@ def named(name: str, *, reasoning: str | None = None, files: bool = False) -> Fo
     if tool is None or thinking is None:
         return (tool or thinking).format  # type: ignore[union-attr]
     return replace(merge(thinking.format, tool.format), name=tool.format.name)
+
+
+def half(kind: Kind, name: str, *, files: bool = False) -> Format:
+    """Return the Format of which one half is used: that of an entry, or a whole one by two names or from a file.
+
+    Args:
+        kind: the half.
+        name: a name or an alias of that kind, ``calls+reasoning``, or a file as for `named`.
+        files: True: ``name`` may be a file.
+
+    Raises:
+        UnknownFormatError, IncompatibleFormatsError, FormatError, TypeError: as `named`.
+    """
+    _check_name(name)
+    found = _find(kind, name)
+    if found is not None:
+        return found.format
+    if "+" in name or (files and _is_file(name)):
+        return named(name, files=files)
+    raise UnknownFormatError(name, kind, names(kind))
 
 
 def chosen_name(fmt: Format) -> str:
@@ -179,7 +200,7 @@ def _pair(name: str, reasoning: str | None, files: bool) -> Format:
     calls, plus, thinking = name.partition("+")
     if not plus:
         raise UnknownFormatError(name, None, names(), _FORMS_AND_FILE if files else _FORMS)
-    if reasoning is not None:
+    if reasoning not in (None, name):
         raise IncompatibleFormatsError(reasoning, name, f"{name!r} names its reasoning already")
     if _find("tool", calls) is None and _find("tool", thinking) is not None and _find("reasoning", calls) is not None:
         calls, thinking = thinking, calls

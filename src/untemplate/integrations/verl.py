@@ -5,7 +5,8 @@ verl imports this module in all its processes and registers the parsers::
     export VERL_USE_EXTERNAL_MODULES=untemplate.integrations.verl
 
 and ``actor_rollout_ref.rollout.multi_turn.format=untemplate`` chooses the Format that certifies against the chat
-template of the model's tokenizer. ``untemplate:NAME`` is a Format of the catalogue.
+template of the model's tokenizer. ``untemplate:NAME`` is a Format of the catalogue: a name, two
+names (``hermes+qwen3``) or a file.
 
 Source: ``verl/experimental/agent_loop/tool_parser.py`` of verl 0.9.
 """
@@ -16,7 +17,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from ..formats import names
 from ..messages import ParsedOutput
 from ..policy import Policy
 from .of_tokenizer import parser_of
@@ -25,6 +25,7 @@ from .partner import partner
 __all__ = ["UntemplateToolParser"]
 
 _theirs: Final = partner("verl.experimental.agent_loop.tool_parser", "verl", "0.9")
+_PREFIX: Final = "untemplate:"
 _POLICY: Final = Policy(cut_calls="content", malformed_arguments="content")
 """verl runs each call that it gets; the text of a call without whole arguments remains in the content."""
 
@@ -66,7 +67,17 @@ class UntemplateToolParser(_theirs.ToolParser):  # type: ignore[name-defined, mi
         return self._parser.parse_tokens(responses_ids, tools=tools).output
 
 
-for _name in names():
-    _theirs.ToolParser.register(f"untemplate:{_name}")(
-        type("UntemplateToolParser", (UntemplateToolParser,), {"format_name": _name, "__module__": __name__})
-    )
+class _Parsers(dict[str, type[Any]]):
+    """verl's table of parsers, in which every ``untemplate:NAME`` is found."""
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and name.startswith(_PREFIX))
+
+    def __missing__(self, name: str) -> type[Any]:
+        if not name.startswith(_PREFIX):
+            raise KeyError(name)
+        fields = {"format_name": name.removeprefix(_PREFIX), "__module__": __name__}
+        return type("UntemplateToolParser", (UntemplateToolParser,), fields)
+
+
+_theirs.ToolParser._registry = _Parsers(_theirs.ToolParser._registry)

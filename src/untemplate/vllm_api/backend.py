@@ -14,7 +14,7 @@ from ..backend import BackendFactory, OutputContext
 from ..deltas import finish_reason_of
 from ..format import Format
 from ..format_backend import FormatBackend
-from ..formats import lookup, named
+from ..formats import half, named
 from ..jsontext.scanner import BROKEN, ENDED, JsonScanner
 from ..machine.ids import IdFactory
 from ..messages import ChatCompletionRequest, DeltaMessage, FunctionCall, Item, ParsedOutput, ToolCall
@@ -243,9 +243,9 @@ def find_registered(reasoning: str | None, tools: str | None) -> BackendFactory 
     known_tools = None if tools_registered else tools
     known_reasoning = None if ReasoningParserManager.registered(reasoning) else reasoning
     if known_tools is not None:
-        fmt = named(known_tools, reasoning=known_reasoning)
+        fmt = named(known_tools, reasoning=known_reasoning, files=True)
     elif known_reasoning is not None:
-        fmt = lookup("reasoning", known_reasoning).format
+        fmt = half("reasoning", known_reasoning, files=True)
     else:
         fmt = named("passthrough")
     return partial(RegisteredBackend, parser_class, fmt)

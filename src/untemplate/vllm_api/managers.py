@@ -1,6 +1,7 @@
 """Parsers by name: registered ones, and those of the catalogue.
 
-* A name is looked up among the registered parsers first, then in the catalogue. Nothing is loaded before it is needed.
+* A name is looked up among the registered parsers first, then in the catalogue, where it may also be two names
+  (``hermes+qwen3``) or a file. Nothing is loaded before it is needed.
 * An unknown name is an error that lists the valid ones. A name that is taken is an error too, unless forced.
 * Any class with the methods can be registered; it need not subclass anything.
 """
@@ -11,7 +12,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any, ClassVar, TypeVar
 
-from ..formats import Kind, UnknownFormatError, lookup, named, names
+from ..format import Format
+from ..formats import Kind, UnknownFormatError, half, named, names
 from .delegating import _WrappedParser
 from .format_parsers import parser_class, reasoning_class, tool_class
 
@@ -76,6 +78,15 @@ class _Manager:
         return None if name is None else cls._registered.get(name)
 
     @classmethod
+    def _format(cls, name: str) -> Format:
+        """Return the Format of which this half is used."""
+        assert cls._kind is not None
+        try:
+            return half(cls._kind, name, files=True)
+        except UnknownFormatError:
+            raise cls._unknown(name) from None
+
+    @classmethod
     def _unknown(cls, name: str) -> ValueError:
         valid = cls.list_registered()
         nearest = difflib.get_close_matches(name, valid, n=3, cutoff=0.7)
@@ -101,9 +112,7 @@ class ReasoningParserManager(_Manager):
         found = cls._registered.get(name)
         if found is not None:
             return found
-        if name not in names("reasoning"):
-            raise cls._unknown(name)
-        return reasoning_class(lookup("reasoning", name).format)
+        return reasoning_class(cls._format(name))
 
 
 class ToolParserManager(_Manager):
@@ -124,9 +133,7 @@ class ToolParserManager(_Manager):
         found = cls._registered.get(name)
         if found is not None:
             return found
-        if name not in names("tool"):
-            raise cls._unknown(name)
-        return tool_class(lookup("tool", name).format)
+        return tool_class(cls._format(name))
 
 
 class ParserManager(_Manager):
@@ -143,13 +150,14 @@ class ParserManager(_Manager):
     ) -> type[Any] | None:
         """Return the class of a parser, to be called with a tokenizer; ``None`` without any name.
 
-        Args: tool_parser_name: a tool parser. Alone it may also be any name of :meth:`list_registered`: a registered
-            parser, or a
-                catalogue name for reasoning, calls or both.
+        Args:
+            tool_parser_name: a tool parser. Alone it may also be any name of :meth:`list_registered`: a registered
+                parser, or a catalogue name for reasoning, calls or both.
             reasoning_parser_name: a reasoning parser.
 
-        Raises: ValueError: an unknown name; suggests the nearest and lists the valid ones. IncompatibleFormatsError: (a
-            ValueError) two names of the catalogue that cannot be combined.
+        Raises:
+            ValueError: an unknown name; suggests the nearest and lists the valid ones.
+            IncompatibleFormatsError: (a ValueError) two names of the catalogue that cannot be combined.
         """
         tools, reasoning = tool_parser_name, reasoning_parser_name
         if tools is None and reasoning is None:
@@ -166,7 +174,7 @@ class ParserManager(_Manager):
             "tool_parser_cls": cls.get_tool_parser(tools),
         }
         if tools is not None and not cls.is_registered(tools, reasoning):
-            return parser_class(named(tools, reasoning=reasoning))
+            return parser_class(named(tools, reasoning=reasoning, files=True))
         label = "+".join(part for part in (reasoning, tools) if part)
         return type("Parser", (_WrappedParser,), {**halves, "__doc__": f"``{label}``.", "__module__": __name__})
 
