@@ -36,7 +36,7 @@ MARKED_MESSAGES = {
     name: (fmt, opener)
     for name, fmt in CHANNELS.items()
     for tools in fmt.tools[:1]
-    for opener in [tools.section_open or tools.call_open or channels_of(fmt).call_body]
+    for opener in [channels_of(fmt).call_body or tools.section_open or tools.call_open]
     if opener is not None
 }
 
