@@ -83,16 +83,16 @@ class Failure:
 _TOO_LARGE: Final = "too large or too deep to be checked"
 
 
-def validate(arguments: str, tool_schema: Any, *, full: bool = False) -> list[Problem]:
+def validate(arguments: str, tool_schema: Any, *, full: bool = False, objects: bool = True) -> list[Problem]:
     """Return the problems of ``arguments`` (JSON text), at most 64; empty if there are none.
 
     ``tool_schema`` holds the tool's parameters; ``None``: any object is valid. ``full`` checks all keywords, where
-    those of the built-in check hold.
+    those of the built-in check hold. With ``objects=False`` values other than objects are allowed, too.
 
     Raises:
         ValueError: ``full``, and an invalid schema.
     """
-    return _check(arguments, tool_schema, compiled(tool_schema, "tool_schema") if full else None)
+    return _check(arguments, tool_schema, compiled(tool_schema, "tool_schema") if full else None, objects=objects)
 
 
 def check_strict(tools: Any) -> None:
@@ -126,14 +126,16 @@ class Validator:
         return _check(arguments, None, None)
 
 
-def _check(arguments: str, schema: Any, validator: Any, tool: Tool | None = None) -> list[Problem]:
+def _check(
+    arguments: str, schema: Any, validator: Any, tool: Tool | None = None, *, objects: bool = True
+) -> list[Problem]:
     if is_deep(arguments) and is_json(arguments, finite=True):
         return [Problem("$", "schema", _TOO_LARGE)]
     try:
         value = read_json(arguments)
     except ValueError as error:
         return [Problem("$", "not_json", f"not JSON: {error}")]
-    if not isinstance(value, dict):
+    if objects and not isinstance(value, dict):
         return [Problem("$", "not_an_object", f"expected an object, got {_described(value)}")]
     if tool is not None and validator is None and tool.fits(value):
         return []

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -39,7 +39,9 @@ class Lines:
     def begin(self, usage: Usage) -> bytes:
         return self._line("begin")
 
-    def delta(self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None) -> bytes:
+    def delta(
+        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Any = None
+    ) -> bytes:
         tokens = [] if logprobs is None else [[token.token for token in logprobs]]
         return self._line("delta", choice, delta.model_dump(exclude_none=True), *tokens)
 
@@ -530,3 +532,126 @@ def test_reasoning_settings_of_a_model_without_reasoning_are_noted() -> None:
         "thinking_budget: the gateway cannot close the reasoning of this model's format; ignored",
         "reasoning_effort: the model's template has no setting for it; ignored",
     ]
+
+
+class TestJsonByThePrompt:
+    """Engines that take no grammar are asked for JSON by the prompt."""
+
+    SCHEMA: ClassVar[Any] = {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "minimum": 1}},
+        "required": ["n"],
+    }
+    NOTE = "response_format: the prompt asks for JSON, because the engine takes no grammar"
+
+    def model(self, *outputs: str, **settings: Any) -> Model:
+        return scripted(list(outputs), takes=Takes(logprobs=True), **settings)
+
+    def wanted(self, **fields: Any) -> Generation:
+        schema = {"name": "answer", "schema": self.SCHEMA}
+        return ask(response_format={"type": "json_schema", "json_schema": schema}, **fields)
+
+    def test_the_last_message_of_the_user_asks_for_it(self) -> None:
+        model, request = self.model('{"n": 2}'), self.wanted()
+        [ended], usage = whole(model, request)
+        assert ended.parsed.content == '{"n": 2}'
+        assert request.notes.texts == [self.NOTE]
+        schema = json.dumps(self.SCHEMA, separators=(",", ":"))
+        question = f"Hi\n\nAnswer with nothing but JSON that follows this JSON schema:\n{schema}"
+        assert model.engine.jobs[0].prompt == f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
+        assert (usage.prompt_tokens, usage.completion_tokens) == (7, 3)
+
+    @pytest.mark.parametrize(
+        ("wrong", "problem"),
+        [
+            ("The answer is 2.", "$: not JSON: Expecting value at character 0"),
+            ('{"m": 2}', "$.n: is required"),
+            ('{"n": 0}', "$.n: 0 is less than the minimum of 1"),
+            ("[1]", "$: expected object, got an array"),
+        ],
+    )
+    def test_a_wrong_answer_is_asked_for_again(self, wrong: str, problem: str) -> None:
+        for produce in (streamed, whole):
+            model, request = self.model(wrong, f"<think>\nHm.\n</think>\n\n{wrong}", '{"n": 3}'), self.wanted()
+            found = produce(model, request)  # type: ignore[operator]
+            if produce is streamed:
+                assert text_of(found) == '{"n": 3}'
+                assert text_of(found, "reasoning") == ""
+            else:
+                [ended], usage = found
+                assert ended.parsed.content == '{"n": 3}'
+                assert usage.prompt_tokens == 21
+            first, second, third = (job.prompt for job in model.engine.jobs)
+            again = f"Your answer cannot be used: {problem}. Answer again, with nothing but the JSON."
+            ask_again = f"<|im_start|>user\n{again}<|im_end|>\n<|im_start|>assistant\n"
+            told = f"{wrong}<|im_end|>\n{ask_again}"
+            assert second == first + told
+            assert third == second + told
+            assert request.notes.texts == [self.NOTE]
+
+    def test_the_third_answer_is_sent_as_it_is_with_a_note(self) -> None:
+        model, request = self.model("No."), self.wanted()
+        [ended], _ = whole(model, request)
+        assert ended.parsed.content == "No."
+        assert len(model.engine.jobs) == 3
+        problem = "$: not JSON: Expecting value at character 0"
+        assert request.notes.texts == [
+            self.NOTE,
+            f"response_format: the answer is not the JSON that was asked for: {problem}",
+        ]
+
+    @pytest.mark.parametrize("size", [1, 3, 1000])
+    @pytest.mark.parametrize("token_ids", [False, True])
+    def test_a_fence_around_the_answer_is_removed(self, size: int, token_ids: bool) -> None:
+        text = '<think>\nHm.\n</think>\n\n```json\n{"n": 2}\n```'
+        [ended], _ = whole(self.model(text, size=size), self.wanted(token_ids=token_ids))
+        assert (ended.parsed.reasoning_content, ended.parsed.content, ended.raw) == ("Hm.", '{"n": 2}', text)
+        lines = streamed(self.model(text, size=size), self.wanted(token_ids=token_ids))
+        assert (text_of(lines, "reasoning"), text_of(lines)) == ("Hm.", '{"n": 2}')
+
+    def test_a_call_is_an_answer(self) -> None:
+        model, request = self.model(CALL), self.wanted(tools=TOOLS)
+        [ended], _ = whole(model, request)
+        assert ended.finish_reason == "tool_calls"
+        assert "If you do not call a tool, answer with nothing but JSON" in model.engine.jobs[0].prompt
+        assert len(model.engine.jobs) == 1
+
+    def test_an_answer_that_was_cut_is_not_asked_for_again(self) -> None:
+        for more in ({"max_tokens": 1}, {"stop": ("2",)}):
+            model = self.model('{"n": 2}')
+            whole(model, self.wanted(**more))
+            assert len(model.engine.jobs) == 1
+
+    def test_each_choice_is_checked(self) -> None:
+        model = self.model("No.", "No.", '{"n": 1}', '{"n": 2}', size=1000)
+        ended, _ = whole(model, self.wanted(n=2))
+        assert sorted(str(one.parsed.content) for one in ended) == ['{"n": 1}', '{"n": 2}']
+
+    def test_any_object(self) -> None:
+        model = self.model("[1]", "{}")
+        [ended], _ = whole(model, ask(response_format={"type": "json_object"}))
+        assert ended.parsed.content == "{}"
+        assert model.engine.jobs[0].prompt.count("Answer with nothing but one JSON object") == 1
+
+    @pytest.mark.parametrize(
+        ("schema", "problem"),
+        [
+            (
+                {"type": "integer", "minimum": "x"},
+                'response_format: its schema is not valid: "x" is not of type "number"',
+            ),
+            (
+                {"enum": ["x" * 70_000]},
+                "response_format: the schema has 70013 bytes; without a grammar, at most 65536 are possible",
+            ),
+        ],
+    )
+    def test_a_schema_that_cannot_be_used_is_refused(self, schema: Any, problem: str) -> None:
+        wanted = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+        with pytest.raises(ApiError) as error:
+            whole(self.model("{}"), ask(response_format=wanted))
+        assert (error.value.status, error.value.message) == (400, problem)
+
+    def test_an_engine_that_fails_in_the_second_answer_fails_the_request(self) -> None:
+        with pytest.raises(ApiError, match="the engine broke"):
+            whole(self.model("No.", '{"n"\0'), self.wanted())

@@ -13,6 +13,7 @@ from ..messages import DeltaMessage, Item, ParsedOutput
 from ..stream import Stream
 from .engines.base import EngineChunk
 from .generation import Ended, Generation, TokenLogprob, Usage
+from .prompt import Prompt
 
 __all__ = ["ChoiceStream", "Step"]
 
@@ -26,11 +27,15 @@ class ChoiceStream:
 
     Args:
         stream: a stream of the parser with ``collect``, and with ``spans`` if the request asks for logprobs.
+        prompt: the prompt that the output answers.
         budget: most tokens of reasoning, after which it is to be closed; ``None`` for no limit.
     """
 
-    def __init__(self, index: int, request: Generation, stream: Stream, budget: int | None = None) -> None:
+    def __init__(
+        self, index: int, request: Generation, stream: Stream, prompt: Prompt, budget: int | None = None
+    ) -> None:
         self.index = index
+        self.prompt = prompt
         self.stream = stream
         self.usage = Usage()
         self.raw: list[str] = []

@@ -10,10 +10,33 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..output_parser import OutputParser
+from .errors import unsupported
+from .generation import Generation
+from .manager.model import Model
 
-__all__ = ["call_opening"]
+__all__ = ["call_opening", "forced_opening"]
 
 _ARGUMENTS = ("{}", '{"a": "b"}', '{"c": "d"}')
+
+
+def forced_opening(model: Model, request: Generation, prompt: str | None) -> str:
+    """Return the opening of a call that the request forces, for an engine that takes no grammar; otherwise "".
+
+    Raises:
+        ApiError: the model's format has none.
+    """
+    choice, takes = request.tool_choice, model.engine.takes
+    if choice in (None, "auto", "none") or takes.grammar is not None or takes.tool_choice:
+        return ""
+    name = choice["function"]["name"] if isinstance(choice, dict) else None
+    tools = [tool for tool in request.tools or () if name in (None, tool["function"]["name"])]
+    opening = call_opening(model.parser, tools, prompt) if tools else ""
+    if not opening:
+        raise unsupported("tool_choice", "this engine takes no grammar, and the model's format has no fixed opening")
+    request.notes.add("tool_choice: the prompt ends with the opening of the call, because the engine takes no grammar")
+    if name is not None:
+        request.parallel_tool_calls = False
+    return opening
 
 
 def call_opening(parser: OutputParser, tools: Sequence[dict[str, Any]], prompt: str | None) -> str:

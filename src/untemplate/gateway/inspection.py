@@ -79,7 +79,7 @@ class Inspection:
     def _kept(self, session: Session, ended: Ended, owner: str) -> _Served:
         request, model = session.request, session.model
         offered = bool(request.tools) and request.tool_choice != "none"
-        known = session.prompts[ended.index // request.n].known
+        known = session.prompt_of(ended.index).known
         case = Case(
             text=ended.raw,
             model=model.name,

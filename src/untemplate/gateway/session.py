@@ -19,17 +19,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ..grammar import Grammar, GrammarError
+from ..grammar import Grammar
+from ..messages import DeltaMessage, Item, ParsedOutput
 from ..output_parser import OutputParser
 from ..policy import Policy
+from .abilities import check_request
 from .choice import ChoiceStream, Step
-from .engines.base import EngineChunk, Job, Takes
+from .engines.base import EngineChunk, Job
 from .errors import ApiError, bad_request, unsupported
-from .forcing import call_opening
+from .forcing import forced_opening
 from .generation import Ended, Generation, Meta, Usage
-from .grammars import GrammarCompiler, GrammarOrder
+from .grammars import GrammarCompiler
+from .json_answers import ATTEMPTS, JsonAnswer, without_fence
 from .manager.model import Model
 from .prompt import Prompt, make_prompts
+from .request_grammar import request_grammar
+from .threads import in_thread
 
 if TYPE_CHECKING:
     from .protocols.base import Writer
@@ -84,14 +89,20 @@ class Session:
         self.longest_gap = 0.0
         """Most seconds between two chunks of one choice."""
         request.reasoning_field = model.parser.policy.reasoning_field
-        _check(model, request)
-        self.prompts = make_prompts(model, request)
-        self._opening = _opening(model, request, self.prompts[0])
+        check_request(model, request)
+        self._wanted = JsonAnswer.of(model, request)
+        if self._wanted is not None:
+            offered = bool(request.tools) and request.tool_choice != "none"
+            request.messages = self._wanted.asked(request.messages or [], tools=offered)
+        self._prompts = make_prompts(model, request)
+        self._opening = forced_opening(model, request, self._prompts[0].known)
         """The beginning of the output, which the prompt ends with; it forces a call."""
         self._policy = _policy(model.parser.policy, request) if request.parse else None
-        self._choices = [self._choice(i) for i in range(request.choices)]
+        self._choices = [self._choice(i, self._prompts[i // request.n]) for i in range(request.choices)]
         self._jobs: list[Job] = []
-        self._grammars = grammars
+        self._earlier = Usage()
+        """The tokens of answers that were not the JSON that the request asks for."""
+        self._grammars = grammars or GrammarCompiler()
 
     # -- Before the first token --------------------------------------------------------------------------------------
 
@@ -108,13 +119,13 @@ class Session:
         if grammar is not None and not grammar.by_id:
             # Under such a grammar the model may write markers with ordinary tokens; they count as markers.
             self._policy = replace(self._policy or self.model.parser.policy, spelled_markers="marker")
-            self._choices = [self._choice(i) for i in range(request.choices)]
+            self._choices = [self._choice(i, self._prompts[i // request.n]) for i in range(request.choices)]
         if request.token_ids:
-            request.prompt_ids = [await self._prompt_ids(prompt) for prompt in self.prompts]
+            request.prompt_ids = [await self._prompt_ids(prompt) for prompt in self._prompts]
 
-    def _prompt(self, choice: int) -> Prompt:
+    def prompt_of(self, choice: int) -> Prompt:
         """Return the prompt that a choice answers."""
-        return self.prompts[choice // self.request.n]
+        return self._choices[choice].prompt
 
     async def _prompt_ids(self, prompt: Prompt) -> list[int] | None:
         """Return the token ids of a prompt; ``None`` if the engine does not offer its tokenizer."""
@@ -127,11 +138,10 @@ class Session:
             self.request.notes.ignored("return_token_ids", "the engine does not report those of the prompt")
             return None
 
-    def _choice(self, index: int) -> ChoiceStream:
+    def _choice(self, index: int, prompt: Prompt) -> ChoiceStream:
         request = self.request
         offered: list[dict[str, Any]] | None = request.tools or []
         parser = self.model.parser if request.parse else _raw()
-        prompt = self._prompt(index)
         try:
             stream = parser.stream(
                 tools=offered,
@@ -149,14 +159,14 @@ class Session:
             raise bad_request("tools", str(error)) from None
         # Without a fixed text that closes reasoning, only the template can apply a budget of 0.
         budget = None if self.model.parser.reasoning_close is None else request.thinking.budget
-        return ChoiceStream(index, request, stream, budget)
+        return ChoiceStream(index, request, stream, prompt, budget)
 
     def _job(self, choice: ChoiceStream, grammar: Grammar | None) -> Job:
         request = self.request
         sampling = request.sampling
         if (number := choice.index % request.n) and sampling.seed is not None:
             sampling = msgspec.structs.replace(sampling, seed=sampling.seed + number)
-        prompt = self._prompt(choice.index).text
+        prompt = choice.prompt.text
         return Job(
             id=f"{self.meta.id}-{choice.index}",
             model=self.model.name,
@@ -177,68 +187,7 @@ class Session:
         return "off" if self.request.thinking.off and self.model.parser.format.reasoning is not None else "closed"
 
     async def _grammar(self, reasoning: str) -> Grammar | None:
-        """Compile the grammar that the request needs, in the engine's dialect; ``None`` if it needs none."""
-        request = self.request
-        dialect = self.model.engine.takes.grammar
-        if dialect is None or request.constraint is not None:
-            return None
-        forced = request.tool_choice not in (None, "auto", "none")
-        offered = request.tools if request.tool_choice != "none" else None
-        implied = bool(offered) and (forced or self.model.generic_tools)
-        strict = any(_strict(tool) for tool in request.tools or ())
-        if not (implied or strict or forced or request.response_format is not None):
-            return None
-        order = GrammarOrder(
-            tools=request.tools or None,
-            tool_choice=request.tool_choice or "auto",
-            parallel_tool_calls=request.parallel_tool_calls,
-            dialect=dialect,
-            reasoning=reasoning,
-            response_format=request.response_format,
-        )
-        grammar = await self._with_schemas(order) if implied else None
-        if grammar is not None:
-            return grammar
-        grammar = await self._compiled(order)
-        for note in grammar.notes:
-            request.notes.add(f"grammar: {note}")
-        return grammar
-
-    async def _with_schemas(self, order: GrammarOrder) -> Grammar | None:
-        """Compile a grammar in which calls follow the schemas of all tools that are not ``strict: false``; ``None`` if
-        a schema cannot be written as a grammar."""
-        tools = [_implied(tool) for tool in order.tools or ()]
-        if tools == order.tools:
-            return None
-        try:
-            return await self._compiler().compile(self.model.parser, msgspec.structs.replace(order, tools=tools))
-        except (GrammarError, RecursionError) as error:
-            self.request.notes.add(f"tools: their schemas are not enforced: {error}")
-            return None
-
-    async def _compiled(self, order: GrammarOrder) -> Grammar:
-        """Compile the grammar.
-
-        Raises:
-            ApiError: it cannot be written.
-        """
-        try:
-            return await self._compiler().compile(self.model.parser, order)
-        except GrammarError as error:
-            field = "tools" if order.tools else "response_format"
-            message = str(error)
-            if message.startswith("response_format"):
-                # The message already names the field, and the error adds it in front.
-                field, message = "response_format", message.removeprefix("response_format").lstrip(": ")
-            raise bad_request(field, message) from None
-        except RecursionError:
-            field = "response_format" if order.response_format is not None else "tools"
-            raise bad_request(field, "a schema refers to itself without end") from None
-
-    def _compiler(self) -> GrammarCompiler:
-        if self._grammars is None:
-            self._grammars = GrammarCompiler()
-        return self._grammars
+        return await request_grammar(self.model, self.request, reasoning, self._grammars)
 
     # -- The output --------------------------------------------------------------------------------------------------
 
@@ -250,13 +199,11 @@ class Session:
         """
         await self._prepare()
         if len(self._choices) == 1:
-            async with aclosing(self._steps(self._choices[0])) as steps:
-                async for _ in steps:
-                    pass
+            await _drained(self._answer(self._choices[0]))
         else:
             async with _group() as tasks:
                 for choice in self._choices:
-                    tasks.create_task(_drained(self._steps(choice)))
+                    tasks.create_task(_drained(self._answer(choice)))
         self.ended.sort(key=lambda ended: ended.index)
         return self.usage
 
@@ -271,7 +218,7 @@ class Session:
         begun = False
         try:
             delta = writer.delta
-            source = self._merged() if len(self._choices) > 1 else self._steps(self._choices[0])
+            source = self._merged() if len(self._choices) > 1 else self._answer(self._choices[0])
             async with aclosing(source) as produced:
                 async for index, steps in produced:
                     if not begun:
@@ -297,7 +244,7 @@ class Session:
     @property
     def usage(self) -> Usage:
         """The usage of all choices so far: each prompt once, all completions."""
-        usage = Usage()
+        usage = msgspec.structs.replace(self._earlier)
         for first in range(0, len(self._choices), self.request.n):
             same = [choice.usage for choice in self._choices[first : first + self.request.n]]
             usage.prompt_tokens += max(one.prompt_tokens for one in same)
@@ -317,6 +264,57 @@ class Session:
         self._first = time.monotonic_ns()
         if self._on_first is not None:
             self._on_first()
+
+    def _answer(self, choice: ChoiceStream) -> AsyncGenerator[_Steps, None]:
+        """Return the steps of one choice, chunk by chunk."""
+        return self._steps(choice) if self._wanted is None else self._json(choice, self._wanted)
+
+    async def _json(self, choice: ChoiceStream, wanted: JsonAnswer) -> AsyncGenerator[_Steps, None]:
+        """Yield the steps of the first answer that is the JSON that was asked for, or of the last attempt."""
+        messages, index = self.request.messages or [], choice.index
+        for left in reversed(range(ATTEMPTS)):
+            steps: list[Step] = []
+            try:
+                async with aclosing(self._steps(choice)) as produced:
+                    async for _, more in produced:
+                        steps += more
+            except ApiError:
+                if steps:
+                    yield index, steps
+                raise
+            ended = self.ended[-1]
+            parsed = ended.parsed
+            text = without_fence(parsed.content or "")
+            whole = ended.finish_reason == "stop" and ended.stop is None
+            problem = await in_thread(wanted.problem, text) if whole else ""
+            if problem and left and not self.request.continue_final_message:
+                messages = wanted.again(messages, parsed.content or "", problem)
+                next_choice = self._asked_again(choice, messages)
+                if next_choice is not None:
+                    self.ended.remove(ended)
+                    choice = next_choice
+                    continue
+            if problem:
+                self.request.notes.add(f"response_format: the answer is not the JSON that was asked for: {problem}")
+            elif whole and text != parsed.content:
+                steps = _with_content(parsed, steps, text)
+            yield index, steps
+            return
+
+    def _asked_again(self, choice: ChoiceStream, messages: list[dict[str, Any]]) -> ChoiceStream | None:
+        """Return the choice that answers further messages instead of another one; ``None`` if they are too long."""
+        request = msgspec.structs.replace(self.request, messages=messages)
+        try:
+            [prompt] = make_prompts(self.model, request)
+        except ApiError:
+            return None
+        earlier, usage = self._earlier, choice.usage
+        earlier.prompt_tokens += usage.prompt_tokens
+        earlier.completion_tokens += choice.tokens
+        earlier.reasoning_tokens += usage.reasoning_tokens
+        choice = self._choices[choice.index] = self._choice(choice.index, prompt)
+        self._jobs[choice.index] = self._job(choice, None)
+        return choice
 
     async def _steps(self, choice: ChoiceStream) -> AsyncGenerator[_Steps, None]:
         """Yield the steps of one choice, chunk by chunk. The first chunk is yielded even without steps."""
@@ -365,7 +363,7 @@ class Session:
 
     async def _count(self, choice: ChoiceStream) -> None:
         """Count the tokens of the prompt: an aborted engine no longer reports them."""
-        prompt, usage = self._prompt(choice.index).text, choice.usage
+        prompt, usage = choice.prompt.text, choice.usage
         if usage.prompt_tokens or self.model.engine.takes.messages:
             return
         with contextlib.suppress(ApiError, NotImplementedError):
@@ -393,7 +391,7 @@ class Session:
         queue: asyncio.Queue[_Steps | None] = asyncio.Queue(_AHEAD)
 
         async def run(choice: ChoiceStream) -> None:
-            async with aclosing(self._steps(choice)) as produced:
+            async with aclosing(self._answer(choice)) as produced:
                 async for steps in produced:
                     await queue.put(steps)
 
@@ -438,7 +436,7 @@ class Session:
         if left is not None and left <= 0:
             choice.finish_reason = "length"
             return None
-        prompt = self._prompt(choice.index).text
+        prompt = choice.prompt.text
         if isinstance(prompt, list):
             raise unsupported("thinking_budget", "needs a prompt that is text")
         return msgspec.structs.replace(
@@ -471,17 +469,18 @@ def _raw() -> OutputParser:
     return OutputParser.named("passthrough")
 
 
-def _strict(tool: dict[str, Any]) -> bool:
-    function = tool.get("function")
-    return isinstance(function, dict) and function.get("strict") is True
-
-
-def _implied(tool: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool whose calls follow its schema, unless it has ``strict: false``."""
-    function = tool.get("function")
-    if not isinstance(function, dict) or function.get("strict") is not None:
-        return tool
-    return {**tool, "function": {**function, "strict": True}}
+def _with_content(parsed: ParsedOutput, steps: list[Step], content: str) -> list[Step]:
+    """Replace the content of an answer, and return its steps with one delta of content."""
+    first = next(i for i, item in enumerate(parsed.items) if item.type == "content")
+    parsed.content = content
+    parsed.items = [item for item in parsed.items if item.type != "content"]
+    parsed.items.insert(first, Item(type="content", text=content))
+    others = [step for step in steps if step[0].content is None]
+    replaced = [step for step in steps if step[0].content is not None]
+    delta, logprobs = DeltaMessage(content=content), [one for step in replaced for one in step[1] or ()] or None
+    if len(replaced[0]) == 2:
+        return [*others, (delta, logprobs)]
+    return [*others, (delta, logprobs, [token for step in replaced if len(step) == 3 for token in step[2]])]
 
 
 def _policy(policy: Policy, request: Generation) -> Policy | None:
@@ -489,105 +488,3 @@ def _policy(policy: Policy, request: Generation) -> Policy | None:
     if not request.parallel_tool_calls and policy.parallel_calls == "all":
         return replace(policy, parallel_calls="first")
     return None
-
-
-def _check(model: Model, request: Generation) -> None:
-    """Refuse what the engine cannot do.
-
-    Raises:
-        ApiError: names the field.
-    """
-    takes = model.engine.takes
-    _check_sampling(model, request)
-    if request.by_token and not takes.token_ids:
-        raise unsupported("prompt", "needs an engine that reports token ids")
-    if takes.messages:
-        if request.prompt is not None:
-            raise unsupported("prompt", "needs an upstream that completes raw prompts (--upstream)")
-        if request.thinking.budget:
-            request.notes.ignored("thinking_budget", "needs an upstream that completes raw prompts (--upstream)")
-            request.thinking.budget = None
-        return
-    for name in sorted(request.extra):
-        request.notes.unknown(name, request.extra[name])
-    _check_choice(takes, request)
-    if request.response_format is not None and takes.grammar is None:
-        raise unsupported("response_format", "this engine supports only text, because it takes no grammar")
-    _check_logprobs(takes, request)
-    if request.thinking.budget and model.parser.reasoning_close is None:
-        request.notes.ignored("thinking_budget", "the gateway cannot close the reasoning of this model's format")
-        request.thinking.budget = None
-
-
-def _check_choice(takes: Takes, request: Generation) -> None:
-    """Refuse a tool choice without tools. Without a grammar, allowed tools are the only ones offered.
-
-    Raises:
-        ApiError: names the field.
-    """
-    choice = request.tool_choice
-    if choice in (None, "auto", "none"):
-        return
-    if not request.tools:
-        raise bad_request("tool_choice", "needs tools")
-    allowed = choice.get("allowed_tools") if isinstance(choice, dict) else None
-    if allowed is not None and takes.grammar is None and not takes.tool_choice:
-        names = {one["function"]["name"] for one in allowed["tools"]}
-        request.tools = [tool for tool in request.tools if tool["function"]["name"] in names]
-        request.tool_choice = "required" if allowed["mode"] == "required" else None
-        request.notes.add("tool_choice: the model is shown the allowed tools only, because the engine takes no grammar")
-
-
-def _opening(model: Model, request: Generation, prompt: Prompt) -> str:
-    """Return the opening of a call that the request forces, for an engine that takes no grammar; otherwise "".
-
-    Raises:
-        ApiError: the model's format has none.
-    """
-    choice, takes = request.tool_choice, model.engine.takes
-    if choice in (None, "auto", "none") or takes.grammar is not None or takes.tool_choice:
-        return ""
-    name = choice["function"]["name"] if isinstance(choice, dict) else None
-    tools = [tool for tool in request.tools or () if name in (None, tool["function"]["name"])]
-    opening = call_opening(model.parser, tools, prompt.known) if tools else ""
-    if not opening:
-        raise unsupported("tool_choice", "this engine takes no grammar, and the model's format has no fixed opening")
-    request.notes.add("tool_choice: the prompt ends with the opening of the call, because the engine takes no grammar")
-    if name is not None:
-        request.parallel_tool_calls = False
-    return opening
-
-
-def _check_logprobs(takes: Takes, request: Generation) -> None:
-    """Refuse log probabilities that the engine does not report.
-
-    Raises:
-        ApiError: names the field.
-    """
-    if request.logprobs is None:
-        return
-    if not takes.logprobs:
-        raise unsupported("logprobs", "this engine reports no log probabilities")
-    if request.echo and not takes.prompt_logprobs:
-        problem = "with logprobs needs an engine that reports those of prompts (--upstream: vLLM, SGLang)"
-        raise unsupported("echo", problem)
-
-
-def _check_sampling(model: Model, request: Generation) -> None:
-    """Note the sampling parameters that the engine does not know, and refuse restrictions that it cannot follow.
-
-    Raises:
-        ApiError: names the field.
-    """
-    takes = model.engine.takes
-    for name in ("stop_token_ids", "min_tokens", "ignore_eos"):
-        if getattr(request.sampling, name) and name not in takes.sampling:
-            request.notes.ignored(name, "this engine does not know it")
-            setattr(request.sampling, name, None)
-    constraint = request.constraint
-    if constraint is None:
-        return
-    if constraint.kind not in takes.constraints:
-        raise unsupported(constraint.field, f"this engine takes no {constraint.kind}")
-    if request.tool_choice not in (None, "auto", "none"):
-        raise bad_request("tool_choice", f"excludes {constraint.field}")

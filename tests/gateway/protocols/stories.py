@@ -14,6 +14,7 @@ from untemplate.gateway.choice import ChoiceStream
 from untemplate.gateway.engines.base import EngineChunk
 from untemplate.gateway.errors import ApiError, EngineError
 from untemplate.gateway.generation import Ended, Generation, Meta, TokenLogprob, Usage
+from untemplate.gateway.prompt import Prompt
 from untemplate.gateway.protocols.base import Dialect
 from untemplate.output_parser import OutputParser
 
@@ -94,7 +95,7 @@ def play(
     stream = parser.stream(
         tools=story.tools, prompt=story.prompt, collect=True, spans=asked.logprobs is not None, seed="story"
     )
-    choice = ChoiceStream(0, asked, stream)
+    choice = ChoiceStream(0, asked, stream, Prompt("", None))
     writer = dialect.writer(asked, META)
     out = [writer.begin(Usage(prompt_tokens=30, cached_tokens=8))]
     raw = story.raw

@@ -15,19 +15,17 @@ __all__ = [
     "Count",
     "Effort",
     "FrequencyPenalty",
-    "IgnoreEos",
     "Limit",
     "MinP",
-    "MinTokens",
     "PresencePenalty",
     "PromptedRequest",
     "RepetitionPenalty",
     "Request",
     "SampledRequest",
+    "SamplingFields",
     "Seed",
     "Stop",
     "StopSequences",
-    "StopTokens",
     "StreamOptions",
     "StructuredOutputs",
     "Temperature",
@@ -39,6 +37,7 @@ __all__ = [
     "constraint_of",
     "limit_of",
     "prompts_of",
+    "reports_of",
     "sampling_of",
     "stop_strings",
     "usage_in_stream",
@@ -82,14 +81,6 @@ Stop = Annotated[
         expected="a string or a list of strings",
     ),
 ]
-StopTokens = Annotated[
-    Annotated[list[TokenId], Meta(max_length=64, extra={"expected": "a list of token ids"})] | None,
-    about("Tokens that end the output, without being a part of it. Needs an engine that reports token ids."),
-]
-MinTokens = Annotated[
-    Annotated[int, Meta(ge=0, le=1 << 31)] | None, about("Least tokens of output, for engines that know the setting.")
-]
-IgnoreEos = Annotated[bool | None, about("Ignore the token that ends an output, for engines that know the setting.")]
 
 
 class Untemplate(Closed):
@@ -101,21 +92,56 @@ class Untemplate(Closed):
     raw: Annotated[bool | None, about("Include the raw output of the model.")] = None
 
 
+ModelName = Annotated[str | None, about("Name of the model; may be left out where the gateway serves one only.")]
+Streamed = Annotated[bool | None, about("Send the response as a stream while it is generated.")]
+Reports = Annotated[
+    Untemplate | None, about("Reports to add to the response. The header `X-Untemplate` asks for the same.")
+]
+
+
 class Request(Open):
     """Fields of every request for output."""
 
-    model: Annotated[str | None, about("Name of the model; may be left out where the gateway serves one only.")] = None
-    stream: Annotated[bool | None, about("Send the response as a stream while it is generated.")] = None
-    untemplate: Annotated[
-        Untemplate | None, about("Reports to add to the response. The header `X-Untemplate` asks for the same.")
-    ] = None
+    model: ModelName = None
+    stream: Streamed = None
+    untemplate: Reports = None
 
-    def reports(self) -> dict[str, Any]:
-        """Return the reports that are asked for, as arguments of a `Generation`."""
-        asked = self.untemplate
-        if asked is None:
-            return {}
-        return {"diagnostics": asked.diagnostics or False, "raw": asked.raw or False}
+
+def reports_of(asked: Request | SampledRequest) -> dict[str, Any]:
+    """Return the reports that a request asks for, as arguments of a `Generation`."""
+    wanted = asked.untemplate
+    if wanted is None:
+        return {}
+    return {"diagnostics": wanted.diagnostics or False, "raw": wanted.raw or False}
+
+
+class SamplingFields(Open):
+    """Sampling parameters and stop strings, under the names of OpenAI and vLLM."""
+
+    temperature: Temperature = None
+    top_p: TopP = None
+    top_k: TopK = None
+    min_p: MinP = None
+    presence_penalty: PresencePenalty = None
+    frequency_penalty: FrequencyPenalty = None
+    repetition_penalty: RepetitionPenalty = None
+    logit_bias: Annotated[
+        dict[str, Annotated[float, Meta(ge=-100, le=100)]] | None,
+        about("Token id (as text) → value that is added to its logit, from -100 to 100."),
+    ] = None
+    seed: Seed = None
+    stop: Stop = None
+    stop_token_ids: Annotated[
+        Annotated[list[TokenId], Meta(max_length=64, extra={"expected": "a list of token ids"})] | None,
+        about("Tokens that end the output, without being a part of it. Needs an engine that reports token ids."),
+    ] = None
+    min_tokens: Annotated[
+        Annotated[int, Meta(ge=0, le=1 << 31)] | None,
+        about("Least tokens of output, for engines that know the setting."),
+    ] = None
+    ignore_eos: Annotated[
+        bool | None, about("Ignore the token that ends an output, for engines that know the setting.")
+    ] = None
 
 
 class StructuredOutputs(Open):
@@ -128,27 +154,14 @@ class StructuredOutputs(Open):
     grammar: Annotated[str | None, about("Grammar in the language of the engine.")] = None
 
 
-class SampledRequest(Request):
+class SampledRequest(SamplingFields):
     """Sampling parameters, stop strings and restrictions of the output, under the names that OpenAI, vLLM, SGLang and
     llama.cpp use."""
 
-    temperature: Temperature = None
-    top_p: TopP = None
-    top_k: TopK = None
-    min_p: MinP = None
-    presence_penalty: PresencePenalty = None
-    frequency_penalty: FrequencyPenalty = None
-    repetition_penalty: RepetitionPenalty = None
+    model: ModelName = None
+    stream: Streamed = None
+    untemplate: Reports = None
     repeat_penalty: Annotated[RepetitionPenalty, about("The name of `repetition_penalty` in llama.cpp.")] = None
-    logit_bias: Annotated[
-        dict[str, Annotated[float, Meta(ge=-100, le=100)]] | None,
-        about("Token id (as text) → value that is added to its logit, from -100 to 100."),
-    ] = None
-    seed: Seed = None
-    stop: Stop = None
-    stop_token_ids: StopTokens = None
-    min_tokens: MinTokens = None
-    ignore_eos: IgnoreEos = None
     structured_outputs: Annotated[StructuredOutputs | None, about("Constrain the whole output, as vLLM nests it.")] = (
         None
     )

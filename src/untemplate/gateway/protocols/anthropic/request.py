@@ -18,7 +18,7 @@ from ...generation import Generation, Sampling, Thinking
 from ...notes import Notes
 from ..arguments import arguments_text
 from ..fields import Closed, Ignored, about, read_as, unknown
-from ..parameters import Count, Request, StopSequences, Temperature, TopK, TopP, stop_strings
+from ..parameters import Count, Request, StopSequences, Temperature, TopK, TopP, reports_of, stop_strings
 from ..tools import Filled, function_tool, not_offered
 from .tools import prepared
 
@@ -185,7 +185,7 @@ class OutputConfig(Closed):
         Literal["low", "medium", "high", "xhigh", "max"] | None,
         about("Effort of reasoning, for templates that know it."),
     ] = None
-    format: Annotated[OutputFormat | None, about("Constrain the output. Needs an engine that takes grammars.")] = None
+    format: Annotated[OutputFormat | None, about("Constrain the output; without a grammar, by the prompt.")] = None
 
 
 class CountTokensRequest(Request, kw_only=True, forbid_unknown_fields=True):
@@ -282,7 +282,7 @@ def _generation(asked: CountTokensRequest) -> Generation:
         continue_final_message=prefill,
         include_reasoning=asked.thinking is None or asked.thinking.display != "omitted",
         stream=asked.stream or False,
-        **asked.reports(),
+        **reports_of(asked),
     )
 
 

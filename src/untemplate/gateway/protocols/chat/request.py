@@ -25,6 +25,7 @@ from ..parameters import (
     TopLogprobs,
     constraint_of,
     limit_of,
+    reports_of,
     sampling_of,
     stop_strings,
     usage_in_stream,
@@ -116,7 +117,7 @@ class ChatRequest(PromptedRequest, kw_only=True):
     tool_choice: Annotated[ToolChoice | None, about("Require, allow or forbid tool calls.")] = None
     response_format: Annotated[
         TextFormat | JsonFormat | JsonSchemaFormat | None,
-        about("Constrain the content. Needs an engine that takes grammars."),
+        about("Constrain the content; without a grammar, by the prompt."),
     ] = None
     n: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Number of choices.")] = None
     stream_options: Annotated[StreamOptions | None, about("Options of a streamed response.")] = None
@@ -194,7 +195,7 @@ def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
         extra=unknown(ChatRequest, body),
         **constrained,
         token_ids=asked.return_token_ids or False,
-        **asked.reports(),
+        **reports_of(asked),
     )
 
 

@@ -22,6 +22,7 @@ from ..parameters import (
     constraint_of,
     limit_of,
     prompts_of,
+    reports_of,
     sampling_of,
     stop_strings,
     usage_in_stream,
@@ -90,7 +91,7 @@ def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Genera
         extra=unknown(CompletionsRequest, body),
         **constraint_of(asked),
         token_ids=asked.return_token_ids or False,
-        **asked.reports(),
+        **reports_of(asked),
     )
 
 

@@ -12,27 +12,17 @@ from msgspec import Meta
 from ...errors import bad_request, unsupported
 from ...generation import Generation
 from ...notes import Notes
-from ..fields import Ignored, Open, about, read_as, unknown
+from ..fields import Ignored, about, read_as, unknown
 from ..parameters import (
-    FrequencyPenalty,
-    IgnoreEos,
     Limit,
-    MinP,
-    MinTokens,
-    PresencePenalty,
-    RepetitionPenalty,
     Request,
-    Seed,
-    Stop,
-    StopTokens,
+    SamplingFields,
     StreamOptions,
     StructuredOutputs,
-    Temperature,
     TokenId,
-    TopK,
-    TopP,
     constraint_of,
     limit_of,
+    reports_of,
     sampling_of,
     stop_strings,
     usage_in_stream,
@@ -41,7 +31,7 @@ from ..parameters import (
 __all__ = ["FIELDS", "TokensRequest", "read_generate"]
 
 
-class SamplingParams(Open):
+class SamplingParams(SamplingFields):
     """vLLM's sampling parameters."""
 
     n: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Number of choices.")] = None
@@ -50,22 +40,6 @@ class SamplingParams(Open):
         Annotated[int, Meta(ge=0, le=20)] | None,
         about("Report log probabilities of the tokens, in mode `text` with this many likely ones."),
     ] = None
-    temperature: Temperature = None
-    top_p: TopP = None
-    top_k: TopK = None
-    min_p: MinP = None
-    presence_penalty: PresencePenalty = None
-    frequency_penalty: FrequencyPenalty = None
-    repetition_penalty: RepetitionPenalty = None
-    logit_bias: Annotated[
-        dict[str, Annotated[float, Meta(ge=-100, le=100)]] | None,
-        about("Token id (as text) → value that is added to its logit, from -100 to 100."),
-    ] = None
-    seed: Seed = None
-    stop: Stop = None
-    stop_token_ids: StopTokens = None
-    min_tokens: MinTokens = None
-    ignore_eos: IgnoreEos = None
     structured_outputs: Annotated[StructuredOutputs | None, about("Constrain the output.")] = None
     prompt_logprobs: Annotated[Any, about("Not supported.")] = None
     detokenize: Ignored = None
@@ -145,7 +119,7 @@ def read_generate(body: dict[str, Any], notes: Notes | None = None) -> Generatio
             "prompt": asked.return_token_ids or False,
         },
         **constraint_of(params),
-        **asked.reports(),
+        **reports_of(asked),
     )
 
 

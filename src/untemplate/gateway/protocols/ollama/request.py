@@ -30,6 +30,7 @@ from ..parameters import (
     TopK,
     TopLogprobs,
     TopP,
+    reports_of,
     sampling_of,
     stop_strings,
 )
@@ -98,7 +99,7 @@ class OllamaRequest(Request):
     format: Annotated[
         Literal["", "json"] | dict[str, Any] | None,
         about(
-            "Constrain the content to JSON or to a JSON schema. Needs an engine that takes grammars.",
+            "Constrain the content to JSON or to a JSON schema; without a grammar, by the prompt.",
             expected="json or a JSON schema",
         ),
     ] = None
@@ -301,7 +302,7 @@ def _generation(asked: OllamaRequest) -> Generation:
         thinking=_thinking(asked.think),
         template_kwargs=asked.chat_template_kwargs or {},
         stream=asked.stream is not False,
-        **asked.reports(),
+        **reports_of(asked),
     )
     options = asked.options
     if options is not None:

@@ -15,7 +15,17 @@ from ...errors import bad_request, unsupported
 from ...generation import Generation, Thinking
 from ...notes import Notes
 from ..fields import Closed, Ignored, Open, about, read_as, unknown
-from ..parameters import Effort, Limit, PromptedRequest, TopLogprobs, constraint_of, limit_of, sampling_of, stop_strings
+from ..parameters import (
+    Effort,
+    Limit,
+    PromptedRequest,
+    TopLogprobs,
+    constraint_of,
+    limit_of,
+    reports_of,
+    sampling_of,
+    stop_strings,
+)
 from ..tools import CustomChoice, Filled, ToolChoice, read_tool_choice
 from .tools import ResponsesTool, flat_name, read_tools, shell_arguments, without_server_tools
 
@@ -299,7 +309,7 @@ def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generati
         extra=unknown(ResponsesRequest, body),
         notes=notes,
         **constrained,
-        **asked.reports(),
+        **reports_of(asked),
     )
 
 
