@@ -296,6 +296,40 @@ def test_sighup_puts_another_model_in_place(tmp_path: Path):
             assert json.load(response)["data"][0]["id"] == "mistral"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_sighup_changes_the_tables_of_models(tmp_path: Path):
+    file = tmp_path / "u.toml"
+    kept = "[models.kept]\nmodel = 'replay:hermes'\n"
+    file.write_text(f"port = 0\n[replay]\nspeed = 30\n{kept}[models.old]\nmodel = 'replay:mistral'\n")
+    with serving("--config", str(file)) as (process, greeting):
+        found = re.search(r"untemplate serves on (\S+)\n", greeting)
+        assert found is not None
+        url = found[1]
+        assert process.stderr is not None
+        with urllib.request.urlopen(ask(url, model="old", stream=True)) as response:
+            first = response.readline()
+            for tables, said in (
+                ("[models.kept]\nmodel = 'broken'\n", "reload: models.kept: broken: no such file or folder"),
+                ("[models.kept]\nmodul = 'x'\n", "unknown setting 'models.kept.modul'"),
+                ("model = 'replay:hermes'", "needs a restart; the models are unchanged"),
+                (
+                    f"[replay]\nspeed = 30\n{kept}[models.new]\nmodel = 'replay:qwen3'\nload = 'demand'\n",
+                    "reload: serving kept, new; other settings take effect at the next start",
+                ),
+            ):
+                file.write_text(tables)
+                process.send_signal(signal.SIGHUP)
+                while "reload: " not in (line := process.stderr.readline()):
+                    assert line
+                assert said in line
+            lines = [first, *response]
+        assert lines[-2] == b"data: [DONE]\n"
+        with urllib.request.urlopen(f"{url}/v1/models") as response:
+            assert [one["id"] for one in json.load(response)["data"]] == ["kept", "new"]
+        with urllib.request.urlopen(ask(url, model="new")) as response:
+            assert response.status == 200
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs Unix sockets")
 def test_a_unix_socket(tmp_path: Path):
     path = tmp_path / "s"

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import socket
+import threading
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
@@ -253,6 +254,25 @@ class TestLeaving:
                 assert soon(lambda: len(model.engine.jobs) == n)
             assert soon(lambda: len(model.engine.closed) == n)
             assert soon(lambda: 'status="499"' in gateway.app.metrics.text().decode())
+
+    def test_the_place_of_a_request_whose_model_is_being_loaded(self) -> None:
+        begun = threading.Event()
+
+        async def load(report: Report) -> Model:
+            begun.set()
+            await asyncio.sleep(LONG)
+            raise AssertionError("takes too long")
+
+        with running(max_concurrent_requests=1) as gateway:
+            gateway.app.manager.offer([Offer(name="slow", load=load)])
+            body = json.dumps({**ASK, "model": "slow"}).encode()
+            with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+                head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+                client.sendall(head.encode() + body)
+                assert begun.wait(LONG)
+                assert post(gateway).status_code == 429
+            assert soon(lambda: gateway.app._running == 0)
+            asyncio.run_coroutine_threadsafe(gateway.app.manager.close(timeout=0), gateway.loop).result(LONG)
 
 
 class WithIds(Scripted):

@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from tests.gateway.scripted import scripted
-from tests.gateway.server import LONG, running
+from tests.gateway.server import LONG, running, soon
 from tests.inspector.outputs import HERMES, HOSTILE
 from untemplate.cli import main
 from untemplate.inspector import FILES, Inspector
@@ -307,3 +307,17 @@ def test_scripts_write_text_only():
         assert re.findall(r"https?://(?!www\.w3\.org/2000/svg|example\.org)", text) == []
     page = (folder / "index.html").read_text("utf-8")
     assert re.findall(r"<script(?![^>]* src=)[^>]*>|\son\w+=|\sstyle=", page) == []
+
+
+def test_kept_outputs_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("untemplate.gateway.inspection._BYTES", 20_000)
+    with running(
+        [scripted(["a" * 6_000, "b" * 6_000, "c" * 30_000, "d" * 6_000], size=10_000)], inspect_outputs=100
+    ) as gateway:
+        found = []
+        for _ in range(4):
+            asked = httpx.post(gateway.url + "/v1/chat/completions", json=ASK, timeout=LONG)
+            assert asked.status_code == 200
+            assert soon(lambda: gateway.app._running == 0)  # an output is kept after its response was sent
+            found.append(len(gateway.app._inspection._served))
+    assert found == [1, 2, 0, 1]

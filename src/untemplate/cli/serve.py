@@ -178,11 +178,12 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
 
 
 def _reload_at_sighup(manager: Manager, again: Callable[[], Settings]) -> None:
-    """At SIGHUP, read the settings again and replace the loaded models by the ones that they name."""
+    """At SIGHUP, read the settings again and replace the models by the ones that they name."""
     tasks: set[asyncio.Task[None]] = set()
+    one = asyncio.Lock()
 
     def reload() -> None:
-        task = asyncio.get_running_loop().create_task(_reload(manager, again))
+        task = asyncio.get_running_loop().create_task(_reload(manager, again, one))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
@@ -190,19 +191,16 @@ def _reload_at_sighup(manager: Manager, again: Callable[[], Settings]) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
-async def _reload(manager: Manager, again: Callable[[], Settings]) -> None:
-    from ..gateway.manager.loading import load_models
+async def _reload(manager: Manager, again: Callable[[], Settings], one: asyncio.Lock) -> None:
+    from ..gateway.manager.loading import reload_models
 
-    if manager.offers is not None:
-        _log.error("reload: models of [models.NAME] tables are not reloaded; restart the server")
-        return
     try:
-        models = await load_models(again(), lambda what: _log.info("reload: %s", what))
-        await manager.change(*models)
+        async with one:
+            names = await reload_models(manager, again(), lambda what: _log.info("reload: %s", what))
     except Exception as error:  # the server continues after any error
         _log.error("reload: %s; the models are unchanged", error)
     else:
-        _log.info("reload: serving %s; other settings take effect at the next start", ", ".join(m.name for m in models))
+        _log.info("reload: serving %s; other settings take effect at the next start", ", ".join(names))
 
 
 async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.socket | None, show: bool) -> None:

@@ -166,11 +166,16 @@ class Gateway:
             raise ApiError(429, problem, type="rate_limit_error", code="overloaded", headers=headers)
         self._running += 1
         self.metrics.running.set(self._running)
+        timeout = self.settings.request_timeout
         try:
-            await endpoint.handle(exchange)
+            # A session ends in time by itself, unless it waits for a client that does not read.
+            done = await while_connected(exchange.receive, endpoint.handle(exchange), timeout + 1 if timeout else None)
         finally:
             self._running -= 1
             self.metrics.running.set(self._running)
+        if not done:
+            exchange.record.status = 499
+            exchange.record.error = "the client closed the connection, or does not read"
 
     async def _fail(self, send: _Sent, record: Record, dialect: str, error: ApiError) -> None:
         if not send.begun:
@@ -242,9 +247,7 @@ class Gateway:
             else:
                 work = self._whole(send, record, dialect, session)
             try:
-                timeout = self.settings.request_timeout
-                # The session ends in time by itself, unless it waits for a client that does not read.
-                done = await while_connected(exchange.receive, work, timeout + 1 if timeout else None)
+                await work
             finally:
                 record.usage = session.usage
                 record.longest_gap = session.longest_gap
@@ -252,9 +255,6 @@ class Gateway:
                 self._inspection.keep(session, record.owner)
                 if session.failed is not None:
                     record.fail(session.failed)
-            if not done:
-                record.status = 499
-                record.error = "the client closed the connection, or does not read"
 
     def _count_parser_errors(self, model: Model) -> None:
         """Count the failures of parsers that belong to the engine."""

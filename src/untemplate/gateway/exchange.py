@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ class Exchange:
         await send_bytes(self.send, 200, text, media_type, [])
 
 
-Handler = Callable[[Exchange], Awaitable[None]]
+Handler = Callable[[Exchange], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,6 +33,8 @@ __all__ = ["Inspection"]
 
 _PROMPT = 20_000
 """Most characters of the end of a prompt that are kept: the state at the start is read from them."""
+_BYTES = 64 << 20
+"""Most bytes of all outputs that are kept; the oldest go first."""
 _START = 60
 """Characters of an output by which it is recognised."""
 
@@ -45,6 +48,8 @@ class _Served(msgspec.Struct):
     model: str
     outcome: str
     case: Case
+    size: int
+    """Bytes of memory, about."""
 
 
 class Inspection:
@@ -57,7 +62,9 @@ class Inspection:
 
     def __init__(self, manager: Manager, settings: Settings) -> None:
         self._manager = manager
-        self._served: deque[_Served] = deque(maxlen=settings.inspect_outputs)
+        self._served: deque[_Served] = deque()
+        self._most = settings.inspect_outputs
+        self._bytes = 0
         private = not settings.uds and is_loopback(settings.host)
         self.on = settings.inspect == "on" or (settings.inspect == "auto" and private)
         self._inspector = Inspector(self)
@@ -73,8 +80,14 @@ class Inspection:
 
     def keep(self, session: Session, owner: str) -> None:
         """Keep the outputs of a request for the pages, if the operator asks for it."""
-        if self.on and self._served.maxlen:
-            self._served.extend(self._kept(session, ended, owner) for ended in session.ended)
+        if not (self.on and self._most):
+            return
+        for ended in session.ended:
+            served = self._kept(session, ended, owner)
+            self._served.append(served)
+            self._bytes += served.size
+            while len(self._served) > self._most or self._bytes > _BYTES:
+                self._bytes -= self._served.popleft().size
 
     def _kept(self, session: Session, ended: Ended, owner: str) -> _Served:
         request, model = session.request, session.model
@@ -88,7 +101,9 @@ class Inspection:
             finish_reason="stop" if ended.finish_reason == "tool_calls" else ended.finish_reason,
         )
         result = outcome(ended, model.parser.format, offered=offered)
-        return _Served(f"{session.meta.id}-{ended.index}", owner, time.strftime("%H:%M:%S"), model.name, result, case)
+        size = getsizeof(case.text) + getsizeof(case.prompt) + len(msgspec.json.encode(case.tools))
+        time_of_day = time.strftime("%H:%M:%S")
+        return _Served(f"{session.meta.id}-{ended.index}", owner, time_of_day, model.name, result, case, size)
 
     # -- The models, as the inspector asks for them ------------------------------------------------------------------
 

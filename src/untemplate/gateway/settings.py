@@ -286,7 +286,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = "auto"
     inspect_outputs: Annotated[
         int,
-        _is("served outputs to keep in memory for the inspector; they contain user data; 0: none", ge=0, le=10_000),
+        _is(
+            "served outputs to keep in memory for the inspector (64 MB at most); they contain user data; 0: none",
+            ge=0,
+            le=10_000,
+        ),
     ] = 0
 
     replay: Replay = Replay()

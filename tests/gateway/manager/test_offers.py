@@ -228,3 +228,57 @@ def test_many_requests_for_more_models_than_fit():
         assert sum(5 for _ in loaded(manager)) <= 11
 
     run(act, *((f"m{i}", {"size": 5}) for i in range(5)), budget=11)
+
+
+class TestOtherOffers:
+    """`Offers.change`: other models while requests run."""
+
+    def test_the_same_origin_stays_loaded_and_another_one_is_replaced(self) -> None:
+        async def act(manager: Manager, shelf: Shelf) -> None:
+            for name in ("kept", "changed", "removed"):
+                assert await ask(manager, name) == name
+            async with manager.use("changed") as running, manager.use("removed") as last:
+                assert manager.offers is not None
+                later = [shelf.offer("kept", origin=1), shelf.offer("changed", origin=2), shelf.offer("added")]
+                manager.offers.change(later)
+                assert await refused(manager, "removed") == (
+                    404, "model_not_found", "the model 'removed' does not exist (models: kept, changed, added)",
+                )  # fmt: skip
+                assert await ask(manager, "changed") == "changed"
+                assert not running.engine.closed  # type: ignore[attr-defined]
+                assert not last.engine.closed  # type: ignore[attr-defined]
+            assert await ask(manager, "kept") == "kept"
+            assert await ask(manager, "added") == "added"
+            assert shelf.loaded == ["kept", "changed", "removed", "changed", "added"]
+            while not (running.engine.closed and last.engine.closed):  # type: ignore[attr-defined]
+                await asyncio.sleep(0.001)
+
+        run(act, ("kept", {"origin": 1}), ("changed", {"origin": 1}), ("removed", {}))
+
+    def test_a_request_that_waits_for_an_old_load_gets_the_new_one(self) -> None:
+        async def act(manager: Manager, shelf: Shelf) -> None:
+            shelf.gate.clear()
+            asked = asyncio.create_task(ask(manager, "a"))
+            gone = asyncio.create_task(refused(manager, "b"))
+            await asyncio.sleep(0.01)
+            assert manager.offers is not None
+            manager.offers.change([shelf.offer("a", 5, origin=2)], budget=5)
+            shelf.gate.set()
+            assert await asked == "a"
+            assert await gone == (404, "model_not_found", "the model 'b' does not exist (models: a)")
+            assert shelf.loaded == ["a", "b", "a"]
+
+        run(act, ("a", {"origin": 1, "size": 5}), ("b", {}), budget=10)
+
+    def test_the_memory_of_a_model_that_leaves_counts_until_its_requests_have_ended(self) -> None:
+        async def act(manager: Manager, shelf: Shelf) -> None:
+            async with manager.use("a") as running:
+                assert manager.offers is not None
+                manager.offers.change([shelf.offer("b", 5)], budget=9)
+                asked = asyncio.create_task(ask(manager, "b"))
+                await asyncio.sleep(0.05)
+                assert shelf.loaded == ["a"]
+            assert await asked == "b"
+            assert running.engine.closed  # type: ignore[attr-defined]
+
+        run(act, ("a", {"size": 5}), budget=9)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import importlib.util
 import logging
@@ -49,7 +50,7 @@ from .preflight import estimate, preflight
 from .replaying import replay_models
 from .tokenizers import TokenizerError, base_models, resolve_tokenizer
 
-__all__ = ["check_model", "load_models", "loader", "locate", "open_manager"]
+__all__ = ["check_model", "load_models", "loader", "locate", "open_manager", "reload_models"]
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 
@@ -82,29 +83,64 @@ async def _offer(manager: Manager, settings: Settings) -> None:
         SettingsError: a model cannot be served; the message names it.
         Exception: as `open_manager`.
     """
-    offers = []
-    for name, table in settings.models.items():
-        size = await asyncio.to_thread(_size_of, name, table, settings.memory_budget)
-        load = partial(_load_named, table)
-        pinned = table.load == "start" and not table.idle_unload
-        offers.append(
-            Offer(
-                name=name, load=load, aliases=table.aliases, size=size, idle_unload=table.idle_unload, pinned=pinned,
-                fallbacks=table.fallbacks,
-            )
-        )  # fmt: skip
-    manager.offer(offers, budget=settings.memory_budget)
-    for name, table in settings.models.items():
-        if table.load == "start":
-            assert manager.offers is not None
-            try:
-                await manager.offers.load(name)
-            except (SettingsError, CheckpointError, hub.HubError) as error:
-                raise SettingsError(f"models.{name}: {error}") from None
-            except ApiError as error:
-                raise SettingsError(
-                    f"models.{name}: {error.message}{f': {error.detail}' if error.detail else ''}"
-                ) from None
+    manager.offer(await _offers(settings), budget=settings.memory_budget)
+    for name in _at_start(settings):
+        assert manager.offers is not None
+        try:
+            await manager.offers.load(name)
+        except (SettingsError, CheckpointError, hub.HubError) as error:
+            raise SettingsError(f"models.{name}: {error}") from None
+        except ApiError as error:
+            problem = f"models.{name}: {error.message}{f': {error.detail}' if error.detail else ''}"
+            raise SettingsError(problem) from None
+
+
+async def _offers(settings: Settings) -> list[Offer]:
+    """Return the models of the ``[models.NAME]`` tables.
+
+    Raises:
+        SettingsError: a model cannot be served; the message names it.
+    """
+    return [
+        Offer(
+            name=name,
+            load=partial(_load_named, table),
+            aliases=table.aliases,
+            size=await asyncio.to_thread(_size_of, name, table, settings.memory_budget),
+            idle_unload=table.idle_unload,
+            pinned=table.load == "start" and not table.idle_unload,
+            fallbacks=table.fallbacks,
+            origin=(table.settings, table.aliases),
+        )
+        for name, table in settings.models.items()
+    ]
+
+
+def _at_start(settings: Settings) -> list[str]:
+    return [name for name, table in settings.models.items() if table.load == "start"]
+
+
+async def reload_models(manager: Manager, settings: Settings, report: Report) -> tuple[str, ...]:
+    """Replace the models by those of new settings, and return their names. Models whose settings have not changed stay
+    loaded; the others finish their running requests.
+
+    Raises:
+        SettingsError: as `open_manager`; nothing has changed.
+        Exception: as `open_manager`, if the settings have no ``[models.NAME]`` tables. With tables, a model that cannot
+            be loaded is logged, and its requests get a 503.
+    """
+    offers = manager.offers
+    if (offers is None) == bool(settings.models):
+        raise SettingsError("models: changing between one model and [models.NAME] tables needs a restart")
+    if offers is None:
+        models = await load_models(settings, report)
+        await manager.change(*models)
+        return tuple(model.name for model in models)
+    offers.change(await _offers(settings), budget=settings.memory_budget)
+    for name in _at_start(settings):
+        with contextlib.suppress(ApiError):  # has been logged
+            await offers.ensure(name)
+    return offers.names()
 
 
 async def _load_named(table: ModelSettings, report: Report) -> Model:

@@ -359,6 +359,15 @@ class Manager:
         self._remove(slot)
         return await self._retire(slot, timeout)
 
+    def withdraw(self, name: str) -> asyncio.Task[bool] | None:
+        """Take its name from a model, and return the task that closes it after its running requests; ``None`` if it is
+        not loaded."""
+        slot = self._slots.get(name)
+        if slot is None:
+            return None
+        self._remove(slot)
+        return self._retired(slot)
+
     async def close(self, timeout: float | None = None) -> bool:
         """Close everything: new requests get a 503, running ones may finish. May be called twice.
 
@@ -400,9 +409,14 @@ class Manager:
                     await engine.close()
             raise
         for slot in old:
-            task = asyncio.get_running_loop().create_task(self._retire(slot, None))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._retired(slot)
+
+    def _retired(self, slot: _Slot) -> asyncio.Task[bool]:
+        """Return the task that closes a model after its running requests."""
+        task = asyncio.get_running_loop().create_task(self._retire(slot, None))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def _install(self, models: Sequence[Model], instead_of: Sequence[_Slot] = ()) -> None:
         gone = {name for slot in instead_of for name in (slot.model.name, *slot.model.aliases)}

@@ -52,6 +52,8 @@ class Offer:
     """Models that answer instead if this one cannot."""
     pinned: bool = False
     """True if it is not unloaded when others need its memory."""
+    origin: object = None
+    """The settings that it is loaded from: offers with equal ones load the same model."""
 
 
 class Offers:
@@ -65,11 +67,14 @@ class Offers:
 
     def __init__(self, manager: Manager, offers: Iterable[Offer], *, budget: int = 0) -> None:
         self._manager = manager
-        self._offers = {offer.name: offer for offer in offers}
-        self._names = {alias: offer.name for offer in self._offers.values() for alias in (offer.name, *offer.aliases)}
+        self._offers: dict[str, Offer] = {}
+        self._names: dict[str, str] = {}
         self._budget = budget
+        self._take(offers)
         self._held: dict[str, int] = {}
         """Bytes of each model from the beginning of its load until it is closed."""
+        self._leaving = 0
+        """Bytes of models that are no longer offered, and still have requests."""
         self._loads: dict[str, asyncio.Task[None]] = {}
         self._failed: dict[str, float] = {}
         """Time of the last failed load."""
@@ -78,6 +83,41 @@ class Offers:
         self._room = asyncio.Lock()
         self._freed = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
+
+    def _take(self, offers: Iterable[Offer]) -> None:
+        self._offers = {offer.name: offer for offer in offers}
+        self._names = {alias: offer.name for offer in self._offers.values() for alias in (offer.name, *offer.aliases)}
+
+    def change(self, offers: Iterable[Offer], *, budget: int = 0) -> None:
+        """Offer other models from now on. A model of the same origin stays loaded; all others finish their running
+        requests and are closed.
+        """
+        before = self._offers
+        self._budget = budget
+        self._take(offers)
+        for name, offer in before.items():
+            now = self._offers.get(name)
+            if now is None or now.origin != offer.origin:
+                self._withdraw(name)
+        self._start_watch()
+        self.freed()
+
+    def _withdraw(self, name: str) -> None:
+        """Forget a model, and unload it after its running requests."""
+        self._failed.pop(name, None)
+        self._known.pop(name, None)
+        load = self._loads.pop(name, None)
+        if load is not None:
+            load.cancel()  # requests that wait for it look again
+        size = self._held.pop(name, 0)
+        closing = self._manager.withdraw(name)
+        if closing is not None:
+            self._leaving += size
+            closing.add_done_callback(lambda _: self._left(size))
+
+    def _left(self, size: int) -> None:
+        self._leaving -= size
+        self.freed()
 
     def __len__(self) -> int:
         return len(self._offers)
@@ -113,21 +153,20 @@ class Offers:
         Raises:
             ApiError: 503: it could not be loaded; the log has the reason.
         """
-        name = self.name_of(name) or ""
-        while name and not self._manager.is_loaded(name):
-            load = self._loads.get(name)
+        while (found := self.name_of(name)) is not None and not self._manager.is_loaded(found):
+            load = self._loads.get(found)
             if load is None:
                 # In a context of its own: the model outlives the request.
-                load = asyncio.get_running_loop().create_task(self._load(name), context=contextvars.Context())
-                self._loads[name] = load
-                load.add_done_callback(partial(self._loaded, name))
+                load = asyncio.get_running_loop().create_task(self._load(found), context=contextvars.Context())
+                self._loads[found] = load
+                load.add_done_callback(partial(self._loaded, found))
             await asyncio.wait((load,))
-            if load.cancelled():  # by `close`
-                return
-            load.result()
+            if not load.cancelled():  # by `close` or `change`
+                load.result()
 
     def _loaded(self, name: str, task: asyncio.Task[None]) -> None:
-        del self._loads[name]
+        if self._loads.get(name) is task:
+            del self._loads[name]
         if not task.cancelled():
             task.exception()  # every request that waited may have gone
 
@@ -147,8 +186,12 @@ class Offers:
         try:
             self._known[name] = await self._manager.load(name, offer.load)
         except BaseException:
-            self._give_back(name)
+            if self._offers.get(name) is offer:  # otherwise its memory has been given back, or is another model's
+                self._give_back(name)
             raise
+        self._start_watch()
+
+    def _start_watch(self) -> None:
         if self._watch is None and any(one.idle_unload for one in self._offers.values()):
             self._watch = asyncio.get_running_loop().create_task(self._look_for_idle())
 
@@ -184,7 +227,7 @@ class Offers:
 
     async def _reserved(self, name: str, size: int) -> bool:
         async with self._room:
-            while self._budget and sum(self._held.values()) + size > self._budget:
+            while self._budget and sum(self._held.values()) + self._leaving + size > self._budget:
                 idle = [one for one in self._idle() if not self._offers[one[1]].pinned]
                 if not idle:
                     self._freed.clear()
