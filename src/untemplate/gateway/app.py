@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route, Router
 
 from .access import Access
 from .asgi import BodyReader, Receive, Scope, Send, header, path_of, send_bytes, send_json, send_stream, while_connected
-from .endpoints import dialect_of, endpoints, ollama_load
+from .endpoints import dialect_of, endpoints
 from .errors import ApiError
 from .exchange import Endpoint, Exchange
 from .generation import Generation, Meta
@@ -30,6 +30,7 @@ from .inspection import Inspection
 from .manager import Manager, Model
 from .notes import Notes
 from .observe import Metrics, NotesLog, RawLog, Record, log_request
+from .ollama_endpoints import ollama_load
 from .protocols import dialects, ollama
 from .protocols.base import Dialect, Writer
 from .protocols.encoding import encode

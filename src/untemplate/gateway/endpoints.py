@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -13,11 +12,12 @@ from ..formats import named
 from ..output_parser import OutputParser
 from ..policy import Policy
 from ..templates import ChatTemplate
-from .asgi import header, path_of
+from . import ollama_endpoints
+from .asgi import header
 from .counting import count_prompt, prompt_tokens
 from .errors import ApiError, bad_request, not_found
 from .exchange import Endpoint, Exchange, Handler
-from .generation import Generation, Meta
+from .generation import Generation
 from .manager import Manager, Model
 from .protocols import anthropic, chat, ollama
 from .protocols.fields import read_as
@@ -30,7 +30,7 @@ from .vector_endpoints import embed, embeddings, rerank
 if TYPE_CHECKING:
     from .app import Gateway
 
-__all__ = ["dialect_of", "endpoints", "ollama_load"]
+__all__ = ["dialect_of", "endpoints"]
 
 
 def dialect_of(path: str) -> str:
@@ -59,12 +59,15 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("GET", "/health"): monitoring("health", _health),
         ("GET", "/metrics"): monitoring("metrics", _metrics, open=False),
         ("GET", "/openapi.json"): monitoring("openapi", _openapi),
-        ("GET", "/api/version"): monitoring("version", _version),
+        ("GET", "/api/version"): monitoring("version", ollama_endpoints.version),
         ("GET", "/v1/models"): listing("models", _models),
         ("GET", "/v1/models/{model:path}"): listing("models", _model),
-        ("GET", "/api/tags"): listing("models", _tags),
-        ("GET", "/api/ps"): listing("models", _ps),
-        ("POST", "/api/show"): Endpoint("models", _show, reads_body=True, limited=False),
+        ("GET", "/api/tags"): listing("models", ollama_endpoints.tags),
+        ("GET", "/api/ps"): listing("models", ollama_endpoints.ps),
+        ("POST", "/api/show"): Endpoint("models", ollama_endpoints.show, reads_body=True, limited=False),
+        ("POST", "/api/pull"): computing("models", ollama_endpoints.pull),
+        ("POST", "/api/copy"): computing("models", ollama_endpoints.copy),
+        ("DELETE", "/api/delete"): computing("models", ollama_endpoints.delete),
         ("POST", "/v1/messages/count_tokens"): computing("count_tokens", _count_tokens),
         ("POST", "/v1/responses/input_tokens"): computing("count_tokens", count_input),
         ("GET", "/v1/responses/{id}"): listing("responses", get_response),
@@ -245,50 +248,3 @@ def _named_parser(asked: ParseRequest) -> OutputParser:
     if isinstance(asked.format, dict):
         return OutputParser.from_format(Format.from_json(msgspec.json.encode(asked.format)))
     return OutputParser.from_format(named(asked.format, reasoning=asked.reasoning))  # reads no files
-
-
-# -- Ollama's ----------------------------------------------------------------------------------------------------
-
-
-async def ollama_load(exchange: Exchange) -> bool:
-    """Answer a request without a prompt, which asks for a model to be loaded or unloaded. Return True if it was one.
-
-    Raises:
-        ApiError: 404: no such model; 403: it asks to unload one.
-    """
-    load = ollama.load_of(exchange.body, chat=path_of(exchange.scope) == "/api/chat")
-    if load is None:
-        return False
-    manager = exchange.gateway.manager
-    if load.unload:
-        if manager.offered(load.model) is None:
-            manager.get(load.model)
-        problem = "only the operator of this gateway can load or unload models"
-        raise ApiError(403, problem, type="permission_error", param="keep_alive")
-    async with manager.use(load.model) as model:  # loads it, if it is loaded by its first request
-        exchange.record.model = model
-    meta = Meta(id=exchange.record.id, created=int(time.time()), model=load.model or model.name)
-    await exchange.reply(ollama.loaded(load, meta))
-    return True
-
-
-async def _tags(exchange: Exchange) -> None:
-    manager = exchange.gateway.manager
-    await exchange.reply(ollama.tags([*manager.list(), *(model or name for name, model in manager.unloaded())]))
-
-
-async def _ps(exchange: Exchange) -> None:
-    found = exchange.gateway.manager.ps()
-    loaded = [status.model for status in found if status.model is not None and status.state == "ready"]
-    await exchange.reply(ollama.ps(loaded))
-
-
-async def _show(exchange: Exchange) -> None:
-    asked = read_as(ollama.ShowRequest, exchange.body)
-    async with exchange.gateway.manager.use(asked.model or asked.name or "") as model:
-        shown = ollama.show(model)
-    await exchange.reply(shown)
-
-
-async def _version(exchange: Exchange) -> None:
-    await exchange.reply(ollama.version(__version__))

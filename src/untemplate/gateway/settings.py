@@ -219,6 +219,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cors_origins: Annotated[
         tuple[str, ...], _is("browser origins allowed by CORS (* = any)", flag="--cors-origin", metavar="ORIGIN")
     ] = ()
+    allow_pull: Annotated[
+        bool, _is("allow clients to download models from the hub and load them (/api/pull of Ollama's API)")
+    ] = False
+    allow_delete: Annotated[bool, _is("allow clients to unload and delete models (/api/delete of Ollama's API)")] = (
+        False
+    )
     key_requests_per_minute: Annotated[int, _is("requests per minute for each API key; 0: no limit", ge=0)] = 0
     key_tokens_per_minute: Annotated[
         int, _is("tokens per minute for each API key, prompts included; 0: no limit", ge=0)
@@ -356,7 +362,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "Server": ("host", "port", "uds", "root_path", "tls_cert", "tls_key", "workers", "shutdown_grace"),
     "Access": (
-        *("api_keys_file", "api_keys", "insecure", "allowed_hosts", "cors_origins"),
+        *("api_keys_file", "api_keys", "insecure", "allowed_hosts", "cors_origins", "allow_pull", "allow_delete"),
         *("key_requests_per_minute", "key_tokens_per_minute", "key_concurrent_requests"),
     ),
     "Stored responses": ("response_store", "response_ttl", "response_store_bytes"),

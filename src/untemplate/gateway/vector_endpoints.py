@@ -7,10 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from .asgi import while_connected
 from .engines.base import Embeddings, Engine, Scores
 from .errors import ApiError, bad_request
-from .exchange import Exchange, Handler
+from .exchange import Exchange
 from .prompt import check_length
 from .protocols.fields import read_as
 from .protocols.parameters import prompts_of
@@ -29,22 +28,6 @@ __all__ = ["embed", "embeddings", "rerank"]
 _T = TypeVar("_T", Embeddings, Scores)
 
 
-def _while_connected(handle: Handler) -> Handler:
-    """Return a handler that stops when the client has left."""
-
-    async def connected(exchange: Exchange) -> None:
-        if not await while_connected(exchange.receive, _awaited(handle(exchange))):
-            exchange.record.status = 499
-            exchange.record.error = "the client closed the connection"
-
-    return connected
-
-
-async def _awaited(work: Awaitable[None]) -> None:
-    await work
-
-
-@_while_connected
 async def embeddings(exchange: Exchange) -> None:
     """Answer OpenAI's request for embeddings."""
     asked = read_as(EmbeddingsRequest, exchange.body, notes=exchange.notes)
@@ -55,7 +38,6 @@ async def embeddings(exchange: Exchange) -> None:
     await exchange.reply(respond_embeddings(asked, found, name))
 
 
-@_while_connected
 async def embed(exchange: Exchange) -> None:
     """Answer Ollama's request for embeddings."""
     began = time.perf_counter_ns()
@@ -65,7 +47,6 @@ async def embed(exchange: Exchange) -> None:
     await exchange.reply(respond_embed(found, name, time.perf_counter_ns() - began))
 
 
-@_while_connected
 async def rerank(exchange: Exchange) -> None:
     """Answer a request for the relevance of documents."""
     asked = read_as(RerankRequest, exchange.body, notes=exchange.notes)

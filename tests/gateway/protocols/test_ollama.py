@@ -288,13 +288,14 @@ def test_a_whole_chat_request():
     )
 
 
+BRIEF = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+
+
 def test_generate_requests():
     assert GENERATE.read({"model": "m", "prompt": "Hi", "system": "Be brief.", "stream": False}) == Generation(
-        model="m", messages=[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+        model="m", messages=BRIEF, repeated={"context": BRIEF}
     )
-    assert GENERATE.read({"prompt": "<s>Hi", "raw": True, "context": [1, 2]}) == Generation(
-        prompt="<s>Hi", parse=False, stream=True
-    )
+    assert GENERATE.read({"prompt": "<s>Hi", "raw": True}) == Generation(prompt="<s>Hi", parse=False, stream=True)
     assert GENERATE.read({"prompt": "Look.", "images": [IMAGE], "format": "json", "think": False}) == Generation(
         messages=[
             {
@@ -308,6 +309,7 @@ def test_generate_requests():
         response_format={"type": "json_object"},
         thinking=Thinking(enabled=False),
         stream=True,
+        repeated={"context": [{"role": "user", "content": "Look."}]},
     )
 
 

@@ -50,7 +50,7 @@ from .preflight import estimate, preflight
 from .replaying import replay_models
 from .tokenizers import TokenizerError, base_models, resolve_tokenizer
 
-__all__ = ["check_model", "load_models", "loader", "locate", "open_manager", "reload_models"]
+__all__ = ["check_model", "load_models", "loader", "locate", "offer_of", "open_manager", "reload_models"]
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 
@@ -114,6 +114,16 @@ async def _offers(settings: Settings) -> list[Offer]:
         )
         for name, table in settings.models.items()
     ]
+
+
+async def offer_of(settings: Settings) -> Offer:
+    """Return the offer of the one model that settings name.
+
+    Raises:
+        SettingsError: it cannot be served.
+    """
+    size = await asyncio.to_thread(_size_of, settings.name, ModelSettings(settings=settings), settings.memory_budget)
+    return Offer(name=settings.name, load=loader(settings), size=size)
 
 
 def _at_start(settings: Settings) -> list[str]:

@@ -29,6 +29,8 @@ from .offers import Offer, Offers
 __all__ = ["Event", "Lease", "Loader", "Manager", "Report", "Status"]
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
+_MOST_COPIES: Final = 64
+_LONGEST_NAME: Final = 256
 _RETRY_AFTER: Final = {"Retry-After": "5"}
 """Seconds to wait before a retry, while a model is being loaded or the gateway shuts down."""
 
@@ -138,6 +140,8 @@ class Manager:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._aliases = dict(aliases or {})
+        self._copies: dict[str, str] = {}
+        """Names that clients gave to models → the names of the models."""
         self._any_name = any_name
         self.tell = on_event or _logged
         self._clock = clock
@@ -183,6 +187,7 @@ class Manager:
         """Return the name of a model for an alias of the settings; other names are returned unchanged. An empty name
         means the only model.
         """
+        name = self._copies.get(name.removesuffix(":latest"), name)
         name = self._aliases.get(name, name)
         is_any = self._any_name and self.offers is not None and self.offers.name_of(name) is None
         return "" if is_any else name
@@ -194,6 +199,10 @@ class Manager:
     def fallbacks(self, name: str) -> tuple[str, ...]:
         """Return the names of the models that answer if the model of a name cannot."""
         return () if self.offers is None else self.offers.fallbacks(self.resolved(name))
+
+    def knows(self, name: str) -> bool:
+        """True if requests can name this model."""
+        return self.offered(name) is not None or self._found(name) is not None
 
     def is_loaded(self, name: str) -> bool:
         """True if requests can lease the model of this name now."""
@@ -256,7 +265,7 @@ class Manager:
         raise not_found(self._unknown(name), code="model_not_found", param="model")
 
     def _found(self, name: str) -> _Slot | None:
-        slots = self._slots
+        name, slots = self._copies.get(name, name), self._slots
         slot = slots.get(name)
         if slot is None and name in self._names:
             slot = slots.get(self._names[name])
@@ -367,6 +376,42 @@ class Manager:
             return None
         self._remove(slot)
         return self._retired(slot)
+
+    def forget(self, name: str) -> asyncio.Task[bool] | None:
+        """Stop offering a model, and close it as `withdraw` does.
+
+        Raises:
+            ApiError: 404: it does not exist.
+        """
+        found = self.offered(name) or self._slot(name).model.name
+        self._copies = {copy: model for copy, model in self._copies.items() if model != found}
+        if self.offers is not None:
+            self.offers.remove(found)
+        return self.withdraw(found)
+
+    def copy(self, name: str, copy: str) -> None:
+        """Give a model a further name.
+
+        Raises:
+            ApiError: 404: the model does not exist; 400: the name is taken, or there are too many copies.
+        """
+        found = self.offered(name) or self._slot(name).model.name
+        offered = () if self.offers is None else self.offers.all_names()
+        if copy in (*self._slots, *self._names, *self._aliases, *offered):
+            raise bad_request("destination", f"{copy[:_LONGEST_NAME]!r} is the name of a model")
+        if not 0 < len(copy) <= _LONGEST_NAME:
+            raise bad_request("destination", f"must have from 1 to {_LONGEST_NAME} characters")
+        if len(self._copies) >= _MOST_COPIES and copy not in self._copies:
+            raise bad_request("destination", f"there are {_MOST_COPIES} copies already")
+        self._copies[copy] = found
+
+    def copies(self) -> Mapping[str, str]:
+        """Return the names that copies have given to models."""
+        return self._copies
+
+    def forget_copy(self, copy: str) -> bool:
+        """Remove a name that `copy` gave. Return False if there is none."""
+        return self._copies.pop(copy, None) is not None
 
     async def close(self, timeout: float | None = None) -> bool:
         """Close everything: new requests get a 503, running ones may finish. May be called twice.

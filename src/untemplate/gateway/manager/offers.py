@@ -102,6 +102,16 @@ class Offers:
         self._start_watch()
         self.freed()
 
+    def add(self, offer: Offer) -> None:
+        """Offer a further model."""
+        self._take((*self._offers.values(), offer))
+
+    def remove(self, name: str) -> None:
+        """Offer a model no longer. If it is loaded, its running requests can finish."""
+        if name in self._offers:
+            self._take([offer for offer in self._offers.values() if offer.name != name])
+            self._withdraw(name)
+
     def _withdraw(self, name: str) -> None:
         """Forget a model, and unload it after its running requests."""
         self._failed.pop(name, None)

@@ -9,7 +9,7 @@ import msgspec
 from . import dialects
 from .anthropic import CountTokensRequest
 from .fields import Open
-from .ollama import ShowRequest
+from .ollama import CopyRequest, ModelRequest, PullRequest
 from .responses import ResponsesRequest
 from .utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 from .vectors import EmbeddingsRequest, EmbedRequest, RerankRequest
@@ -27,6 +27,9 @@ _SUMMARIES: Final = {
     "/api/chat": "Chat (Ollama)",
     "/api/generate": "Generate (Ollama)",
     "/api/show": "Description of a model (Ollama)",
+    "/api/pull": "Download and load a model (Ollama)",
+    "/api/copy": "Further name for a model (Ollama)",
+    "/api/delete": "Unload and delete a model (Ollama)",
     "/v1/embeddings": "Embeddings (OpenAI)",
     "/v1/rerank": "Relevance of documents (Jina, Cohere)",
     "/api/embed": "Embeddings (Ollama)",
@@ -50,7 +53,10 @@ def requests() -> dict[str, type[Open]]:
         **{path: dialect.request for path, dialect in dialects().items()},
         "/v1/responses/input_tokens": ResponsesRequest,
         "/v1/messages/count_tokens": CountTokensRequest,
-        "/api/show": ShowRequest,
+        "/api/show": ModelRequest,
+        "/api/pull": PullRequest,
+        "/api/copy": CopyRequest,
+        "/api/delete": ModelRequest,
         "/v1/embeddings": EmbeddingsRequest,
         "/v1/rerank": RerankRequest,
         "/api/embed": EmbedRequest,
@@ -77,7 +83,7 @@ def document(version: str) -> dict[str, Any]:
         if path in streams:
             content[streams[path]] = {"schema": {"type": "string"}}
         paths[path] = {
-            "post": {
+            "delete" if path == "/api/delete" else "post": {
                 "summary": summary,
                 "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
                 "responses": {"200": {"description": "success", "content": content}, "4XX": error, "501": error},

@@ -1,12 +1,11 @@
 """Ollama's API: ``/api/chat``, ``/api/generate``, and the endpoints that list and describe models."""
 
 from ..base import Dialect
-from .models import ps, show, tags, version
+from .models import CopyRequest, ModelRequest, PullRequest, name_of, ps, show, tags, version
 from .request import (
     GenerateRequest,
     Load,
     OllamaChatRequest,
-    ShowRequest,
     load_of,
     read_chat,
     read_generate,
@@ -17,13 +16,16 @@ __all__ = [
     "CHAT",
     "GENERATE",
     "ChatWriter",
+    "CopyRequest",
     "GenerateRequest",
     "GenerateWriter",
     "Load",
+    "ModelRequest",
     "OllamaChatRequest",
-    "ShowRequest",
+    "PullRequest",
     "load_of",
     "loaded",
+    "name_of",
     "ps",
     "show",
     "tags",

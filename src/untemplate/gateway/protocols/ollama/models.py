@@ -1,14 +1,50 @@
-"""Ollama's endpoints that list and describe models."""
+"""Ollama's endpoints for models."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from ...errors import bad_request
 from ...manager.model import Model
 from ..encoding import timestamp
+from ..fields import Ignored, Open, about
+from ..tools import Filled
 
-__all__ = ["ps", "show", "tags", "version"]
+__all__ = ["CopyRequest", "ModelRequest", "PullRequest", "name_of", "ps", "show", "tags", "version"]
+
+
+class ModelRequest(Open):
+    """A request about one model."""
+
+    model: Annotated[str | None, about("Name of the model.")] = None
+    name: Annotated[str | None, about("The older name of `model`.")] = None
+
+
+class PullRequest(ModelRequest):
+    """A request to download a model and load it."""
+
+    stream: Annotated[bool | None, about("`false` answers once, at the end.")] = None
+    insecure: Ignored = None
+
+
+class CopyRequest(Open):
+    """A request to give a model a further name."""
+
+    source: Annotated[Filled, about("Name of the model.")]
+    destination: Annotated[Filled, about("Its further name.")]
+
+
+def name_of(asked: ModelRequest) -> str:
+    """Return the name of the model that a request is about, without ``:latest``.
+
+    Raises:
+        ApiError: there is none.
+    """
+    name = (asked.model or asked.name or "").removesuffix(":latest")
+    if not name:
+        raise bad_request("model", "is required")
+    return name
 
 
 def tags(models: Sequence[Model | str]) -> dict[str, Any]:

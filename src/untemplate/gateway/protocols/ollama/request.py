@@ -35,8 +35,9 @@ from ..parameters import (
     stop_strings,
 )
 from ..tools import Filled, Function, function_tool
+from .context import from_numbers
 
-__all__ = ["GenerateRequest", "Load", "OllamaChatRequest", "ShowRequest", "load_of", "read_chat", "read_generate"]
+__all__ = ["GenerateRequest", "Load", "OllamaChatRequest", "load_of", "read_chat", "read_generate"]
 
 _NO_IMAGES = "generating images is not supported"
 _OWN_TEMPLATE = "the model's own template is used; to use none, send raw: true"
@@ -191,14 +192,7 @@ class GenerateRequest(OllamaRequest, kw_only=True):
     width: Annotated[None, about("Not supported.", refused=_NO_IMAGES)] = None
     height: Annotated[None, about("Not supported.", refused=_NO_IMAGES)] = None
     steps: Annotated[None, about("Not supported.", refused=_NO_IMAGES)] = None
-    context: Ignored = None
-
-
-class ShowRequest(Open):
-    """A request for the description of a model."""
-
-    model: Annotated[str | None, about("Name of the model.")] = None
-    name: Annotated[str | None, about("The older name of `model`.")] = None
+    context: Annotated[list[int] | None, about("The conversation so far, as the last response returned it.")] = None
 
 
 # -- Loading -----------------------------------------------------------------------------------------------------
@@ -280,14 +274,18 @@ def read_generate(body: dict[str, Any], notes: Notes | None = None) -> Generatio
     asked = read_as(GenerateRequest, body, notes=notes)
     request = _generation(asked)
     if asked.raw:
-        for name in ("images", "system"):
+        for name in ("images", "system", "context"):
             if getattr(asked, name):
                 raise unsupported(name, "cannot be combined with raw: true")
         request.prompt = asked.prompt
         request.parse = False
     else:
-        request.messages = [{"role": "system", "content": asked.system}] if asked.system else []
-        request.messages.append({"role": "user", "content": _with_images(asked.prompt, asked.images)})
+        turns = from_numbers(asked.context) if asked.context else []
+        if asked.system:
+            others = (turn for turn in turns if turn["role"] != "system")
+            turns = [{"role": "system", "content": asked.system}, *others]
+        request.messages = [*turns, {"role": "user", "content": _with_images(asked.prompt, asked.images)}]
+        request.repeated = {"context": [*turns, {"role": "user", "content": asked.prompt}]}
     request.extra = unknown(GenerateRequest, body)
     return request
 

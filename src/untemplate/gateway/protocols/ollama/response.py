@@ -15,6 +15,7 @@ from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..arguments import arguments_object
 from ..encoding import encode, encode_text, timestamp
 from ..objects import logprob_object, reports_of
+from .context import to_numbers
 from .request import Load
 
 __all__ = ["ChatWriter", "GenerateWriter", "error_object", "loaded", "respond_chat", "respond_generate"]
@@ -53,7 +54,15 @@ def respond_generate(request: Generation, ended: Sequence[Ended], usage: Usage, 
     output: dict[str, Any] = {"response": one.parsed.content or ""}
     if one.parsed.reasoning_content:
         output["thinking"] = one.parsed.reasoning_content
-    return _whole(request, one, usage, meta, output)
+    return _whole(request, one, usage, meta, {**output, **_context(request, one)})
+
+
+def _context(request: Generation, ended: Ended) -> dict[str, Any]:
+    """Return the field ``context``, which continues the conversation; no field after a raw prompt."""
+    turns = request.repeated.get("context")
+    if turns is None:
+        return {}
+    return {"context": to_numbers([*turns, {"role": "assistant", "content": ended.parsed.content or ""}])}
 
 
 def _call(index: int, id: str, name: str, arguments: str, *, cut: bool) -> dict[str, Any]:
@@ -204,4 +213,5 @@ class GenerateWriter(_Writer):
         return b""
 
     def end(self, usage: Usage) -> bytes:
-        return self._last(usage, {"response": ""})
+        assert self._ended is not None
+        return self._last(usage, {"response": "", **_context(self._request, self._ended)})
