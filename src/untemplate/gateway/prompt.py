@@ -16,6 +16,7 @@ from ..templates import TemplateError, TemplateLimitError
 from ..templates.history import TemplateNeeds, for_template, template_needs
 from .errors import ApiError, bad_request, unsupported
 from .generation import Generation
+from .images import taken_out
 from .manager.model import Model
 
 __all__ = ["Prompt", "check_length", "make_prompt", "make_prompts"]
@@ -28,6 +29,7 @@ class Prompt:
     text: str | list[int]
     known: str | None
     """The prompt as text, for the parser's start state; ``None`` if it is not known."""
+    images: tuple[bytes, ...] = ()
 
 
 def make_prompts(model: Model, request: Generation) -> list[Prompt]:
@@ -68,7 +70,7 @@ def make_prompt(model: Model, request: Generation) -> Prompt:
         )
     try:
         needs = template_needs(template)
-        text = _render(model, request, needs)
+        text, images = _render(model, request, needs)
     except TemplateLimitError as error:
         raise bad_request("messages", f"the chat template exceeded a limit: {error}") from None
     except TemplateError as error:
@@ -77,7 +79,7 @@ def make_prompt(model: Model, request: Generation) -> Prompt:
         raise bad_request("messages", f"the model's chat template cannot render them: {error}") from None
     if request.thinking.off and not needs.switches and not (needs.effort and request.thinking.effort):
         text = _closed(model, text)
-    return Prompt("" if model.engine.takes.messages else text, text)
+    return Prompt("" if model.engine.takes.messages else text, text, images)
 
 
 def check_length(model: Model, prompt: str | list[int], param: str) -> None:
@@ -96,12 +98,17 @@ def check_length(model: Model, prompt: str | list[int], param: str) -> None:
         raise ApiError(400, problem, param=param, code="context_length_exceeded")
 
 
-def _render(model: Model, request: Generation, needs: TemplateNeeds) -> str:
+def _render(model: Model, request: Generation, needs: TemplateNeeds) -> tuple[str, tuple[bytes, ...]]:
+    """Return the prompt and its images."""
     assert model.template is not None
     assert request.messages is not None
-    messages = _texts_only(request.messages) if model.engine.takes.messages else request.messages
+    takes = model.engine.takes
+    images: list[bytes] = []
+    messages = _texts_only(request.messages) if takes.messages else request.messages
+    if takes.images is not None:
+        messages, images = taken_out(messages, takes.images)
     try:
-        messages = for_template(messages, needs, model.parser.format)
+        messages = for_template(messages, needs, model.parser.format, images=takes.images == "")
     except ContentPartError as error:
         raise bad_request(error.where, error.problem) from None
     tools = request.tools if request.tools and request.tool_choice != "none" else None
@@ -112,7 +119,7 @@ def _render(model: Model, request: Generation, needs: TemplateNeeds) -> str:
     documents = settings.pop("documents", request.documents)
     if documents is not None and not (isinstance(documents, list) and all(isinstance(d, dict) for d in documents)):
         raise bad_request("chat_template_kwargs.documents", "must be a list of objects")
-    return model.template.render(
+    text = model.template.render(
         messages,
         tools=tools,
         documents=documents,
@@ -120,6 +127,9 @@ def _render(model: Model, request: Generation, needs: TemplateNeeds) -> str:
         continue_final_message=request.continue_final_message,
         **settings,
     )
+    if takes.images and text.count(takes.images) != len(images):
+        raise bad_request("messages", f"contain {takes.images!r}, which stands for an image")
+    return text, tuple(images)
 
 
 def _texts_only(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

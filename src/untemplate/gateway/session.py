@@ -179,6 +179,7 @@ class Session:
             raw=request.prompt is not None,
             grammar=grammar,
             constraint=request.constraint,
+            images=choice.prompt.images,
             request=request if self.model.engine.takes.messages or self.model.engine.takes.tool_choice else None,
         )
 

@@ -71,6 +71,9 @@ class LlamaCpp(msgspec.Struct, frozen=True, kw_only=True):
     n_parallel: Annotated[int, _is("requests that are decoded together", ge=1)] = 4
     threads: Annotated[int, _is("processor threads; 0: one per core, or one for a model under 64 MB", ge=0)] = 0
     gpu_layers: Annotated[int, _is("layers to put on the GPU; -1: all", ge=-1)] = -1
+    mmproj: Annotated[
+        str, _is("projector (GGUF) that turns images into tokens, for models that see", metavar="FILE")
+    ] = ""
     extra: Annotated[
         dict[str, Any],
         _is("any other llama.cpp parameter, by xllamacpp's name", flag="--llamacpp-arg", metavar="NAME=VALUE"),

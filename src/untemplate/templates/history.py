@@ -117,8 +117,13 @@ def _reads(written: str, name: str, key: str) -> bool:
     return name in written and key in written and plain and "None" not in written
 
 
-def for_template(messages: list[dict[str, Any]], needs: TemplateNeeds, fmt: Format) -> list[dict[str, Any]]:
+def for_template(
+    messages: list[dict[str, Any]], needs: TemplateNeeds, fmt: Format, *, images: bool = False
+) -> list[dict[str, Any]]:
     """Return the messages in the shape that the template needs.
+
+    Args:
+        images: keep parts ``{"type": "image"}``, for which the template writes a marker.
 
     Raises:
         ContentPartError: a text template cannot render a message, because it has an image, for example.
@@ -133,7 +138,7 @@ def for_template(messages: list[dict[str, Any]], needs: TemplateNeeds, fmt: Form
             one["role"] = "system"
         if role == "function":  # OpenAI's older name of the role
             one["role"] = "tool"
-        one["content"] = _content(message.get("content"), f"messages[{i}].content", needs.parts)
+        one["content"] = _content(message.get("content"), f"messages[{i}].content", needs.parts, images)
         calls = message.get("tool_calls")
         if calls:
             one["tool_calls"] = [_call(call, needs, ids, names) for call in calls]
@@ -152,7 +157,7 @@ def for_template(messages: list[dict[str, Any]], needs: TemplateNeeds, fmt: Form
     return written
 
 
-def _content(content: Any, where: str, parts: bool) -> Any:
+def _content(content: Any, where: str, parts: bool, images: bool) -> Any:
     if content is None:
         return None
     if isinstance(content, str):
@@ -163,12 +168,16 @@ def _content(content: Any, where: str, parts: bool) -> Any:
             texts.append(part)
         elif part.get("type") in ("text", "input_text", "output_text", "refusal"):
             texts.append(part.get("text") or part.get("refusal") or "")
+        elif parts and images and part.get("type") == "image":
+            texts.append(part)
         else:
             kind = part.get("type")
             raise ContentPartError(
                 f"{where}[{k}]", f"parts of type {kind!r} need an engine that renders messages itself"
             )
-    return [{"type": "text", "text": text} for text in texts] if parts else "\n".join(texts)
+    if not parts:
+        return "\n".join(texts)
+    return [{"type": "text", "text": text} if isinstance(text, str) else text for text in texts]
 
 
 def _call(call: dict[str, Any], needs: TemplateNeeds, ids: _Ids, names: dict[str, str]) -> dict[str, Any]:

@@ -184,7 +184,14 @@ def test_a_gguf_file(tmp_path: Path, llama: list[FakeLlama], caplog: pytest.LogC
     with caplog.at_level(logging.INFO, "untemplate.gateway"):
         (model,) = served(settings)
     (engine,) = llama
-    assert engine.options == {"n_ctx": 512, "n_parallel": 2, "threads": 3, "gpu_layers": 0, "extra": {"x": 1}}
+    assert engine.options == {
+        "n_ctx": 512,
+        "n_parallel": 2,
+        "threads": 3,
+        "gpu_layers": 0,
+        "mmproj": "",
+        "extra": {"x": 1},
+    }
     assert (engine.model, engine.started, engine.closed) == (str(path), 1, 1)
     assert (model.name, model.context_length, model.template_kwargs) == (
         *("tiny-Q8_0", 4096),

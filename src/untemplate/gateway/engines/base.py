@@ -41,6 +41,9 @@ class Takes(msgspec.Struct, frozen=True, kw_only=True):
     """Those of ``stop_token_ids``, ``min_tokens`` and ``ignore_eos`` that it follows."""
     constraints: frozenset[str] = frozenset()
     """Kinds of `Constraint` that it follows."""
+    images: str | None = None
+    """Text of a prompt that stands for an image (``Job.images``), or ``""`` if the chat template writes it; ``None`` if
+    the engine takes no images next to a prompt."""
     special_text: SpecialText = "kept"
     """``kept`` if its text contains special tokens, otherwise ``stripped``."""
 
@@ -63,6 +66,8 @@ class Job(msgspec.Struct, kw_only=True):
     """True if the prompt has opened reasoning."""
     raw: bool = False
     """True if the prompt is text that no template rendered: the tokenizer adds its usual tokens (BOS)."""
+    images: Sequence[bytes] = ()
+    """The images of the prompt, in their order."""
     request: Generation | None = None
     """The request, for an engine that takes messages or applies ``tool_choice`` itself."""
 

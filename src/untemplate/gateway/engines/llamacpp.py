@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import re
@@ -36,6 +37,7 @@ __all__ = [
     "check_version",
     "completion",
     "grammar_of",
+    "image_marker",
     "piece_of",
     "refused",
     "sampling_fields",
@@ -55,6 +57,7 @@ class LlamaCppEngine(Engine):
         n_parallel: requests that are decoded together; further ones wait.
         threads: processor threads; 0 for as many as there are cores, or one for a model under 64 MB.
         gpu_layers: layers to put on the GPU; -1 for all.
+        mmproj: file of the projector that turns images into tokens, for models that see.
         extra: any other parameter of llama.cpp, by its name in xllamacpp (``flash_attn_type``, ``cache_type_k``,
             ``sampling.temp`` …).
     """
@@ -72,6 +75,7 @@ class LlamaCppEngine(Engine):
         n_parallel: int = 4,
         threads: int = 0,
         gpu_layers: int = -1,
+        mmproj: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = Path(model)
@@ -81,6 +85,7 @@ class LlamaCppEngine(Engine):
         self._n_parallel = n_parallel
         self._threads = threads
         self._gpu_layers = gpu_layers
+        self._mmproj = mmproj
         self._extra = dict(extra or {})
         self._server: LlamaCppServer | None = None
         self._client: Client | None = None
@@ -107,6 +112,7 @@ class LlamaCppEngine(Engine):
         properties = await self._json("GET", "/props")
         self.context_length = properties["default_generation_settings"]["n_ctx"]
         self._cache = SharedCache(self.context_length)
+        self.takes = msgspec.structs.replace(self.takes, images=image_marker(properties))
         # llama.cpp adds a BOS token to prompts that are text; templates write their own.
         if await self._tokens("", add_special=True):
             self._bos = properties.get("bos_token") or ""
@@ -129,7 +135,7 @@ class LlamaCppEngine(Engine):
 
     def _parameters(self) -> dict[str, Any]:
         """Return llama.cpp's parameters by their names in xllamacpp."""
-        parameters = {
+        parameters: dict[str, Any] = {
             "n_parallel": self._n_parallel,
             "n_gpu_layers": self._gpu_layers,
             "special": True,
@@ -143,6 +149,8 @@ class LlamaCppEngine(Engine):
         }
         if threads := self._threads or default_threads(self.path):
             parameters |= {"cpuparams.n_threads": threads, "cpuparams_batch.n_threads": threads}
+        if self._mmproj:
+            parameters["mmproj.path"] = self._mmproj
         return parameters
 
     async def _gone(self, error: WireError) -> str:
@@ -224,7 +232,9 @@ class LlamaCppEngine(Engine):
         room = max(0, self.context_length - prompt_tokens)
         part = room // self._n_parallel
         constrained = job.grammar is not None or job.constraint is not None
-        if constrained or part < _LEAST_PART or "ctx_shift" in self._extra:
+        if job.images:  # the number of their tokens is not known
+            chunks = self._admitted(job, self.context_length)
+        elif constrained or part < _LEAST_PART or "ctx_shift" in self._extra:
             # A grammar cannot be continued in the middle.
             most = room if job.max_tokens is None else job.max_tokens
             chunks = self._admitted(job, prompt_tokens + most)
@@ -388,8 +398,9 @@ def completion(job: Job, bos: str = "") -> dict[str, Any]:
     prompt = job.prompt
     if isinstance(prompt, str) and bos:
         prompt = prompt.removeprefix(bos)
+    images = [base64.b64encode(image).decode() for image in job.images]
     return {
-        "prompt": prompt,
+        "prompt": {"prompt_string": prompt, "multimodal_data": images} if images else prompt,
         "n_predict": -1 if job.max_tokens is None else job.max_tokens,
         "stream": True,
         "return_tokens": True,
@@ -399,6 +410,13 @@ def completion(job: Job, bos: str = "") -> dict[str, Any]:
         **({} if job.grammar is None else job.grammar.request("llama.cpp")),
         **({} if job.constraint is None else {"grammar": grammar_of(job.constraint)}),
     }
+
+
+def image_marker(properties: Mapping[str, Any]) -> str | None:
+    """Return the text that stands for an image in prompts, from ``/props``; ``None`` if the model sees no images."""
+    modalities, marker = properties.get("modalities"), properties.get("media_marker")
+    sees = isinstance(modalities, dict) and modalities.get("vision") is True
+    return marker if sees and isinstance(marker, str) and marker else None
 
 
 def grammar_of(constraint: Constraint) -> str:

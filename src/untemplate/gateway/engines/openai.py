@@ -59,6 +59,7 @@ class OpenAIEngine(Upstream):
             token_ids=bool(self.server),
             sampling=_sampled(self.server),
             constraints=_constraints(self.server),
+            images=llamacpp.image_marker(self._properties),
         )
 
     def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:

@@ -91,6 +91,8 @@ class Upstream(Engine):
         self._ours: dict[str, Any] = {}
         self._accepted = False
         self._bos = ""
+        self._properties: dict[str, Any] = {}
+        """llama.cpp's description of itself."""
         self._template: ChatTemplate | None = None
 
     # -- Start and end -----------------------------------------------------------------------------------------------
@@ -153,11 +155,12 @@ class Upstream(Engine):
         else:
             self.server = await self._named()
         if self.server == "llama.cpp":
-            _, properties, _ = await self._get("/props")
-            properties = properties if isinstance(properties, dict) else {}
+            _, found, _ = await self._get("/props")
+            properties = found if isinstance(found, dict) else {}
             settings = properties.get("default_generation_settings")
             length = settings.get("n_ctx") if isinstance(settings, dict) else None
             self._template = _template_of(properties)
+            self._properties = properties
             # llama.cpp adds a BOS token to prompts that are text; templates write their own.
             with suppress(NotImplementedError):
                 if await self._asked("/tokenize", {"content": "", "add_special": True}, "tokens", list):

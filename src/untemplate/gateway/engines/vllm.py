@@ -15,9 +15,12 @@ import dataclasses
 import difflib
 import importlib
 import inspect
+import io
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Final
+
+import msgspec
 
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError
@@ -120,6 +123,8 @@ class VllmEngine(Engine):
             raise EngineError(problem, status=500, code="model_not_loaded") from None
         config = getattr(self._engine, "model_config", None)
         self.context_length = getattr(config, "max_model_len", None)
+        if getattr(config, "is_multimodal_model", False):
+            self.takes = msgspec.structs.replace(self.takes, images="")
         defaults = getattr(config, "get_diff_sampling_param", None)
         self._defaults = dict(defaults() or {}) if defaults is not None else {}
 
@@ -163,7 +168,10 @@ class VllmEngine(Engine):
         try:
             params = self._sampling(job)
             ids = job.prompt if isinstance(job.prompt, list) else await self._prompt(job.prompt, job.raw)
-            outputs = engine.generate({"prompt_token_ids": ids}, params, job.id)
+            inputs: dict[str, Any] = {"prompt_token_ids": ids}
+            if job.images:
+                inputs["multi_modal_data"] = {"image": await asyncio.to_thread(_opened, job.images)}
+            outputs = engine.generate(inputs, params, job.id)
             written = 0
             done = False
             try:
@@ -278,6 +286,19 @@ def _failed(error: Exception) -> ApiError:
         )
     cause = error.__cause__
     return EngineError(f"vLLM failed: {name}: {error}" + (f" ({type(cause).__name__}: {cause})" if cause else ""))
+
+
+def _opened(images: Sequence[bytes]) -> list[Any]:
+    """Return images as vLLM takes them.
+
+    Raises:
+        ApiError: one is not an image, or too large.
+    """
+    library = importlib.import_module("PIL.Image")  # a requirement of vLLM
+    try:
+        return [library.open(io.BytesIO(image)).convert("RGB") for image in images]
+    except (OSError, ValueError, library.DecompressionBombError) as error:
+        raise ApiError(400, f"messages: an image cannot be read: {error}", param="messages") from None
 
 
 def _likely(output: Any, top: int | None) -> list[TokenLogprob] | None:

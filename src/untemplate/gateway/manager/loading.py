@@ -557,6 +557,7 @@ def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> E
             n_parallel=options.n_parallel,
             threads=options.threads,
             gpu_layers=options.gpu_layers,
+            mmproj=options.mmproj,
             extra=options.extra,
         )
     return _vllm(settings, source)
