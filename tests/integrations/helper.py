@@ -51,6 +51,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 
 FIND = call("find", q="two words, and a comma", zip="04109", limit=3, deep={"on": [True, None]})
+FLAT = call("find", q="two words, and a comma", limit=3)
 TIME = call("time")
 MESSAGES: list[dict[str, Any]] = [
     {"content": "Certainly: a < b, and {c}."},
@@ -60,6 +61,8 @@ MESSAGES: list[dict[str, Any]] = [
     {"content": "One moment.", "tool_calls": [FIND, TIME]},
     {"reasoning": "Look it up.", "tool_calls": [FIND]},
     {"reasoning": "Look it up.", "content": "One moment.", "tool_calls": [FIND, TIME, FIND]},
+    {"reasoning": "Look it up.", "content": "One moment.", "tool_calls": [FLAT, TIME, FLAT]},
+    {"tool_calls": [FLAT]},
 ]
 
 
