@@ -16,6 +16,7 @@ from .jsontext.repair import nearest_name, repair_schema, repair_syntax
 from .machine.call_policy import AS_CONTENT, DROP, KEEP, CallPolicy
 from .machine.call_state import NOT_AN_OBJECT, CallState, call_status
 from .machine.events import EventReceiver
+from .machine.ledger import Ledger
 from .machine.lexer import WS
 from .policy import Policy
 from .tools import ToolSet
@@ -137,17 +138,32 @@ class DropTextAfterCalls(Filter):
 
 
 class HoldReasoning(Filter):
-    """``unclosed_reasoning="content"``: reasoning is buffered until it closes."""
+    """``unclosed_reasoning="content"``: reasoning is buffered until it closes. If it gets longer than ``max_held``, it
+    stays reasoning, and streams."""
 
-    def __init__(self, out: EventReceiver) -> None:
+    def __init__(self, out: EventReceiver, max_held: int, ledger: Ledger) -> None:
         super().__init__(out)
         self._held: list[str] = []
+        self._size = 0
+        self._start = 0
+        self._max_held = max_held
+        self._ledger = ledger
 
     def reasoning(self, text: str) -> None:
+        if self._size > self._max_held:
+            self.out.reasoning(text)
+            return
+        if not self._held:
+            self._start = self._ledger.frontier
         self._held.append(text)
+        self._size += len(text)
+        if self._size > self._max_held:
+            self._ledger.report("held_too_long", self._start, self._start)
+            self._release(self.out.reasoning)
 
     def reasoning_end(self) -> None:
         self._release(self.out.reasoning)
+        self._size = 0
         self.out.reasoning_end()
 
     def content(self, text: str) -> None:
@@ -190,7 +206,7 @@ class InlineReasoning(Filter):
         self.out.reasoning_end()
 
 
-def filters(policy: Policy, fmt: Format, receiver: EventReceiver) -> EventReceiver:
+def filters(policy: Policy, fmt: Format, receiver: EventReceiver, ledger: Ledger) -> EventReceiver:
     """Return the receiver for the machine: the one of the deltas, after the filters that the policy needs."""
     if policy.text_after_calls == "drop":
         receiver = DropTextAfterCalls(receiver)
@@ -201,7 +217,7 @@ def filters(policy: Policy, fmt: Format, receiver: EventReceiver) -> EventReceiv
         opening, closing = markers
         receiver = InlineReasoning(receiver, opening or Marker("<think>\n"), closing or Marker("\n</think>\n\n"))
     if policy.unclosed_reasoning == "content":
-        receiver = HoldReasoning(receiver)
+        receiver = HoldReasoning(receiver, policy.max_held, ledger)
     return receiver
 
 

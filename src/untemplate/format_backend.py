@@ -149,7 +149,7 @@ class FormatBackend(ParserBackend):
             from .filters import call_policy, filters
 
             machine.call_policy = call_policy(policy, machine.tools)
-            receiver = filters(policy, self.format, builder)
+            receiver = filters(policy, self.format, builder, machine.ledger)
         if context.prompt is not None or context.prompt_token_ids is not None:
             start(machine, self._prompt(context))
         if context.on_event is not None:
@@ -217,6 +217,10 @@ class FormatStream(StreamBackend):
         self._validator: Validator | None = None
         self._found: list[Problem] = []
         """Problems of the call that was validated last."""
+        self._had_whole_call: bool = False
+        """True if one of the calls that the machine has forgotten has ended by itself."""
+        if not keep_text:
+            machine.forget_call = self._forget_call
 
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
         scanner = self._scanner
@@ -267,19 +271,20 @@ class FormatStream(StreamBackend):
             self._read(self._scanner.finish())
         machine.finish()
         machine.receiver.end(finish_reason)
-        if machine.calls and self._raw is None:
-            self._warn_of_streamed_calls()
+        if self._raw is None:
+            for call in machine.calls:
+                self._forget_call(call)
         return self._take()
 
-    def _warn_of_streamed_calls(self) -> None:
-        """Warn of calls whose arguments were streamed and not kept, as far as they need not be read again."""
+    def _forget_call(self, call: CallState) -> None:
+        """Warn of a call whose arguments were streamed and not kept, as far as they need not be read again."""
         tools = self._machine.tools
-        for call in self._machine.calls:
-            if call.status is None:
-                if not call.whole:
-                    warn_of_call("kept", call.name, reason_of("incomplete"))
-                elif tools.known and call.name not in tools.names:
-                    warn_of_call("kept", call.name, reason_of("unknown_tool"))
+        self._had_whole_call = self._had_whole_call or call.whole
+        if call.status is None:
+            if not call.whole:
+                warn_of_call("kept", call.name, reason_of("incomplete"))
+            elif tools.known and call.name not in tools.names:
+                warn_of_call("kept", call.name, reason_of("unknown_tool"))
 
     def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
         self._waiting = [*(self._waiting or ()), delta]
@@ -298,7 +303,8 @@ class FormatStream(StreamBackend):
             for part in delta.tool_calls or ():
                 if part.index not in self._numbers:
                     name = part.function.name if part.function is not None else None
-                    call = CallState(len(machine.calls), part.id or "", name or "")
+                    number = machine.calls[-1].index + 1 if machine.calls else 0
+                    call = CallState(number, part.id or "", name or "")
                     call.whole = True
                     self._numbers[part.index] = call.index
                     machine.calls.append(call)
@@ -311,7 +317,7 @@ class FormatStream(StreamBackend):
 
     @property
     def has_whole_calls(self) -> bool:
-        return any(call.whole for call in self._machine.calls)
+        return self._had_whole_call or any(call.whole for call in self._machine.calls)
 
     @property
     def ends_in_cut_call(self) -> bool:

@@ -75,7 +75,9 @@ class Policy:
     marker; ``format``: as the Format says, which is text for most. This is known only with token ids.
     """
     max_held: int = 1 << 20
-    """Most characters buffered while it is undecided whether they form a call; beyond that they become content."""
+    """Most characters buffered while their meaning is undecided. Beyond that a possible call becomes content, a tagged
+    value a string, and reasoning stays reasoning.
+    """
 
     def __post_init__(self) -> None:
         for name, valid in _choices():

@@ -11,6 +11,7 @@ from untemplate.testing import check
 from .strategies import FORMATS
 
 HELD = 10
+VALUE = 200
 CALLS = ["", '<tool_call>{"name": "f", "arguments": {}}</tool_call>']
 
 
@@ -47,3 +48,51 @@ def test_white_space_that_is_trimmed_waits_within_the_bound(size: int, step: int
     assert content is not None
     assert content.startswith("a")
     assert len(raw) - 2 - len(content) <= HELD
+
+
+TAGGED = {
+    "qwen3_coder": "<tool_call>\n<function=f>\n<parameter=v>\n{}\n</parameter>\n</function>\n</tool_call>",
+    "glm45": "<tool_call>f\n<arg_key>v</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>",
+    "minimax_m3": ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="f">]<]minimax[>[<v>{}]<]minimax[>[</v>'
+    "]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+}
+
+
+@pytest.mark.parametrize("name", TAGGED)
+@pytest.mark.parametrize("size", [VALUE - 1, VALUE, VALUE + 1, 2 * VALUE])
+@pytest.mark.parametrize("kind", ["integer", "object"])
+def test_a_value_that_is_not_a_string_is_kept_within_the_bound(name: str, size: int, kind: str) -> None:
+    """Beyond it, it is a string, and the call is not ``ok``."""
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"v": {"type": [kind, "array"]}}}}
+    value = "7" * size if kind == "integer" else "[" + "1" * (size - 2) + "]"
+    parser = OutputParser.named(name, policy=Policy(max_held=VALUE))
+    parsed = check(parser, TAGGED[name].format(value), tools=[{"type": "function", "function": tool}], roundtrip=False)
+    (call,) = parsed.tool_calls
+    if size <= VALUE:
+        assert (call.function.arguments, call.status) == (f'{{"v": {value}}}', "ok")
+        return
+    assert (call.function.arguments, call.status) == (f'{{"v": "{value}"}}', "invalid_arguments")
+    assert [d.code for d in parsed.diagnostics] == ["held_too_long"]
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 3 * VALUE])
+@pytest.mark.parametrize("word", ["7", "x"])
+def test_a_word_in_the_place_of_the_arguments_is_not_lost(word: str, size: int) -> None:
+    raw = f'<tool_call>{{"name": "f", "arguments": {word * size}}}</tool_call>'
+    parser = OutputParser.named("hermes", policy=Policy(max_held=VALUE))
+    (call,) = check(parser, raw, roundtrip=False).tool_calls
+    assert (call.function.arguments, call.status) == (word * size, "invalid_json")
+
+
+@pytest.mark.parametrize("size", [HELD, HELD + 1, 5 * HELD])
+@pytest.mark.parametrize("ends", ["", "</think>b"])
+def test_reasoning_that_may_become_content_is_kept_within_the_bound(size: int, ends: str) -> None:
+    parser = OutputParser.named("qwen3", policy=Policy(max_held=HELD, unclosed_reasoning="content"))
+    parsed = check(parser, "<think>" + "a" * size + ends, roundtrip=False)
+    too_long = size > HELD
+    assert parsed.reasoning == ("a" * size if too_long or ends else None)
+    assert parsed.content == ("b" if ends else None if too_long else "a" * size)
+    assert [d.code for d in parsed.diagnostics] == ["held_too_long"] * too_long
+    stream = parser.stream()
+    given = [delta for text in ["<think>", *"a" * size] for delta in stream.feed(text)]
+    assert bool(given) == too_long

@@ -22,6 +22,12 @@ TOOLS = [
 DROPPED = "text_between_arguments"
 UNQUOTED = "unquoted_value"
 QUOTE = "unescaped_quote"
+CLOSE = "missing_close"
+PROPERTIES = {"city": {"type": "string"}, "unit": {"type": "string"}, "n": {"type": "integer"}, "x": {}}
+WEATHER = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": PROPERTIES}}}
+    for name in ("get_weather", "g")
+]
 
 
 @pytest.mark.parametrize(
@@ -36,20 +42,14 @@ QUOTE = "unescaped_quote"
         ("'a, b=1'", '{"0": "a, b=1"}', []),
         ("New York", '{"0": "New York"}', [UNQUOTED]),
         ("c=2e7, d=25", '{"c": 2e7, "d": 25}', []),
-        ("not x, y == 1", '{"0": "not x", "1": "y == 1"}', [UNQUOTED, UNQUOTED]),
-        ("date(2024, 1)", '{"0": "date(2024, 1)"}', [UNQUOTED]),
         ("[1, 2], {'k': 3}", '{"0": [1, 2], "1": {"k": 3}}', []),
         ("a=, b=2", '{"a": null, "b": 2}', ["argument_without_value"]),
         ("a={1, 'x}'}, b=2", '{"a": [1, "x}"], "b": 2}', []),
-        ("a={{'k': 1}, b=2", '{"a": [{"k": 1}, "b=2"]}', [UNQUOTED, "broken_arguments"]),
         ("a={'k': 1, 'x'}, b=2", '{"a": {"k": 1}, "b": 2}', [DROPPED]),
         ("a={k l: 1, m: 2}", '{"a": {"k l": 1, "m": 2}}', []),
-        ("a=[1, b=2", '{"a": [1, "b=2"]}', [UNQUOTED, "broken_arguments"]),
         ("a=1}, b=2", '{"a": 1, "b": 2}', [DROPPED]),
-        ("a=1 ; drop, b=2", '{"a": "1 ; drop", "b": 2}', [UNQUOTED]),
         ("a='1'; drop, b=2", '{"a": "1\'; drop, b=2)]"}', [QUOTE, "broken_arguments"]),
         ("a={'x', 'y'}, b={}", '{"a": ["x", "y"], "b": {}}', []),
-        ("a=[{'x'}, {1: 2}, {date(1)}]", '{"a": [["x"], {"1": 2}, ["date(1)"]]}', [UNQUOTED]),
         ("a='sed -n '360,450p' x', b=2", '{"a": "sed -n \'360,450p\' x", "b": 2}', [QUOTE, QUOTE]),
         ("a='it's', b=2", '{"a": "it\'s", "b": 2}', [QUOTE]),
         ("a='he said 'hi', then left', b=2", '{"a": "he said \'hi\', then left", "b": 2}', [QUOTE, QUOTE]),
@@ -62,9 +62,9 @@ QUOTE = "unescaped_quote"
         ("a='x' 'y', b=2", '{"a": "x\' \'y", "b": 2}', [QUOTE, QUOTE]),
         ("a='x', b='y'", '{"a": "x", "b": "y"}', []),
         ("a='x',\n b ='y',\n", '{"a": "x", "b": "y"}', []),
-        ("a=05, b=2", '{"a": "05", "b": 2}', [UNQUOTED]),
-        ("b=05, c=1+2, d=x", '{"b": "05", "c": "1+2", "d": "x"}', [UNQUOTED, UNQUOTED, UNQUOTED]),
-        ("c=NaN, d=-Infinity", '{"c": "NaN", "d": "-Infinity"}', [UNQUOTED, UNQUOTED]),
+        ("a=05, b=2", '{"a": 5, "b": 2}', [UNQUOTED]),
+        ("a=-007, b=[00, +012]", '{"a": -7, "b": [0, 12]}', [UNQUOTED, UNQUOTED]),
+        ("a=not x, b=it is", '{"a": "not x", "b": "it is"}', [UNQUOTED, UNQUOTED]),
     ],
 )
 def test_python(written: str, arguments: str, diagnostics: list[str]) -> None:
@@ -80,6 +80,64 @@ def test_python(written: str, arguments: str, diagnostics: list[str]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "arguments", "diagnostics"),
+    [
+        ("x, y == 1", '{"0": x, "1": y == 1}', [UNQUOTED, UNQUOTED]),
+        ("date(2024, 1)", '{"0": date(2024, 1)}', [UNQUOTED]),
+        ("a={{'k': 1}, b=2", '{"a": [{"k": 1}, b=2]}', [UNQUOTED, "broken_arguments"]),
+        ("a=[1, b=2", '{"a": [1, b=2]}', [UNQUOTED, "broken_arguments"]),
+        ("a=1 ; drop, b=2", '{"a": 1 ; drop, "b": 2}', [UNQUOTED]),
+        ("a=[{'x'}, {1: 2}, {date(1)}]", '{"a": [["x"], {"1": 2}, [date(1)]]}', [UNQUOTED]),
+        ("b=05, c=1+2, d=x", '{"b": 5, "c": 1+2, "d": x}', [UNQUOTED, UNQUOTED, UNQUOTED]),
+        ("c=NaN, d=-Infinity", '{"c": NaN, "d": -Infinity}', [UNQUOTED, UNQUOTED]),
+        ("a=os.environ['KEY']", "{\"a\": os.environ['KEY']}", [UNQUOTED]),
+    ],
+)
+def test_names_and_expressions_are_not_strings(written: str, arguments: str, diagnostics: list[str]) -> None:
+    check(
+        "lfm2",
+        f"<|tool_call_start|>[f({written})]<|tool_call_end|>",
+        {"tool_calls": [("f", arguments, "invalid_json")], "diagnostics": ["invalid_json", *diagnostics]},
+        exhaustive=True,
+        roundtrip=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments", "diagnostics"),
+    [
+        ('city:<|"|>Paris,unit:<|"|>C<|"|>', '{"city": "Paris", "unit": "C"}', [CLOSE]),
+        ('city:<|"|>Paris , unit : <|"|>C', '{"city": "Paris ", "unit": "C"}', [CLOSE, CLOSE]),
+        ('city:<|"|>Paris,unit:<|"|><|"|>', '{"city": "Paris", "unit": ""}', [CLOSE]),
+        ('n:1,city:<|"|>Paris', '{"n": 1, "city": "Paris"}', [CLOSE]),
+        ('city:<|"|>Paris,n:5', '{"city": "Paris,n:5"}', [CLOSE]),
+        ('city:<|"|>a,unit:<|"|>', '{"city": "a,unit:"}', []),
+        ('city:<|"|>a,unit:<|"|>,n:5', '{"city": "a,unit:", "n": 5}', []),
+        ('city:<|"|>a,zone:<|"|>C<|"|>', '{"city": "a,zone:"}', [DROPPED]),
+        ('city:<|"|>a,city:<|"|>C<|"|>', '{"city": "a,city:"}', [DROPPED]),
+        ('city:<|"|>a}<tool_call|> b<|"|>', '{"city": "a}<tool_call|> b"}', []),
+        ('x:[{k:<|"|>a', '{"x": [{"k": "a"}]}', [CLOSE]),
+    ],
+)
+@pytest.mark.parametrize("after", ["", "\n<turn|>", "<|tool_call>call:g{}<tool_call|>", " and more"])
+def test_a_marker_that_closes_a_string_may_be_missing(
+    written: str, arguments: str, diagnostics: list[str], after: str
+) -> None:
+    """After text that is neither another call nor the end, the close of the call is part of the string."""
+    chain = "}]}" if "[{" in written else "}"
+    raw = f"<|tool_call>call:get_weather{{{written}{chain}<tool_call|>{after}"
+    parsed = check("gemma4", raw, tools=WEATHER, exhaustive=True, roundtrip=False)
+    first = parsed.tool_calls[0]
+    if after == " and more" and diagnostics[-1:] == [CLOSE] and not written.endswith('<|"|>'):
+        assert (first.status, len(parsed.tool_calls)) == ("incomplete", 1)
+        return
+    assert (first.function.arguments, first.status) == (arguments, "recovered" if diagnostics else "ok")
+    assert [d.code for d in parsed.diagnostics] == diagnostics
+    assert len(parsed.tool_calls) == 1 + after.count("call:g")
+    assert parsed.content == (after if after == " and more" else None)
+
+
 @pytest.mark.parametrize("number", ["1٢", "1.٥", "1e٣", "1e+٣", "-٢", "١٢", "１２", "0x١", "1²", "٫5"])
 @pytest.mark.parametrize(
     ("name", "opening", "closing"),
@@ -90,11 +148,13 @@ def test_python(written: str, arguments: str, diagnostics: list[str]) -> None:
     ],
 )
 def test_numbers_have_ascii_digits(number: str, name: str, opening: str, closing: str) -> None:
-    value = f'[0, "{number}"]' if opening.endswith("[0, ") else f'"{number}"'
+    python = name == "lfm2"
+    value = f"[0, {number}]" if opening.endswith("[0, ") else number if python else f'"{number}"'
+    status, diagnostics = ("invalid_json", ["invalid_json", UNQUOTED]) if python else ("recovered", [UNQUOTED])
     check(
         name,
         opening + number + closing,
-        {"tool_calls": [("f", f'{{"n": {value}}}', "recovered")], "diagnostics": [UNQUOTED]},
+        {"tool_calls": [("f", f'{{"n": {value}}}', status)], "diagnostics": diagnostics},
         exhaustive=True,
         roundtrip=False,
     )
@@ -191,7 +251,7 @@ def test_a_marker_that_is_only_spelled_ends_no_arguments() -> None:
     spelling._ids = tokenizer._ids  # one vocabulary
     parts = [
         (tokenizer, "<|tool_call_start|>"),
-        (spelling, "[f(a=say <|tool_call_end|> now, b=2)]"),
+        (spelling, "[f(a=say it: <|tool_call_end|> now, b=2)]"),
         (tokenizer, "<|tool_call_end|>"),
     ]
     stream = OutputParser.from_format(fmt, tokenizer=tokenizer).stream(collect=True)
@@ -200,7 +260,7 @@ def test_a_marker_that_is_only_spelled_ends_no_arguments() -> None:
             stream.feed(piece, [token])
     stream.finish()
     (call,) = stream.result().tool_calls
-    assert (call.function.arguments, call.status) == ('{"a": "say <|tool_call_end|> now", "b": 2}', "recovered")
+    assert (call.function.arguments, call.status) == ('{"a": "say it: <|tool_call_end|> now", "b": 2}', "recovered")
 
 
 @pytest.mark.parametrize("tools", [None, TOOLS])

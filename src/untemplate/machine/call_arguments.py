@@ -145,7 +145,8 @@ class ArgumentsReader(CallHandler):
         elif not syntax.call_closes or (syntax.call_opens and not self._marked):
             outermost = syntax.innermost
         tools = self.context.tools
-        return TaggedReader(syntax, tools, self._name, ValueEnds(syntax, tools, self._name, outermost, self._marked))
+        ends = ValueEnds(syntax, tools, self._name, outermost, self._marked)
+        return TaggedReader(syntax, tools, self._name, ends, self.context.max_held)
 
     def identify(self, call_id: str) -> None:
         """Take an id that is written between name and arguments."""
@@ -267,7 +268,7 @@ class ArgumentsReader(CallHandler):
                 if syntax.body == NAMED_TAGGED:
                     self._tagged = self._tagged_reader()
                 else:
-                    self._elements = ElementReader(syntax, context.tools.node(self._name))
+                    self._elements = ElementReader(syntax, context.tools.node(self._name), context.max_held)
                 self._phase = _VALUE
                 return AGAIN
             self._whole = True
@@ -344,7 +345,8 @@ class ArgumentsReader(CallHandler):
             if start.match(cur.text, cur.pos + 1) is None:
                 return self._more_if(_KNOWN_PREFIX if known else _ARGUMENT_PREFIX, cur.pos + 1)
         self.commit()
-        self._literal = LiteralReader(syntax, self.context.tools, self._name, "]" if self._in_list else "")
+        outer = "]" if self._in_list else ""
+        self._literal = LiteralReader(syntax, self.context.tools, self._name, outer, self.context.max_held)
         self._phase = _VALUE
         return AGAIN
 
@@ -388,7 +390,7 @@ class ArgumentsReader(CallHandler):
         if answer == DONE:
             self._whole = True
             # The text in a string has not been checked.
-            self._valid = json.valid if json is not None else self._text is None
+            self._valid = self._text is None and (json is None or json.valid) and (literal is None or literal.valid)
             return DONE
         if answer == NO_MATCH:
             self.report("broken_json" if json is not None else "broken_arguments", cur.pos, cur.pos)
@@ -398,7 +400,7 @@ class ArgumentsReader(CallHandler):
             self._whole = self._closes_here()
             if self._whole:
                 literal.close(self)
-                self._valid = True
+                self._valid = literal.valid
             return DONE
         return MORE
 

@@ -32,7 +32,7 @@ class CallEmitter:
     def begin_call(self, name: str, call_id: str) -> None:
         """Commit a call: its name is complete, and a legal continuation follows."""
         context = self._context
-        index = len(context.calls)
+        index = context.calls[-1].index + 1 if context.calls else 0
         call = CallState(index, call_id or self._make_id(name, self._first_index + index), name)
         call.start = context.ledger.frontier
         context.calls.append(call)
@@ -53,7 +53,7 @@ class CallEmitter:
         context = self._context
         held = context.held_call
         if held is None:
-            context.receiver.arguments(len(context.calls) - 1, text)
+            context.receiver.arguments(context.calls[-1].index, text)
         else:
             held.arguments.append(text)
 

@@ -24,6 +24,7 @@ RECOVERING: Final[frozenset[DiagnosticCode]] = frozenset(
         "broken_json",
         "broken_key",
         "doubled_close",
+        "held_too_long",
         "missing_close",
         "missing_open",
         "misspelled_close",

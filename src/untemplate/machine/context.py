@@ -6,6 +6,7 @@ it has read (``mark``, ``report``), and asks whether a literal is a marker (``ma
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import final
 
 from ..tools import ToolSet
@@ -62,6 +63,9 @@ class ReaderContext:
         self.keeps_space: bool = False
         """True if white space that touches a marker is text, unless the Format writes it there."""
         self.calls: list[CallState] = []
+        self.forget_call: Callable[[CallState], None] | None = None
+        """Takes each call that is forgotten, which all but the last are before another one begins. None: they are kept,
+        for the result."""
         self.unknown_tokens: list[tuple[int, int]] = []
         """Places of special tokens in the output that are dropped where they are free text."""
         self.in_section: bool = False
@@ -148,6 +152,12 @@ class ReaderContext:
     def speculate(self, opener: int) -> None:
         """Keep all text from the cursor on: it may become text again. Its first ``opener`` characters are a marker."""
         if not self.speculation.active:
+            if self.forget_call is not None and self.calls:
+                for call in self.calls[:-1]:
+                    self.forget_call(call)
+                del self.calls[:-1]
+            if self.scanner is not None:
+                self.scanner.forget(self.base)
             self.speculation.begin(self.cur.pos, opener, self.state, self.in_section, len(self.calls), self.spaces)
             self.ledger.save()
 

@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import Final, final
+
+from .ledger import MAX_NOTES
 
 TokenBytes = Callable[[int], bytes | None]
 """token id → its bytes; None if unknown."""
@@ -29,6 +32,7 @@ _REPLACEMENT: Final = "�"
 _NOTHING: Final = "(?!)"
 """Pattern that matches nowhere; an empty one matches everywhere."""
 _INTEGERS: Final = frozenset({int})
+_FEW: Final = 64
 
 
 def check_ids(ids: Sequence[int]) -> None:
@@ -85,6 +89,8 @@ class TokenScanner:
         """Places where markers begin that have a token id."""
         self.unknown_places: list[tuple[int, int]] = []
         """Places of special tokens that are not the Format's, and that have a token id; the machine removes them."""
+        self._many: int = _FEW
+        """Number of places above which those before the text that is being read are forgotten."""
         self.ambiguous: list[int] = []
         self.active: bool = False
         """True if any ids have come."""
@@ -96,7 +102,7 @@ class TokenScanner:
         self._stripped: bool = stripped
         self._unknown: dict[int, str] = tokens.unknown
         self._literals: dict[int, str] = tokens.literals
-        self._awaited: list[tuple[str, int, int]] = []
+        self._awaited: deque[tuple[str, int, int]] = deque()
         """Unknown special tokens whose text has not come, each with the characters known when its id came, and its
         place in bytes or -1."""
         self._gaps: list[int] = []
@@ -110,7 +116,7 @@ class TokenScanner:
         self._seen_bytes: int = 0
         self._id_bytes: int = 0
         self._exact: bool = True
-        self._pending: dict[str, list[tuple[int, int, int]]] = {}
+        self._pending: dict[str, deque[tuple[int, int, int]]] = {}
         """Literal → (its order, characters known when its id came, its place in bytes or -1), by order. Without the
         table, ids that came with one delta have one order: they may belong to its literals in another way."""
         self._unread: list[tuple[str, Sequence[int]]] = []
@@ -237,7 +243,7 @@ class TokenScanner:
             elif byte >= 0:
                 self._gaps.append(byte)
                 self._shifts.append(self._shifts[-1] + _size(literal))
-            del self._awaited[0]
+            self._awaited.popleft()
         self._held = ""
         return text
 
@@ -268,6 +274,12 @@ class TokenScanner:
         self._seen += len(text)
         self._carry = (self._carry + text)[-self._longest :]
 
+    def forget(self, before: int) -> None:
+        """Forget the places before this one, if there are many."""
+        if len(self.authorised) > self._many:
+            self.authorised = {place for place in self.authorised if place >= before}
+            self._many = _FEW + 2 * len(self.authorised)
+
     def covers(self, literal: str, start: int) -> bool:
         """True if every special token in the literal at ``start`` has a token id."""
         return all(start + found.start() in self.authorised for found in self._pattern.finditer(literal))
@@ -295,7 +307,7 @@ class TokenScanner:
         place = self._id_bytes if self._exact else -1
         if token in self.ids:
             self._order += place >= 0
-            self._pending.setdefault(literal, []).append((self._order, self._seen, place))
+            self._pending.setdefault(literal, deque()).append((self._order, self._seen, place))
         elif not self._stripped:
             self._awaited.append((literal, self._seen, place))
 
@@ -322,14 +334,14 @@ class TokenScanner:
             for literal, places in spelled.items():
                 if literal in matched:
                     self.authorised.update(places)
-                    self.ambiguous.extend(places)
+                    self.ambiguous.extend(places[: MAX_NOTES - len(self.ambiguous)])
 
     def _take(self, literal: str, place: int, here: int) -> bool:
         """Match the literal at this place, in characters and in bytes, with the first id that waits for it. Return
         False if there is none, or its place is later."""
         waiting = self._pending.get(literal)
         while waiting and waiting[0][0] < self._passed:
-            waiting.pop(0)
+            waiting.popleft()
         if not waiting:
             return False
         order, known, byte = waiting[0]
@@ -338,7 +350,7 @@ class TokenScanner:
         if byte >= 0 and self._exact and here < byte - self._shifts[bisect_left(self._gaps, byte)]:
             return False
         self._passed = order
-        waiting.pop(0)
+        waiting.popleft()
         return True
 
     def _restore(self, text: str, ids: Sequence[int]) -> str:

@@ -52,15 +52,16 @@ class TentativeCalls:
         if policy is None:
             return calls
         kept: list[CallState] = calls[: self._first]
+        number = calls[0].index
         self._arguments = []
         for call, arguments in zip(calls[self._first :], self.recorder.arguments_of_calls(), strict=True):
-            decision = policy.decide(call, arguments, len(kept))
+            decision = policy.decide(call, arguments, number + len(kept))
             if decision == AS_CONTENT:
                 return None
             if decision == DROP:
                 ledger.report("dropped_call", ledger.saved, ledger.frontier)
             else:
-                call.index = len(kept)
+                call.index = number + len(kept)
                 kept.append(call)
                 self._arguments.append(policy.arguments)
         return kept

@@ -39,6 +39,8 @@ class CallText:
     """Places in the joined pieces where a missing value has been reported."""
     unescaped_quotes: frozenset[int] = frozenset()
     """Places there where a quote inside a string has been reported."""
+    missing_closes: frozenset[int] = frozenset()
+    """Places there where the end of a string without a closing quote has been reported."""
 
     @property
     def text(self) -> str:
@@ -357,31 +359,35 @@ class _Literals:
         quote = self._quote.match(call.text, at)
         if quote is None:
             return at, 0
-        close, body = self._string(call, quote)
+        after, body = self._string(call, quote)
         start = _after(_COLON, call.arguments, key_end)
         end = _value_end(call.arguments, start)
         value = call.arguments[start:end]
-        cut = close < 0 and call.arguments[start:] == body.strip(WS)  # a cut value is put as it was written
+        cut = after < 0 and call.arguments[start:] == body.strip(WS)  # a cut value is put as it was written
         if not cut and not _same_value(value, body):
             return at, 0
-        return (len(call.text) if close < 0 else close + len(quote.group())), len(call.arguments) if cut else end
+        return (len(call.text) if after < 0 else after), len(call.arguments) if cut else end
 
     def _string(self, call: CallText, quote: re.Match[str]) -> tuple[int, str]:
-        """Return the place of the quote that closes a string, -1 if there is none, and its text without escapes."""
+        """Return where a string ends, its closing quote included, and its text without escapes; -1 for the end if the
+        string is not closed."""
         text, start, mark = call.text, quote.end(), quote.group()
         escapes = mark[0] in "'\"" and mark[0] != self._raw
         close = closing_quote(text, start, mark, escapes, len(text))
         while close in call.unescaped_quotes:
             close = closing_quote(text, close + 1, mark, escapes, len(text))
+        missing = min((p for p in call.missing_closes if p >= start), default=-1)
+        if missing >= 0 and (close < 0 or missing < close):
+            return missing, text[start:missing]
         body = text[start : len(text) if close < 0 else close]
-        return close, unescaped(body) if escapes else body
+        return close if close < 0 else close + len(mark), unescaped(body) if escapes else body
 
     def _string_end(self, call: CallText, quote: re.Match[str], leaf: _Leaf) -> int:
         """Return where a quoted string ends, if it is the text of the leaf; otherwise -1."""
-        close, decoded = self._string(call, quote)
-        if decoded != leaf.text and (leaf.whole or close >= 0 or decoded.rstrip(WS) != leaf.text):
+        end, decoded = self._string(call, quote)
+        if decoded != leaf.text and (leaf.whole or end >= 0 or decoded.rstrip(WS) != leaf.text):
             return -1
-        return len(call.text) if close < 0 else close + len(quote.group())
+        return len(call.text) if end < 0 else end
 
     def _key(self, call: CallText, at: int, key: _Leaf) -> int:
         """Return where a key and its assignment end; -1 if they are not here."""

@@ -133,13 +133,15 @@ def _ok(raw: str, result: ParsedOutput, own: list[Span]) -> None:
 def _arguments(fmt: Format, raw: str, result: ParsedOutput, call: ToolCall, spans: list[Span], tools: ToolSet) -> None:
     """Check that arguments are their spans, in one of the syntaxes that the Format has."""
     function = call.function
+    raw, arguments = _without_expressions(raw, result, spans, function.arguments)
     text = CallText(
         tuple(raw[s.start : s.end] for s in spans),
         function.name,
-        function.arguments,
+        arguments,
         tools,
         _reported(result, spans, ("argument_without_value", "broken_arguments")),
         _reported(result, spans, ("unescaped_quote",)),
+        _reported(result, spans, ("missing_close",)),
     )
     rests = []
     for align in alignments(fmt):
@@ -150,8 +152,28 @@ def _arguments(fmt: Format, raw: str, result: ParsedOutput, call: ToolCall, span
     left, missing = min(rests, key=lambda rest: len(rest[0]) + len(rest[1]))
     raise _LostError(
         f"arguments of {function.name!r} are not their spans: {short(left)} of the spans against {short(missing)}"
-        + difference(text.text, function.arguments)
+        + difference(text.text, arguments)
     )
+
+
+def _without_expressions(raw: str, result: ParsedOutput, spans: list[Span], arguments: str) -> tuple[str, str]:
+    """Replace names and expressions that were passed on as written by words of the same length, in both texts."""
+    at = 0
+    for found in result.diagnostics:
+        if found.code == "unquoted_value" and any(s.start <= found.start < s.end for s in spans):
+            word = raw[found.start : found.end]
+            place = _place_of(word, arguments, at)
+            if place >= 0:
+                at = place + len(word)
+                arguments = arguments[:place] + "x" * len(word) + arguments[at:]
+                raw = raw[: found.start] + "x" * len(word) + raw[found.end :]
+    return raw, arguments
+
+
+def _place_of(word: str, arguments: str, at: int) -> int:
+    """Return where a word begins that is a value without quotes in the arguments; -1 if it is none."""
+    found = re.compile(rf"(?:: |, |\[){re.escape(word)}(?=[,}}\]]|\Z)").search(arguments, at)
+    return -1 if found is None else found.end() - len(word)
 
 
 def _reported(result: ParsedOutput, spans: list[Span], codes: tuple[str, ...]) -> frozenset[int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from typing import Final, final
 
@@ -61,6 +62,8 @@ class CallObjectReader:
         self._text: EncodedJsonReader | None = None
         self._out: ArgumentWriter = BufferedWriter(max_held)
         self._held: BufferedWriter = BufferedWriter(max_held)
+        self._is_word: bool = False
+        """True while a word in the place of the arguments is kept."""
         self._has_arguments: bool = False
         self._others: list[str] = []
         self._others_size: int = 0
@@ -272,8 +275,10 @@ class CallObjectReader:
         elif c == "{" or c == "[":
             self._value = JsonReader(None)
         else:
-            # null means no arguments; any other word is passed on as written.
-            self._capture()
+            # null means no arguments; any other word is passed on as written, so it is not lost if it is long.
+            self._value = JsonReader(None)
+            self._out = BufferedWriter(sys.maxsize)
+            self._is_word = True
         return True
 
     def _read_value(self, cur: Cursor, call: CallHandler) -> int:
@@ -281,7 +286,22 @@ class CallObjectReader:
             return self._text.step(cur, self._out)
         value = self._value
         assert value is not None
-        return value.step(cur, self._out)
+        answer = value.step(cur, self._out)
+        if self._is_word and self.committed:
+            self._stream_word(call)
+        return answer
+
+    def _stream_word(self, call: CallHandler) -> None:
+        """Pass on a word in the place of the arguments as soon as it is not null."""
+        out = self._out
+        assert isinstance(out, BufferedWriter)
+        word = out.take()
+        if len(word) <= len("null"):
+            out.put(word)
+            return
+        self._is_word = False
+        self._out = call
+        call.put(word)
 
     def _value_done(self, cur: Cursor, call: CallHandler) -> bool:
         """Use the key or value that has ended. False if this is not a call."""
@@ -296,6 +316,7 @@ class CallObjectReader:
             self._key_done(cur, len(raw), call)
             return True
         self._phase = _NEXT
+        self._is_word = False
         if self._what == _IS_ARGUMENTS:
             self.whole = True
             if isinstance(out, BufferedWriter) and out is not self._held:

@@ -70,10 +70,10 @@ class Element:
 class ElementReader:
     """Reads arguments in elements up to what closes them."""
 
-    def __init__(self, syntax: CallSyntax, node: SchemaNode) -> None:
+    def __init__(self, syntax: CallSyntax, node: SchemaNode, max_held: int) -> None:
         """``node``: the place of the arguments in the tool's schema."""
         self._syntax: CallSyntax = syntax
-        self._value: ValueText = ValueText(False)
+        self._value: ValueText = ValueText(False, max_held)
         self._element: Element = Element("", "", node, _OBJECT)
         self._around: list[Element] = []
         """The elements around this one, the arguments first."""
@@ -351,7 +351,7 @@ class ElementReader:
             else:
                 cur.pos = self._end
                 call.mark(MARKUP, cur.pos)
-            self._value.close(call)
+            self._value.close(call, cur.pos)
             self._element = self._around.pop()
             return AGAIN
 

@@ -44,7 +44,7 @@ class JsonReader(JsonScanner):
             out.put(text[start:end])
             cur.pos = end
         if state < AT_STRING:
-            return DONE if cur.final and state == IN_WORD and not self.closers else MORE
+            return MORE
         return DONE if state == ENDED else NO_MATCH
 
     def _read_words(self, stops: Literals, cur: Cursor, end: int) -> int:

@@ -1,9 +1,9 @@
 """Arguments as literals of Python, or of Gemma 4's notation, converted to JSON as they arrive.
 
 * Strings stream. Words (numbers, True, null, expressions) are converted when they end. A word that is not a literal
-  becomes a string, and is reported.
+  is reported: text becomes a string. Between parentheses a name or an expression is passed on as written.
 * A string in quotes of one character has backslash escapes. Its quote closes it only if what follows may follow a value
-  (``literal_ends``). A string in longer quotes (``<|"|>``) ends at the same quote.
+  (``literal_ends``). A string in longer quotes (``<|"|>``) ends at the same quote, which may be missing.
 * Braces hold an object if their first item has a key, and otherwise a set, which becomes a list.
 * Text that breaks a value stays in it. Text between values is dropped and reported.
 * Where all values are quoted, the text in quotes is converted by the schema, as in tags (``value_text``).
@@ -20,11 +20,11 @@ from ...jsontext.lexical import json_escape
 from ...tools import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED
 from ..lexer import SPACES, WS, Cursor, Literals, literal_set
-from ..program import CallSyntax
+from ..program import IS_TURN_END, CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
 from .base import ArgumentWriter, CallHandler
-from .literal_ends import StringEnds
-from .literal_words import closing_quote, cut_word, escape_end, is_number, unescape, unescaped, word_json
+from .literal_ends import MarkedStringEnds, StringEnds
+from .literal_words import closing_quote, cut_word, escape_end, unescape, unescaped, word_json
 from .value_text import STREAM, ValueText
 
 _OPEN: Final = 0
@@ -43,13 +43,15 @@ _FURTHER_WORDS: Final = re.compile(r"[ \t][\w.\- \t]*")
 _WORD_STOP: Final = re.compile(r"[,()\[\]{}\"']")
 _BETWEEN_STOP: Final = re.compile(r"[,)\]}]")
 _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
+_WATCHED: Final = re.compile(r"[,)\]}<]")
+"""Characters that what ends a string between markers may begin with."""
 
 
 @final
 class LiteralReader:
     """Reads ``(a='x', b=[1])``, brackets included, and puts ``{"a": "x", "b": [1]}``."""
 
-    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, outer: str) -> None:
+    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, outer: str, max_held: int) -> None:
         """``outer``: the closing character of the list around the call, which also ends the call; empty if there is
         none."""
         self._syntax: CallSyntax = syntax
@@ -63,6 +65,11 @@ class LiteralReader:
         self._closers: list[str] = []
         self._json: list[str] = []
         self._ends: StringEnds = StringEnds(self._closers, self._json, outer, syntax.call_stops)
+        self._marked_ends: MarkedStringEnds = MarkedStringEnds(self._closers, syntax, tools, name)
+        self._in_markers: bool = False
+        """True if the quotes of the open string are markers."""
+        self.valid: bool = True
+        """False if a name or an expression was passed on as written: what was put is not valid JSON."""
         self._any: bool = False
         """True if an argument has been put."""
         self._comma: bool = False
@@ -79,7 +86,7 @@ class LiteralReader:
         self._escapes: bool = False
         self._typed: bool = False
         """True if the open string is the text of a value, which its schema converts."""
-        self._value: ValueText = ValueText(False)
+        self._value: ValueText = ValueText(False, max_held)
         self._doubtful: bool = False
         """True after a quote that did not close the string: now a literal that ends the call also closes it."""
         self._word: list[str] = []
@@ -91,7 +98,8 @@ class LiteralReader:
     def step(self, cur: Cursor, out: CallHandler) -> int:
         while True:
             if self._phase == _STRING:
-                if not self._read_string(cur, out):
+                read = self._read_marked_string(cur, out) if self._in_markers else self._read_string(cur, out)
+                if not read:
                     return MORE
                 continue
             if self._phase == _WORD:
@@ -149,7 +157,7 @@ class LiteralReader:
         """Return the JSON of text in the middle of a string; "" if it is not, and nothing has happened."""
         if self._phase != _STRING or self._doubtful or self._typed or self._quote_head in text:
             return ""
-        if self._escapes and "\\" in text:
+        if (self._escapes and "\\" in text) or (self._in_markers and _WATCHED.search(text) is not None):
             return ""
         return json_escape(text)
 
@@ -282,6 +290,7 @@ class LiteralReader:
         if len(self._closers) == 1:
             self._top_key = key
             self._keys += 1
+            self._marked_ends.seen.add(key)
         out.put(f'"{json_escape(key)}": ')
         self._comma = False
         self._phase = _VALUE
@@ -417,6 +426,7 @@ class LiteralReader:
         self._quote = literal_set(quote)
         self._quote_head = quote[0]
         self._escapes = quote[0] in self._syntax.escaping
+        self._in_markers = quote[0] not in "'\""
         self._doubtful = False
         self._phase = _STRING
         self._typed = False
@@ -431,6 +441,54 @@ class LiteralReader:
         if pos - cur.pos > 1:
             return DONE
         return self._ends.follows(cur, pos, self._by_place and not self._named, out)
+
+    def _read_marked_string(self, cur: Cursor, out: CallHandler) -> bool:
+        """Read a string between markers. False if more text is needed."""
+        text = cur.text
+        quote = self._quote.find(text, cur.pos)
+        limit = len(text) if quote is None else quote.start()
+        end, follows = self._missing_close(cur, limit, out)
+        if follows == NO_MATCH and quote is None:
+            end = limit if cur.final else self._undecided_from(text, cur.pos)
+            follows = MORE
+        elif follows == NO_MATCH and quote is not None:
+            key = self._marked_ends.next_key(text, cur.pos, limit)
+            # A string may end in what looks like a key: then what follows its closing marker may follow a value.
+            closes = DONE if key < 0 else self._ends.follows(cur, quote.end(), False, out)
+            end = limit if closes == DONE else key
+            follows = MORE if closes == MORE else DONE
+        self._put_string(text[cur.pos : end], out)
+        cur.pos = end
+        if follows == MORE:
+            return False
+        if quote is not None and end == limit:
+            cur.pos = quote.end()
+        else:
+            out.report("missing_close", end, end)
+        self._close_string(cur, out)
+        return True
+
+    def _missing_close(self, cur: Cursor, limit: int, out: CallHandler) -> tuple[int, int]:
+        """Return where the string ends before the end of its call, and DONE, MORE or NO_MATCH for it. The call ends
+        before ``limit``."""
+        text = cur.text
+        found = self._stops.near(text, cur.pos, limit)
+        while found is not None and found.start() < limit:
+            stop, after = found.span()
+            if out.may_be_marker(stop, after):
+                if self._stops.tags[found.group()] == IS_TURN_END and out.has_id(stop, after):
+                    return stop, DONE
+                chain = self._marked_ends.chain(text, cur.pos, stop)
+                follows = NO_MATCH if chain < 0 else self._marked_ends.follows(cur, stop, after, out)
+                if follows != NO_MATCH:
+                    return chain, follows
+            found = self._stops.near(text, after, limit)
+        return limit, NO_MATCH
+
+    def _undecided_from(self, text: str, pos: int) -> int:
+        """Return where the end of the text begins that may belong to what ends the string."""
+        end = min(self._quote.undecided_from(text, pos), self._stops.undecided_from(text, pos))
+        return self._marked_ends.undecided_from(text, pos, end)
 
     def _read_string(self, cur: Cursor, out: CallHandler) -> bool:
         """Read a string. False if more text is needed."""
@@ -467,12 +525,12 @@ class LiteralReader:
                     out.report("unescaped_quote", end, cur.pos)
                     self._put_string(found.group(), out)
                     continue
-            self._close_string(out)
+            self._close_string(cur, out)
             return True
 
-    def _close_string(self, out: CallHandler) -> None:
+    def _close_string(self, cur: Cursor, out: CallHandler) -> None:
         if self._typed:
-            self._value.close(out)
+            self._value.close(out, cur.pos)
         else:
             out.put('"')
         self._comma = True
@@ -599,16 +657,16 @@ class LiteralReader:
         end = cur.pos - len(text) + len(text.rstrip(WS))
         self._word = []
         self._word_size = 0
-        as_string = self._wants_string()
-        value = '"'
+        value, literal = '"', False
         if self._word_streams:
             self._word_streams = False
         else:
             self._value_start(out)
-            value = word_json(word, as_string)
+            value, literal = word_json(word, self._wants_string(), self._by_place)
         out.put(value)
         self._comma = True
-        if value[0] == '"' and not (as_string and is_number(word)):
+        if not literal:
+            self.valid = self.valid and value != word
             out.report("unquoted_value", start, end)
 
     def _wants_string(self) -> bool:

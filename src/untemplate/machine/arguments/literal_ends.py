@@ -1,8 +1,11 @@
-"""Where a quoted string of Python-style arguments ends: models write quotes inside strings without escaping them.
+"""Where a string of literal arguments ends: models do not escape quotes inside it, and forget its closing marker.
 
 * A quote closes its string only if what follows may follow a value: a comma and another item, the close of what is
   open, a literal that ends the call, or the end of the output.
-* Only the text after a quote is looked at, and not far.
+* A string between markers (``<|"|>``) whose closing marker is missing ends before the key of another declared argument
+  and the marker that opens its value. It also ends before the closes of all that is open, if another call or the end
+  of the output follows them.
+* Only the text around a quote or a close is looked at, and not far.
 """
 
 from __future__ import annotations
@@ -10,11 +13,15 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from ..lexer import SPACES, Cursor, Literals
+from ...tools import ToolSet
+from ..lexer import SPACES, WS, Cursor, Literals
+from ..program import IS_CALL_CLOSE, IS_CALL_OPEN, IS_TURN_END, CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
 from .base import CallHandler
 
 _MAX_LOOKAHEAD: Final = 2048
+_MAX_TAIL: Final = 256
+"""Most characters of a key, or of closing characters, that are looked at before a marker."""
 # Possessive, so that a long run of spaces is not tried from each of its characters.
 _WORD: Final = r"[ \t\r\n]*+(?:[^ \t\r\n=:,()\[\]{}\"'<\d][^\t\r\n=:,()\[\]{}\"'<]{0,1023}+[ \t\r\n]*+"
 _UNDECIDED: Final = re.compile(rf"{_WORD}=?)?\Z")
@@ -92,3 +99,66 @@ class StringEnds:
             return DONE
         takes_values = not has_keys or (depth == 1 and takes_values)
         return DONE if takes_values and _ITEM.match(text, pos) is not None else NO_MATCH
+
+
+_NEXT_KEY: Final = re.compile(r",[ \t\r\n]*+([\w.\-]++)[ \t\r\n]*+:[ \t\r\n]*+\Z")
+_TAIL: Final = re.compile(r"(?:[)\]}][)\]} \t\r\n]*+|,[ \t\r\n]*+[\w.\-]*+[ \t\r\n]*+(?::[ \t\r\n]*+)?+)\Z")
+"""The beginning of what may end a string whose closing marker is missing."""
+
+
+@final
+class MarkedStringEnds:
+    """Decides where the strings between markers end whose closing marker is missing. It shares the list of open
+    brackets with the call's reader."""
+
+    def __init__(self, closers: list[str], syntax: CallSyntax, tools: ToolSet, name: str) -> None:
+        tool = tools.get(name)
+        self._declared: frozenset[str] = frozenset(() if tool is None else tool.properties())
+        self._closers: list[str] = closers
+        self._syntax: CallSyntax = syntax
+        self.seen: set[str] = set()
+        """Keys of the arguments so far."""
+
+    def undecided_from(self, text: str, pos: int, end: int) -> int:
+        """Return where the text in front of ``end`` begins that may end the string, as the next text decides."""
+        found = _TAIL.search(text, max(pos, end - _MAX_TAIL), end)
+        return end if found is None else found.start()
+
+    def next_key(self, text: str, pos: int, quote: int) -> int:
+        """Return where ``, key:`` begins that ends in front of the marker at ``quote``, if an argument of this name is
+        declared and has not come; or NO_MATCH."""
+        found = _NEXT_KEY.search(text, max(pos, quote - _MAX_TAIL), quote)
+        if found is None or len(self._closers) > 1 or found.group(1) in self.seen:
+            return NO_MATCH
+        return found.start() if found.group(1) in self._declared else NO_MATCH
+
+    def chain(self, text: str, pos: int, stop: int) -> int:
+        """Return where the closes of all that is open begin, if they end in front of ``stop``; or NO_MATCH."""
+        begin = max(pos, stop - _MAX_TAIL)
+        for closer in self._closers:
+            stop = begin + len(text[begin:stop].rstrip(WS)) - 1
+            if stop < begin or text[stop] != closer:
+                return NO_MATCH
+        return stop
+
+    def follows(self, cur: Cursor, stop: int, end: int, call: CallHandler) -> int:
+        """Return DONE if another call or the end of the output follows the literal from ``stop`` to ``end``, which
+        closes the call, NO_MATCH or MORE."""
+        text = cur.text
+        tags = self._syntax.call_stops.tags
+        while tags[text[stop:end]] in (IS_CALL_CLOSE, IS_TURN_END):
+            spaces = SPACES.match(text, end)
+            stop = end if spaces is None else spaces.end()
+            if stop - end > _MAX_TAIL:
+                return NO_MATCH
+            if stop >= len(text):
+                return DONE if cur.final else MORE
+            opened = self._syntax.between.at(text, stop, cur.final)
+            if opened == MORE:
+                return MORE
+            if opened >= 0 and self._syntax.between.tags[text[stop:opened]] == IS_CALL_OPEN:
+                return DONE if call.may_be_marker(stop, opened) else NO_MATCH
+            end = self._syntax.call_stops.at(text, stop, cur.final)
+            if end < 0 or not call.may_be_marker(stop, end):
+                return MORE if end == MORE else NO_MATCH
+        return NO_MATCH

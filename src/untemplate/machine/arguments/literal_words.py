@@ -11,6 +11,9 @@ from ...jsontext.lexical import NUMBER, NUMBER_BEGUN, json_escape
 _NUMBER: Final = re.compile(NUMBER)
 _NUMBER_BEGUN: Final = re.compile(NUMBER_BEGUN)
 _DIGITS: Final = re.compile(r"[-+]?[0-9][0-9.]*")
+"""A number as people write it, with leading zeros perhaps."""
+_LEADING_ZEROS: Final = re.compile(r"([-+]?)0+([1-9][0-9]*)")
+_TEXT: Final = re.compile(r"\w[ \t\r\n]+\w")
 _WORDS: Final = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 _SIMPLE: Final = {
     "n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "v": "\v",
@@ -28,28 +31,44 @@ def cut_word(word: str, as_string: bool) -> str:
     return word if number else f'"{json_escape(word)}'
 
 
-def word_json(word: str, as_string: bool) -> str:
-    """Return the JSON of a word: a constant, a number, or else a string. With ``as_string``, numbers are strings."""
+def word_json(word: str, as_string: bool, as_written: bool) -> tuple[str, bool]:
+    """Return the JSON of a word, and True if the word is a literal. With ``as_string``, numbers are strings.
+
+    A word that is not a literal is a string; or, ``as_written``, only if it is several words of text: names and
+    expressions stay as they are, and the arguments are not valid JSON."""
     constant = _WORDS.get(word)
     if constant is not None:
-        return constant
-    if not as_string:
-        if _NUMBER.fullmatch(word):
-            return word
-        try:
-            # float() and int() take the digits of every alphabet; Python's literals and JSON do not.
-            if word[:1] in "0123456789+-." and len(word) <= 64 and word.isascii():
-                number = float(word) if "." in word or ("e" in word.lower() and "x" not in word) else int(word, 0)
-                if number == number and number not in (float("inf"), float("-inf")):
-                    return json.dumps(number)
-        except ValueError:
-            pass
-    return f'"{json_escape(word)}"'
+        return constant, True
+    if as_string:
+        is_number = _DIGITS.fullmatch(word) is not None
+        written = as_written and not is_number
+    else:
+        number = _number_json(word)
+        if number:
+            return number, True
+        zeros = _LEADING_ZEROS.fullmatch(word)
+        if zeros is not None:
+            return zeros.group(1).lstrip("+") + zeros.group(2), False
+        is_number = False
+        written = as_written
+    if written and _TEXT.search(word) is None:
+        return word, False
+    return f'"{json_escape(word)}"', is_number
 
 
-def is_number(word: str) -> bool:
-    """True if a word is a number as people write it, with leading zeros perhaps."""
-    return _DIGITS.fullmatch(word) is not None
+def _number_json(word: str) -> str:
+    """Return the JSON of a number; empty if the word is not one."""
+    if _NUMBER.fullmatch(word):
+        return word
+    try:
+        # float() and int() take the digits of every alphabet; Python's literals and JSON do not.
+        if word[:1] in "0123456789+-." and len(word) <= 64 and word.isascii():
+            number = float(word) if "." in word or ("e" in word.lower() and "x" not in word) else int(word, 0)
+            if number == number and number not in (float("inf"), float("-inf")):
+                return json.dumps(number)
+    except ValueError:
+        pass
+    return ""
 
 
 def escape_end(text: str, start: int) -> int:

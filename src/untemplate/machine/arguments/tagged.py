@@ -38,7 +38,7 @@ _TYPE: Final = 4
 class TaggedReader:
     """Reads tagged arguments up to what closes them."""
 
-    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, ends: ValueEnds) -> None:
+    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, ends: ValueEnds, max_held: int) -> None:
         self._syntax: CallSyntax = syntax
         self._outside: CallSyntax = syntax
         """The syntax of values that are not in a CDATA section."""
@@ -52,7 +52,7 @@ class TaggedReader:
         self._key: str = ""
         self._key_start: int = 0
         """The place of the key in the output."""
-        self._value: ValueText = ValueText(syntax.unescape_values)
+        self._value: ValueText = ValueText(syntax.unescape_values, max_held)
         self._opened: bool = False
         self._begins: bool = False
         """True before the first character of a value."""
@@ -318,7 +318,7 @@ class TaggedReader:
                 elif verdict == ENDS_IN_QUOTATION:
                     call.report("missing_close", at, at)
             self._newlines = ""
-            self._value.close(call)
+            self._value.close(call, cur.pos)
             self._leave_section()
             self._phase = _BETWEEN
             return AGAIN

@@ -2,6 +2,7 @@
 
 * Text that can only become a string streams. Other text is kept until the value ends, and converted by its schema.
 * A value that is a string or null is kept while it may still become null.
+* At most ``max_held`` characters are kept. A longer value is a string.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MAYBE_NULL: Final = 2
 class ValueText:
     """Converts the values of one call, one after another."""
 
-    def __init__(self, unescape: bool) -> None:
+    def __init__(self, unescape: bool, max_held: int) -> None:
         """``unescape``: the text has XML's entities."""
         self.handling: int = STREAM
         """STREAM: the value is a string, and what comes is put at once."""
@@ -37,6 +38,11 @@ class ValueText:
         """The beginning of a value that may still become null."""
         self._gap: bool = False
         """True if white space follows it."""
+        self._max_held: int = max_held
+        self._size: int = 0
+        """Number of kept characters."""
+        self.too_long: bool = False
+        """True if the value was too long to be kept, and so became a string."""
 
     def begin(self, param: Param | None, is_string: str, kind: str) -> None:
         """Begin a value. Its type is the one that the markup declares, or else that of its schema ``param``.
@@ -53,6 +59,8 @@ class ValueText:
         self._parts = []
         self._word = ""
         self._gap = False
+        self._size = 0
+        self.too_long = False
         if self._typed:
             self.handling = _HOLD
         elif self._param is None or self._param.streams:
@@ -71,14 +79,18 @@ class ValueText:
             call.put(json_escape(piece))
             return
         self._parts.append(piece)
-        if self.handling == _MAYBE_NULL:
-            if not self._may_be_null(piece):
-                self.handling = STREAM
-                text = "".join(self._parts)
-                self._parts = []
-                call.put('"' + json_escape(text))
-        elif self.handling == STREAM:
-            text = "".join(self._parts)
+        if self.handling != STREAM:
+            self._size += len(piece)
+            self.too_long = self._size > self._max_held
+            if not self.too_long and (self.handling == _HOLD or self._may_be_null(piece)):
+                return
+            self.handling = STREAM
+            call.put('"')
+        text = "".join(self._parts)
+        if not self._unescape:
+            self._parts = []
+            call.put(json_escape(text))
+        else:
             cut = ENTITY_BEGUN.search(text)
             end = len(text) if cut is None else cut.start()
             self._parts = [text[end:]] if end < len(text) else []
@@ -98,8 +110,10 @@ class ValueText:
         self._gap = len(kept) < len(text)
         return any(word.startswith(self._word) for word in ("null", "None"))
 
-    def close(self, call: CallHandler) -> None:
-        """Put the end of the value."""
+    def close(self, call: CallHandler, end: int) -> None:
+        """Put the end of the value, which is at ``end`` of the cursor's text."""
+        if self.too_long:
+            call.report("held_too_long", end, end)
         text = "".join(self._parts)
         if self._unescape:
             text = unescape_xml(text)
