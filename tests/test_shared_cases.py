@@ -17,7 +17,10 @@ from untemplate.testing import check
 
 SHARED = shared_folder()
 
-BELIEVED_WRONG: dict[str, str] = {}
+BELIEVED_WRONG: dict[str, str] = {
+    "ollama/laguna/UserTagged": "<user> begins a turn of the user in this template. If it could also begin a call, an "
+    "output that goes on as the user would call tools.",
+}
 """Cases that we believe to be wrong, by id, with the reason."""
 
 # Template → (tool name, reasoning name).
@@ -111,6 +114,27 @@ def test_by_format(case: dict[str, Any], count: Any) -> None:
     assert right or case["id"] in BELIEVED_WRONG, (
         f"{parsed!r}\nexpected {case['expect']!r}, words {case.get('words')!r}"
     )
+
+
+@pytest.mark.parametrize("case", cases("by_format_3"))
+def test_by_format_3(case: dict[str, Any], count: Any) -> None:
+    """Outputs from the test suites of others and from bug reports; ``check`` feeds each with token ids as well. The
+    rows ``guard/`` are those that a naive repair of missing closes would break: they are tried at more places."""
+    name = "shared cases, by_format_3"
+    parsed = checked(
+        count,
+        name,
+        case["tool_parser"],
+        case["output"],
+        reasoning=case["reasoning_parser"],
+        tools=case["tools"],
+        prompt=case["prompt"],
+        cuts=160 if case["id"].startswith("guard/") else 8,
+        roundtrip=False,
+    )
+    right = same(parsed, case["expect"]) or case["id"] in BELIEVED_WRONG
+    count(name, right)
+    assert right, f"{parsed!r}\nexpected {case['expect']!r}"
 
 
 @pytest.mark.parametrize("case", cases("by_template"))

@@ -133,6 +133,7 @@ def _ok(raw: str, result: ParsedOutput, own: list[Span]) -> None:
 def _arguments(fmt: Format, raw: str, result: ParsedOutput, call: ToolCall, spans: list[Span], tools: ToolSet) -> None:
     """Check that arguments are their spans, in one of the syntaxes that the Format has."""
     function = call.function
+    written = [raw[s.start : s.end] for s in spans]
     raw, arguments = _without_expressions(raw, result, spans, function.arguments)
     text = CallText(
         tuple(raw[s.start : s.end] for s in spans),
@@ -152,7 +153,7 @@ def _arguments(fmt: Format, raw: str, result: ParsedOutput, call: ToolCall, span
     left, missing = min(rests, key=lambda rest: len(rest[0]) + len(rest[1]))
     raise _LostError(
         f"arguments of {function.name!r} are not their spans: {short(left)} of the spans against {short(missing)}"
-        + difference(text.text, arguments)
+        + difference("".join(written), function.arguments)
     )
 
 
