@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from untemplate import OutputParser
+from untemplate import OutputParser, Policy
 from untemplate.format import (
     Channels,
     Format,
@@ -29,7 +29,7 @@ from untemplate.format import (
 )
 from untemplate.formats import entries
 from untemplate.messages import ParsedOutput
-from untemplate.testing import check
+from untemplate.testing import PieceTokenizer, check
 
 from .work import function_calls, lines_run
 
@@ -419,6 +419,27 @@ def test_threads_share_a_parser() -> None:
     with ThreadPoolExecutor(64) as pool:
         together = list(pool.map(run, range(len(outputs))))
     assert together == alone
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy(cut_calls="drop")])
+def test_finished_calls_are_not_kept_by_a_stream_that_does_not_collect(policy: Policy) -> None:
+    """Nor are the places of their markers. The next call has the next number, and the end is known."""
+    special = ("<tool_call>", "</tool_call>", "<|im_end|>")
+    tokenizer = PieceTokenizer(special)
+    parser = OutputParser.named("hermes", tokenizer=tokenizer, policy=policy)
+    call = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>\n'
+    pieces, ids = tokenizer.pieces(call), tokenizer.encode(call)
+    stream = parser.stream()
+    machine = stream._backend._machine  # type: ignore[attr-defined]
+    indices: list[int] = []
+    for _ in range(300):
+        for piece, token in zip(pieces, ids, strict=True):
+            indices += [c.index for delta in stream.feed(piece, [token]) for c in delta.tool_calls or () if c.id]
+        assert len(machine.calls) <= 2
+        assert len(machine.scanner.authorised) < 80
+    stream.finish()
+    assert indices == list(range(300))
+    assert stream.finish_reason == "tool_calls"
 
 
 NEVER_CLOSED = [
