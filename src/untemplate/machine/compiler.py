@@ -421,6 +421,8 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
         syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
         syntax.quoted_values = arguments.quoted == "all"
+        watched = f",)]}}{syntax.call_stops.first_characters}{''.join(quote[0] for quote in arguments.quotes)}"
+        syntax.watched = re.compile(f"[{re.escape(watched)}]")
         raw = () if arguments.escapes else arguments.quotes[:1]
         syntax.escaping = tuple(quote for quote in ("'", '"') if quote not in raw)
     syntax.name_ends = Literals(_tags(*ends))

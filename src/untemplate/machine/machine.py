@@ -49,8 +49,9 @@ with JsonReader as a generator saved lines and no time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from ..tools import ToolSet
 from .call_emitter import CallEmitter
@@ -83,6 +84,9 @@ from .program import (
 )
 from .signals import DONE, MORE, NO_MATCH
 from .tentative_calls import RECOVER, TentativeCalls
+
+_CLOSE_TAGS: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}")
+_CLOSE_TAGS_BEGUN: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}(?:<(?:/[^<>`\n]{0,64})?)?\Z")
 
 
 @final
@@ -536,11 +540,15 @@ class Machine(ReaderContext):
         return READ_AFTER_TENTATIVE_CALLS
 
     def _read_after_quoted_calls(self, tentative: TentativeCalls) -> int:
-        """Read the character after calls that began after a backtick: before another backtick they are a quotation."""
+        """Read the character after calls that began after a backtick: before another backtick they are a quotation.
+        Close tags of another format may come between."""
         cur = self.cur
-        if cur.pos >= len(cur.text):
+        if cur.pos >= len(cur.text) or (not cur.final and _CLOSE_TAGS_BEGUN.match(cur.text, cur.pos) is not None):
             return MORE
-        if (cur.text[cur.pos] == "`" and not self.spaces) or not self._accept_tentative_calls(tentative):
+        closes = _CLOSE_TAGS.match(cur.text, cur.pos)
+        end = cur.pos if closes is None else closes.end()
+        quoted = cur.text[end : end + 1] == "`" and not self.spaces
+        if quoted or not self._accept_tentative_calls(tentative):
             return NO_MATCH
         return self._leave_calls(True)
 

@@ -269,6 +269,8 @@ class CallSyntax:
         """True if the text in quotes may be a value of any type."""
         self.escaping: tuple[str, ...] = ()
         """Quotes of strings in which a backslash escapes."""
+        self.watched: re.Pattern[str] = re.compile("(?!)")
+        """The first character of whatever may end a string between markers."""
         self.escaped: re.Pattern[str] = re.compile("(?!)")
         """Matches arguments that were copied into a string, with escapes, up to the first escape."""
         self.escaped_prefix: re.Pattern[str] = re.compile("(?!)")

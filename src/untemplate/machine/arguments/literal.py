@@ -43,8 +43,6 @@ _FURTHER_WORDS: Final = re.compile(r"[ \t][\w.\- \t]*")
 _WORD_STOP: Final = re.compile(r"[,()\[\]{}\"']")
 _BETWEEN_STOP: Final = re.compile(r"[,)\]}]")
 _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
-_WATCHED: Final = re.compile(r"[,)\]}<]")
-"""Characters that what ends a string between markers may begin with."""
 
 
 @final
@@ -65,7 +63,9 @@ class LiteralReader:
         self._closers: list[str] = []
         self._json: list[str] = []
         self._ends: StringEnds = StringEnds(self._closers, self._json, outer, syntax.call_stops)
-        self._marked_ends: MarkedStringEnds = MarkedStringEnds(self._closers, syntax, tools, name)
+        self._seen: list[str] = []
+        """Keys of the arguments so far."""
+        self._marked_ends: MarkedStringEnds = MarkedStringEnds(self._closers, self._seen, syntax, tools, name)
         self._in_markers: bool = False
         """True if the quotes of the open string are markers."""
         self.valid: bool = True
@@ -157,7 +157,7 @@ class LiteralReader:
         """Return the JSON of text in the middle of a string; "" if it is not, and nothing has happened."""
         if self._phase != _STRING or self._doubtful or self._typed or self._quote_head in text:
             return ""
-        if (self._escapes and "\\" in text) or (self._in_markers and _WATCHED.search(text) is not None):
+        if (self._escapes and "\\" in text) or (self._in_markers and self._syntax.watched.search(text) is not None):
             return ""
         return json_escape(text)
 
@@ -290,7 +290,7 @@ class LiteralReader:
         if len(self._closers) == 1:
             self._top_key = key
             self._keys += 1
-            self._marked_ends.seen.add(key)
+            self._seen.append(key)
         out.put(f'"{json_escape(key)}": ')
         self._comma = False
         self._phase = _VALUE
@@ -447,7 +447,11 @@ class LiteralReader:
         text = cur.text
         quote = self._quote.find(text, cur.pos)
         limit = len(text) if quote is None else quote.start()
-        end, follows = self._missing_close(cur, limit, out)
+        if self._syntax.watched.search(text, cur.pos, limit) is None:
+            # No close can be missing before this.
+            end, follows = limit, MORE if quote is None else DONE
+        else:
+            end, follows = self._missing_close(cur, limit, out)
         if follows == NO_MATCH and quote is None:
             end = limit if cur.final else self._undecided_from(text, cur.pos)
             follows = MORE

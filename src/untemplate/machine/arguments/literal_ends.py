@@ -108,16 +108,15 @@ _TAIL: Final = re.compile(r"(?:[)\]}][)\]} \t\r\n]*+|,[ \t\r\n]*+[\w.\-]*+[ \t\r
 
 @final
 class MarkedStringEnds:
-    """Decides where the strings between markers end whose closing marker is missing. It shares the list of open
-    brackets with the call's reader."""
+    """Decides where the strings between markers end whose closing marker is missing. It shares the lists of open
+    brackets and of the keys so far with the call's reader."""
 
-    def __init__(self, closers: list[str], syntax: CallSyntax, tools: ToolSet, name: str) -> None:
-        tool = tools.get(name)
-        self._declared: frozenset[str] = frozenset(() if tool is None else tool.properties())
+    def __init__(self, closers: list[str], seen: list[str], syntax: CallSyntax, tools: ToolSet, name: str) -> None:
         self._closers: list[str] = closers
+        self._seen: list[str] = seen
         self._syntax: CallSyntax = syntax
-        self.seen: set[str] = set()
-        """Keys of the arguments so far."""
+        self._tools: ToolSet = tools
+        self._name: str = name
 
     def undecided_from(self, text: str, pos: int, end: int) -> int:
         """Return where the text in front of ``end`` begins that may end the string, as the next text decides."""
@@ -128,9 +127,10 @@ class MarkedStringEnds:
         """Return where ``, key:`` begins that ends in front of the marker at ``quote``, if an argument of this name is
         declared and has not come; or NO_MATCH."""
         found = _NEXT_KEY.search(text, max(pos, quote - _MAX_TAIL), quote)
-        if found is None or len(self._closers) > 1 or found.group(1) in self.seen:
+        if found is None or len(self._closers) > 1 or found.group(1) in self._seen:
             return NO_MATCH
-        return found.start() if found.group(1) in self._declared else NO_MATCH
+        tool = self._tools.get(self._name)
+        return found.start() if tool is not None and found.group(1) in tool.properties() else NO_MATCH
 
     def chain(self, text: str, pos: int, stop: int) -> int:
         """Return where the closes of all that is open begin, if they end in front of ``stop``; or NO_MATCH."""
