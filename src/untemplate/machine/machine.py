@@ -149,7 +149,7 @@ class Machine(ReaderContext):
         elif self._passed is not None:
             piece = self._passed(text)
             if piece:
-                self.receiver.arguments(len(self.calls) - 1, piece)
+                self.receiver.arguments(self.calls[-1].index, piece)
                 self.base += len(text)
                 self.ledger.mark(ARGUMENT_TEXT, self.base)
                 return

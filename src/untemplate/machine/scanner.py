@@ -169,7 +169,7 @@ class TokenScanner:
             self._count_unread()
         return True
 
-    def _is_awaited(self, waiting: list[tuple[int, int, int]]) -> bool:
+    def _is_awaited(self, waiting: deque[tuple[int, int, int]]) -> bool:
         """True if one of these ids of a literal may still authorise it."""
         return bool(waiting) and waiting[-1][0] >= self._passed
 
