@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from datasets import Dataset
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers import PreTrainedTokenizerFast, PrinterCallback, Qwen2Config, Qwen2ForCausalLM
 from trl import GRPOConfig, GRPOTrainer
 
 from untemplate.integrations.transformers import install
@@ -120,6 +120,7 @@ def main() -> None:
             reward_funcs=has_called,
             tools=[add],
         )
+        trainer.remove_callback(PrinterCallback)  # it would print all metrics
         trainer.train()
     print(f"steps: {trainer.state.global_step}; calls of add: {called}")
 
