@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from untemplate import OutputParser
 from untemplate.format import Channels, Format, FormatError, Marker, Tools
 from untemplate.testing import check
 
@@ -74,6 +75,26 @@ def test_a_body_of_calls_needs_tools() -> None:
         Format(name="x", channels=channels)
     assert str(error.value) == "tools: is empty: a message after channels.call_body holds a whole call"
     assert Format(name="x", channels=channels, tools=(Tools(),)).tools == (Tools(),)
+
+
+def test_a_header_without_a_name_needs_a_body_of_calls() -> None:
+    with pytest.raises(FormatError) as error:
+        Format(name="x", channels=Channels(open=Marker("<m>"), body=Marker("<t>"), content=("a",), call_name=False))
+    expected = "channels.call_name: is false, but nothing else marks calls: channels.call_body is missing"
+    assert str(error.value) == expected
+
+
+@pytest.mark.parametrize("call_id", ["a1", ""])
+def test_solar_open_writes_the_name_and_the_id_in_the_call_only(call_id: str) -> None:
+    function = {"name": "search", "arguments": '{"q": "x"}'}
+    parser = OutputParser.named("solar_open")
+    text = parser.render(
+        {"role": "assistant", "tool_calls": [{"id": call_id, "type": "function", "function": function}]}
+    )
+    assert text == (
+        f"<|tool_calls|><|tool_call:begin|>{call_id or '0'}<|tool_call:name|>search<|tool_call:args|>"
+        '{"q": "x"}<|tool_call:end|>'
+    )
 
 
 @pytest.mark.parametrize("word", ['">', "a<b", "f(x) > 1"])

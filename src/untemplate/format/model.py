@@ -358,6 +358,8 @@ class Channels:
     call_body: Marker | None = None
     """Marker in place of ``body`` before a call, whatever the header says. Default: ``None``, calls have none of their
     own. Example: ``Marker("<|content_invoke_tool_json|>")``."""
+    call_name: bool = True
+    """``False``: the header of a call does not name the tool, its text does. Default: ``True``. Example: ``False``."""
     close: Marker | None = None
     """Marker after a message, accepted after any kind of message. Default: ``None``, the next ``open`` ends a message.
     Example: ``Marker("<|end|>")``."""
@@ -556,6 +558,8 @@ def _check_channels(fmt: Format, channels: Channels, seen: dict[str, str]) -> No
     for word in channels.reasoning:
         if word in channels.content:
             raise FormatError("channels.content", f"{word!r} is in channels.reasoning as well")
+    if not channels.call_name and channels.call_body is None:
+        raise FormatError("channels.call_name", "is false, but nothing else marks calls: channels.call_body is missing")
     if channels.call_body is not None and not fmt.tools:
         raise FormatError("tools", "is empty: a message after channels.call_body holds a whole call")
 

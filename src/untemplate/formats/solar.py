@@ -57,6 +57,7 @@ SOLAR_OPEN = Format(
         body=Marker("<|content|>"),
         reasoning_body=Marker("<|think|>"),
         call_body=Marker("<|tool_calls|>"),
+        call_name=False,
         close=Marker("<|end|>"),
         call_close=Marker("<|calls|>"),
     ),

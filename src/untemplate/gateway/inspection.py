@@ -137,7 +137,7 @@ class Inspection:
             answer = await in_thread(self._inspector.answer, route, exchange.body)
         except InspectorError as error:
             raise ApiError(400, str(error)) from None
-        if route == "choices" and self._served.maxlen:
+        if route == "choices" and self._most:
             answer["served"] = self._list(exchange.record.owner)
         await exchange.reply(answer)
 

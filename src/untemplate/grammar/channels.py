@@ -110,7 +110,8 @@ class _Build:
         parts = ""
         if channels.channel is not None and channels.call_channel is not None:
             parts += channels.channel.text + channels.call_channel
-        parts += ("" if channels.recipient is None else channels.recipient.text) + channels.namespace + name
+        if channels.call_name:
+            parts += ("" if channels.recipient is None else channels.recipient.text) + channels.namespace + name
         if channels.constraint is not None and channels.call_constraint is not None:
             parts += channels.constraint.text + channels.call_constraint
         header = self.spelling.node(parts + (channels.call_body or channels.body).text)

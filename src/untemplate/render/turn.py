@@ -121,7 +121,7 @@ def _call_name(fmt: Format, body: NamedBody, call: MessageCall, i: int, start_in
     if "{index}" in fmt.ids:
         given = _own_index(fmt.ids, call)
         index = index + start_index if given is None else given
-    variables = {"name": escape(call.name, body.escape), "index": str(index), "id": call.id}
+    variables = {"name": escape(call.name, body.escape), "index": str(index), "id": call.id or str(index)}
     return re.sub(r"\{(\w+)\}", lambda found: variables.get(found.group(1), found.group()), body.name)
 
 
@@ -203,7 +203,8 @@ def call_header(channels: Channels, name: str) -> str:
     parts: list[str] = []
     if channels.channel is not None and channels.call_channel is not None:
         parts += (channels.channel.text, channels.call_channel)
-    parts += (_text(channels.recipient), channels.namespace, name)
+    if channels.call_name:
+        parts += (_text(channels.recipient), channels.namespace, name)
     if channels.constraint is not None and channels.call_constraint is not None:
         parts += (channels.constraint.text, channels.call_constraint)
     return "".join(parts) + (channels.call_body or channels.body).text
