@@ -141,7 +141,8 @@ class FormatBackend(ParserBackend):
             _DRAFTS[policy.drafts],
         )
         machine.shows_cut_calls = policy.cut_calls == "content"
-        machine.keeps_space = policy.marker_white_space == "keep"
+        if policy.marker_white_space == "keep":
+            machine.keep_space()
         if context.spans:
             machine.ledger.spans = []
         receiver: EventReceiver = builder
@@ -157,11 +158,11 @@ class FormatBackend(ParserBackend):
 
             receiver = Tee(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
-        scanner = None
+        scanner, checks_ids = None, False
         if not self._special_tokens.empty:
             table = self.tokens
             scanner = TokenScanner(self._special_tokens, table.bytes_of, table.read_bytes, self._stripped)
-        checks_ids = (self.format if policy.spelled_markers == "format" else policy).spelled_markers == "text"
+            checks_ids = (self.format if policy.spelled_markers == "format" else policy).spelled_markers == "text"
         return FormatStream(machine, builder, scanner, checks_ids, context.collect, self._own, self.denied)
 
     def _prompt(self, context: OutputContext) -> str:

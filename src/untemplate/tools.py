@@ -144,7 +144,8 @@ class ToolSet:
             return
         self.known = tools is not None
         self._tools = {}
-        is_list = tools is None or isinstance(tools, (list, tuple))  # asking the ABCs costs more than all else here
+        # Asking the ABCs costs more than all else here, and a tuple of classes more than one.
+        is_list = type(tools) is list or tools is None or isinstance(tools, (list, tuple))
         if not is_list and (isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable)):
             raise ValueError(f"tools: expected a list, got {type(tools).__name__}")
         for i, entry in enumerate(tools or ()):
@@ -250,4 +251,4 @@ def _schema(schema: Any, path: str) -> Mapping[str, Any]:
 
 def _field(part: object, key: str) -> Any:
     # A dict is the most common case, and asking the ABC costs more than everything else here.
-    return part.get(key) if isinstance(part, (dict, Mapping)) else getattr(part, key, None)
+    return part.get(key) if type(part) is dict or isinstance(part, Mapping) else getattr(part, key, None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from untemplate import OutputParser
@@ -54,3 +56,26 @@ def test_ids_may_be_a_list_that_the_engine_uses_again() -> None:
     stream.finish()
     assert stream.result().content == "".join(WORDS)
     assert [call.function.name for call in stream.result().tool_calls] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("format", "output"),
+    [
+        ("hermes", '<tool_call>\n{"name": "get", "arguments": {"city": "x'),
+        ("pythonic", "[get(city='x"),
+        ("gemma4", '<|tool_call>call:get{city:<|"|>x'),
+        ("qwen3_coder", "<tool_call>\n<function=get>\n<parameter=city>\nx"),
+    ],
+)
+def test_readers_have_few_attributes(format: str, output: str) -> None:
+    """CPython 3.11 reads attributes fastest in objects that have at most 29 of them."""
+    stream = OutputParser.named(format).stream()
+    stream.feed(output)
+    counts = {
+        type(found).__name__: len(getattr(found, "__dict__", ()))  # compiled classes have none
+        for found in gc.get_objects()
+        if str(type(found).__module__).startswith("untemplate.machine.")
+        and type(found).__module__ != "untemplate.machine.program"
+    }
+    assert "Machine" in counts
+    assert {name: count for name, count in counts.items() if count > 29} == {}

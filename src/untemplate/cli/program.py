@@ -155,7 +155,7 @@ def _syntax(syntax: CallSyntax) -> Iterator[Row]:
         if syntax.body == p.NAMED_ELEMENTS:
             yield "array", f"elements {syntax.item!r}"
         if syntax.body == p.NAMED_LITERAL:
-            quotes = " ".join(map(repr, syntax.quotes))
+            quotes = " ".join(map(repr, syntax.quotes.tags))
             yield (
                 "arguments",
                 f"{syntax.bracket_open!r} key {syntax.assign!r} value {syntax.bracket_close!r}, quotes {quotes}",

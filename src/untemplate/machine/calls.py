@@ -325,7 +325,7 @@ class CallReader:
         elif tag == IS_SECTION_CLOSE and context.in_section:
             if not self.has_call:
                 return NO_MATCH
-            if not context.section_is_text:
+            if not context.speculation.section_is_text:
                 self._close_group(end)
                 context.in_section = False
             return self._leave()
@@ -549,7 +549,7 @@ class CallReader:
         if self.last_became_text and in_section and not context.in_section:
             # The section's opener has become text with its first call. Calls that follow are still calls.
             context.in_section = True
-            context.section_is_text = True
+            context.speculation.section_is_text = True
         if self._list == _NEW_LIST:
             self._list = _TEXT_LIST if self.last_became_text else _KEPT_LIST
         if self._list != _NO_LIST or context.in_section or self.syntax.separated:

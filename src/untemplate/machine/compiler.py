@@ -24,7 +24,7 @@ from ..format import (
     TaggedArguments,
     Tools,
 )
-from .lexer import WS, Literals
+from .lexer import WS, Literals, literal_set
 from .program import (
     AT_BARE,
     AT_CALL,
@@ -415,14 +415,15 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         syntax.bracket_open = arguments.open
         syntax.bracket_close = arguments.close
         syntax.assign = arguments.assign
-        syntax.quotes = arguments.quotes
+        syntax.quotes = literal_set(*arguments.quotes)
         heads = [_TO_ESCAPE.split(quote, maxsplit=1)[0] for quote in arguments.quotes]
         syntax.escaped = re.compile(rf"{_KEY}(?:{'|'.join(map(re.escape, heads))})\\")
         begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
         syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
         syntax.quoted_values = arguments.quoted == "all"
-        watched = f",)]}}{syntax.call_stops.first_characters}{''.join(quote[0] for quote in arguments.quotes)}"
-        syntax.watched = re.compile(f"[{re.escape(watched)}]")
+        watched = re.escape(f")]}}{syntax.call_stops.first_characters}{syntax.quotes.first_characters}")
+        syntax.watched = re.compile(f"[,{watched}]")
+        syntax.watched_last = re.compile(f"[{watched}]")
         raw = () if arguments.escapes else arguments.quotes[:1]
         syntax.escaping = tuple(quote for quote in ("'", '"') if quote not in raw)
     syntax.name_ends = Literals(_tags(*ends))

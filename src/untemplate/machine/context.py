@@ -60,18 +60,12 @@ class ReaderContext:
         """The state of free text."""
         self.spaces: list[str] = []
         """White space that waits: it is text if text follows it, and markup if a marker does."""
-        self.keeps_space: bool = False
-        """True if white space that touches a marker is text, unless the Format writes it there."""
         self.calls: list[CallState] = []
         self.forget_call: Callable[[CallState], None] | None = None
         """Takes each call that is forgotten, which all but the last are before another one begins. None: they are kept,
         for the result."""
-        self.unknown_tokens: list[tuple[int, int]] = []
-        """Places of special tokens in the output that are dropped where they are free text."""
         self.in_section: bool = False
         """True inside a section of calls."""
-        self.section_is_text: bool = False
-        """True if the opener of the section has become text, so that its closer is text too."""
         self.speculation: Speculation = Speculation(self.state)
         self.tentative: TentativeCalls | None = None
         self.held_call: HeldCall | None = None

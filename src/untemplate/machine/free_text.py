@@ -58,6 +58,10 @@ class FreeText:
         """True if the region has only had white space so far."""
         self.after_call: bool = False
         """True if only white space has followed the last call."""
+        self.keeps_space: bool = False
+        """True if white space that touches a marker is text, unless the Format writes it there."""
+        self.unknown_tokens: list[tuple[int, int]] = []
+        """Places of special tokens in the output that are dropped where they are free text."""
         self.rule: MarkerRule = _NO_RULE
         """After READ_CALL: the rule of the marker that opens the calls."""
         self.marker_end: int = 0
@@ -159,13 +163,13 @@ class FreeText:
         context = self.context
         if self.fresh or self.after_call or self._code_waits or context.spaces:
             return False
-        return context.state.region in (IN_CONTENT, IN_REASONING) and not context.unknown_tokens
+        return context.state.region in (IN_CONTENT, IN_REASONING) and not self.unknown_tokens
 
     def step(self, whole: bool = True) -> int:
         """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE. ``whole``: the text
         may hold special tokens that are dropped."""
         context = self.context
-        if whole and context.unknown_tokens:
+        if whole and self.unknown_tokens:
             return self._step_to_unknown_token()
         cur = context.cur
         text = cur.text
@@ -228,7 +232,7 @@ class FreeText:
         """Emit the white space between text and the marker at the cursor, except ``own``, which belongs to it. By
         default all of it does."""
         context = self.context
-        if not context.keeps_space or self.at_start or self.fresh or self.after_call:
+        if not self.keeps_space or self.at_start or self.fresh or self.after_call:
             return
         spaces = "".join(context.spaces)
         size = shared_start(spaces[::-1], own[::-1])
@@ -254,18 +258,18 @@ class FreeText:
         context = self.context
         cur = context.cur
         here = context.base + cur.pos
-        while context.unknown_tokens and context.unknown_tokens[0][0] < here:
-            context.unknown_tokens.pop(0)
-        if not context.unknown_tokens:
+        while self.unknown_tokens and self.unknown_tokens[0][0] < here:
+            self.unknown_tokens.pop(0)
+        if not self.unknown_tokens:
             return self.step(False)
-        start, end = context.unknown_tokens[0]
+        start, end = self.unknown_tokens[0]
         size = len(cur.text)
         if start >= context.base + size:
             return self.step(False)
         if start == here:
             if end > context.base + size:
                 return MORE
-            context.unknown_tokens.pop(0)
+            self.unknown_tokens.pop(0)
             self.drop("unknown_token", end - context.base)
             return READ_TEXT
         # The text before the token is read as if it ended there.
@@ -316,8 +320,8 @@ class FreeText:
         if rule.at_start_only and not self._nothing_before(start):
             return False
         if action == CLOSE_SECTION:
-            if context.section_is_text:
-                context.section_is_text = False
+            if context.speculation.section_is_text:
+                context.speculation.section_is_text = False
                 context.in_section = False
                 return False
             return context.in_section or self._right_after_call(start) or self._is_stray_close(start, end)
@@ -558,7 +562,7 @@ class FreeText:
         context = self.context
         text = piece.lstrip(WS)
         self.fresh = not text
-        if context.keeps_space:
+        if self.keeps_space:
             size = shared_start(piece, self.lead)
             self.lead = self.lead[size:] if size == len(piece) else ""
             text = piece[size:]

@@ -93,6 +93,8 @@ _CLOSE_TAGS_BEGUN: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}(?:<(?:/[^<>`\
 class Machine(ReaderContext):
     """Runs a Program on one output."""
 
+    # At most 29 attributes, those of ReaderContext included: with more, CPython keeps them in a slower table.
+
     def __init__(
         self,
         program: Program,
@@ -109,14 +111,10 @@ class Machine(ReaderContext):
         self._text: FreeText = FreeText(self)
         self.shows_cut_calls: bool = False
         """True if an opener or header that the output ends after becomes text; else it is dropped."""
-        self._empty_end: int = 0
-        """End of the last close of calls without a call, counted from their opener; 0 if none has come."""
         self._plain: bool = not program.header_first and self.state.region in (IN_CONTENT, IN_REASONING)
         """True if nothing is waiting, so that text without a possible marker is emitted unread."""
         self._passed: Callable[[str], str] | None = None
         """In the arguments of a call: text → what of it can be emitted unread (``CallReader.passed``)."""
-        self._undecided: int = -1
-        """Number of the speculation that was undecided at the end of the output; -1 before that."""
         self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
         self._calls: CallReader | None = None
@@ -171,9 +169,13 @@ class Machine(ReaderContext):
         self._plain = plain
         self._passed = passed
 
+    def keep_space(self) -> None:
+        """Take white space that touches a marker for text, unless the Format writes it there."""
+        self._text.keeps_space = True
+
     def drop_tokens(self, places: list[tuple[int, int]]) -> None:
         """Drop the special tokens at these places of the next text, where they are free text."""
-        self.unknown_tokens += places
+        self._text.unknown_tokens += places
         self._plain = False
         self.spaces = self.spaces or [""]
 
@@ -206,7 +208,7 @@ class Machine(ReaderContext):
             return
         while True:
             # A speculation that is still active here is undecided because the output ends.
-            self._undecided = self.speculation.number
+            self.speculation.undecided = self.speculation.number
             cur.final = True
             self._run()
             if cur.final and not self._wind_up():
@@ -363,8 +365,8 @@ class Machine(ReaderContext):
 
     def _was_undecided(self) -> bool:
         """True if the speculation was undecided until the output ended."""
-        undecided = self.speculation.number == self._undecided
-        return undecided and self._mode in (READ_CALL, READ_HEADER, READ_EMPTY_CALLS)
+        speculation = self.speculation
+        return speculation.number == speculation.undecided and self._mode in (READ_CALL, READ_HEADER, READ_EMPTY_CALLS)
 
     def _end_undecided(self) -> bool:
         """End the output in a call or a header that is not complete. Return True if there is text to read again."""
@@ -598,7 +600,7 @@ class Machine(ReaderContext):
         speculation = self.speculation
         if not self._call_reader().has_marker or len(self.calls) > speculation.calls:
             return False
-        self._empty_end = 0
+        self.speculation.empty_end = 0
         return self.program.call_markers.fullmatch(speculation.raw(self.cur)) is not None
 
     def _read_empty_calls(self) -> int:
@@ -608,7 +610,7 @@ class Machine(ReaderContext):
         closes = self.program.call_closes
         while True:
             cur.pos = cur.spaces()
-            if cur.pos >= len(cur.text) and not (cur.final and self._empty_end):
+            if cur.pos >= len(cur.text) and not (cur.final and self.speculation.empty_end):
                 return MORE
             end = closes.at(cur.text, cur.pos, cur.final)
             if end == MORE:
@@ -616,15 +618,15 @@ class Machine(ReaderContext):
             if end < 0 or (self.checks_ids and not self.may_be_marker(cur.pos, end)):
                 break
             cur.pos = end
-            self._empty_end = self.speculation.length(cur)
+            self.speculation.empty_end = self.speculation.length(cur)
         raw = self.speculation.raw(cur)
         proven = self._opener_has_id(raw)
         opener = self.speculation.opener
-        if self._empty_end:
-            alone = "\n" in raw[self._empty_end :] or cur.pos >= len(cur.text)
+        if self.speculation.empty_end:
+            alone = "\n" in raw[self.speculation.empty_end :] or cur.pos >= len(cur.text)
             if not (proven or alone) and self._text.has_text_on_line(self.speculation.spaces):
                 return NO_MATCH
-            return self._drop_markers(raw, self._empty_end)
+            return self._drop_markers(raw, self.speculation.empty_end)
         if proven and raw[:opener] in self.program.section_opens and self.speculation.origin.region == IN_CONTENT:
             answer = self._drop_markers(raw, opener)
             self.in_section = True

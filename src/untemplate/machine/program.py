@@ -264,13 +264,15 @@ class CallSyntax:
         self.bracket_open: str = "("
         self.bracket_close: str = ")"
         self.assign: str = "="
-        self.quotes: tuple[str, ...] = ()
+        self.quotes: Literals = Literals({})
         self.quoted_values: bool = False
         """True if the text in quotes may be a value of any type."""
         self.escaping: tuple[str, ...] = ()
         """Quotes of strings in which a backslash escapes."""
         self.watched: re.Pattern[str] = re.compile("(?!)")
         """The first character of whatever may end a string between markers."""
+        self.watched_last: re.Pattern[str] = re.compile("(?!)")
+        """The same where no declared argument may follow."""
         self.escaped: re.Pattern[str] = re.compile("(?!)")
         """Matches arguments that were copied into a string, with escapes, up to the first escape."""
         self.escaped_prefix: re.Pattern[str] = re.compile("(?!)")

@@ -31,6 +31,12 @@ class Speculation:
         """Number of speculations so far."""
         self.opener: int = 1
         """Length of the opener; 0 if the opener is in the prompt."""
+        self.empty_end: int = 0
+        """End of the last close of calls without a call, counted from their opener; 0 if none has come."""
+        self.undecided: int = -1
+        """Number of the speculation that was undecided at the end of the output; -1 before that."""
+        self.section_is_text: bool = False
+        """True if the opener of the section has become text, so that its closer is text too."""
         self._kept: list[str] = []
         self._start: int = 0
         """Where it begins in the cursor's text, or, if characters are kept already, where they end."""

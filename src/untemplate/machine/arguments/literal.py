@@ -56,18 +56,16 @@ class LiteralReader:
         self._tools: ToolSet = tools
         self._name: str = name
         self._stops: Literals = syntax.call_stops
-        self._outer: str = outer
-        self._quotes: Literals = literal_set(*syntax.quotes)
         self._phase: int = _OPEN
         # The closing characters of what is open, outermost first, and the JSON closer of each.
         self._closers: list[str] = []
         self._json: list[str] = []
         self._ends: StringEnds = StringEnds(self._closers, self._json, outer, syntax.call_stops)
-        self._seen: list[str] = []
+        self._seen: set[str] = set()
         """Keys of the arguments so far."""
         self._marked_ends: MarkedStringEnds = MarkedStringEnds(self._closers, self._seen, syntax, tools, name)
-        self._in_markers: bool = False
-        """True if the quotes of the open string are markers."""
+        self._watched: re.Pattern[str] | None = None
+        """In a string between markers: the first character of whatever may end it."""
         self.valid: bool = True
         """False if a name or an expression was passed on as written: what was put is not valid JSON."""
         self._any: bool = False
@@ -81,8 +79,7 @@ class LiteralReader:
         """True after a brace that opens an object or a set."""
         self._keys: int = 0
         self._top_key: str = ""
-        self._quote: Literals = self._quotes
-        self._quote_head: str = ""
+        self._quote: Literals = syntax.quotes
         self._escapes: bool = False
         self._typed: bool = False
         """True if the open string is the text of a value, which its schema converts."""
@@ -98,8 +95,8 @@ class LiteralReader:
     def step(self, cur: Cursor, out: CallHandler) -> int:
         while True:
             if self._phase == _STRING:
-                read = self._read_marked_string(cur, out) if self._in_markers else self._read_string(cur, out)
-                if not read:
+                watched = self._watched
+                if not (self._read_string(cur, out) if watched is None else self._read_marked(watched, cur, out)):
                     return MORE
                 continue
             if self._phase == _WORD:
@@ -155,9 +152,12 @@ class LiteralReader:
 
     def passed(self, text: str) -> str:
         """Return the JSON of text in the middle of a string; "" if it is not, and nothing has happened."""
-        if self._phase != _STRING or self._doubtful or self._typed or self._quote_head in text:
+        if self._phase != _STRING or self._doubtful or self._typed:
             return ""
-        if (self._escapes and "\\" in text) or (self._in_markers and self._syntax.watched.search(text) is not None):
+        if self._watched is not None:
+            if self._watched.search(text) is not None:
+                return ""
+        elif self._quote.first_characters in text or (self._escapes and "\\" in text):
             return ""
         return json_escape(text)
 
@@ -168,7 +168,7 @@ class LiteralReader:
         front of a key until its assignment has come, so the length of a key is bounded."""
         text = cur.text
         start = cur.pos
-        end = self._quotes.at(text, start, cur.final)
+        end = self._syntax.quotes.at(text, start, cur.final)
         if end == MORE:
             return False
         if end >= 0:
@@ -290,7 +290,7 @@ class LiteralReader:
         if len(self._closers) == 1:
             self._top_key = key
             self._keys += 1
-            self._seen.append(key)
+            self._seen.add(key)
         out.put(f'"{json_escape(key)}": ')
         self._comma = False
         self._phase = _VALUE
@@ -317,7 +317,7 @@ class LiteralReader:
     def _close(self, cur: Cursor, c: str, out: CallHandler) -> int:
         """Close what the closing character ``c`` fits, and all that is open inside. MORE if the arguments continue."""
         if c not in self._closers:
-            if c == self._outer:
+            if c == self._ends.outer:
                 return NO_MATCH
             self._begin_drop(cur, out)
             return MORE
@@ -390,7 +390,7 @@ class LiteralReader:
     # -- values -------------------------------------------------------------------------------------------------
 
     def _begin_value(self, cur: Cursor, c: str, out: CallHandler) -> bool:
-        end = self._quotes.at(cur.text, cur.pos, cur.final)
+        end = self._syntax.quotes.at(cur.text, cur.pos, cur.final)
         if end == MORE:
             return False
         if end >= 0:
@@ -424,9 +424,8 @@ class LiteralReader:
 
     def _open_string(self, quote: str, out: CallHandler) -> None:
         self._quote = literal_set(quote)
-        self._quote_head = quote[0]
         self._escapes = quote[0] in self._syntax.escaping
-        self._in_markers = quote[0] not in "'\""
+        self._watched = None if quote[0] in "'\"" else self._syntax.watched
         self._doubtful = False
         self._phase = _STRING
         self._typed = False
@@ -442,17 +441,18 @@ class LiteralReader:
             return DONE
         return self._ends.follows(cur, pos, self._by_place and not self._named, out)
 
-    def _read_marked_string(self, cur: Cursor, out: CallHandler) -> bool:
+    def _read_marked(self, watched: re.Pattern[str], cur: Cursor, out: CallHandler) -> bool:
         """Read a string between markers. False if more text is needed."""
         text = cur.text
         quote = self._quote.find(text, cur.pos)
         limit = len(text) if quote is None else quote.start()
-        if self._syntax.watched.search(text, cur.pos, limit) is None:
+        if watched.search(text, cur.pos, limit) is None:
             # No close can be missing before this.
             end, follows = limit, MORE if quote is None else DONE
         else:
             end, follows = self._missing_close(cur, limit, out)
         if follows == NO_MATCH and quote is None:
+            self._watched = self._marked_ends.watched()
             end = limit if cur.final else self._undecided_from(text, cur.pos)
             follows = MORE
         elif follows == NO_MATCH and quote is not None:
@@ -640,7 +640,7 @@ class LiteralReader:
         if self._phase != _KEY or not key:
             return
         closing = ""
-        end = self._quotes.at(key, 0, True)
+        end = self._syntax.quotes.at(key, 0, True)
         if end >= 0:
             quote = key[:end]
             escapes = quote[0] in "'\""

@@ -46,7 +46,7 @@ class StringEnds:
         """
         self._closers: list[str] = closers
         self._json: list[str] = json
-        self._outer: str = outer
+        self.outer: str = outer
         self._stops: Literals = stops
 
     def follows(self, cur: Cursor, pos: int, takes_values: bool, call: CallHandler) -> int:
@@ -65,7 +65,7 @@ class StringEnds:
             if stop == MORE or (stop >= 0 and call.may_be_marker(pos, stop)):
                 return MORE if stop == MORE else DONE
             c = text[pos]
-            if depth < 0 or (depth == 0 and not self._outer):
+            if depth < 0 or (depth == 0 and not self.outer):
                 # The calls are closed.
                 return DONE if pos > start or _GOES_ON.match(c) is None else NO_MATCH
             if c == ",":
@@ -85,7 +85,7 @@ class StringEnds:
         for i in range(depth - 1, -1, -1):
             if self._closers[i] == c:
                 return i
-        return -1 if c == self._outer else NO_MATCH
+        return -1 if c == self.outer else NO_MATCH
 
     def _item_follows(self, cur: Cursor, pos: int, depth: int, takes_values: bool) -> int:
         """Return DONE if an item, or another call, follows the comma before ``pos``, NO_MATCH or MORE."""
@@ -111,12 +111,18 @@ class MarkedStringEnds:
     """Decides where the strings between markers end whose closing marker is missing. It shares the lists of open
     brackets and of the keys so far with the call's reader."""
 
-    def __init__(self, closers: list[str], seen: list[str], syntax: CallSyntax, tools: ToolSet, name: str) -> None:
+    def __init__(self, closers: list[str], seen: set[str], syntax: CallSyntax, tools: ToolSet, name: str) -> None:
         self._closers: list[str] = closers
-        self._seen: list[str] = seen
+        self._seen: set[str] = seen
         self._syntax: CallSyntax = syntax
         self._tools: ToolSet = tools
         self._name: str = name
+
+    def watched(self) -> re.Pattern[str]:
+        """Return what finds the first character of whatever may end the open string."""
+        tool = self._tools.get(self._name) if len(self._closers) == 1 else None
+        last = tool is None or tool.properties().keys() <= self._seen
+        return self._syntax.watched_last if last else self._syntax.watched
 
     def undecided_from(self, text: str, pos: int, end: int) -> int:
         """Return where the text in front of ``end`` begins that may end the string, as the next text decides."""
