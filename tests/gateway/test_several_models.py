@@ -74,9 +74,14 @@ fallbacks = ["words"]
 
 
 def body(path: str, model: str, stream: bool) -> dict[str, Any]:
-    messages = [{"role": "user", "content": "What is 6 times 7?"}]
+    question = "What is 6 times 7?"
+    messages = [{"role": "user", "content": question}]
+    if path == "/v1/completions":
+        return {"model": model, "prompt": question, "max_tokens": 24, "stream": stream}
+    if path == "/api/generate":
+        return {"model": model, "prompt": question, "stream": stream, "options": {"num_predict": 24}}
     if path == "/v1/responses":
-        return {"model": model, "input": "What is 6 times 7?", "max_output_tokens": 24, "stream": stream}
+        return {"model": model, "input": question, "max_output_tokens": 24, "stream": stream}
     if path == "/api/chat":
         return {"model": model, "messages": messages, "stream": stream, "options": {"num_predict": 24}}
     return {"model": model, "messages": messages, "max_tokens": 24, "stream": stream}
@@ -87,17 +92,20 @@ ENDS = {
     "/v1/messages": '"type":"message_stop"',
     "/v1/responses": '"type":"response.completed"',
     "/api/chat": '"done":true',
+    "/v1/completions": "data: [DONE]",
+    "/api/generate": '"done":true',
 }
 PATHS = (*ENDS,)
 
 
 async def ask(client: httpx.AsyncClient, i: int) -> tuple[str, int, str]:
     """Return the model, the status and the kind of the answer of one request."""
-    path, model, stream = PATHS[i % 4], ("demo", "far", "gpt-4o", "other")[i // 4 % 4], bool(i // 16 % 2)
+    path, model, stream = PATHS[i % 6], ("demo", "far", "gpt-4o", "other")[i // 6 % 4], bool(i // 24 % 2)
     response = await client.post(path, json=body(path, model, stream))
     text = response.text
     if response.status_code != 200:
-        return model, response.status_code, str(response.json().get("error"))
+        error = response.json()["error"]
+        return model, response.status_code, error if isinstance(error, str) else error["message"]
     if not stream:
         return model, 200, "whole"
     if ENDS[path] in text or '"type":"response.incomplete"' in text:
@@ -129,6 +137,7 @@ def test_every_answer_is_whole_or_a_clear_error(tmp_path: Path):
         assert {(status, kind) for model, status, kind in found if model != "far"} == {(200, "whole")}
         assert {(status, kind) for model, status, kind in found if model == "far"} <= {
             (200, "whole"), (200, "error"), (502, "the upstream broke off"),
+            (400, "prompt: needs an upstream that completes raw prompts (--upstream)"),
         }  # fmt: skip
         late = httpx.post(url + "/v1/chat/completions", json=body(PATHS[0], "far", False), timeout=LONG)
         assert (late.status_code, "x-untemplate-notes" in late.headers) == (200, False)  # the other replica
