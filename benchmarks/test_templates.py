@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from tests.analysis.conftest import TEMPLATES
+from tests.public import TEMPLATES, needs_templates
 from tests.templates.test_limits import GROWS, LOOPS, SOURCES
 
 from untemplate.analysis import analyze
@@ -21,7 +21,7 @@ LOOKS = ("s == t", "s.islower()", "2 in l", "l.count(2)", "l | max", "s[1:] | le
 VALUES = "{% set s = 'a' * 1900000 %}{% set t = 'a' * 1899999 + 'b' %}{% set l = [1] * 200000 %}"
 
 
-@pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+@needs_templates
 def test_cold_analysis(benchmark: Any) -> None:
     """Analyze one template after the other: quote the median and the longest round."""
     sources = [ChatTemplate.load(path).source for path in TEMPLATES]
@@ -34,7 +34,7 @@ def test_cold_analysis(benchmark: Any) -> None:
     benchmark.pedantic(analyze, setup=setup, rounds=len(sources), warmup_rounds=1)
 
 
-@pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+@needs_templates
 def test_known_template(benchmark: Any) -> None:
     template = ChatTemplate.load(TEMPLATES[0])
     analyze(template)

@@ -1,9 +1,7 @@
-"""Shared by all tests: Hypothesis profiles, the folder of shared cases, and the counts at the end of a run."""
+"""Shared by all tests: Hypothesis profiles, and the counts at the end of a run."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +13,6 @@ settings.register_profile("exhaustive", deadline=None, max_examples=500, suppres
 settings.load_profile("sampled")
 
 COUNTS = "untemplate_counts"
-
-
-def shared_folder() -> Path | None:
-    """Return the folder of shared cases: ``UNTEMPLATE_SHARED``, otherwise ``shared`` next to the checkout; ``None`` if
-    absent."""
-    named = os.environ.get("UNTEMPLATE_SHARED")
-    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
-    return folder if folder.is_dir() else None
 
 
 @pytest.fixture

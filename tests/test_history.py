@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.conftest import TEMPLATES
+from tests.public import TEMPLATES, needs_templates
 from untemplate import ChatTemplate, OutputParser
 from untemplate.errors import ContentPartError
 from untemplate.templates.history import template_needs
@@ -57,7 +57,7 @@ def test_misuse_is_an_error() -> None:
         parser.history([3])
 
 
-@pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+@needs_templates
 @pytest.mark.parametrize("path", TEMPLATES[2::6], ids=lambda p: p.stem)
 def test_real_templates_render_an_agents_conversation(path: Path) -> None:
     template = ChatTemplate.load(path)

@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import shared_folder
+from tests.public import CASES, NO_CASES
 from untemplate.testing import check
-
-SHARED = shared_folder()
 
 BELIEVED_WRONG: dict[str, str] = {
     "ollama/laguna/UserTagged": "<user> begins a turn of the user in this template. If it could also begin a call, an "
@@ -69,9 +67,9 @@ TEMPLATES: dict[str, tuple[str, str | None]] = {
 
 def cases(name: str) -> list[Any]:
     """Return the cases of one file as parameters; one skipped parameter if the file is missing."""
-    path = SHARED / "cases" / f"{name}.jsonl" if SHARED is not None else None
-    if path is None or not path.is_file():
-        skip = pytest.mark.skip(reason="no shared cases: set UNTEMPLATE_SHARED, or put shared/ beside the checkout")
+    path = CASES / f"{name}.jsonl"
+    if not path.is_file():
+        skip = pytest.mark.skip(reason=NO_CASES)
         return [pytest.param(None, id=name, marks=skip)]
     with path.open(encoding="utf-8") as lines:
         found = [json.loads(line) for line in lines]
@@ -80,8 +78,7 @@ def cases(name: str) -> list[Any]:
 
 @cache
 def format_tools() -> list[dict[str, Any]]:
-    assert SHARED is not None
-    with (SHARED / "cases" / "by_format_tools.json").open(encoding="utf-8") as text:
+    with (CASES / "by_format_tools.json").open(encoding="utf-8") as text:
         tools: list[dict[str, Any]] = json.load(text)
     return tools
 
@@ -192,7 +189,7 @@ def lost(words: list[str], parsed: Any) -> list[str]:
 
 def test_every_template_has_a_name() -> None:
     """A new template among the cases needs a line in TEMPLATES."""
-    if SHARED is None:
-        pytest.skip("no shared cases: set UNTEMPLATE_SHARED, or put shared/ beside the checkout")
+    if not CASES.is_dir():
+        pytest.skip(NO_CASES)
     templates = {p.values[0]["template"].removesuffix(".jinja") for p in cases("by_template")}
     assert templates <= set(TEMPLATES)

@@ -25,8 +25,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from tests.analysis.conftest import SHARED
 from tests.analysis.roundtrip import SYSTEM, TOOLS, Renderer, Report, Scenario, Shape, report_of, scenarios_of
+from tests.public import SHARED, WILD
 
 __all__ = ["Answers", "page"]
 
@@ -255,7 +255,7 @@ def main(arguments: Sequence[str]) -> None:
     if arguments[:1] == ["--work"]:
         work(arguments[1])
         return
-    paths = [Path(a) for a in arguments] or sorted((SHARED / "templates" / "wild").glob("*.jinja"))
+    paths = [Path(a) for a in arguments] or WILD
     if not paths:
         sys.exit(f"no templates in {SHARED / 'templates' / 'wild'}: pass files, or set UNTEMPLATE_SHARED")
     rows = []

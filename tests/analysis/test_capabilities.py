@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from tests.analysis.capabilities import FIELDS, TABLE
-from tests.analysis.conftest import TEMPLATES
 from tests.analysis.test_templates import analysed
+from tests.public import TEMPLATES, needs_templates
 
 AGREE = 42
 """Of 44. Apriel 1.5 and 1.6 write call ids in every turn but the last, where the analysis does not look; 1.5 writes
 reasoning before calls only with ``add_thoughts``."""
 
 
-@pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+@needs_templates
 def test_certificates_say_what_a_reader_sees(count: Callable[[str, bool], None]) -> None:
     differences = {}
     for path in TEMPLATES:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.conftest import SHARED, TEMPLATES
+from tests.public import SHARED, needs_templates
 from untemplate.analysis import Prepared, prepare
 from untemplate.analysis.pipeline import analyze_template
 from untemplate.format import Format
@@ -19,7 +19,7 @@ from untemplate.templates import ChatTemplate
 
 CERTIFIED = 41
 
-pytestmark = pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+pytestmark = needs_templates
 
 
 @cache

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.analysis.conftest import TEMPLATES
+from tests.public import TEMPLATES, needs_templates
 from untemplate import OutputParser
 from untemplate.analysis.pipeline import analyze_template
 from untemplate.templates import ChatTemplate, sandbox
@@ -17,7 +17,7 @@ RECORDED = json.loads((Path(__file__).parents[1] / "data" / "renderings.json").r
 """Most renderings of each public template. Lower them when there are fewer."""
 
 
-@pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+@needs_templates
 def test_few_conversations_are_rendered() -> None:
     renders = {path.stem: analyze_template(ChatTemplate.load(path)).renders for path in TEMPLATES}
     for name, count in sorted(renders.items(), key=lambda item: -item[1]):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.analysis.conftest import TEMPLATES
 from tests.analysis.roundtrip import NEXT, USER, Renderer, Scenario, Shape
+from tests.public import TEMPLATES, needs_templates
 from untemplate.analysis import PrefixBreak
 from untemplate.analysis.pipeline import analyze_template
 from untemplate.templates import ChatTemplate
@@ -39,7 +39,7 @@ def test_a_prompt_that_no_turn_continues_is_a_break() -> None:
     assert [str(b) for b in breaks(OPENS)] == ["content (ponder=True), turn appended: '<t>' becomes 'qzcontentqz<e>'"]
 
 
-@pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+@needs_templates
 @pytest.mark.parametrize("path", TEMPLATES[::4], ids=lambda p: p.stem)
 def test_breaks_are_those_of_a_rollout(path: Path) -> None:
     """Compare with renderings of another environment, in other words."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.conftest import SHARED, TEMPLATES
 from tests.analysis.renaming import rebracketed, renamed
+from tests.public import SHARED, TEMPLATES, needs_templates
 from untemplate import OutputParser
 from untemplate.analysis import Analysis
 from untemplate.analysis.pipeline import analyze_template
@@ -24,8 +24,6 @@ CERTIFIED = 44
 RENAMED = 44
 REBRACKETED = 44
 CASES = 158
-
-needs_templates = pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from tests.analysis.conftest import SHARED, TEMPLATES
+from tests.public import SHARED, TEMPLATES, needs_templates
 from untemplate.analysis import AnalysisError, Dropped, Remark, Traits
 from untemplate.analysis.pipeline import prepare
 from untemplate.analysis.traits import RemarkCode
@@ -167,7 +167,7 @@ def test_traits_are_json() -> None:
         )
 
 
-@pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+@needs_templates
 def test_lines_are_lines_of_the_template() -> None:
     for path in TEMPLATES + sorted((SHARED / "templates" / "wild").glob("trl__*.jinja")):
         try:

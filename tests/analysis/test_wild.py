@@ -10,16 +10,15 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.conftest import SHARED, TEMPLATES
 from tests.analysis.renaming import renamed
 from tests.analysis.roundtrip import report_of, totals
+from tests.public import TEMPLATES, WILD, needs_wild
 from untemplate.analysis import AnalysisError, probes
 from untemplate.analysis.checks import STRINGS, TYPED_TOOLS
 from untemplate.analysis.pipeline import analyze_template
 from untemplate.errors import TemplateError
 from untemplate.templates import ChatTemplate
 
-WILD = sorted((SHARED / "templates" / "wild").glob("*.jinja")) if SHARED.is_dir() else []
 PROBE_WORDS = [
     *(probes.ASKED, probes.AGAIN, probes.CONTENT, probes.THOUGHT, probes.RESULT, probes.SYSTEM, probes.EOS),
     *(probes.NAMES + probes.KEYS + probes.VALUES + probes.IDS),
@@ -31,8 +30,6 @@ LOST = 0.011
 template that writes arguments without separators."""
 RENAMED = 0
 """Most certificates that change when all markers have other names."""
-
-needs_wild = pytest.mark.skipif(not WILD, reason="the wild templates are not here")
 
 
 def check(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> list[Any]:

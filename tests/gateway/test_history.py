@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.public import TEMPLATES, needs_templates
 from untemplate import OutputParser
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Thinking
@@ -18,7 +19,6 @@ from untemplate.templates.history import TemplateNeeds, template_needs
 
 from .scripted import TEMPLATE, Scripted
 
-SHARED = Path(__file__).parents[3] / "shared" / "templates"
 CALL = {"id": "call_abcdef", "type": "function", "function": {"name": "f", "arguments": '{"x": "käse \\"y\\""}'}}
 CONVERSATION: list[dict[str, Any]] = [
     {"role": "user", "content": "First."},
@@ -180,8 +180,8 @@ class TestRefusals:
         )
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="needs real chat templates")
-@pytest.mark.parametrize("path", sorted(SHARED.glob("*.jinja")), ids=lambda p: p.stem)
+@needs_templates
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.stem)
 def test_real_templates(path: Path) -> None:
     """A conversation with a call in OpenAI's terms is rendered by every template that has calls at all."""
     template = ChatTemplate.load(path)

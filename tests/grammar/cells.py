@@ -9,12 +9,11 @@ check of one sample.
 from __future__ import annotations
 
 import json
-import os
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from tests.public import TEMPLATES
 from untemplate import OutputParser
 from untemplate.format import Format, LiteralArguments, Marker, NamedBody, TaggedArguments, Tools, Turn
 from untemplate.formats import named
@@ -85,9 +84,8 @@ def formats() -> dict[str, Format]:
 @cache
 def templates() -> dict[str, Format]:
     """Return the Format that analysis infers from every template with calls, by the name of its file."""
-    shared = Path(os.environ.get("UNTEMPLATE_SHARED") or Path(__file__).parents[3] / "shared")
     found: dict[str, Format] = {}
-    for path in sorted((shared / "templates").glob("*.jinja")):
+    for path in TEMPLATES:
         fmt = OutputParser.from_template(path.read_text(encoding="utf-8")).format
         if fmt.tools or fmt.channels is not None:
             found[path.name] = fmt

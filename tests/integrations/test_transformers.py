@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import shared_folder
+from tests.public import CASES, NO_CASES
 from untemplate.format import Format, FormatError
 from untemplate.formats import entries, named
 from untemplate.messages import ParsedOutput
@@ -88,13 +88,12 @@ def test_transformers_reads_what_is_rendered(fmt: Format, template: dict[str, An
 
 
 def test_transformers_reads_the_shared_cases():
-    shared = shared_folder()
-    if shared is None:
-        pytest.skip("no shared cases: set UNTEMPLATE_SHARED, or put shared/ beside the checkout")
-    tools = json.loads((shared / "cases" / "by_format_tools.json").read_text("utf-8"))
+    if not CASES.is_dir():
+        pytest.skip(NO_CASES)
+    tools = json.loads((CASES / "by_format_tools.json").read_text("utf-8"))
     counts: Counter[str] = Counter()
     wrong: list[str] = []
-    for line in (shared / "cases" / "by_format.jsonl").read_text("utf-8").splitlines():
+    for line in (CASES / "by_format.jsonl").read_text("utf-8").splitlines():
         case = json.loads(line)
         tool, reasoning = case.get("tool_parser"), case.get("reasoning_parser")
         fmt = named(tool or reasoning, reasoning=reasoning if tool else None)

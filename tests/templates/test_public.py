@@ -7,7 +7,6 @@ reasons.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import product
@@ -16,13 +15,12 @@ from typing import Any
 
 import pytest
 
+from tests.public import CASES, SHARED, TEMPLATES, needs_templates
 from untemplate.templates import ChatTemplate, TemplateError, TemplateRaised
 
-SHARED = Path(os.environ.get("UNTEMPLATE_SHARED") or Path(__file__).parents[3] / "shared")
-TEMPLATES = sorted((SHARED / "templates").glob("*.jinja")) if SHARED.is_dir() else []
 NOW = datetime(2026, 11, 21)
 
-pytestmark = pytest.mark.skipif(not TEMPLATES, reason="the public templates are not here")
+pytestmark = needs_templates
 
 TRIMMED = "a continued message loses the white space that the template trims"
 UNWRITTEN = "llama.cpp adds reasoning that the template does not write"
@@ -90,7 +88,7 @@ def attempts(case: dict[str, Any]) -> Iterator[str]:
 
 
 def test_recorded_prompts(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = (SHARED / "cases" / "by_template.jsonl").read_text("utf-8").splitlines()
+    lines = (CASES / "by_template.jsonl").read_text("utf-8").splitlines()
     cases = [json.loads(line) for line in lines]
     other = {case["id"] for case in cases if case["prompt"] not in attempts(case)}
     with capsys.disabled():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.public import SHARED, needs_templates
 from untemplate.analysis import prepare
 from untemplate.formats import named
 from untemplate.gateway.manager.capabilities import ModelCapabilities, detect_capabilities
@@ -16,8 +17,6 @@ from untemplate.selection import select
 from untemplate.templates import ChatTemplate
 
 from .models import TEMPLATE, gguf_model, safetensors_model
-
-SHARED = Path(__file__).parents[4] / "shared" / "templates"
 
 
 def test_a_gguf_file(tmp_path: Path):
@@ -148,7 +147,7 @@ def test_our_templates_show_tools_results_and_parts(name: str):
     assert json.dumps('a "cat"')[1:-1] in prompt or 'a "cat"' in prompt
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared templates are not here")
+@needs_templates
 @pytest.mark.parametrize(
     ("name", "thinks", "calls", "default"),
     [
@@ -166,5 +165,5 @@ def test_our_templates_show_tools_results_and_parts(name: str):
     ],
 )
 def test_templates_of_models(name: str, thinks: bool, calls: bool, default: bool):
-    found = detect_capabilities(None, template=str(SHARED / f"{name}.jinja"))
+    found = detect_capabilities(None, template=str(SHARED / "templates" / f"{name}.jinja"))
     assert (found.supports_thinking, found.supports_tools, found.default_enable_thinking) == (thinks, calls, default)
