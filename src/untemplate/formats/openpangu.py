@@ -6,7 +6,7 @@ The prompt ends with ``<think>``, or with an empty block if reasoning is off.
 from __future__ import annotations
 
 from ..format import Format, JsonBody, Marker, Reasoning, Tools
-from .family import Entry, Evidence, turn, vllm
+from .family import Entry, Evidence, report, turn
 
 TURN = turn("<|message_start|>assistant\n", "<|message_end|>")
 MODELS = ("openpangu/openPangu-2.0-*",)
@@ -55,6 +55,6 @@ ENTRIES = (
         format=TOOLS,
         models=MODELS,
         headers=("<|message_start|>assistant",),
-        evidence=(vllm("vllm/tool_parsers/openpangu_v2_tool_parser.py", "not merged (#47271)"),),
+        evidence=(report("vllm-project/vllm#47271", "its parser, not merged"),),
     ),
 )

@@ -125,7 +125,9 @@ ENTRIES = (
         format=STEP_AUDIO_2,
         models=("stepfun-ai/Step-Audio-2-*",),
         model_types=("step_audio_2",),
-        evidence=(vllm("vllm/tool_parsers/step_audio_2_tool_parser.py", "a pull request; three lines per call"),),
+        evidence=(
+            vllm("vllm/tool_parsers/step_audio_2_tool_parser.py", "commit 8b1dd2a, not merged; three lines per call"),
+        ),
     ),
     Entry(
         name="step5",
