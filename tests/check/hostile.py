@@ -91,7 +91,7 @@ def serving(answer: Answer | None) -> Iterator[Hostile]:
             request = json.loads(body or b"{}")
         except ValueError:
             request = {}
-        writer.write(answer(path, request))
+        writer.write(await asyncio.to_thread(answer, path, request))
         await writer.drain()
 
     async def main() -> None:

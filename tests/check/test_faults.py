@@ -239,6 +239,19 @@ def test_chat_is_compared_with_the_raw_text_of_completions() -> None:
     )
 
 
+def test_raw_text_without_token_ids_or_usage_is_not_judged() -> None:
+    """The outputs of two requests may differ; nothing shows that they do not."""
+
+    def uncounted(path: str, request: dict[str, Any]) -> bytes:
+        ids = {key: value for key, value in request.items() if key != "return_token_ids"}
+        return fake("vllm", shows=True)(path, ids).replace(b'"usage"', b'"spent"')
+
+    with serving(uncounted) as server:
+        report = check(server.url, format=BOTH, only=("behaviour/raw text/content",))
+    reason = "the server reports neither token ids nor usage, so the two outputs may differ"
+    assert [(one.verdict, one.reason) for one in report.results] == [("cannot", reason)]
+
+
 def test_checks_at_the_same_time_have_the_same_results() -> None:
     reports = []
     for parallel in (1, 6):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,22 @@ def test_a_stream_that_breaks_off() -> None:
         f"{server.url}/v1 closed the connection in the middle of a response",
     )
     assert result.replay.startswith(f"curl -sS {server.url}/v1/chat/completions ")
+
+
+def test_a_response_that_is_late_is_no_failure() -> None:
+    """A slow machine, or a model that does not end, explains it too."""
+
+    def answer(path: str, request: dict[str, Any]) -> bytes:
+        if request.get("n"):
+            time.sleep(1)
+        return plain(path, request)
+
+    with serving(answer) as server:
+        report = check(server.url, limits=Limits(timeout=0.5), only=("behaviour/choices", "behaviour/history"))
+    late, next_one = report.results
+    assert (late.verdict, next_one.verdict) == ("cannot", "pass")
+    assert late.reason.startswith(f"{server.url}/v1 is silent: no ")
+    assert late.reason.endswith("0.5 s (--timeout)")
 
 
 def test_a_stream_without_an_end() -> None:

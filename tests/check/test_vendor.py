@@ -83,16 +83,15 @@ def test_the_least_similarity_depends_on_the_model(model: str, verdict: str) -> 
         return Result(id="vendor/kimi/sample 1", verdict="pass", counts=counts)
 
     results = [result(True, True)] * 3 + [result(True, False), result(False, True)]
-    similarity = totals("kimi", model, results)[1]
+    similarity = totals(model, results)[1]
     assert (similarity.counts["tool_call_f1"], similarity.verdict) == (0.75, verdict)
 
 
 def test_without_answers_nothing_is_claimed() -> None:
-    assert [(one.verdict, one.reason) for one in totals("kimi", "m", [])] == [
+    assert [(one.verdict, one.reason) for one in totals("m", [])] == [
         ("cannot", "no output has calls"),
         ("cannot", "no answers of a reference are known"),
     ]
-    assert totals("", "m", []) == []
 
 
 @pytest.mark.parametrize(
@@ -102,6 +101,7 @@ def test_without_answers_nothing_is_claimed() -> None:
         ("\n[]", "line 2: not an object"),
         ('{"messages": "hi"}', "line 1: needs 'messages', a list"),
         ("\n", "no samples in it"),
+        ('{"messages": [], "tools": [{"type": "function"}]}', "line 1: tools[0].name: is required"),
     ],
 )
 def test_a_wrong_file(tmp_path: Path, text: str, problem: str) -> None:

@@ -372,10 +372,12 @@ async def _raw(session: Session, result: Result, *, text: str, tools: Sequence[A
     raw = await session.complete(prompt, max_tokens=200)
     result.raw = raw.message.content
     for stream in (False, True):
-        seen = await session.chat(body, stream=stream)
+        asked = {**body, "stream_options": {"include_usage": True}} if stream else body
+        seen = await session.chat(asked, stream=stream)
         _check_protocol(result, seen)
-        if not _same_output(raw, seen):
-            return _cannot(result, "the model writes other tokens through Completions than through Chat")
+        other = _other_output(raw, seen)
+        if other:
+            return _cannot(result, other)
         written, reason = result.raw.strip().removesuffix(session.ending), raw.message.finish_reason
         parsed = session.parser.parse(written, tools=tools, prompt=prompt.text, finish_reason=reason)
         ours = message_of(parsed)
@@ -389,16 +391,16 @@ async def _raw(session: Session, result: Result, *, text: str, tools: Sequence[A
     return None
 
 
-def _same_output(raw: Observation, seen: Observation) -> bool:
-    """True if two responses have the same tokens, as far as the server reports them."""
+def _other_output(raw: Observation, seen: Observation) -> str:
+    """Return the reason why the tokens of two responses may differ; empty if they are the same ones, or as many."""
     if raw.token_ids is not None and seen.token_ids is not None:
-        return raw.token_ids == seen.token_ids
-    if seen.usage is None:
-        return True
-    counted = [
-        ((one.usage or {}).get("prompt_tokens"), (one.usage or {}).get("completion_tokens")) for one in (raw, seen)
-    ]
-    return counted[0] == counted[1]
+        same = raw.token_ids == seen.token_ids
+    elif raw.usage is None or seen.usage is None:
+        return "the server reports neither token ids nor usage, so the two outputs may differ"
+    else:
+        counts = [[one.get(f"{part}_tokens") for part in ("prompt", "completion")] for one in (raw.usage, seen.usage)]
+        same = counts[0] == counts[1]
+    return "" if same else "the model writes other tokens through Completions than through Chat"
 
 
 # -- The model's luck ---------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import msgspec
 
 from ..gateway.engines.wire import Client, Events, Response, WireError
 
-__all__ = ["Answer", "Limits", "NoAnswer", "OutOfBudget", "Server", "Unusable"]
+__all__ = ["Answer", "Late", "Limits", "NoAnswer", "OutOfBudget", "Server", "Unusable"]
 
 _AGAIN: Final = frozenset((429, 502, 503, 504))
 _ATTEMPTS: Final = 3
@@ -33,6 +33,10 @@ class Unusable(Exception):
 
 class NoAnswer(Exception):
     """A request was not answered, or its response broke off; the message is one line."""
+
+
+class Late(NoAnswer):
+    """A response was not whole when its time was up: a slow machine or a model that does not end explains it too."""
 
 
 class OutOfBudget(Exception):
@@ -148,7 +152,7 @@ class Server:
                 if error.kind == "connect" and attempt + 1 < _ATTEMPTS:
                     await asyncio.sleep(0.2 * 2**attempt)
                     continue
-                raise NoAnswer(self._broken(error)) from None
+                raise (Late if error.kind == "timeout" else NoAnswer)(self._broken(error)) from None
             self.answered += 1
             wait = _wait(answer.headers.get("retry-after"), attempt)
             if answer.status not in _AGAIN or attempt + 1 == _ATTEMPTS or wait > _LONGEST_WAIT:

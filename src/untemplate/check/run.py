@@ -103,7 +103,7 @@ async def run(
         await asyncio.gather(*(doing.work(copy.copy(session)) for _ in range(order.parallel)))
     report.results += [result for results in doing.results for result in results]
     if any(name.startswith("vendor/") for name, _ in checks):
-        report.results += vendor.totals(order.vendor, found.model, report.results)
+        report.results += vendor.totals(found.model, report.results)
     report.requests, report.tokens = server.requests, server.tokens
     report.seconds = round(time.monotonic() - began, 1)
     return report
@@ -139,9 +139,7 @@ class _Run:
             found = self.state.done.get(name)
             self.results[number] = await self._done(session, name, check) if found is None else found
 
-    async def _done(
-        self, session: Session, name: str, check: Callable[[Session], Awaitable[list[Result]]]
-    ) -> list[Result]:
+    async def _done(self, session: Session, name: str, check: Do) -> list[Result]:
         if not self.report.stopped:
             session.sent = session.answered = 0
             try:

@@ -9,7 +9,7 @@ import msgspec
 
 from ..output_parser import OutputParser
 from . import reading
-from .client import Answer, NoAnswer, Server
+from .client import Answer, Late, NoAnswer, Server
 from .model import Capabilities, Observation, Result
 from .reading import Malformed
 from .ways import CONTINUED, forced
@@ -172,14 +172,16 @@ class Session:
         return answer
 
     async def judged(self, result: Result, judging: Awaitable[None]) -> Result:
-        """Wait for the coroutine that fills in the result. A request that the server refuses cannot be tested; an error
-        of the server, a response of another shape or none at all is a failure.
+        """Wait for the coroutine that fills in the result. A request that the server refuses, or does not answer in
+        time, cannot be tested; an error of the server, a response of another shape or none at all is a failure.
         """
         try:
             await judging
         except Refused as error:
             result.reason = str(error)
             result.verdict = "fail" if result.reason.startswith("HTTP 5") else "cannot"
+        except Late as error:
+            result.verdict, result.reason = "cannot", str(error)
         except (Malformed, NoAnswer) as error:
             result.verdict, result.reason = "fail", str(error)
         result.replay = self.server.curl(self.path, self.body)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ..tools import ToolSet
 from ..validation import Validator
 from .cases import TOOLS
 from .model import Message, Result
@@ -64,6 +65,10 @@ def read_samples(path: str, reference: str = "") -> tuple[Sample, ...]:
     for number, body in _lines(path):
         if not isinstance(body.get("messages"), list):
             raise ValueError(f"{path}, line {number}: needs 'messages', a list")
+        try:
+            ToolSet(body.get("tools"))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: {error}") from None
         messages = [_without_input(message) for message in body["messages"]]
         samples.append(Sample(body={**body, "messages": messages}, calls=decided.get(number)))
     if not samples:
@@ -133,10 +138,8 @@ def _problems(message: Message, tools: Sequence[Any]) -> list[str]:
     return [str(problem) for call in message.calls for problem in validator.check(call.name, call.arguments)]
 
 
-def totals(vendor: str, model: str, results: Sequence[Result]) -> list[Result]:
+def totals(model: str, results: Sequence[Result]) -> list[Result]:
     """Return the verifier's figures over the results of all samples."""
-    if not vendor:
-        return []
     counted = [result.counts for result in results if result.id.startswith("vendor/kimi/sample ") and result.counts]
     return [_accuracy(counted), _similarity(counted, model)]
 
