@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ..errors import UntemplateError
 
-__all__ = ["ApiError", "EngineError", "bad_request", "not_found", "unsupported"]
+__all__ = ["ApiError", "EngineError", "bad_request", "not_found", "not_loaded", "unsupported"]
 
 
 class ApiError(UntemplateError):
@@ -92,3 +92,9 @@ def unsupported(param: str, why: str = "is not supported") -> ApiError:
 def not_found(message: str, *, code: str = "not_found", param: str | None = None) -> ApiError:
     """Return the error for something that does not exist."""
     return ApiError(404, message, type="not_found_error", param=param, code=code)
+
+
+def not_loaded(name: str) -> ApiError:
+    """Return the error for a model whose engine could not be started."""
+    problem = f"the model {name!r} could not be loaded; the server's log has the reason"
+    return ApiError(503, problem, type="server_error", code="model_not_loaded", headers={"Retry-After": "10"})

@@ -230,6 +230,112 @@ def test_many_requests_for_more_models_than_fit():
     run(act, *((f"m{i}", {"size": 5}) for i in range(5)), budget=11)
 
 
+class SlowEngine(FakeEngine):
+    """An engine that takes its time to close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closing = asyncio.Event()
+        self.go_on = asyncio.Event()
+
+    async def close(self) -> None:
+        self.closing.set()
+        await self.go_on.wait()
+        await super().close()
+
+
+class TestALoadThatEndsWhileItMakesRoom:
+    def test_the_model_that_makes_room_is_closed_to_the_end(self) -> None:
+        slow = SlowEngine()
+
+        async def load(report: Report) -> Model:
+            return model("a", slow)
+
+        async def act(manager: Manager, shelf: Shelf) -> None:
+            offers = manager.offers
+            assert offers is not None
+            offers.add(Offer(name="a", load=load, size=lambda: 4))
+            assert await ask(manager, "a") == "a"
+            waiting = asyncio.create_task(refused(manager, "b"))
+            await slow.closing.wait()
+            offers.remove("b")  # cancels the load that makes room
+            assert (await waiting)[0] == 404
+            asked = asyncio.create_task(ask(manager, "c"))
+            await asyncio.sleep(0.01)
+            assert shelf.loaded == []  # there is no memory before the old model is closed
+            slow.go_on.set()
+            assert await asked == "c"
+            assert slow.closed == 1
+
+        run(act, ("b", {"size": 5}), ("c", {"size": 8}), budget=8)
+
+    def test_a_model_that_was_told_to_close_closes_even_if_nobody_waits_for_it(self) -> None:
+        slow = SlowEngine()
+
+        async def act(manager: Manager, shelf: Shelf) -> None:
+            manager.add(model("a", slow))
+            unloading = asyncio.create_task(manager.unload("a"))
+            await slow.closing.wait()
+            unloading.cancel()
+            slow.go_on.set()
+            await asyncio.wait((unloading,))
+            await manager.close(timeout=1)
+            assert slow.closed == 1
+
+        run(act)
+
+
+class TestTheWatchForIdleModels:
+    def test_it_survives_a_model_that_is_removed_meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("untemplate.gateway.manager.offers._LOOKS", 0.001)
+        slow, now = SlowEngine(), [0.0]
+
+        async def load(report: Report) -> Model:
+            return model("a", slow)
+
+        async def act(manager: Manager, shelf: Shelf) -> None:
+            offers = manager.offers
+            assert offers is not None
+            offers.add(Offer(name="a", load=load, idle_unload=10.0))
+            for name in ("a", "b", "c"):
+                assert await ask(manager, name) == name
+            now[0] = 20.0
+            await slow.closing.wait()  # the watch has found all three, and closes the first
+            offers.remove("b")
+            slow.go_on.set()
+            while loaded(manager):
+                await asyncio.sleep(0.001)
+
+        run(act, *((name, {"idle_unload": 10.0}) for name in "bc"), clock=lambda: now[0])
+
+    def test_it_survives_a_failure(self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+        monkeypatch.setattr("untemplate.gateway.manager.offers._LOOKS", 0.001)
+        fails = [True]
+
+        def clock() -> float:
+            if fails and task_name() == "watch":
+                fails.clear()
+                raise OSError("no clock")
+            return 20.0
+
+        def task_name() -> str:
+            task = asyncio.current_task()
+            return "" if task is None else task.get_name()
+
+        async def act(manager: Manager, shelf: Shelf) -> None:
+            assert await ask(manager, "a") == "a"
+            assert manager.offers is not None
+            assert manager.offers._watch is not None
+            manager.offers._watch.set_name("watch")
+            while fails:
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.01)
+            assert not manager.offers._watch.done()
+
+        run(act, ("a", {"idle_unload": 10.0}), clock=clock)
+        assert "looking for idle models: no clock" in caplog.text
+
+
 class TestOtherOffers:
     """`Offers.change`: other models while requests run."""
 

@@ -366,7 +366,7 @@ class Manager:
         if slot is None:
             raise not_found(self._unknown(name), code="model_not_found", param="model")
         self._remove(slot)
-        return await self._retire(slot, timeout)
+        return await asyncio.shield(self._retired(slot, timeout))
 
     def withdraw(self, name: str) -> asyncio.Task[bool] | None:
         """Take its name from a model, and return the task that closes it after its running requests; ``None`` if it is
@@ -456,9 +456,9 @@ class Manager:
         for slot in old:
             self._retired(slot)
 
-    def _retired(self, slot: _Slot) -> asyncio.Task[bool]:
-        """Return the task that closes a model after its running requests."""
-        task = asyncio.get_running_loop().create_task(self._retire(slot, None))
+    def _retired(self, slot: _Slot, timeout: float | None = None) -> asyncio.Task[bool]:
+        """Return the task that closes a model after its running requests, or when the time is over."""
+        task = asyncio.get_running_loop().create_task(self._retire(slot, timeout))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

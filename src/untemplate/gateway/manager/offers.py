@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ...errors import SettingsError
-from ..errors import ApiError
+from ..errors import ApiError, not_loaded
 from .checkpoint import size_text
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Offers:
         self._held: dict[str, int] = {}
         """Bytes of each model from the beginning of its load until it is closed."""
         self._leaving = 0
-        """Bytes of models that are no longer offered, and still have requests."""
+        """Bytes of models that are being closed."""
         self._loads: dict[str, asyncio.Task[None]] = {}
         self._failed: dict[str, float] = {}
         """Time of the last failed load."""
@@ -119,11 +119,18 @@ class Offers:
         load = self._loads.pop(name, None)
         if load is not None:
             load.cancel()  # requests that wait for it look again
+        self._closing(name)
+
+    def _closing(self, name: str) -> asyncio.Task[bool] | None:
+        """Return the task that closes a model after its running requests; ``None`` if it is not loaded. Until then it
+        needs its memory. The task ends by itself, whoever waits for it.
+        """
         size = self._held.pop(name, 0)
         closing = self._manager.withdraw(name)
         if closing is not None:
             self._leaving += size
             closing.add_done_callback(lambda _: self._left(size))
+        return closing
 
     def _left(self, size: int) -> None:
         self._leaving -= size
@@ -207,7 +214,7 @@ class Offers:
 
     async def _load(self, name: str) -> None:
         if time.monotonic() - self._failed.get(name, -_AGAIN) < _AGAIN:
-            raise _not_loaded(name)
+            raise not_loaded(name)
         try:
             await self.load(name)
         except Exception as error:
@@ -215,7 +222,7 @@ class Offers:
                 raise
             self._failed[name] = time.monotonic()
             _log.error("model %s: could not be loaded: %s", name, getattr(error, "detail", "") or error)
-            raise _not_loaded(name) from None
+            raise not_loaded(name) from None
 
     # -- Memory --------------------------------------------------------------------------------------------------
 
@@ -256,8 +263,9 @@ class Offers:
         return [(status.idle_since, status.name) for status in loaded if not status.requests]
 
     async def _unload(self, name: str) -> None:
-        await self._manager.unload(name)
-        self._give_back(name)
+        closing = self._closing(name)
+        if closing is not None:
+            await asyncio.shield(closing)
 
     def freed(self) -> None:
         """Note that a model may have become idle."""
@@ -266,14 +274,19 @@ class Offers:
     async def _look_for_idle(self) -> None:
         while True:
             await asyncio.sleep(_LOOKS)
-            await self.unload_idle()
+            try:
+                await self.unload_idle()
+            except Exception as error:  # the next look may succeed
+                _log.error("looking for idle models: %s", error)
 
     async def unload_idle(self) -> None:
         """Unload the models that had no request for as long as their settings allow."""
         async with self._room:  # a model that is being unloaded must not be loaded at the same time
             for since, name in self._idle():
-                patience = self._offers[name].idle_unload
-                if patience and self._manager.now() - since >= patience and self._manager.is_idle(name):
+                offer = self._offers.get(name)  # it may have been removed while another model was closed
+                if offer is None or not offer.idle_unload:
+                    continue
+                if self._manager.now() - since >= offer.idle_unload and self._manager.is_idle(name):
                     await self._unload(name)
 
     async def close(self) -> None:
@@ -283,8 +296,3 @@ class Offers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._watch = None
-
-
-def _not_loaded(name: str) -> ApiError:
-    problem = f"the model {name!r} could not be loaded; the server's log has the reason"
-    return ApiError(503, problem, type="server_error", code="model_not_loaded", headers={"Retry-After": "10"})
