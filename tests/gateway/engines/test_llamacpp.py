@@ -21,6 +21,7 @@ from untemplate.gateway.engines.llamacpp_server import LlamaCppServer
 from untemplate.gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate.gateway.errors import ApiError, EngineError
 from untemplate.gateway.generation import Constraint, Generation, Sampling, Usage
+from untemplate.gateway.manager import Manager, Model
 
 from ..tiny_gguf import END, NOISE, TEMPLATE, tiny_gguf
 
@@ -401,6 +402,78 @@ def test_a_process_that_ends_breaks_its_outputs_off_and_is_named(patient: Path):
         assert await engine.health() == Health(ok=False, detail="its process ended (SIGKILL)")
 
     run(patient, act)
+
+
+def test_a_process_that_ends_is_replaced(model: Path):
+    async def act(engine: LlamaCppEngine) -> None:
+        manager = Manager([Model(name="m", engine=engine, parser=OutputParser.named("passthrough"))])
+        for _ in range(2):
+            assert engine._server is not None
+            assert engine._server._process is not None
+            engine._server._process.kill()
+            engine._server._process.wait()
+
+            async def ask() -> str:
+                async with manager.use("m") as leased:
+                    return joined(await pieces(leased.engine, job(max_tokens=3)))
+
+            first, *others = await asyncio.gather(*(ask() for _ in range(3)))
+            assert others == [first, first]
+        engine._server._process.kill()
+        engine._server._process.wait()
+        assert await manager.health() == {"m": Health(ok=False, detail="not started")}  # and is being started
+        while (await manager.health())["m"] != Health(ok=True):
+            await asyncio.sleep(0.01)
+
+    run(model, act)
+
+
+def test_a_process_that_cannot_be_replaced_is_a_503(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    file = tiny_gguf(tmp_path)
+
+    async def act(engine: LlamaCppEngine) -> None:
+        manager = Manager([Model(name="m", engine=engine, parser=OutputParser.named("passthrough"))])
+        assert engine._server is not None
+        assert engine._server._process is not None
+        engine._server._process.kill()
+        engine._server._process.wait()
+        file.rename(tmp_path / "elsewhere.gguf")
+        for _ in range(2):
+            with pytest.raises(ApiError) as caught:
+                async with manager.use("m"):
+                    pass
+            assert (caught.value.status, caught.value.message) == (
+                503, "the model 'm' could not be loaded; the server's log has the reason",
+            )  # fmt: skip
+        await manager.close(timeout=0)
+
+    run(file, act)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
+        "model m: its process ended (SIGKILL); it is started again",
+        f"model m: could not be started again: {file}: no such file",
+    ]
+
+
+def test_the_process_ends_even_if_closing_is_cancelled(model: Path, monkeypatch: pytest.MonkeyPatch):
+    async def act(engine: LlamaCppEngine) -> None:
+        client, server = engine._client, engine._server
+        assert client is not None
+        assert server is not None
+        closed, close = asyncio.Event(), client.close
+
+        async def slowly() -> None:
+            closed.set()
+            await close()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(client, "close", slowly)
+        closing = asyncio.create_task(engine.close())
+        await closed.wait()
+        closing.cancel()
+        await asyncio.wait((closing,))
+        assert server.end() == "SIGKILL"
+
+    run(model, act)
 
 
 def test_closing_while_the_model_loads_ends_the_process(model: Path):

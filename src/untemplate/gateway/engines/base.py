@@ -138,6 +138,10 @@ class Engine(ABC):
     async def health(self) -> Health:
         """Return the health of the engine: healthy if it can take a job now."""
 
+    def ended(self) -> str:
+        """Return how the engine ended by itself; empty while it runs. `close` and `start` make it run again."""
+        return ""
+
     def expect(self, format: Format) -> None:  # noqa: B027 - most have no use for it
         """Receive the model's Format, once, before the first job: some servers must be asked for special tokens."""
 

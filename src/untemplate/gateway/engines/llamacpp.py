@@ -118,11 +118,14 @@ class LlamaCppEngine(Engine):
             self._bos = properties.get("bos_token") or ""
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
-        server, self._server, self._client = self._server, None, None
-        if server is not None:
-            await asyncio.to_thread(server.close)
+        client, self._client = self._client, None
+        server, self._server = self._server, None
+        try:
+            if client is not None:
+                await client.close()
+        finally:
+            if server is not None:
+                await asyncio.to_thread(server.close)
 
     def _check(self) -> None:
         """Raise `EngineError` if the package or the file is missing."""
@@ -153,11 +156,15 @@ class LlamaCppEngine(Engine):
             parameters["mmproj.path"] = self._mmproj
         return parameters
 
+    def ended(self) -> str:
+        end = "" if self._server is None or self._client is None else self._server.end()
+        return f"its process ended ({end})" if end else ""
+
     async def _gone(self, error: WireError) -> str:
         """Return why llama.cpp did not answer."""
         for _ in range(20):  # a process that ends closes its connections a little earlier
-            if self._server is not None and (end := self._server.end()):
-                return f"its process ended ({end})"
+            if end := self.ended():
+                return end
             await asyncio.sleep(0.01)
         return str(error)
 

@@ -25,6 +25,7 @@ from ..engines.base import Health
 from ..errors import ApiError, bad_request, not_found
 from .model import Model
 from .offers import Offer, Offers
+from .restarts import Restarts
 
 __all__ = ["Event", "Lease", "Loader", "Manager", "Report", "Status"]
 
@@ -94,9 +95,14 @@ class Lease:
 
     async def __aenter__(self) -> Model:
         manager = self._manager
-        if manager.offers is not None:
-            await manager.offers.ensure(manager.resolved(self._name))
-        self._slot = slot = manager._slot(self._name)
+        while True:
+            if manager.offers is not None:
+                await manager.offers.ensure(manager.resolved(self._name))
+            slot = manager._slot(self._name)
+            if not manager.restarts.needs(slot.model.engine):
+                break
+            await manager.restarts.wait(slot.model)  # meanwhile, the name may have got another model
+        self._slot = slot
         slot.leases += 1
         slot.last_used = manager.now()
         return slot.model
@@ -147,6 +153,7 @@ class Manager:
         self._clock = clock
         self.offers: Offers | None = None
         """Models that are loaded by their first request."""
+        self.restarts = Restarts()
         self._slots: dict[str, _Slot] = {}
         self._names: dict[str, str] = {}
         """Aliases that belong to models → the names of the models."""
@@ -244,6 +251,8 @@ class Manager:
     async def health(self) -> dict[str, Health]:
         """Return the health of each engine by the name of its model. An engine that does not answer is not healthy."""
         slots = dict(self._slots)
+        for slot in slots.values():  # a balancer that sends no requests to an unhealthy server must see it recover
+            self.restarts.begin(slot.model)
         found = await asyncio.gather(*(slot.model.engine.health() for slot in slots.values()), return_exceptions=True)
         return {
             name: health if isinstance(health, Health) else Health(False, f"{type(health).__name__}: {health}")
@@ -501,6 +510,7 @@ class Manager:
         self._engines[id(engine)] -= 1
         if not self._engines[id(engine)]:
             del self._engines[id(engine)]
+            await self.restarts.end(engine)
             try:
                 await engine.close()
             except Exception:
