@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,10 @@ from .server import Running, running
 def response(id: str, text: str = "") -> Kept:
     item = {"id": f"msg_{id}", "type": "message", "role": "assistant", "content": text}
     return Kept({"id": id, "output": [item]}, [{"type": "message", "role": "user", "content": "Hi"}])
+
+
+def refer(id: str) -> dict[str, Any]:
+    return {"type": "item_reference", "id": f"msg_{id}"}
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -64,10 +69,10 @@ def test_other_keys_find_nothing(path: str):
     assert store.item("two", "msg_a") is None
     assert not store.delete("two", "a")
     with pytest.raises(ApiError) as caught:
-        store.expanded("two", {"input": "x", "previous_response_id": "a"})
+        asyncio.run(store.expanded("two", {"input": "x", "previous_response_id": "a"}))
     assert caught.value.message == "previous_response_id: no response 'a' is stored here"
     with pytest.raises(ApiError) as caught:
-        store.expanded("two", {"input": [{"type": "item_reference", "id": "msg_a"}]})
+        asyncio.run(store.expanded("two", {"input": [refer("a")]}))
     assert caught.value.message == "input[0].id: no item 'msg_a' is stored here"
     assert store.delete("one", "a")
     assert not store.delete("one", "a")
@@ -82,6 +87,44 @@ def test_a_file_outlives_its_gateway(tmp_path: Path):
     assert second.get("", "a") == response("a")
     first.close()
     second.close()
+
+
+class TestManyReferences:
+    """One request that refers to the same item thousands of times."""
+
+    def test_each_response_is_read_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        store = ResponseStore("", 10, 1 << 20)
+        store.put("", response("a", "x" * 1000))
+        read: list[str] = []
+        get = store._storage.get
+
+        def counted(id: str, owner: str) -> bytes | None:
+            read.append(id)
+            return get(id, owner)
+
+        monkeypatch.setattr(store._storage, "get", counted)
+        found = asyncio.run(store.expanded("", {"input": [refer("a")] * 4000}))
+        assert read == ["a"]
+        [item] = {id(item): item for item in found["input"]}.values()  # one object, 4000 times
+        assert item == response("a", "x" * 1000).response["output"][0]
+
+    def test_more_than_the_limit_of_messages_are_refused_first(self) -> None:
+        store = ResponseStore("", 10, 1 << 20, most=3)
+        with pytest.raises(ApiError) as caught:
+            asyncio.run(store.expanded("", {"input": [refer("none")] * 4}))
+        assert (caught.value.status, caught.value.param, caught.value.message) == (
+            400, "input", "input: 4 references are more than 3",
+        )  # fmt: skip
+
+    def test_together_they_are_not_larger_than_a_body_may_be(self) -> None:
+        store = ResponseStore("", 10, 1 << 20, most_bytes=10_000)
+        store.put("", response("a", "x" * 1000))
+        assert len(asyncio.run(store.expanded("", {"input": [refer("a")] * 9}))["input"]) == 9
+        with pytest.raises(ApiError) as caught:
+            asyncio.run(store.expanded("", {"input": [refer("a")] * 10}))
+        assert (caught.value.status, caught.value.param, caught.value.message) == (
+            413, "input", "input: the items that it refers to have more than 10000 bytes",
+        )  # fmt: skip
 
 
 # -- Through the gateway ----------------------------------------------------------------------------------------------

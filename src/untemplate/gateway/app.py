@@ -73,7 +73,13 @@ class Gateway:
         self._grammars = GrammarCompiler(settings.grammar_timeout)
         self._told = NotesLog()
         self._tracing = Tracing() if settings.traces else None
-        self.store = ResponseStore(settings.response_store, settings.response_ttl, settings.response_store_bytes)
+        self.store = ResponseStore(
+            settings.response_store,
+            settings.response_ttl,
+            settings.response_store_bytes,
+            most=settings.max_messages,
+            most_bytes=settings.max_body_bytes,
+        )
         self._running = 0
         self._inspection = Inspection(manager, settings)
         found = {("POST", path): _generating(dialect) for path, dialect in dialects().items()} | endpoints()
@@ -203,8 +209,10 @@ class Gateway:
         notes, body, keep = exchange.notes, exchange.body, None
         notes.names = dialect.fields
         if dialect is RESPONSES:
-            body = self.store.expanded(record.owner, body)
+            body = await self.store.expanded(record.owner, body)
             keep = self.store.keeper(record.owner, body)
+        # A request that refers to stored items may be much larger than its body.
+        large = body is not exchange.body or _large(exchange.scope)
 
         def read() -> Generation:
             request = dialect.read(body, notes)
@@ -218,7 +226,7 @@ class Gateway:
         record.offered = bool(request.tools) and request.tool_choice != "none"
         for other in self.manager.fallbacks(request.model):
             try:
-                await self._answer(exchange, dialect, request)
+                await self._answer(exchange, dialect, request, large=large)
                 return
             except ApiError as error:
                 if send.begun or not _may_work_elsewhere(error):
@@ -229,13 +237,12 @@ class Gateway:
             record.error, record.param, record.detail = None, None, ""
             request = read()  # the attempt has changed the old one
             request.model = other
-        await self._answer(exchange, dialect, request)
+        await self._answer(exchange, dialect, request, large=large)
 
-    async def _answer(self, exchange: Exchange, dialect: Dialect, request: Generation) -> None:
+    async def _answer(self, exchange: Exchange, dialect: Dialect, request: Generation, *, large: bool) -> None:
         """Answer a request with the model that it names."""
         record, send, notes = exchange.record, exchange.send, exchange.notes
         assert isinstance(send, _Sent)
-        large = _large(exchange.scope)
         async with self.manager.use(request.model) as model:
             record.model = model
             self._count_parser_errors(model)

@@ -50,7 +50,7 @@ async def list_items(exchange: Exchange) -> None:
 
 async def count_input(exchange: Exchange) -> None:
     """Return the number of tokens of a request's prompt."""
-    body = exchange.gateway.store.expanded(exchange.record.owner, exchange.body)
+    body = await exchange.gateway.store.expanded(exchange.record.owner, exchange.body)
     request = RESPONSES.read(body, exchange.notes)
     count = await count_prompt(exchange, request)
     await exchange.reply({"object": "response.input_tokens", "input_tokens": count})

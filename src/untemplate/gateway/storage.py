@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, TypeVar
@@ -25,7 +26,7 @@ _T = TypeVar("_T")
 
 
 class Storage(Protocol):
-    """A place for entries, which belong to owners and end."""
+    """A place for entries, which belong to owners and end. Threads may share it."""
 
     def put(self, id: str, owner: str, data: bytes, items: Sequence[str]) -> None:
         """Store an entry. ``items`` are ids by which `entry_of` finds it."""
@@ -63,6 +64,7 @@ class SqliteStorage:
         self._seconds = seconds
         self._limit = limit
         self._clock = clock
+        self._lock = threading.Lock()
         try:
             self._db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=5, check_same_thread=False)
             self._db.executescript(
@@ -79,7 +81,7 @@ class SqliteStorage:
     def put(self, id: str, owner: str, data: bytes, items: Sequence[str]) -> None:
         """Store an entry, and remove what is too old or too much."""
         until = self._clock() + self._seconds
-        with self._db:
+        with self._lock, self._db:
             self._db.execute("BEGIN")
             self._db.execute(
                 "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)", (id, owner, until, len(data), data)
@@ -101,17 +103,19 @@ class SqliteStorage:
         self._db.execute("DELETE FROM items WHERE response = ?", (id,))
 
     def get(self, id: str, owner: str) -> bytes | None:
-        row = self._db.execute(
-            "SELECT data FROM responses WHERE id = ? AND owner = ? AND until > ?", (id, owner, self._clock())
-        ).fetchone()
+        with self._lock:
+            row = self._db.execute(
+                "SELECT data FROM responses WHERE id = ? AND owner = ? AND until > ?", (id, owner, self._clock())
+            ).fetchone()
         return None if row is None else row[0]
 
     def entry_of(self, item: str) -> str | None:
-        row = self._db.execute("SELECT response FROM items WHERE id = ?", (item,)).fetchone()
+        with self._lock:
+            row = self._db.execute("SELECT response FROM items WHERE id = ?", (item,)).fetchone()
         return None if row is None else row[0]
 
     def remove(self, id: str) -> None:
-        with self._db:
+        with self._lock, self._db:
             self._db.execute("BEGIN")
             self._delete(id)
 

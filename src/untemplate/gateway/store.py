@@ -2,19 +2,22 @@
 
 * A store is bounded: by the bytes of its entries, and by the time that an entry is kept. The oldest go first.
 * An entry belongs to the API key that made it. Other keys do not find it.
+* A request that refers to entries costs as much as one that contains them: each is read once, the number of references
+  and their bytes are bounded, and all of it happens in a thread.
 * `storage` keeps the entries: in memory, in an SQLite file, or in Redis.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
 from .errors import ApiError
 from .storage import open_storage
+from .threads import in_thread
 
 __all__ = ["Kept", "ResponseStore"]
 
@@ -27,7 +30,14 @@ class Kept(msgspec.Struct):
     """The whole conversation before the response, as items."""
 
 
+class _Response(msgspec.Struct):
+    """A stored response without the conversation before it."""
+
+    response: dict[str, Any]
+
+
 _DECODER = msgspec.json.Decoder(Kept)
+_RESPONSE = msgspec.json.Decoder(_Response)
 
 
 class ResponseStore:
@@ -38,14 +48,27 @@ class ResponseStore:
         seconds: how long a response is kept; 0 stores none.
         limit: bytes of all responses.
         clock: seconds since the epoch.
+        most: references of one request.
+        most_bytes: bytes of the items that one request refers to.
 
     Raises:
         SettingsError: the file or the server cannot be used.
     """
 
-    def __init__(self, path: str, seconds: float, limit: int, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: str,
+        seconds: float,
+        limit: int,
+        clock: Callable[[], float] = time.time,
+        *,
+        most: int = 4096,
+        most_bytes: int = 32 << 20,
+    ) -> None:
         self._seconds = seconds
         self._limit = limit
+        self._most = most
+        self._most_bytes = most_bytes
         self._storage = open_storage(path, seconds, limit, clock)
 
     @property
@@ -67,9 +90,18 @@ class ResponseStore:
 
     def item(self, owner: str, id: str) -> dict[str, Any] | None:
         """Return an item of the output of a stored response; ``None`` if it does not exist."""
+        return self._item(owner, id, {})
+
+    def _item(self, owner: str, id: str, known: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any] | None:
+        """Return an item. ``known`` has the items of the responses that were read before, by their ids."""
         response = self._storage.entry_of(id)
-        kept = None if response is None else self.get(owner, response)
-        return None if kept is None else next((item for item in kept.response["output"] if item["id"] == id), None)
+        if response is None:
+            return None
+        if response not in known:
+            data = self._storage.get(response, owner)
+            output = [] if data is None else _RESPONSE.decode(data).response["output"]
+            known[response] = {item["id"]: item for item in output}
+        return known[response].get(id)
 
     def delete(self, owner: str, id: str) -> bool:
         """Remove a response. Return True if there was one."""
@@ -78,12 +110,21 @@ class ResponseStore:
         self._storage.remove(id)
         return True
 
-    def expanded(self, owner: str, body: dict[str, Any]) -> dict[str, Any]:
+    async def expanded(self, owner: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return a request with the items that it refers to in their places.
 
         Raises:
-            ApiError: a response or item is not stored here.
+            ApiError: a response or item is not stored here, or they are too many or too large.
         """
+        items = body.get("input")
+        references = sum(map(_is_reference, items)) if isinstance(items, list) else 0
+        if references > self._most:
+            raise ApiError(400, f"input: {references} references are more than {self._most}", param="input")
+        if not references and not isinstance(body.get("previous_response_id"), str):
+            return body
+        return await in_thread(self._expanded, owner, body)
+
+    def _expanded(self, owner: str, body: dict[str, Any]) -> dict[str, Any]:
         items = body.get("input")
         previous = body.get("previous_response_id")
         earlier: list[dict[str, Any]] = []
@@ -92,21 +133,32 @@ class ResponseStore:
             if kept is None:
                 raise _missing("previous_response_id", "response", previous)
             earlier = kept.items + kept.response["output"]
-        if not earlier and not (isinstance(items, list) and any(map(_is_reference, items))):
-            return body
         if isinstance(items, str):
             items = [{"type": "message", "role": "user", "content": items}]
         if not isinstance(items, list):
             return body
-        return {**body, "input": [*earlier, *(self._resolved(owner, item, i) for i, item in enumerate(items))]}
+        return {**body, "input": [*earlier, *self._resolved(owner, items)]}
 
-    def _resolved(self, owner: str, item: Any, i: int) -> Any:
-        if not _is_reference(item):
-            return item
-        found = self.item(owner, str(item.get("id")))
-        if found is None:
-            raise _missing(f"input[{i}].id", "item", str(item.get("id")))
-        return found
+    def _resolved(self, owner: str, items: list[Any]) -> Iterator[Any]:
+        """Yield items, and for references what they refer to."""
+        known: dict[str, dict[str, dict[str, Any]]] = {}
+        found: dict[str, tuple[dict[str, Any], int]] = {}
+        size = 0
+        for i, item in enumerate(items):
+            if not _is_reference(item):
+                yield item
+                continue
+            id = str(item.get("id"))
+            if id not in found:
+                meant = self._item(owner, id, known)
+                if meant is None:
+                    raise _missing(f"input[{i}].id", "item", id)
+                found[id] = meant, len(msgspec.json.encode(meant))
+            size += found[id][1]
+            if size > self._most_bytes:
+                problem = f"input: the items that it refers to have more than {self._most_bytes} bytes"
+                raise ApiError(413, problem, param="input", code="request_too_large")
+            yield found[id][0]
 
     def keeper(self, owner: str, body: dict[str, Any]) -> Callable[[dict[str, Any]], None] | None:
         """Return the function that stores the response to a request; ``None`` if it is not to be stored.
