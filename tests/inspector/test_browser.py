@@ -39,8 +39,9 @@ CHROMIUM = os.environ.get("UNTEMPLATE_CHROMIUM") or shutil.which("chromium") or 
 CORPUS = jsonschema_rs.validator_for(
     json.loads((Path(untemplate.check.__file__).parent / "corpus.schema.json").read_text("utf-8"))
 )
-LONGEST_TASK = 200
-"""Milliseconds in which the page must react, even to an output of 100,000 characters."""
+LONGEST_TASK = 60
+"""Milliseconds of processor time for each task of the page, even with an output of 100,000 characters. So the page
+still reacts within 200 ms on a processor that is three times slower or busy."""
 
 
 @pytest.fixture(scope="module")
@@ -483,11 +484,6 @@ def test_an_output_that_the_gateway_served(browser: Any):
 
 # -- Speed, access, looks -----------------------------------------------------------------------------------------
 
-OBSERVE = """
-window.tasks = []
-new PerformanceObserver(list => window.tasks.push(...list.getEntries().map(entry => entry.duration)))
-  .observe({ type: 'longtask' })
-"""
 LONG_OUTPUT = (
     "<think>"
     + "A word and another. " * 2_000
@@ -499,14 +495,16 @@ LONG_OUTPUT = (
 )
 
 
-@pytest.mark.parametrize("kind", ["characters", "tokens"])
-def test_a_long_output_stays_responsive(page: Any, kind: str):
+@pytest.mark.parametrize("size", [0, 4, 1])
+def test_a_long_output_stays_responsive(browser: Any, page: Any, size: int):
+    """More than 100,000 characters: as text, as tokens of 4 characters, and as tokens of one."""
     assert len(LONG_OUTPUT) > 100_000
     text = LONG_OUTPUT
-    tokens = [(i % 50_000, text[i : i + 4]) for i in range(0, len(text), 4)] if kind == "tokens" else []
+    tokens = [(i % 50_000, text[i : i + size]) for i in range(0, len(text), size)] if size else []
     case = Case(text="" if tokens else text, tokens=tokens, format="hermes+qwen3")
-    fill(page, case)
-    page.evaluate(OBSERVE)
+    page.evaluate("held => { window.held = held }", json.dumps(_plain(case)))
+    browser.start_tracing(page=page, categories=["toplevel"])
+    page.evaluate("untemplate.page.fill(JSON.parse(window.held))")
     page.click("#parse")
     page.wait_for_selector("#raw .row", timeout=120_000)
     page.wait_for_selector("#status:empty", state="attached", timeout=120_000)
@@ -526,9 +524,43 @@ def test_a_long_output_stays_responsive(page: Any, kind: str):
     page.set_viewport_size({"width": 700, "height": 900})
     page.wait_for_timeout(300)
     assert page.locator("#time-raw .row").count() < 100
-    tasks = page.evaluate("window.tasks")
-    print(f"{kind}: {len(tasks)} tasks over 50 ms, the longest {max(tasks, default=0):.0f} ms")
-    assert [task for task in tasks if task > LONGEST_TASK] == []
+    copied(page, "Issue text")
+    page.click("#link")
+    page.wait_for_selector("#copy-box[open], #problem:not(:empty)")
+    tasks = longest_tasks(browser.stop_tracing())
+    print(f"tokens of {size} characters: the longest tasks took {tasks[:5]} ms of processor time")
+    assert tasks[0] < LONGEST_TASK
+
+
+def longest_tasks(trace: bytes) -> list[float]:
+    """Return the processor time of the longest tasks of the pages, in milliseconds, the longest first."""
+    events = json.loads(trace)["traceEvents"]
+    names = [event for event in events if event["name"] == "thread_name"]
+    pages = {(e["pid"], e["tid"]) for e in names if e["args"]["name"] == "CrRendererMain"}
+    spent = [e["tdur"] / 1000 for e in events if (e["pid"], e["tid"]) in pages and "tdur" in e]
+    return sorted(spent, reverse=True)[:20]
+
+
+def test_a_long_copy_is_shown_in_part_and_copied_whole(page: Any):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    parse(page, Case(text="word " * 10_000, format="hermes"))
+    page.click("#copies button:text-is('Corpus case')")
+    note = page.inner_text("#copied")
+    assert note.startswith("The first 20000 of ")
+    assert note.endswith(" characters are shown. “Copy” takes all.")
+    assert len(page.input_value("#copy-text")) == 20_000
+    page.click("#copy-now")
+    page.wait_for_selector("#copied:text-is('Copied.')")
+    assert json.loads(page.evaluate("navigator.clipboard.readText()"))["raw"] == "word " * 10_000
+
+
+def test_a_case_may_be_too_long_for_a_link(page: Any):
+    fill(page, Case(text="word " * 200_000, format="hermes"))
+    page.click("#link")
+    page.wait_for_selector("#problem:not(:empty)")
+    assert page.inner_text("#problem") == (
+        "The case is too long for a link: 1333403 characters, of which browsers take 1000000. Copy it as a corpus case."
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

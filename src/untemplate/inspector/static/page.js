@@ -1,6 +1,11 @@
 'use strict'
 // The page: form, requests, tabs, copies. Without a server the view is in the page itself.
 
+// Characters of a field or a copy beyond which less is shown: browsers are slow to lay out long texts and lines.
+const LONG_FIELD = 20000
+
+const LONGEST_LINK = 1000000
+
 untemplate.FIELDS = ['text', 'format', 'model', 'finish', 'tools', 'prompt', 'template', 'policy', 'tokens']
 
 untemplate.Page = class {
@@ -128,12 +133,14 @@ untemplate.Page = class {
       untemplate.byId(id).value = written[id]
       this.wrap(untemplate.byId(id))
     }
-    if (written.tools || written.tokens || written.template || written.policy || written.prompt) document.querySelector('#case details').open = true
+    // Fields that are not seen are not laid out, so those with long texts stay closed.
+    const seen = ['tools', 'tokens', 'template', 'policy', 'prompt'].map(id => written[id].length)
+    document.querySelector('#case details').open = Math.max(...seen) > 0 && Math.max(...seen) <= LONG_FIELD
   }
 
   // Lines of a long text are not wrapped in a field: browsers would lay all of it out with every change of the page.
   wrap (field) {
-    if (field.tagName === 'TEXTAREA') field.wrap = field.value.length > 20000 ? 'off' : 'soft'
+    if (field.tagName === 'TEXTAREA') field.wrap = field.value.length > LONG_FIELD ? 'off' : 'soft'
   }
 
   shownCase () {
@@ -222,14 +229,16 @@ untemplate.Page = class {
     let text = ''
     for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192))
     const hash = btoa(text).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '')
+    if (hash.length > LONGEST_LINK) throw new Error(`The case is too long for a link: ${hash.length} characters, of which browsers take ${LONGEST_LINK}. Copy it as a corpus case.`)
     this.copy('Link to this case', `${location.origin}${location.pathname}#case=${hash}`)
   }
 
   copy (title, text) {
     const { byId } = untemplate
+    this.copied = text
     byId('copy-title').textContent = title
-    byId('copy-text').value = text
-    byId('copied').textContent = ''
+    byId('copy-text').value = text.slice(0, LONG_FIELD)
+    byId('copied').textContent = text.length > LONG_FIELD ? `The first ${LONG_FIELD} of ${text.length} characters are shown. “Copy” takes all.` : ''
     byId('copy-box').showModal()
     byId('copy-text').select()
   }
@@ -237,9 +246,10 @@ untemplate.Page = class {
   async copyNow () {
     const { byId } = untemplate
     try {
-      await navigator.clipboard.writeText(byId('copy-text').value)
+      await navigator.clipboard.writeText(this.copied)
       byId('copied').textContent = 'Copied.'
     } catch {
+      byId('copy-text').value = this.copied
       byId('copy-text').select()
       byId('copied').textContent = 'The browser does not allow it: the text is selected, copy it with the keyboard.'
     }

@@ -127,6 +127,7 @@ untemplate.TextView = class {
     this.link.reveal(mark.key, this)
   }
 
+  // Shows a text. `extra.at` is a place that comes into sight.
   set (text, marks, extra = {}) {
     const same = text === this.text
     this.text = text
@@ -136,11 +137,14 @@ untemplate.TextView = class {
     this.limits = extra.limits || null
     this.showsNewlines = extra.showsNewlines || false
     this.currentMark = -1
-    if (same) this.draw(true)
-    else this.layOut()
+    this.drawn = false
+    if (!same) this.layOut(extra.at)
+    else if (extra.at !== undefined) this.show(extra.at)
+    else this.draw()
   }
 
-  layOut () {
+  // Finds the rows of the text, if it or the width has changed.
+  layOut (at) {
     const probe = untemplate.make('span', { class: 'row' }, '0'.repeat(64))
     this.sheet.append(probe)
     const box = probe.getBoundingClientRect()
@@ -152,11 +156,13 @@ untemplate.TextView = class {
       this.columns = columns
       this.laidOut = this.text
       this.starts = rowStarts(this.text, columns)
+      this.drawn = false
     }
     const height = this.starts.length * this.rowHeight
     this.sheet.style.height = `${height}px`
     this.element.style.height = `min(${height + 14}px, 26rem)`
-    this.draw(true)
+    if (at !== undefined) this.show(at)
+    else this.draw()
   }
 
   // Scrolls a place into sight.
@@ -167,14 +173,16 @@ untemplate.TextView = class {
     if (top < seen || top > seen + this.element.clientHeight - 2 * this.rowHeight) {
       this.element.scrollTop = Math.max(top - this.element.clientHeight / 3, 0)
     }
-    this.draw(true)
+    this.draw()
   }
 
-  draw (again = false) {
+  // Draws the rows on screen, if they are others than before or what they show has changed.
+  draw () {
     if (!this.rowHeight || this.laidOut !== this.text) return
     const first = Math.max(Math.floor(this.element.scrollTop / this.rowHeight) - 4, 0)
     const last = Math.min(first + Math.ceil(this.element.clientHeight / this.rowHeight) + 8, this.starts.length)
-    if (!again && first === this.first && last === this.last) return
+    if (this.drawn && first === this.first && last === this.last) return
+    this.drawn = true
     this.first = first
     this.last = last
     const rows = []
