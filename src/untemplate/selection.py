@@ -5,8 +5,9 @@
 * Otherwise the first Format that certifies against the model's own chat template is used. They are tried in this order:
   the response template shipped with the checkpoint, the catalogue entries that the model's id and type suggest, and the
   analysis of the template.
-* If none certifies, or there is no chat template to certify against, a warning is logged and the first catalogue entry
-  is used. Without one, the best scored of the others is used if its score is at least 0.5, else ``passthrough``.
+* If none certifies, or there is no chat template to certify against, a warning is logged. Formats that read the calls
+  of the template come first, and among them those of the catalogue. A Format from elsewhere needs a score of 0.5 at
+  least; otherwise ``passthrough`` is used.
 * A wrong name or path raises. Every other problem is recorded, and the next Format is tried.
 """
 
@@ -232,12 +233,13 @@ def _with_reasoning(enforced: Selection, selected: Selection) -> Selection:
 
 
 def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Selection:
-    """Choose if nothing certified: the catalogue entry, else the best scored Format, else passthrough."""
+    """Choose if nothing certified: a Format that reads the template's calls, of the catalogue if there is one, else the
+    catalogue entry, else the best scored Format, else passthrough.
+    """
     usable = [t for t in tried if t.format is not None]
-    catalogue = max((t for t in usable if t.source == CATALOGUE), key=lambda t: (t.reads_calls, t.score), default=None)
     passthrough = Tried(PASSTHROUGH, PASSTHROUGH, named(PASSTHROUGH), None, "everything is content")
-    best = catalogue or max(usable, key=lambda t: t.score, default=passthrough)
-    if best is not catalogue and best.score < _MIN_SCORE:
+    best = max(usable, key=lambda t: (t.reads_calls, t.source == CATALOGUE, t.score), default=passthrough)
+    if best.source != CATALOGUE and best.score < _MIN_SCORE:
         best = passthrough
     tried = tried if best in tried else [*tried, best]
     reason = best.remark or "nothing could be certified"

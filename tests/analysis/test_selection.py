@@ -154,3 +154,17 @@ def test_enforced_calls_that_do_not_fit_the_reasoning_are_used_alone(tmp_path: P
     )
     assert selection.format == clash
     assert selection.notes[0].startswith("reasoning ")
+
+
+def test_an_analysis_that_certifies_in_part_comes_before_an_entry_that_reads_no_calls(tmp_path: Path) -> None:
+    numbers_as_text = (
+        "{%- for m in messages -%}<{{ m.role }}>{{ m.content or '' }}"
+        """{%- for c in m.tool_calls or [] -%}<c>{"name": "{{ c.function.name }}", "arguments": {{ '{' }}"""
+        "{%- for k, v in c.function.arguments.items() -%}"
+        '"{{ k }}": "{{ v }}"{{ ", " if not loop.last else "" }}{%- endfor -%}{{ "}}" }}</c>{%- endfor -%}'
+        "<e>{%- endfor -%}{%- if add_generation_prompt -%}<assistant>{%- endif -%}"
+    )
+    folder = model(tmp_path / "mine", numbers_as_text)
+    selection = select(folder, model_type="qwen3")
+    assert (selection.source, selection.chosen.reads_calls, selection.chosen.certified) == ("analysis", True, False)
+    assert "no format certifies against the model's chat template; analysis" in selection.warning
