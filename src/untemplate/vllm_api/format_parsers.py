@@ -287,8 +287,12 @@ class FormatParser(DelegatingParser):
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
         """Set the prompt of the outputs that follow, whole or streamed."""
-        self._prompt = self._backend.turn_tail(prompt_token_ids)
+        self.set_prompt(self._backend.turn_tail(prompt_token_ids))
         super().adjust_initial_state_from_prompt(prompt_token_ids)
+
+    def set_prompt(self, prompt: str) -> None:
+        """Set the text of the prompt; its last turn is enough."""
+        self._prompt = prompt
 
     def parse(
         self,

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
@@ -23,7 +23,7 @@ from ...grammar import GrammarError, make_grammar
 from ...messages import DeltaMessage, DeltaToolCall
 from ...requests import get
 from ...selection import select
-from ...templates import ChatTemplate
+from ...templates import ChatTemplate, TemplateError
 from ...vllm_api import FormatParser, FormatReasoningParser, FormatToolParser
 from ...vllm_api.format_parsers import one_pass
 
@@ -196,7 +196,8 @@ class OnePass:
             both = " and ".join(repr(half.format.name) for half in (reasoning, calls) if half is not None)
             raise TypeError(f"untemplate: reasoning and tool parser cannot be combined: {both}")
         self._one = one
-        self._prompt: Sequence[int] = ()
+        self._prompt: Sequence[int] | None = None
+        self._settings: Mapping[str, Any] = kwargs.get("chat_template_kwargs") or {}
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         self._one.set_prompt_token_ids(prompt_token_ids)
@@ -211,10 +212,11 @@ class OnePass:
         if calls is None:
             return reasoning.adjust_request(request)
         covers = reasoning is not None and calls.format.reasoning is not None and hasattr(request, _WHOLE)
-        if not covers or reasoning.is_reasoning_end(self._prompt):
+        prompt = self._prompt or ()
+        if not covers or reasoning.is_reasoning_end(prompt):
             _constrain(request, calls.format, "off")
             return request
-        reasoning.set_prompt_token_ids(self._prompt)
+        reasoning.set_prompt_token_ids(prompt)
         if _constrain(request, calls.format, "open" if reasoning.opened else "closed"):
             setattr(request, _WHOLE, True)
         return request
@@ -226,6 +228,11 @@ class OnePass:
         enable_auto_tools: bool = False,
         model_output_token_ids: Sequence[int] = (),
     ) -> Any:
+        if self._prompt is None:
+            # vLLM gives the prompt of whole outputs from version 0.32 on.
+            usual = _usual_prompt(self._one.model_tokenizer, self._settings)
+            if usual:
+                self._one.set_prompt(usual)
         reasoning, content, calls = self._one.parse(model_output, request, enable_auto_tools, model_output_token_ids)
         made = [protocol.FunctionCall(id=call.id, name=call.name, arguments=call.arguments) for call in calls or ()]
         return reasoning, content, made or None
@@ -245,6 +252,23 @@ class OnePass:
             if delta.content is None and not delta.tool_calls:
                 return None
         return _theirs(delta)
+
+
+_PROMPTS: Final[WeakKeyDictionary[Any, dict[str, str]]] = WeakKeyDictionary()
+
+
+def _usual_prompt(tokenizer: Any, settings: Mapping[str, Any]) -> str:
+    """Return the prompt that the tokenizer's chat template writes with these variables; empty if it writes none."""
+    prompts = _PROMPTS.setdefault(tokenizer, {})
+    key = repr(sorted(settings.items()))
+    if key not in prompts:
+        try:
+            template = ChatTemplate.of_tokenizer(tokenizer)
+            asked = [{"role": "user", "content": "Hi"}]
+            prompts[key] = template.render(asked, add_generation_prompt=True, **settings) if template else ""
+        except (TemplateError, ValueError, TypeError):
+            prompts[key] = ""
+    return prompts[key]
 
 
 def _theirs(delta: DeltaMessage | None) -> Any:

@@ -1,0 +1,51 @@
+"""The plugin in vLLM's managers, without its server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vllm")
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+from vllm.parser.parser_manager import ParserManager
+
+from untemplate.integrations.vllm import register
+
+TEMPLATE = (
+    "{%- for m in messages -%}<|im_start|>{{ m.role }}\n{{ m.content or '' }}<|im_end|>\n{%- endfor -%}"
+    "{%- if add_generation_prompt -%}<|im_start|>assistant\n"
+    "{{ '<think>\n' if enable_thinking else '<think>\n\n</think>\n\n' }}{%- endif -%}"
+)
+
+
+def tokenizer(template: str) -> Any:
+    """Return a tokenizer of bytes with a chat template."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    made = Tokenizer(models.BPE(vocab={letter: at for at, letter in enumerate(letters)}, merges=[]))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_tokens(
+        [AddedToken(text, normalized=False) for text in ("<|im_start|>", "<|im_end|>", "<think>", "</think>")]
+    )
+    found = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|im_end|>")
+    found.chat_template = template
+    return found
+
+
+@pytest.mark.parametrize(
+    ("thinking", "expected"), [(True, ("I add.", "It is 5.", None)), (False, (None, "I add.\n\n\nIt is 5.", None))]
+)
+def test_a_whole_output_without_its_prompt_begins_as_the_template_does(thinking: bool, expected: Any) -> None:
+    """vLLM before 0.32 does not give the prompt."""
+    register()
+    made = ParserManager.get_parser("untemplate:hermes", "untemplate:qwen3", enable_auto_tools=True)
+    settings = {"enable_thinking": thinking}
+    request = ChatCompletionRequest(
+        model="m", messages=[{"role": "user", "content": "2 + 3?"}], chat_template_kwargs=settings
+    )
+    parser = made(tokenizer(TEMPLATE), None, chat_template_kwargs=settings)
+    assert parser.parse("I add.\n</think>\n\nIt is 5.", request, True, []) == expected
