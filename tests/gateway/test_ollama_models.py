@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import socket
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,8 +15,12 @@ import httpx
 import ollama
 import pytest
 
+from untemplate.gateway.errors import ApiError
+from untemplate.gateway.manager import Manager, Report, downloading, pulling
 from untemplate.gateway.manager.offers import Offer
-from untemplate.gateway.manager.pulling import delete, pull
+from untemplate.gateway.manager.pulling import Pulls, delete
+from untemplate.gateway.processes import start_python
+from untemplate.gateway.settings import LlamaCpp, Settings, SettingsError, Vllm
 
 from .manager.fake_hub import fake_hub
 from .manager.fakes import model
@@ -22,6 +29,21 @@ from .server import LONG, Running, running
 
 NAME = "org/demo-GGUF"
 ASKED = [{"role": "user", "content": "What is 6 times 7?"}]
+
+
+class SlowDownloads:
+    """Downloads that do not end by themselves."""
+
+    def __init__(self) -> None:
+        self.running: list[str] = []
+
+    async def download(self, name: str, report: Report) -> None:
+        self.running.append(name)
+        try:
+            report("downloading")
+            await asyncio.Event().wait()
+        finally:
+            self.running.remove(name)
 
 
 @pytest.fixture
@@ -52,7 +74,7 @@ def names(client: ollama.Client) -> list[str | None]:
 
 @pytest.mark.parametrize("several", [False, True])
 def test_a_model_is_pulled_copied_and_deleted(hub: Path, connect: Connect, several: bool) -> None:
-    with running([] if several else [scripted("x")], allow_pull=True, allow_delete=True) as gateway:
+    with running([] if several else [scripted("x")], allow_pull=True, allow_delete=True, allow_copy=True) as gateway:
         if several:
 
             async def load(report: Any) -> Any:
@@ -85,8 +107,8 @@ def test_a_model_is_pulled_copied_and_deleted(hub: Path, connect: Connect, sever
 
 def test_a_delete_waits_for_running_requests(hub: Path) -> None:
     async def act(gateway: Running) -> None:
-        manager, settings = gateway.app.manager, gateway.app.settings
-        assert [step async for step in pull(manager, settings, NAME)][-1] == "loading"
+        manager = gateway.app.manager
+        assert [step async for step in gateway.app.pulls.pull(NAME)][-1] == "loading"
         async with manager.use(NAME):
             deleting = asyncio.create_task(delete(manager, NAME))
             await asyncio.sleep(0.05)
@@ -100,7 +122,7 @@ def test_a_delete_waits_for_running_requests(hub: Path) -> None:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Running]:
-    with running([scripted("x")]) as gateway:
+    with running([scripted("x")], allow_copy=True) as gateway:
         yield gateway
 
 
@@ -128,8 +150,56 @@ class TestRefused:
     def test_a_model_that_is_there_is_pulled_at_once(self, shared: Running, connect: Connect) -> None:
         assert connect(shared).pull("scripted").status == "success"
 
-    def test_the_number_of_copies_is_bounded(self, connect: Connect) -> None:
+    def test_a_copy_needs_permission(self) -> None:
         with running([scripted("x")]) as gateway:
+            asked = {"source": "scripted", "destination": "gpt-4o"}
+            found = httpx.post(f"{gateway.url}/api/copy", json=asked, timeout=LONG)
+        problem = "the operator of this gateway does not allow clients to copy models (--allow-copy)"
+        assert (found.status_code, found.json()) == (403, {"error": problem})
+
+    @pytest.mark.parametrize(
+        ("method", "path", "body"),
+        [("DELETE", "delete", {"model": "nope"}), ("POST", "copy", {"source": "nope", "destination": "x"})],
+    )
+    def test_any_model_name_is_for_answers_only(self, method: str, path: str, body: Any) -> None:
+        with running([scripted("x")], any_model_name=True, allow_delete=True, allow_copy=True) as gateway:
+            found = httpx.request(method, f"{gateway.url}/api/{path}", json=body, timeout=LONG)
+            assert (found.status_code, found.json()) == (
+                404, {"error": "the model 'nope' does not exist (models: scripted)"},
+            )  # fmt: skip
+            assert [one.name for one in gateway.app.manager.list()] == ["scripted"]
+
+    def test_any_model_name_is_not_downloaded(self) -> None:
+        with running([scripted("x")], any_model_name=True) as gateway:
+            found = httpx.post(f"{gateway.url}/api/pull", json={"model": "org/x"}, timeout=LONG)
+            assert found.status_code == 403
+
+    def test_an_alias_cannot_be_deleted(self) -> None:
+        manager = Manager([model("a")], aliases={"fast": ""})
+        with pytest.raises(ApiError) as caught:
+            manager.forget("fast")
+        assert caught.value.message == "model: 'fast' is an alias of 'a', which must be named itself"
+
+    def test_a_model_takes_its_name_back_from_a_copy(self) -> None:
+        manager = Manager([model("a")])
+        manager.copy("a", "b")
+        manager.copy("a", "c")
+        manager.add(model("b"))
+        assert manager.copies() == {"c": "a"}
+        assert manager.get("b").name == "b"
+
+        async def load(report: Any) -> Any:
+            return model("c")
+
+        manager.offer([])
+        assert manager.offers is not None
+        manager.offers.add(Offer(name="c", load=load))
+        assert manager.copies() == {}
+        with pytest.raises(ValueError, match=r"^the name 'c' of model 'c' belongs to another model$"):
+            manager.offers.add(Offer(name="c", load=load))
+
+    def test_the_number_of_copies_is_bounded(self, connect: Connect) -> None:
+        with running([scripted("x")], allow_copy=True) as gateway:
             client = connect(gateway)
             for number in range(64):
                 client.copy("scripted", f"copy-{number}")
@@ -143,6 +213,89 @@ def test_a_name_that_is_not_on_the_hub() -> None:
         found = httpx.post(f"{gateway.url}/api/pull", json={"model": "llama3"}, timeout=LONG)
         problem = "model: 'llama3' is not a name on the hub; expected org/repo or org/repo:Q4_K_M"
         assert found.text == f'{{"status":"pulling llama3"}}\n{{"error":"{problem}"}}\n'
+
+
+class TestDownloads:
+    """Downloads that are asked for together, given up or too many."""
+
+    @pytest.fixture
+    def slow(self, monkeypatch: pytest.MonkeyPatch) -> SlowDownloads:
+        slow = SlowDownloads()
+        monkeypatch.setattr(pulling, "download", slow.download)
+        return slow
+
+    def test_clients_share_one_and_it_ends_with_the_last_of_them(self, slow: SlowDownloads) -> None:
+        async def act() -> None:
+            pulls = Pulls(Manager(), Settings())
+            steps = [pulls.pull("org/x") for _ in range(2)]
+            for one in steps:
+                assert [await anext(one), await anext(one)] == ["pulling org/x", "downloading"]
+            assert slow.running == ["org/x"]
+            await steps[0].aclose()
+            await asyncio.sleep(0.01)
+            assert slow.running == ["org/x"]
+            await steps[1].aclose()
+            while slow.running:
+                await asyncio.sleep(0.001)
+
+        asyncio.run(asyncio.wait_for(act(), LONG))
+
+    def test_their_number_is_bounded(self, slow: SlowDownloads) -> None:
+        async def act() -> None:
+            pulls = Pulls(Manager(), Settings())
+            steps = [pulls.pull(f"org/{i}") for i in range(4)]
+            for one in steps:
+                assert [await anext(one), await anext(one)][1] == "downloading"
+            with pytest.raises(ApiError) as caught:
+                [step async for step in pulls.pull("org/more")]
+            assert (caught.value.status, caught.value.message) == (
+                429, "4 models are being downloaded already; try again",
+            )  # fmt: skip
+            await pulls.close()
+            assert slow.running == []
+            for one in steps:
+                with pytest.raises(ApiError) as caught:
+                    await anext(one)
+                assert (caught.value.status, caught.value.message) == (503, "the server is shutting down")
+
+        asyncio.run(asyncio.wait_for(act(), LONG))
+
+    def test_its_process_ends_when_it_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("huggingface_hub")
+        silent = socket.create_server(("127.0.0.1", 0))
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        processes: list[subprocess.Popen[bytes]] = []
+
+        def start(program: str) -> subprocess.Popen[bytes]:
+            processes.append(start_python(program))
+            return processes[-1]
+
+        monkeypatch.setattr(downloading, "start_python", start)
+
+        async def act() -> None:
+            asked = asyncio.Event()
+            work = asyncio.create_task(downloading.download("org/x", lambda step: asked.set()))
+            await asked.wait()
+            work.cancel()
+            await asyncio.wait((work,))
+
+        with silent:
+            asyncio.run(asyncio.wait_for(act(), LONG))
+        [process] = processes
+        assert process.poll() == -signal.SIGKILL
+
+    def test_a_model_gets_nothing_that_belongs_to_another(self) -> None:
+        vllm = Vllm(trust_remote_code=True, dtype="float16", extra={"hf_overrides": {}})
+        llamacpp = LlamaCpp(n_ctx=7, mmproj="eyes.gguf", extra={"embedding": True})
+        found = pulling._settings_of(Settings(model="a", vllm=vllm, llamacpp=llamacpp), "org/x")
+        assert (found.vllm, found.llamacpp) == (Vllm(dtype="float16"), LlamaCpp(n_ctx=7))
+
+    def test_code_of_a_model_runs_only_by_its_own_setting(self) -> None:
+        with pytest.raises(SettingsError) as caught:
+            Settings(model="a", vllm=Vllm(extra={"trust_remote_code": True}))
+        assert str(caught.value) == (
+            "vllm.extra: trust_remote_code has a setting of its own (--vllm-trust-remote-code)"
+        )
 
 
 class TestContext:

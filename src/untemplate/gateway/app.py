@@ -28,6 +28,7 @@ from .generation import Generation, Meta
 from .grammars import GrammarCompiler
 from .inspection import Inspection
 from .manager import Manager, Model
+from .manager.pulling import Pulls
 from .notes import Notes
 from .observe import Metrics, NotesLog, RawLog, Record, log_request
 from .ollama_endpoints import ollama_load
@@ -80,6 +81,7 @@ class Gateway:
             most=settings.max_messages,
             most_bytes=settings.max_body_bytes,
         )
+        self.pulls = Pulls(manager, settings)
         self._running = 0
         self._inspection = Inspection(manager, settings)
         found = {("POST", path): _generating(dialect) for path, dialect in dialects().items()} | endpoints()
@@ -98,6 +100,7 @@ class Gateway:
 
     async def close(self) -> None:
         """Close the models, after their running requests, and everything else."""
+        await self.pulls.close()
         await self.manager.close(timeout=self.settings.shutdown_grace)
         self._grammars.close()
         self.store.close()

@@ -71,10 +71,10 @@ async def version(exchange: Exchange) -> None:
 async def pull(exchange: Exchange) -> None:
     """Download a model from the hub and load it. The response is a line for each step, the last one ``success``."""
     asked = read_as(ollama.PullRequest, exchange.body, notes=exchange.notes)
-    manager, settings, name = exchange.gateway.manager, exchange.gateway.settings, ollama.name_of(asked)
-    if not manager.knows(name):
-        _check_allowed(settings.allow_pull, "download models (--allow-pull)")
-    async with aclosing(_steps(pulling.pull(manager, settings, name))) as steps:
+    gateway, name = exchange.gateway, ollama.name_of(asked)
+    if gateway.manager.named(name) is None:
+        _check_allowed(gateway.settings.allow_pull, "download models (--allow-pull)")
+    async with aclosing(_steps(gateway.pulls.pull(name))) as steps:
         if asked.stream is not False:
             exchange.record.status = 200
             await send_stream(exchange.send, steps, "application/x-ndjson", exchange.notes.headers)
@@ -103,6 +103,7 @@ async def _steps(statuses: AsyncGenerator[str, None]) -> AsyncGenerator[bytes, N
 async def copy(exchange: Exchange) -> None:
     """Give a model a further name."""
     asked = read_as(ollama.CopyRequest, exchange.body, notes=exchange.notes)
+    _check_allowed(exchange.gateway.settings.allow_copy, "copy models (--allow-copy)")
     exchange.gateway.manager.copy(asked.source, asked.destination.removesuffix(":latest"))
     await exchange.reply({})
 

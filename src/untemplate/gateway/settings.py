@@ -228,6 +228,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allow_delete: Annotated[bool, _is("allow clients to unload and delete models (/api/delete of Ollama's API)")] = (
         False
     )
+    allow_copy: Annotated[
+        bool, _is("allow clients to give models further names, for all clients (/api/copy of Ollama's API)")
+    ] = False
     key_requests_per_minute: Annotated[int, _is("requests per minute for each API key; 0: no limit", ge=0)] = 0
     key_tokens_per_minute: Annotated[
         int, _is("tokens per minute for each API key, prompts included; 0: no limit", ge=0)
@@ -365,7 +368,8 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "Server": ("host", "port", "uds", "root_path", "tls_cert", "tls_key", "workers", "shutdown_grace"),
     "Access": (
-        *("api_keys_file", "api_keys", "insecure", "allowed_hosts", "cors_origins", "allow_pull", "allow_delete"),
+        *("api_keys_file", "api_keys", "insecure", "allowed_hosts", "cors_origins"),
+        *("allow_pull", "allow_delete", "allow_copy"),
         *("key_requests_per_minute", "key_tokens_per_minute", "key_concurrent_requests"),
     ),
     "Stored responses": ("response_store", "response_ttl", "response_store_bytes"),
@@ -512,6 +516,8 @@ def _check(settings: Settings) -> None:
             meant = _NOT_FOR_VLLM[name]
             hint = f"; use {meant} (--{meant.replace('_', '-')})" if meant else ""
             raise SettingsError(f"vllm.extra: {name} is not an engine argument{hint}")
+    if "trust_remote_code" in settings.vllm.extra:  # a pulled model would inherit it
+        raise SettingsError("vllm.extra: trust_remote_code has a setting of its own (--vllm-trust-remote-code)")
     try:
         _policy(settings.policy)
     except ValueError as error:

@@ -144,7 +144,7 @@ def test_names_that_do_not_exist(tmp_path: Path):
     assert problem(file=file) == f"{file}: llamacpp is a table: [llamacpp]"
     file.write_text("xyzzy = 1")
     assert problem(file=file).startswith(
-        f"{file}: unknown setting 'xyzzy'; valid names: aliases, allow_delete, allow_pull, allowed_hosts, "
+        f"{file}: unknown setting 'xyzzy'; valid names: aliases, allow_copy, allow_delete, allow_pull, allowed_hosts, "
     )
     assert (
         problem(environ={"UNTEMPLATE_PROT": "1"}) == "UNTEMPLATE_PROT: unknown setting; did you mean UNTEMPLATE_PORT?"

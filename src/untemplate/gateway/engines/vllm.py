@@ -40,7 +40,7 @@ _PARSERS: Final = frozenset(
     )
 )
 """Arguments of vLLM's server that concern parsing; in some versions the engine has them, too."""
-_OWN: Final = frozenset(("model", "skip_tokenizer_init"))
+_OWN: Final = frozenset(("model", "skip_tokenizer_init", "trust_remote_code"))
 """Arguments that this module sets."""
 
 

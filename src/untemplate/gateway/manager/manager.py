@@ -207,9 +207,20 @@ class Manager:
         """Return the names of the models that answer if the model of a name cannot."""
         return () if self.offers is None else self.offers.fallbacks(self.resolved(name))
 
-    def knows(self, name: str) -> bool:
-        """True if requests can name this model."""
-        return self.offered(name) is not None or self._found(name) is not None
+    def named(self, name: str) -> str | None:
+        """Return the name of the model that has this name, alias or copy; ``None`` if none has. For `use`, an unknown
+        name may mean the only model; here it does not.
+        """
+        for one in dict.fromkeys((name, name.removesuffix(":latest"))):
+            meant = self._copies.get(one, one)
+            meant = self._aliases.get(meant, meant)
+            offered = None if self.offers is None else self.offers.name_of(meant)
+            if offered is not None:
+                return offered
+            slot = self._slots.get(self._names.get(meant, meant)) if meant else self._only()
+            if slot is not None:
+                return slot.model.name
+        return None
 
     def is_loaded(self, name: str) -> bool:
         """True if requests can lease the model of this name now."""
@@ -261,17 +272,23 @@ class Manager:
 
     def _slot(self, name: str) -> _Slot:
         slot = self._found(name) or (self._found(name.removesuffix(":latest")) if name else None)
-        if slot is not None and not self._closed:
-            return slot
+        if slot is None or self._closed:
+            raise self._missing(name)
+        return slot
+
+    def _missing(self, name: str) -> ApiError:
+        """Return the error for a name that means no model."""
         if self._closed:
-            raise _shutting_down()
+            return _shutting_down()
         if name in self._loading or (not name and self._loading and not self._slots):
             which = f"the model {name!r}" if name else "the model"
             problem = f"{which} is being loaded; try again in a few seconds"
-            raise ApiError(503, problem, type="server_error", param="model", code="model_loading", headers=_RETRY_AFTER)
+            return ApiError(
+                503, problem, type="server_error", param="model", code="model_loading", headers=_RETRY_AFTER
+            )
         if not name and (self._slots or self.offers is not None):
-            raise bad_request("model", f"is required: there are several models: {self._listed()}")
-        raise not_found(self._unknown(name), code="model_not_found", param="model")
+            return bad_request("model", f"is required: there are several models: {self._listed()}")
+        return not_found(self._unknown(name), code="model_not_found", param="model")
 
     def _found(self, name: str) -> _Slot | None:
         name, slots = self._copies.get(name, name), self._slots
@@ -390,9 +407,13 @@ class Manager:
         """Stop offering a model, and close it as `withdraw` does.
 
         Raises:
-            ApiError: 404: it does not exist.
+            ApiError: 404: it does not exist; 400: the name is an alias.
         """
-        found = self.offered(name) or self._slot(name).model.name
+        found = self.named(name)
+        if found is None or self._closed:
+            raise self._missing(name)
+        if found not in (name, name.removesuffix(":latest")):
+            raise bad_request("model", f"{name!r} is an alias of {found!r}, which must be named itself")
         self._copies = {copy: model for copy, model in self._copies.items() if model != found}
         if self.offers is not None:
             self.offers.remove(found)
@@ -404,15 +425,25 @@ class Manager:
         Raises:
             ApiError: 404: the model does not exist; 400: the name is taken, or there are too many copies.
         """
-        found = self.offered(name) or self._slot(name).model.name
-        offered = () if self.offers is None else self.offers.all_names()
-        if copy in (*self._slots, *self._names, *self._aliases, *offered):
+        found = self.named(name)
+        if found is None or self._closed:
+            raise self._missing(name)
+        if self._is_taken(copy):
             raise bad_request("destination", f"{copy[:_LONGEST_NAME]!r} is the name of a model")
         if not 0 < len(copy) <= _LONGEST_NAME:
             raise bad_request("destination", f"must have from 1 to {_LONGEST_NAME} characters")
         if len(self._copies) >= _MOST_COPIES and copy not in self._copies:
             raise bad_request("destination", f"there are {_MOST_COPIES} copies already")
         self._copies[copy] = found
+
+    def _is_taken(self, name: str) -> bool:
+        offered = () if self.offers is None else self.offers.all_names()
+        return name in (*self._slots, *self._names, *self._aliases, *self._loading, *offered)
+
+    def drop_copies(self) -> None:
+        """Drop the copies whose names belong to models now: what the operator names comes first."""
+        for copy in [copy for copy in self._copies if self._is_taken(copy)]:
+            _log.warning("the name %r belongs to a model now; the copy of %r is dropped", copy, self._copies.pop(copy))
 
     def copies(self) -> Mapping[str, str]:
         """Return the names that copies have given to models."""
@@ -487,6 +518,7 @@ class Manager:
             self._slots[model.name] = _Slot(model, now, idle_since=now)
             self._names |= dict.fromkeys(model.aliases, model.name)
             self._engines[id(model.engine)] = self._engines.get(id(model.engine), 0) + 1
+        self.drop_copies()
 
     def _remove(self, slot: _Slot) -> None:
         del self._slots[slot.model.name]

@@ -99,12 +99,21 @@ class Offers:
             now = self._offers.get(name)
             if now is None or now.origin != offer.origin:
                 self._withdraw(name)
+        self._manager.drop_copies()
         self._start_watch()
         self.freed()
 
     def add(self, offer: Offer) -> None:
-        """Offer a further model."""
+        """Offer a further model.
+
+        Raises:
+            ValueError: its name or an alias belongs to another one.
+        """
+        for name in (offer.name, *offer.aliases):
+            if name in self._names:
+                raise ValueError(f"the name {name!r} of model {offer.name!r} belongs to another model")
         self._take((*self._offers.values(), offer))
+        self._manager.drop_copies()
 
     def remove(self, name: str) -> None:
         """Offer a model no longer. If it is loaded, its running requests can finish."""
