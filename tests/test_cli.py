@@ -501,32 +501,35 @@ def test_arguments_that_are_none(run: Run, arguments: list[str], problem: str):
 # -- formats ------------------------------------------------------------------------------------------------------
 
 
-def names_and_kinds(lines: list[str]) -> list[tuple[str, str]]:
-    place = lines[0].index("KIND")
-    return [(line.split()[0], line[place:].split()[0]) for line in lines[1:]]
+def rows_of(lines: list[str]) -> list[list[str]]:
+    return [re.split(r"  +", line) for line in lines[1:]]
 
 
-def test_the_list_has_every_entry(run: Run):
+def test_the_list_has_every_model_of_every_entry(run: Run):
     code, out, err = run("formats")
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].split() == ["NAME", "MODELS", "KIND", "EVIDENCE", "ENGINES", "ALIASES"]
-    assert names_and_kinds(lines) == [(e.name, e.kind) for e in entries()]
-    hermes = next(line for line in lines if line.startswith("hermes "))
-    assert re.split(r"  +", hermes) == [
+    assert lines[0].split() == ["MODEL", "NAME", "KIND", "EVIDENCE", "ENGINES", "ALIASES"]
+    rows = rows_of(lines)
+    assert sorted(row[:3] for row in rows) == sorted([m, e.name, e.kind] for e in entries() for m in e.models or "-")
+    assert [row[0].lower() for row in rows] == sorted(row[0].lower() for row in rows)
+    hermes = lookup("tool", "hermes")
+    assert next(row for row in rows if row[1] == "hermes") == [
+        sorted(hermes.models, key=str.lower)[0],
         "hermes",
-        " ".join(lookup("tool", "hermes").models),
         "tool",
         "template",
         "vllm sglang vllm.rs llama.cpp dynamo ollama tensorrt-llm",
-        " ".join(lookup("tool", "hermes").aliases),
+        " ".join(hermes.aliases),
     ]
 
 
 @pytest.mark.parametrize("kind", ["reasoning", "tool"])
 def test_the_list_of_one_kind(run: Run, kind: str):
     _, out, _ = run("formats", "--kind", kind)
-    assert names_and_kinds(out.splitlines()) == [(e.name, kind) for e in entries() if e.kind == kind]
+    assert {(row[1], row[2]) for row in rows_of(out.splitlines())} == {
+        (e.name, kind) for e in entries() if e.kind == kind
+    }
 
 
 def test_the_list_as_json(run: Run):
@@ -545,7 +548,10 @@ def test_the_list_as_json(run: Run):
     }
 
 
-def test_the_list_fits_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("columns", "heads"), [(80, ["MODEL", "NAME", "KIND", "EVIDENCE"]), (60, ["MODEL", "NAME"]), (20, ["MODEL"])]
+)
+def test_the_list_fits_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, heads: list[str]):
     class Terminal(io.StringIO):
         encoding = "utf-8"
 
@@ -554,12 +560,13 @@ def test_the_list_fits_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch):
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("NO_COLOR", "1")
     assert cli.main(["formats"]) == 0
     lines = terminal.getvalue().splitlines()
-    assert max(map(len, lines)) == 60
-    assert any(line.endswith("...") for line in lines)
+    assert lines[0].split() == heads
+    assert max(map(len, lines)) <= columns
+    assert any("..." in line for line in lines)
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda e: f"{e.kind}-{e.name}")

@@ -199,20 +199,22 @@ def field(
     return "\n".join(line.rstrip() for line in lines)
 
 
-_WIDEST: Final = {"MODELS": 30, "ENGINES": 20, "ALIASES": 24, "REASON": 24}
+_WIDEST: Final = {"MODEL": 33, "ENGINES": 20, "ALIASES": 24, "REASON": 24}
 """Most characters of the columns with these heads, on a terminal."""
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format a table. On a terminal the last columns are cut to its width."""
+    """Format a table. On a terminal it has the columns whose heads fit, and the last one is cut to its width."""
     colour = coloured(sys.stdout)
     room = columns()
     widths = [max(width(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
     if room is not None:
         widths = [min(size, _WIDEST.get(head, size)) for head, size in zip(heads, widths, strict=True)]
+        ends = [sum(widths[:i]) + 2 * i + len(head) for i, head in enumerate(heads)]
+        widths = [size for size, end in zip(widths, ends, strict=True) if end <= room] or widths[:1]
     lines = []
     for row in (heads, *rows):
-        cells = [_cut(cell, size).ljust(size) for cell, size in zip(row, widths, strict=True)]
+        cells = [_cut(cell, size).ljust(size) for cell, size in zip(row, widths, strict=False)]
         text = "  ".join(cells).rstrip()
         text = text if room is None else _cut(text, room)
         if colour:

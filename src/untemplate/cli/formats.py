@@ -55,8 +55,9 @@ def _list_formats(kind: Kind | None, *, as_json: bool) -> None:
     if as_json:
         print_json([_entry(entry) for entry in found], indent=2)
         return
-    rows = [_row(entry) for entry in found]
-    print_text(table(("NAME", "MODELS", "KIND", "EVIDENCE", "ENGINES", "ALIASES"), rows))
+    rows = [_row(model, entry) for entry in found for model in entry.models or ("-",)]
+    rows.sort(key=lambda row: row[0].lower())
+    print_text(table(("MODEL", "NAME", "KIND", "EVIDENCE", "ENGINES", "ALIASES"), rows))
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -71,10 +72,10 @@ def _entry(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
+def _row(model: str, entry: Entry) -> tuple[str, ...]:
     return (
+        model,
         entry.name,
-        " ".join(entry.models),
         entry.kind,
         evidence_word(entry),
         " ".join(entry.engines),
