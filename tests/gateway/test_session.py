@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -588,6 +589,19 @@ class TestJsonByThePrompt:
             assert second == first + told
             assert third == second + told
             assert request.notes.texts == [self.NOTE]
+
+    def test_prompts_of_further_attempts_are_rendered_in_a_thread(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """They may be long: rendering one must not stop other streams."""
+        threads: list[str] = []
+        render = ChatTemplate.render
+
+        def named(self: ChatTemplate, *args: Any, **kwargs: Any) -> str:
+            threads.append(threading.current_thread().name)
+            return render(self, *args, **kwargs)
+
+        monkeypatch.setattr(ChatTemplate, "render", named)
+        whole(self.model("No.", '{"n": 3}'), self.wanted())
+        assert [name.rstrip("01").rstrip("_") for name in threads] == ["MainThread", "untemplate-work"]
 
     def test_the_third_answer_is_sent_as_it_is_with_a_note(self) -> None:
         model, request = self.model("No."), self.wanted()

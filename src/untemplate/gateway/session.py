@@ -290,7 +290,7 @@ class Session:
             problem = await in_thread(wanted.problem, text) if whole else ""
             if problem and left and not self.request.continue_final_message:
                 messages = wanted.again(messages, parsed.content or "", problem)
-                next_choice = self._asked_again(choice, messages)
+                next_choice = await self._asked_again(choice, messages)
                 if next_choice is not None:
                     self.ended.remove(ended)
                     choice = next_choice
@@ -302,11 +302,11 @@ class Session:
             yield index, steps
             return
 
-    def _asked_again(self, choice: ChoiceStream, messages: list[dict[str, Any]]) -> ChoiceStream | None:
+    async def _asked_again(self, choice: ChoiceStream, messages: list[dict[str, Any]]) -> ChoiceStream | None:
         """Return the choice that answers further messages instead of another one; ``None`` if they are too long."""
         request = msgspec.structs.replace(self.request, messages=messages)
         try:
-            [prompt] = make_prompts(self.model, request)
+            [prompt] = await in_thread(make_prompts, self.model, request)
         except ApiError:
             return None
         earlier, usage = self._earlier, choice.usage
