@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from tests.gateway.scripted import scripted
@@ -321,3 +322,32 @@ def test_kept_outputs_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch
             assert soon(lambda: gateway.app._running == 0)  # an output is kept after its response was sent
             found.append(len(gateway.app._inspection._served))
     assert found == [1, 2, 0, 1]
+
+
+def _memory(value: Any, seen: set[int]) -> int:
+    """Return the bytes of a value and of everything in it."""
+    if id(value) in seen:
+        return 0
+    seen.add(id(value))
+    if isinstance(value, msgspec.Struct):
+        inside: Any = msgspec.structs.astuple(value)
+    elif isinstance(value, dict):
+        inside = (*value.keys(), *value.values())
+    else:
+        inside = value if isinstance(value, list | tuple) else ()
+    return sys.getsizeof(value) + sum(_memory(one, seen) for one in inside)
+
+
+def test_the_bytes_of_kept_outputs_are_what_they_take() -> None:
+    tools = [{"type": "function", "function": {"name": f"f{i}", "parameters": {"a": [[]] * 9}}} for i in range(500)]
+    with running([scripted("x")], inspect_outputs=100) as gateway:
+        asked = {**ASK, "tools": tools, "n": 4}
+        assert httpx.post(gateway.url + "/v1/chat/completions", json=asked, timeout=LONG).status_code == 200
+        assert soon(lambda: gateway.app._running == 0)
+        kept = list(gateway.app._inspection._served)
+        counted = sum(one.size for one in kept)
+        assert counted == gateway.app._inspection._bytes
+        assert _memory(kept, set()) <= counted < 2 * len(json.dumps(tools))
+        body = {"id": kept[0].id}
+        found = httpx.post(f"{gateway.url}/inspect/api/served", json=body, timeout=LONG).json()
+        assert found["tools"] == tools

@@ -35,6 +35,8 @@ _PROMPT = 20_000
 """Most characters of the end of a prompt that are kept: the state at the start is read from them."""
 _BYTES = 64 << 20
 """Most bytes of all outputs that are kept; the oldest go first."""
+_ENTRY = 1024
+"""Bytes of an entry without its texts, about."""
 _START = 60
 """Characters of an output by which it is recognised."""
 
@@ -48,6 +50,9 @@ class _Served(msgspec.Struct):
     model: str
     outcome: str
     case: Case
+    """The case without its tools."""
+    tools: bytes
+    """The tools as JSON, which all outputs of a request share: as objects they take 30 times the memory."""
     size: int
     """Bytes of memory, about."""
 
@@ -82,28 +87,31 @@ class Inspection:
         """Keep the outputs of a request for the pages, if the operator asks for it."""
         if not (self.on and self._most):
             return
+        request = session.request
+        offered = bool(request.tools) and request.tool_choice != "none"
+        tools = msgspec.json.encode(request.tools if offered else [])
         for ended in session.ended:
-            served = self._kept(session, ended, owner)
+            served = self._kept(session, ended, owner, tools)
+            if ended is session.ended[-1]:  # the last output that shares them
+                served.size += getsizeof(tools)
             self._served.append(served)
             self._bytes += served.size
             while len(self._served) > self._most or self._bytes > _BYTES:
                 self._bytes -= self._served.popleft().size
 
-    def _kept(self, session: Session, ended: Ended, owner: str) -> _Served:
-        request, model = session.request, session.model
-        offered = bool(request.tools) and request.tool_choice != "none"
+    def _kept(self, session: Session, ended: Ended, owner: str, tools: bytes) -> _Served:
+        model = session.model
         known = session.prompt_of(ended.index).known
         case = Case(
             text=ended.raw,
             model=model.name,
-            tools=request.tools if offered else [],
             prompt=None if known is None else known[-_PROMPT:],
             finish_reason="stop" if ended.finish_reason == "tool_calls" else ended.finish_reason,
         )
-        result = outcome(ended, model.parser.format, offered=offered)
-        size = getsizeof(case.text) + getsizeof(case.prompt) + len(msgspec.json.encode(case.tools))
+        result = outcome(ended, model.parser.format, offered=tools != b"[]")
+        size = _ENTRY + getsizeof(case.text) + getsizeof(case.prompt)
         time_of_day = time.strftime("%H:%M:%S")
-        return _Served(f"{session.meta.id}-{ended.index}", owner, time_of_day, model.name, result, case, size)
+        return _Served(f"{session.meta.id}-{ended.index}", owner, time_of_day, model.name, result, case, tools, size)
 
     # -- The models, as the inspector asks for them ------------------------------------------------------------------
 
@@ -158,5 +166,5 @@ class Inspection:
     def _find_served(self, name: Any, owner: str) -> Any:
         for one in self._served:
             if one.id == name and one.owner == owner:
-                return msgspec.to_builtins(one.case)
+                return {**msgspec.to_builtins(one.case), "tools": msgspec.json.decode(one.tools)}
         raise not_found(f"the output {name!r:.80} is not kept any more")
