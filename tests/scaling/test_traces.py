@@ -12,7 +12,7 @@ import pytest
 from untemplate.gateway.engines.base import Job
 
 from ..gateway.scripted import scripted
-from ..gateway.server import LONG, running
+from ..gateway.server import LONG, running, soon
 
 trace_service = pytest.importorskip(
     "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="needs OpenTelemetry (make test-scaling)"
@@ -79,3 +79,30 @@ def test_the_text_of_an_exception_is_not_sent(collector: list[bytes]):
     assert b"secret" not in body
     [span] = trace_service.ExportTraceServiceRequest.FromString(body).resource_spans[0].scope_spans[0].spans
     assert (span.status.code, list(span.events)) == (2, [])
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_client_that_leaves_is_the_status_499(collector: list[bytes], begun: bool):
+    model = scripted("xxx\1" if begun else "\1")  # then it waits
+    with running([model], traces=True) as gateway:
+        asked = {"model": model.name, "messages": [{"role": "user", "content": "Hi"}], "stream": begun}
+        if begun:
+            with httpx.stream("POST", gateway.url + "/v1/chat/completions", json=asked, timeout=LONG) as stream:
+                next(stream.iter_lines())
+        else:
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(gateway.url + "/v1/chat/completions", json=asked, timeout=0.3)
+        assert soon(lambda: gateway.app._running == 0)
+    [body] = collector
+    [span] = trace_service.ExportTraceServiceRequest.FromString(body).resource_spans[0].scope_spans[0].spans
+    found = {one.key: one.value for one in span.attributes}
+    assert found["http.response.status_code"].int_value == 499
+    assert span.status.message == "the client closed the connection, or does not read"
+
+
+def test_a_request_without_a_valid_key_is_a_span(collector: list[bytes]):
+    with running([scripted("x")], traces=True, api_keys=("secret",)) as gateway:
+        assert httpx.post(gateway.url + "/v1/chat/completions", json={}, timeout=LONG).status_code == 401
+    [body] = collector
+    [span] = trace_service.ExportTraceServiceRequest.FromString(body).resource_spans[0].scope_spans[0].spans
+    assert {one.key: one.value.int_value for one in span.attributes}["http.response.status_code"] == 401

@@ -13,7 +13,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Mapping
-from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.exceptions import HTTPException
@@ -138,6 +138,15 @@ class Gateway:
         record.context = context_of(scope, record.id)
         current.set(record.context)
         send.headers.append((b"x-request-id", record.id.encode()))
+        if self._tracing is None or not endpoint.traced:
+            await self._answer_recorded(record, scope, receive, send, endpoint)
+            return
+        with self._tracing.span(record):
+            await self._answer_recorded(record, scope, receive, send, endpoint)
+
+    async def _answer_recorded(
+        self, record: Record, scope: Scope, receive: Receive, send: _Sent, endpoint: Endpoint
+    ) -> None:
         key = None
         try:
             if not endpoint.open:
@@ -198,13 +207,10 @@ class Gateway:
 
     async def generate(self, exchange: Exchange, dialect: Dialect) -> None:
         """Answer a request for model output."""
-        with nullcontext() if self._tracing is None else self._tracing.span(exchange.record):
-            try:
-                await self._generate(exchange, dialect)
-            except ApiError as error:
-                exchange.record.fail(error)
-                exchange.record.status = error.status
-                raise error.renamed(dialect.fields) from None
+        try:
+            await self._generate(exchange, dialect)
+        except ApiError as error:
+            raise error.renamed(dialect.fields) from None
 
     async def _generate(self, exchange: Exchange, dialect: Dialect) -> None:
         record, send = exchange.record, exchange.send
@@ -336,7 +342,7 @@ def _generating(dialect: Dialect) -> Endpoint:
         if dialect.name != ollama.CHAT.name or not await ollama_load(exchange):
             await exchange.gateway.generate(exchange, dialect)
 
-    return Endpoint(dialect.name, handle, reads_body=True)
+    return Endpoint(dialect.name, handle, reads_body=True, traced=True)
 
 
 class _Answering:

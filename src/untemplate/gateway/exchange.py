@@ -59,3 +59,5 @@ class Endpoint:
     """True if it needs no API key."""
     counted: bool = True
     """False for endpoints that monitoring polls: they are neither counted nor logged."""
+    traced: bool = False
+    """True if its requests are spans of traces."""
