@@ -74,6 +74,33 @@ def test_workers_share_the_port_the_metrics_and_the_responses(tmp_path: Path):
     assert process.returncode == 0
 
 
+def test_sighup_reads_the_settings_again(tmp_path: Path):
+    file, errors = tmp_path / "settings.toml", tmp_path / "errors"
+    file.write_text('model = "replay:hermes"')
+    with served("--config", str(file), "--workers", "2", cwd=tmp_path) as (url, process):
+        assert soon(lambda: len(workers(process)) == 2)
+
+        def models() -> set[str]:
+            """Return the models that several connections see."""
+            return {httpx.get(url + "/v1/models", timeout=LONG).json()["data"][0]["id"] for _ in range(6)}
+
+        first = set(workers(process))
+        for wrong, problem in (
+            ('model = "none.gguf"', "reload: none.gguf: no such file or folder; the workers are unchanged"),
+            ('model = "replay:hermes"\nlog_raw = "/"\nlog_raw_consent = true', "0 of 2 are replaced"),
+        ):
+            file.write_text(wrong)
+            process.send_signal(signal.SIGHUP)
+            assert soon(lambda problem=problem: problem in errors.read_text()), errors.read_text()  # type: ignore[misc]
+            assert (models(), set(workers(process))) == ({"hermes"}, first)
+        file.write_text('model = "replay:mistral"')
+        process.send_signal(signal.SIGHUP)
+        assert soon(lambda: "reload: all workers are replaced" in errors.read_text())
+        assert models() == {"mistral"}
+        assert not first & set(workers(process))
+    assert process.returncode == 0
+
+
 def test_a_worker_that_cannot_start_ends_the_server_with_the_reason(tmp_path: Path):
     command = [
         sys.executable,

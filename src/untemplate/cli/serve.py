@@ -103,6 +103,9 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError(f"serving needs {', '.join(missing)}: pip install 'untemplate[serve]'")
     from ..gateway.observe import log_to_stderr
 
+    def again() -> Settings:
+        return _resolved(arguments).settings
+
     settings = resolved.settings
     _check_public(settings)
     log_to_stderr(settings)
@@ -110,20 +113,20 @@ def run(arguments: argparse.Namespace) -> None:
     sys.setswitchinterval(0.001)
     # Bind the port before the model is loaded: an occupied port is then reported before minutes of loading.
     if settings.workers > 1:
-        _run_workers(settings)
+        _run_workers(settings, again)
         return
     with _bound(settings) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, bound, arguments.tour, lambda: _resolved(arguments).settings))
+        runner.run(_serve(settings, bound, arguments.tour, again))
 
 
-def _run_workers(settings: Settings) -> None:
+def _run_workers(settings: Settings, again: Callable[[], Settings]) -> None:
     from ..gateway.settings import SettingsError
     from ..gateway.workers import check_workers, run_workers
 
     try:
         check_workers(settings)
         with _bound(settings) as bound:
-            run_workers(settings, bound, lambda: _greet_of_workers(_url(settings, bound), settings))
+            run_workers(settings, bound, again, lambda: _greet_of_workers(_url(settings, bound), settings))
     except SettingsError as error:
         raise UsageError(str(error)) from None
 

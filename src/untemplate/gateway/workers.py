@@ -1,6 +1,8 @@
 """Several processes on one port, each with the whole gateway.
 
-* uvicorn's supervisor starts them, restarts one that dies, and replaces them one after another at SIGHUP.
+* uvicorn's supervisor starts them, and restarts one that dies.
+* At SIGHUP they are replaced one after another by workers with the settings as they are now. If the first of them does
+  not start, the old ones continue.
 * They share the response store (a temporary file, unless the settings name one) and the metrics page.
 * Each loads its own models. Limits of connections, requests and API keys hold for each worker.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -21,6 +24,7 @@ import msgspec
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Process
 
 from .connections import allow_open_files, server_options
 from .deferred import DeferredGateway
@@ -54,11 +58,14 @@ def check_workers(settings: Settings) -> None:
             _log.warning("%severy one of %d workers loads the model %s", where, settings.workers, one.model)
 
 
-def run_workers(settings: Settings, bound: socket.socket | None, ready: Callable[[], None]) -> None:
+def run_workers(
+    settings: Settings, bound: socket.socket | None, again: Callable[[], Settings], ready: Callable[[], None]
+) -> None:
     """Run the workers until a signal ends them.
 
     Args:
         settings: with ``workers`` above 1.
+        again: returns the settings as they are now. The address and the number of workers stay.
         bound: the socket to listen on; ``None`` for the Unix socket of the settings.
         ready: called once, when the first worker answers.
 
@@ -66,24 +73,71 @@ def run_workers(settings: Settings, bound: socket.socket | None, ready: Callable
         SettingsError: a worker did not start; the log has the reason.
     """
     with tempfile.TemporaryDirectory(prefix="untemplate-") as folder:
-        if settings.response_ttl and not settings.response_store:
-            settings = msgspec.structs.replace(settings, response_store=str(Path(folder, "responses.sqlite")))
+
+        def config_of(now: Settings) -> _WorkerConfig:
+            same = {name: getattr(settings, name) for name in ("host", "port", "uds", "workers")}
+            if now.response_ttl and not now.response_store:
+                same["response_store"] = str(Path(folder, "responses.sqlite"))
+            return _worker_config(msgspec.structs.replace(now, **same))
+
         metrics = Path(folder, "metrics")
         metrics.mkdir()
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read by the workers when they import prometheus_client
-        config = _worker_config(settings)
+
+        def config_again() -> _WorkerConfig:
+            now = again()
+            check_workers(now)
+            return config_of(now)
+
+        config = config_of(settings)
         sockets = [bound or config.bind_socket()]
-        workers = _Workers(config, sockets, ready)
+        workers = _Workers(config, sockets, config_again, ready)
         workers.run()
         if any(process.exitcode == STARTUP_FAILURE for process in workers.processes):
             raise SettingsError("workers: one did not start; the log above has the reason")
 
 
 class _Workers(Multiprocess):
-    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        sockets: list[socket.socket],
+        again: Callable[[], uvicorn.Config],
+        ready: Callable[[], None],
+    ) -> None:
         super().__init__(config, sockets)
+        self._again = again
         self._ready: Callable[[], None] | None = ready
         self._pids: set[int] = set()
+
+    def handle_hup(self) -> None:
+        before = self.config
+        try:
+            self.config = self._again()
+        except Exception as error:  # the server continues after any error
+            _log.error("reload: %s; the workers are unchanged", error)
+            return
+        for i, old in enumerate(self.processes):
+            new = self._started()
+            if new is None:
+                self.config = before
+                _log.error("reload: a new worker did not start; %d of %d are replaced", i, len(self.processes))
+                return
+            old.terminate()
+            old.join()
+            self.processes[i] = new
+        _log.info("reload: all workers are replaced")
+
+    def _started(self) -> Process | None:
+        """Return a new worker when it answers, which may take minutes; ``None`` if it ends, or the server does."""
+        new = Process(self.config, self.sockets)
+        new.start()
+        while not new.wait_until_ready(1):
+            if not new.process.is_alive() or {signal.SIGTERM, signal.SIGINT} & set(self.signal_queue):
+                new.kill()
+                new.join()
+                return None
+        return new
 
     def keep_subprocess_alive(self) -> None:
         if self._ready is not None and any(process.is_ready() for process in self.processes):
