@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from untemplate import OutputParser
@@ -492,24 +493,29 @@ def test_closing_while_the_model_loads_ends_the_process(model: Path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
-def test_the_process_ends_with_the_gateway(model: Path):
+def test_the_process_ends_with_the_gateway(patient: Path):
+    """Even if another client's output is running."""
     program = (
         "import sys; from untemplate.gateway.engines.llamacpp_server import LlamaCppServer as S;"
         "s = S(sys.argv[1], {'verbosity': -1, 'cpuparams.n_threads': 1}, {}); s.load();"
-        "print(s._process.pid, flush=True); sys.stdin.read()"
+        "print(s._process.pid, s.url, flush=True); sys.stdin.read()"
     )
     gateway = subprocess.Popen(
-        [sys.executable, "-c", program, str(model)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, str(patient)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert gateway.stdout is not None
-    pid = int(gateway.stdout.readline())
+    shown, url = gateway.stdout.readline().split()
+    pid = int(shown)
     os.kill(pid, 0)  # runs
-    gateway.kill()
-    gateway.communicate()
-    until = time.monotonic() + 60
-    while Path(f"/proc/{pid}").exists() and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
-        assert time.monotonic() < until, "the process runs without its gateway"
-        time.sleep(0.02)
+    asked = {"prompt": "x", "n_predict": -1, "ignore_eos": True, "stream": True}
+    with httpx.stream("POST", f"{url}/completion", json=asked, timeout=60) as output:
+        next(output.iter_lines())
+        gateway.kill()
+        gateway.communicate()
+        until = time.monotonic() + 10
+        while Path(f"/proc/{pid}").exists() and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+            assert time.monotonic() < until, "the process runs without its gateway"
+            time.sleep(0.02)
 
 
 @pytest.mark.parametrize("version", ["0.2.14", "2026.6.9713"])

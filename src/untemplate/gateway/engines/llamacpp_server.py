@@ -108,11 +108,10 @@ def serve() -> None:
         os.dup2(2, 1)  # for whatever llama.cpp prints
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the gateway ends this process, after the last stream
         path, parameters, extra = msgspec.json.decode(sys.stdin.buffer.readline())
-        started, server = _started(path, parameters, extra)
+        started, _running = _started(path, parameters, extra)
         answer.write(msgspec.json.encode(started) + b"\n")
     sys.stdin.buffer.read()
-    del server
-    os._exit(0)
+    os._exit(0)  # without closing the server, which may wait for outputs that run
 
 
 def _started(path: str, parameters: Mapping[str, Any], extra: Mapping[str, Any]) -> tuple[_Started, Any]:
