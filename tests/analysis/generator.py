@@ -134,6 +134,9 @@ CALLS = {
     "pythonic": (
         "{{- '<|acts|>[' -}}" + _per_call("{{- " + N + " + '(' -}}{%- for k, v in " + A + ".items() -%}{{- k + '=' -}}{%- if v is string -%}{{- '\"' + v|replace('\\\\', '\\\\\\\\')|replace('\"', '\\\\\"')|replace('\\n', '\\\\n') + '\"' -}}{%- else -%}{{- v -}}{%- endif -%}{{- ', ' if not loop.last else '' -}}{%- endfor -%}{{- ')' -}}", ", ") + "{{- ']<|/acts|>' -}}",
         "pythonic", True),
+    "pythonic_unquoted": (
+        "{{- '<|acts|>[' -}}" + _per_call("{{- " + N + " + '(' -}}{%- for k, v in " + A + ".items() -%}{{- k + '=' -}}{{- v -}}{{- ', ' if not loop.last else '' -}}{%- endfor -%}{{- ')' -}}", ", ") + "{{- ']<|/acts|>' -}}",
+        "pythonic", True),
     "braces": (
         _per_call("{{- '<|act>do:' + " + N + " + '{' -}}{%- for k, v in " + A + ".items() -%}{{- k + ':' -}}{%- if v is string -%}{{- '<|q|>' + v + '<|q|>' -}}{%- else -%}{{- v|tojson -}}{%- endif -%}{{- ',' if not loop.last else '' -}}{%- endfor -%}{{- '}<act|>' -}}"),
         "pythonic", True),

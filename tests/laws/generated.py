@@ -111,7 +111,7 @@ def literal_formats(draw: st.DrawFn) -> Format:
         assign=draw(st.sampled_from(["=", ":"])),
         separator=draw(st.sampled_from([",", ", "])),
         quotes=tuple(dict.fromkeys((quote, *draw(st.sampled_from([(), ("'", '"')]))))),
-        quoted=draw(st.sampled_from(["all", "all", "strings"])),
+        quoted=draw(st.sampled_from(["all", "all", "strings", "optional"])),
         escapes=draw(st.booleans()),
         words=draw(st.sampled_from([("True", "False", "None"), ("true", "false", "null")])),
         quoted_keys=draw(st.booleans()),

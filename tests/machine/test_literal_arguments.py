@@ -288,6 +288,25 @@ def test_a_literal_or_a_name_begins_the_arguments(arguments: str) -> None:
     assert [call.function.name for call in parsed.tool_calls] == ["f"]
 
 
+@pytest.mark.parametrize(
+    ("written", "arguments", "diagnostics"),
+    [
+        ("a=Rome, b=3", '{"a": "Rome", "b": 3}', []),
+        ("a=New York", '{"a": "New York"}', []),
+        ("a='Rome', c=x", '{"a": "Rome", "c": "x"}', []),
+        ("a=007, b=007", '{"a": "007", "b": 7}', [UNQUOTED]),
+        ("c=1+2, d=None, e=[1, so]", '{"c": "1+2", "d": null, "e": [1, "so"]}', []),
+        ("x=f(1, 'y')", '{"x": "f(1, \'y\')"}', []),
+    ],
+)
+def test_quotes_may_be_optional(written: str, arguments: str, diagnostics: list[str]) -> None:
+    """Some templates insert values as they are, and models follow them."""
+    body = NamedBody(arguments=LiteralArguments(quoted="optional"))
+    fmt = Format(name="optional", tools=(Tools(call_open=Marker("<c>"), call_close=Marker("</c>"), body=body),))
+    call = ("f", arguments, "recovered" if diagnostics else "ok")
+    check(fmt, f"<c>f({written})</c>", {"tool_calls": [call], "diagnostics": diagnostics}, tools=TOOLS, roundtrip=False)
+
+
 def quoting(quote: str, *, escapes: bool = False) -> Format:
     """Return a Format that writes all values in quotes."""
     quotes = tuple(dict.fromkeys((quote, '"', "'")))

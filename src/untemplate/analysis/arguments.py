@@ -145,7 +145,7 @@ def _literal(frame: TurnFrame, samples: CallSamples, layout: _Layout, values: _V
         gap = diff.lead(gap) + gap.strip()[:1]
     if gap is None or len(gap.strip()) != 1 or not opened or not layout.to_value.startswith(gap):
         return None
-    # No quotes at all: the template loses what the models write, so Python's quotes are assumed.
+    # No quotes at all: the template loses which values were strings; models write Python's quotes, or none.
     quote = layout.to_value[len(gap) :]
     if not layout.between.startswith(quote) or not layout.behind.startswith(quote):
         return None
@@ -162,7 +162,7 @@ def _literal(frame: TurnFrame, samples: CallSamples, layout: _Layout, values: _V
         assign=gap.strip(),
         separator=layout.between[len(quote) :],
         quotes=tuple(dict.fromkeys(q for q in (quote, *_OTHER_QUOTES) if q)),
-        quoted="all" if same and quote else "strings",
+        quoted="strings" if not same else "all" if quote else "optional",
         escapes=len(quote) < 2 and not (same and quote and _written_raw(frame, samples)),
         words=words,
         quoted_keys=inner[1:2] != "q",

@@ -202,10 +202,11 @@ class LiteralArguments:
     """Text between arguments, as it is written. Default: ``", "``. Example: ``","``."""
     quotes: tuple[str, ...] = ("'", '"')
     """Quotes accepted around strings, the canonical one first. Default: ``("'", '"')``. Example: ``('<|"|>', '"')``."""
-    quoted: Literal["strings", "all"] = "strings"
+    quoted: Literal["strings", "all", "optional"] = "strings"
     """Values of arguments that are written in quotes. ``"all"``: the text between the quotes is a string only if the
-    schema allows no other type; values without quotes are parsed too. Default: ``"strings"``. Example: ``"all"`` for
-    ``count="3"``."""
+    schema allows no other type; values without quotes are parsed too. ``"optional"``: a value that is no literal is a
+    string without quotes, as of templates that insert values as they are; the renderer writes the quotes. Default:
+    ``"strings"``. Example: ``"all"`` for ``count="3"``, ``"optional"`` for ``city=Rome``."""
     escapes: bool = True
     """True if a backslash escapes inside strings. Other accepted quotes than the canonical one always have escapes if
     they are one character, and never if they are longer. Default: ``True``. Example: ``False`` for Gemma 4."""

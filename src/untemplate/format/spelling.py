@@ -49,7 +49,7 @@ def in_section(text: str) -> str:
 
 def argument_text(value: Any, arguments: LiteralArguments) -> str:
     """Return the value of an argument, in quotes if the format quotes all values."""
-    if arguments.quoted == "strings" or isinstance(value, str):
+    if arguments.quoted != "all" or isinstance(value, str):
         return literal_text(value, arguments)
     return _quoted(text_in_quotes(value, arguments), arguments)
 

@@ -455,7 +455,7 @@ class Calls:
     def _literal_value(self, arguments: LiteralArguments, schema: Any, tool: Tool, path: str) -> Node:
         document = self.rules.document(tool.schema, tool.name)
         values = self._literal_values(arguments)
-        if arguments.quoted == "strings":
+        if arguments.quoted != "all":
             return values.value(schema, document, path)
         parts = [{"type": "string"} if part is True else part for part in variants(schema, document) if part]
         begins_not = "".join(_BRACKETS.get(str(part.get("type")), "") for part in parts)

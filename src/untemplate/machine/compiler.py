@@ -421,6 +421,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
         syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
         syntax.quoted_values = arguments.quoted == "all"
+        syntax.quotes_optional = arguments.quoted == "optional"
         watched = re.escape(f")]}}{syntax.call_stops.first_characters}{syntax.quotes.first_characters}")
         syntax.watched = re.compile(f"[,{watched}]")
         syntax.watched_last = re.compile(f"[{watched}]")

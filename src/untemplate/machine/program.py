@@ -266,6 +266,7 @@ class CallSyntax:
         self.assign: str = "="
         self.quotes: Literals = Literals({})
         self.quoted_values: bool = False
+        self.quotes_optional: bool = False
         """True if the text in quotes may be a value of any type."""
         self.escaping: tuple[str, ...] = ()
         """Quotes of strings in which a backslash escapes."""

@@ -1,7 +1,8 @@
 """Arguments as literals of Python, or of Gemma 4's notation, converted to JSON as they arrive.
 
 * Strings stream. Words (numbers, True, null, expressions) are converted when they end. A word that is not a literal
-  is reported: text becomes a string. Between parentheses a name or an expression is passed on as written.
+  is reported: text becomes a string. Between parentheses a name or an expression is passed on as written,
+  unless the Format's quotes are optional.
 * A string in quotes of one character has backslash escapes. Its quote closes it only if what follows may follow a value
   (``literal_ends``). A string in longer quotes (``<|"|>``) ends at the same quote, which may be missing.
 * Braces hold an object if their first item has a key, and otherwise a set, which becomes a list.
@@ -666,7 +667,9 @@ class LiteralReader:
             self._word_streams = False
         else:
             self._value_start(out)
-            value, literal = word_json(word, self._wants_string(), self._by_place)
+            as_written = self._by_place and not self._syntax.quotes_optional
+            value, literal = word_json(word, self._wants_string(), as_written)
+            literal = literal or (self._syntax.quotes_optional and value[0] == '"')
         out.put(value)
         self._comma = True
         if not literal:
