@@ -6,8 +6,8 @@
   the response template shipped with the checkpoint, the catalogue entries that the model's id and type suggest, and the
   analysis of the template.
 * If none certifies, or there is no chat template to certify against, a warning is logged. Formats that read the calls
-  of the template come first, and among them those of the catalogue. A Format from elsewhere needs a score of 0.5 at
-  least; otherwise ``passthrough`` is used.
+  of the template come first. Among them those of the catalogue are preferred, unless another one reads much more. A
+  Format from elsewhere needs a score of 0.5 at least; otherwise ``passthrough`` is used.
 * A wrong name or path raises. Every other problem is recorded, and the next Format is tried.
 """
 
@@ -47,6 +47,8 @@ ANALYSIS: Final = "analysis"
 PASSTHROUGH: Final = "passthrough"
 _MIN_SCORE: Final = 0.5
 """Lowest score with which an uncertified Format is preferred to passthrough."""
+_KNOWN: Final = 0.2
+"""Greatest difference of scores with which an uncertified catalogue entry is preferred to the analysis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +235,17 @@ def _with_reasoning(enforced: Selection, selected: Selection) -> Selection:
 
 
 def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Selection:
-    """Choose if nothing certified: a Format that reads the template's calls, of the catalogue if there is one, else the
-    catalogue entry, else the best scored Format, else passthrough.
+    """Choose if nothing certified: a Format that reads the template's calls, else the best scored one or passthrough.
+
+    A catalogue entry knows spellings that no template shows, so a little less may be measured of it.
     """
     usable = [t for t in tried if t.format is not None]
     passthrough = Tried(PASSTHROUGH, PASSTHROUGH, named(PASSTHROUGH), None, "everything is content")
-    best = max(usable, key=lambda t: (t.reads_calls, t.source == CATALOGUE, t.score), default=passthrough)
+    best = max(
+        usable,
+        key=lambda t: (t.reads_calls, t.score + (_KNOWN if t.source == CATALOGUE else 0.0)),
+        default=passthrough,
+    )
     if best.source != CATALOGUE and best.score < _MIN_SCORE:
         best = passthrough
     tried = tried if best in tried else [*tried, best]

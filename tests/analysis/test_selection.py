@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.public import SHARED, needs_wild
 from untemplate import OutputParser
 from untemplate.format import Format, JsonBody, Marker, Tools
 from untemplate.formats import UnknownFormatError, lookup, named
@@ -168,3 +169,17 @@ def test_an_analysis_that_certifies_in_part_comes_before_an_entry_that_reads_no_
     selection = select(folder, model_type="qwen3")
     assert (selection.source, selection.chosen.reads_calls, selection.chosen.certified) == ("analysis", True, False)
     assert "no format certifies against the model's chat template; analysis" in selection.warning
+
+
+@needs_wild
+def test_an_analysis_that_reads_much_more_is_preferred_to_the_catalogue() -> None:
+    """This template writes all values in quotes, which the catalogue's entries take for strings."""
+    template = SHARED / "templates" / "wild" / "vllm__tool_chat_template_llama4_pythonic.jinja"
+    chosen = select("meta-llama/Llama-4-Scout-17B-16E-Instruct", template=template)
+    assert (chosen.source, [(tried.name, round(tried.score, 2)) for tried in chosen.tried[:2]]) == (
+        "analysis",
+        [("llama4_json", 0.18), ("llama4_pythonic", 0.68)],
+    )
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"properties": {"n": {"type": "integer"}}}}}
+    parsed = OutputParser.from_format(chosen.format).parse('[f(n="3")]', tools=[tool])
+    assert [(call.function.name, call.function.arguments) for call in parsed.tool_calls] == [("f", '{"n": 3}')]

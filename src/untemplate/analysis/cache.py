@@ -24,7 +24,7 @@ from .traits import Traits
 
 __all__ = ["CACHE_VERSION", "analyze", "cache_folder", "clear_memory"]
 
-CACHE_VERSION: Final = 6
+CACHE_VERSION: Final = 7
 """Increase whenever the same template may be analysed differently."""
 _KEEP: Final = 256
 _memory: OrderedDict[str, Analysis] = OrderedDict()
