@@ -135,8 +135,8 @@ bench-peers: $(STAMP) ## speed next to the installed peers' parsers (OPTIONS=--p
 laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
 	@$(PYTEST) tests -m exhaustive -n auto
 
-docs: $(STAMP) ## write the pages that are made from the code
-	@$(BIN)/python docs/generate_index.py && $(BIN)/python docs/generate.py
+docs: $(STAMP) ## write the pages and pictures that are made from the code
+	@$(BIN)/python docs/generate_index.py && $(BIN)/python docs/generate.py && $(BIN)/python docs/pictures.py
 
 site: $(STAMP) ## build the documentation as a site in build/site, strictly (opt-in; its own .venv-site)
 	@test -x .venv-site/bin/python || $(BIN)/python -m venv .venv-site

@@ -43,7 +43,7 @@ from untemplate.gateway.protocols.fields import Ignored, Open, describe, descrip
 from untemplate.gateway.protocols.openapi import requests
 from untemplate.gateway.settings import GROUPS
 from untemplate.machine.compiler import compile_format
-from untemplate.machine.modes import MODES, mode_table
+from untemplate.machine.modes import mode_table
 from untemplate.machine.program import (
     CLOSE_CALL,
     CLOSE_REASONING,
@@ -421,7 +421,7 @@ MACHINE = """\
 <!-- Made by `make docs` from src/untemplate/machine/. Do not edit. -->
 
 The machine reads one output, in any pieces, and emits deltas. The docstring of `machine/machine.py` explains it; the
-[architecture](architecture.md) follows one output through it. This page draws two tables from the code.
+[architecture](architecture.md) follows one output through it. This page is drawn from the code.
 
 ## Modes
 
@@ -429,7 +429,7 @@ The machine runs one reader at a time. The mode is the reader that it runs.
 
 {table}
 
-{modes}
+![The modes as boxes, and arrows to the modes that may follow each of them](pictures/machine.svg)
 
 ## One Format's program
 
@@ -444,16 +444,8 @@ do. `untemplate explain MODEL --parser` shows the whole Program as text.
 def machine_page() -> str:
     """Return the page ``machine.md``."""
     program = compile_format(named("hermes", reasoning="qwen3"))
-    parts = {"table": "\n".join(mode_table()), "modes": _modes_diagram(), "program": _program_diagram(program)}
+    parts = {"table": "\n".join(mode_table()), "program": _program_diagram(program)}
     return MACHINE.format(name=program.name, **parts)
-
-
-def _modes_diagram() -> str:
-    lines = ["begin([begin of the output]) --> m0", "begin --> m3"]
-    for mode, (name, reader, _, followers) in MODES.items():
-        lines.append(f'm{mode}["{name} ({reader})"]')
-        lines += [f"m{mode} --> m{follower}" for follower in followers]
-    return _mermaid(lines)
 
 
 def _program_diagram(program: Program) -> str:

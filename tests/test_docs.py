@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -49,6 +50,7 @@ def load(path: Path, name: str) -> ModuleType:
 
 
 generate = load(ROOT / "docs" / "generate.py", "generate")
+pictures = load(ROOT / "docs" / "pictures.py", "pictures")
 generate_index = load(ROOT / "docs" / "generate_index.py", "generate_index")
 
 
@@ -155,6 +157,22 @@ def test_the_api_is_in_step():
 
 def test_the_machine_is_in_step():
     assert page("docs/machine.md") == generate.machine_page(), "run `make docs`"
+
+
+@pytest.mark.parametrize("name", pictures.DRAWN)
+def test_a_picture_is_in_step_and_readable(name: str):
+    """A picture has a text for readers who do not see it, and colours for both schemes. It loads and runs nothing."""
+    made = pictures.DRAWN[name]()
+    assert page(f"docs/pictures/{name}.svg") == made, "run `make docs`"
+    root = ElementTree.fromstring(made)
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.get("aria-labelledby") == "t d"
+    assert all(len(root.findtext(f"{space}{tag}") or "") > 10 for tag in ("title", "desc"))
+    assert "prefers-color-scheme:dark" in (root.findtext(f"{space}style") or "")
+    assert {element.tag.removeprefix(space) for element in root.iter()} <= {
+        "svg", "title", "desc", "style", "defs", "marker", "path", "rect", "text", "polyline",
+    }  # fmt: skip
+    assert any(f"pictures/{name}.svg)" in path.read_text("utf-8") for path in PAGES), "no page shows it"
 
 
 def test_every_name_is_on_the_page():
