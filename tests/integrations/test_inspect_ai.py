@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from inspect_ai.scorer import includes  # noqa: E402
 from inspect_ai.solver import generate, use_tools  # noqa: E402
 from inspect_ai.tool import ToolInfo, ToolParam, ToolParams, tool  # noqa: E402
 
+from tests.integrations.helper import TEMPLATE  # noqa: E402
 from untemplate.integrations.inspect_ai import Handler, to_message  # noqa: E402
 from untemplate.output_parser import OutputParser  # noqa: E402
 
@@ -79,3 +83,63 @@ def test_values_get_the_types_of_their_schema():
     text = "<tool_call>\n<function=add>\n<parameter=a>\n2\n</parameter>\n</function>\n</tool_call>"
     message = Handler("m", "qwen3_coder").parse_assistant_response(text, [info])
     assert message.tool_calls[0].arguments == {"a": 2}
+
+
+TASK = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.solver import generate, use_tools
+from inspect_ai.tool import tool
+
+
+@tool
+def add():
+    async def execute(a: int, b: int):
+        \"\"\"Add two numbers.
+
+        Args:
+            a: First number.
+            b: Second number.
+        \"\"\"
+        return str(a + b)
+
+    return execute
+
+
+@task
+def adding():
+    solver = [use_tools(add()), generate(tool_calls="none")]
+    return Task([Sample("2 + 3? <|script_0|>"), Sample("Hello! <|script_1|>")], solver=solver)
+"""
+OUTPUTS = [
+    '<think>\nI add.\n</think>\n\n<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>',
+    "Nothing to add here.",
+]
+SPECIAL = ["<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>"]
+
+
+def test_the_provider_runs_a_model_by_name(tmp_path: Path):
+    """With untemplate installed, ``inspect eval --model untemplate/MODEL`` finds it by its entry point."""
+    pytest.importorskip("torch", reason="needs torch and transformers")
+    from inspect_ai.log import list_eval_logs, read_eval_log
+
+    from tests.vllm_serve.checkpoint import write_checkpoint
+
+    write_checkpoint(tmp_path / "model", TEMPLATE, SPECIAL, "<|im_end|>", OUTPUTS)
+    (tmp_path / "adding.py").write_text(TASK, "utf-8")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    site = tmp_path / "site"
+    subprocess.run([*pip, "--target", str(site), str(Path(__file__).parents[2])], check=True)
+    command = [sys.executable, "-m", "inspect_ai", "eval", "adding.py", "--model", f"untemplate/{tmp_path / 'model'}"]
+    options = ["-M", "do_sample=false", "--max-tokens", "200", "--log-dir", str(tmp_path / "logs"), "--display", "none"]
+    environ = os.environ | {"PYTHONPATH": str(site), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([*command, *options], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    log = read_eval_log(list_eval_logs(str(tmp_path / "logs"))[0])
+    assert log.status == "success", log.error
+    called, answered = (sample.output for sample in log.samples)
+    assert [part.reasoning for part in called.message.content if part.type == "reasoning"] == ["I add."]
+    assert [(call.function, call.arguments) for call in called.message.tool_calls] == [("add", {"a": 2, "b": 3})]
+    assert called.choices[0].stop_reason == "tool_calls"
+    assert (answered.message.text, answered.message.tool_calls) == ("Nothing to add here.", None)
+    assert answered.choices[0].stop_reason == "stop"

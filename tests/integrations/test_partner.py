@@ -24,6 +24,7 @@ def when_imported(module: Any) -> None:
 PARTNERS: dict[str, tuple[str, str, Use]] = {
     "bfcl": ("bfcl-eval", "2026.3", when_imported),
     "inspect_ai": ("inspect-ai", "0.3.200", when_imported),
+    "inspect_ai_provider": ("inspect-ai", "0.3.285", when_imported),
     "litellm": ("litellm", "1.80", when_imported),
     "openai": ("openai", "1.100", lambda module: module.to_openai(OutputParser.named("hermes").parse("Hi."))),
     "renderers": ("renderers", "0.1.12", when_imported),
