@@ -1,16 +1,20 @@
-"""Near-misses cost linear work in every Format: four times the text takes about four times the steps, fed character by
-character. Quadratic work would be sixteen times."""
+"""Near-misses cost linear work in every Format: four times the text takes about four times the steps. Quadratic work
+would be sixteen times."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from untemplate import OutputParser
 from untemplate.format import Format
+from untemplate.testing import PieceTokenizer
 
 from ..work import function_calls
 from .strategies import FORMATS, TOOLS, literals
-from .test_quotation import written
+from .test_quotation import content, written
 
 CALLS = {name: fmt for name, fmt in FORMATS.items() if fmt.tools or fmt.channels is not None}
 
@@ -22,13 +26,20 @@ def near_misses(fmt: Format) -> list[str]:
     return [call[: len(call) // 2], call[:-2] + " ", " and ".join([*literals(fmt)[:12], ""])]
 
 
-def steps(parser: OutputParser, text: str) -> int:
-    """Return the number of function calls for an output, fed character by character."""
+def steps(parser: OutputParser, text: str, way: str = "characters", tokenizer: PieceTokenizer | None = None) -> int:
+    """Return the number of function calls for an output: fed as ``characters``, as ``tokens`` or ``whole``."""
+    pieces = [text] if way == "whole" else list(text)
+    ids: list[list[int]] = [[] for _ in pieces]
+    if tokenizer is not None:
+        pieces = tokenizer.pieces(text)
+        ids = [[token] for token in tokenizer.encode(text)]
+        if way == "whole":
+            pieces, ids = [text], [[token for (token,) in ids]]
 
     def run() -> None:
         stream = parser.stream(tools=TOOLS)
-        for letter in text:
-            stream.feed(letter)
+        for piece, new in zip(pieces, ids, strict=True):
+            stream.feed(piece, new)
         stream.finish()
 
     # What happens once in the process, such as a collection of garbage, is in one of two counts.
@@ -41,3 +52,89 @@ def test_near_misses_take_linear_work(fmt: Format) -> None:
     for unit in near_misses(fmt):
         small, large = (steps(parser, (unit * size)[:size]) for size in (100, 400))
         assert large < 8 * small, (unit, small, large)
+
+
+def different() -> Iterator[tuple[str, Format]]:
+    """Yield one Format of those that differ only by name."""
+    seen: list[Format] = []
+    for name, fmt in CALLS.items():
+        bare = replace(fmt, name="x")
+        if bare not in seen:
+            seen.append(bare)
+            yield name, fmt
+
+
+def beginnings(fmt: Format) -> list[str]:
+    """Return what a model writes to call, cut after each marker, key and value, and inside a value."""
+    call = written(fmt)
+    ends = {0, len(call)}
+    for text in (*literals(fmt), "get_weather", "city", "Pari", "Paris", "days"):
+        at = call.find(text.strip()) if text.strip() else -1
+        while at >= 0:
+            ends.add(at + len(text.strip()))
+            at = call.find(text.strip(), at + 1)
+    return [content(fmt) + call[:end] for end in sorted(ends)]
+
+
+def units(fmt: Format) -> list[str]:
+    """Return what is repeated: each marker alone, before a word, and on a line of its own; and parts of values."""
+    markers = dict.fromkeys(text.strip() for text in literals(fmt) if text.strip())
+    made = [unit for text in markers for unit in (text, f"{text} x", f"\n{text} ")]
+    return [*made, "<pad>a", "`", '"a" ', "'", "\n", "{", "[", "</", "<", 'get_weather(city="x") ', "city "]
+
+
+class WithPad(PieceTokenizer):
+    """A tokenizer with a special token that no Format knows."""
+
+    def __init__(self, fmt: Format) -> None:
+        super().__init__((*fmt.special_tokens, "<pad>"))
+        self.all_special_tokens = list(self.special)
+
+
+def is_linear(fmt: Format, before: str, unit: str, way: str, ids: bool) -> bool:
+    tokenizer = WithPad(fmt) if ids else None
+    parser = OutputParser.from_format(fmt, tokenizer=tokenizer)
+    small, large = (steps(parser, before + (unit * size)[:size], way, tokenizer) for size in SIZES)
+    return large < 7 * small
+
+
+SIZES = (600, 2400)
+"""Larger than what is looked ahead."""
+DIFFERENT = dict(different())
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "unit"),
+    [
+        ("gemma4", '<|tool_call>call:f{a:<|"|>x', "<tool_call|>"),
+        ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\n", "<tool_call> "),
+        ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\nx\n</function>\n</tool_call>", "<|im_end|>"),
+        ("nemotron_v3", "<tool_call>\n<function=f>\n<parameter=a>\n", "<tool_call>\n"),
+    ],
+)
+@pytest.mark.parametrize("way", ["characters", "whole"])
+def test_repeated_markers_that_took_quadratic_work(name: str, before: str, unit: str, way: str) -> None:
+    assert is_linear(FORMATS[name], before, unit, way, False)
+
+
+@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+def test_a_repeated_opener_in_a_value_takes_linear_work(fmt: Format) -> None:
+    call = written(fmt)
+    opener = next((text.strip() for text in literals(fmt) if text.strip() and call.startswith(text.strip())), call[:1])
+    assert is_linear(fmt, content(fmt) + call[: call.index("Paris") + 4], opener, "characters", False)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+def test_repeated_markers_take_linear_work(fmt: Format) -> None:
+    ways = [(way, False) for way in ("characters", "whole")]
+    if fmt.special_tokens:
+        ways += [("tokens", True), ("whole", True)]
+    slow = [
+        (before, unit, way, ids)
+        for before in beginnings(fmt)
+        for unit in units(fmt)
+        for way, ids in ways
+        if not is_linear(fmt, before, unit, way, ids)
+    ]
+    assert slow == []

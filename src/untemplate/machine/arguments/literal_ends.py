@@ -152,10 +152,11 @@ class MarkedStringEnds:
         closes the call, NO_MATCH or MORE."""
         text = cur.text
         tags = self._syntax.call_stops.tags
+        most = end + _MAX_TAIL
         while tags[text[stop:end]] in (IS_CALL_CLOSE, IS_TURN_END):
             spaces = SPACES.match(text, end)
             stop = end if spaces is None else spaces.end()
-            if stop - end > _MAX_TAIL:
+            if stop > most:
                 return NO_MATCH
             if stop >= len(text):
                 return DONE if cur.final else MORE

@@ -37,6 +37,8 @@ from .base import CallHandler
 MAX_LOOKAHEAD: Final = 256
 """Most characters of white space after a close, of a key, and of stray text before a key."""
 _MAX_DOUBLED: Final = 4
+_MAX_OPENERS: Final = 6
+"""Most literals that one opener of a call is made of: those of the section, the call and the name, each doubled."""
 _MISSPELLED: Final = re.compile(r"[^<>\n]{0,8}>")
 _RANKS: Final = {IS_ARGUMENTS_CLOSE: 1, IS_CALL_CLOSE: 2, IS_SECTION_CLOSE: 3}
 
@@ -314,9 +316,10 @@ class ValueEnds:
     def _follows(self, cur: Cursor, end: int, call: CallHandler) -> int:
         """Return what follows a chain that ends at ``end``, or MORE."""
         text = cur.text
+        most = end + MAX_LOOKAHEAD
         while True:
             pos = after_spaces(text, end)
-            if pos < 0:
+            if pos < 0 or pos > most:
                 return _TEXT
             if pos >= len(text):
                 return _END if cur.final else MORE
@@ -343,7 +346,11 @@ def whole_opener(syntax: CallSyntax, successors: Literals, cur: Cursor, start: i
     text = cur.text
     pos = start
     tag = IS_SECTION_OPEN
+    openers = 0
     while tag == IS_SECTION_OPEN or (tag == IS_CALL_OPEN and syntax.name_opens):
+        openers += 1
+        if openers > _MAX_OPENERS:
+            return NO_MATCH
         if pos >= len(text):
             return NO_MATCH if cur.final else MORE
         end = syntax.call_starts.at(text, pos, cur.final)
