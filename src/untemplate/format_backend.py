@@ -11,7 +11,7 @@ from .abilities import abilities_of_calls
 from .backend import OutputContext, ParserBackend
 from .call_log import INVALID, reason_of, warn_of_call
 from .format import Format
-from .machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status
+from .machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status, next_index
 from .machine.compiler import compile_format
 from .machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 from .machine.events import DeltaBuilder, EventCollector, EventReceiver
@@ -304,8 +304,7 @@ class FormatStream(StreamBackend):
             for part in delta.tool_calls or ():
                 if part.index not in self._numbers:
                     name = part.function.name if part.function is not None else None
-                    number = machine.calls[-1].index + 1 if machine.calls else 0
-                    call = CallState(number, part.id or "", name or "")
+                    call = CallState(next_index(machine.calls), part.id or "", name or "")
                     call.whole = True
                     self._numbers[part.index] = call.index
                     machine.calls.append(call)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import final
 
 from .call_policy import AS_CONTENT, DROP
-from .call_state import CallState
+from .call_state import CallState, next_index
 from .context import HeldCall, ReaderContext
 from .events import emit_call
 from .free_text import FreeText
@@ -32,7 +32,7 @@ class CallEmitter:
     def begin_call(self, name: str, call_id: str) -> None:
         """Commit a call: its name is complete, and a legal continuation follows."""
         context = self._context
-        index = context.calls[-1].index + 1 if context.calls else 0
+        index = next_index(context.calls)
         call = CallState(index, call_id or self._make_id(name, self._first_index + index), name)
         call.start = context.ledger.frontier
         context.calls.append(call)

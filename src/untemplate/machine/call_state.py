@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, final
 
 from ..jsontext.well_formed import is_json
@@ -67,6 +67,11 @@ class CallState:
         """The status that the call policy found; None if there is no call policy."""
         self.repairs: tuple[str, ...] = ()
         """The steps by which the call policy repaired the call."""
+
+
+def next_index(calls: Sequence[CallState]) -> int:
+    """Return the index of the call that comes after these. The first of them may have been forgotten."""
+    return calls[-1].index + 1 if calls else 0
 
 
 def call_status(

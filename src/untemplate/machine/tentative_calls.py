@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from .call_policy import AS_CONTENT, DROP, CallPolicy
-from .call_state import CallState
+from .call_state import CallState, next_index
 from .events import CallRecorder, EventReceiver, emit_call
 from .ledger import Ledger
 from .program import MarkerRule
@@ -52,16 +52,16 @@ class TentativeCalls:
         if policy is None:
             return calls
         kept: list[CallState] = calls[: self._first]
-        number = calls[0].index
         self._arguments = []
         for call, arguments in zip(calls[self._first :], self.recorder.arguments_of_calls(), strict=True):
-            decision = policy.decide(call, arguments, number + len(kept))
+            index = next_index(kept)
+            decision = policy.decide(call, arguments, index)
             if decision == AS_CONTENT:
                 return None
             if decision == DROP:
                 ledger.report("dropped_call", ledger.saved, ledger.frontier)
             else:
-                call.index = number + len(kept)
+                call.index = index
                 kept.append(call)
                 self._arguments.append(policy.arguments)
         return kept
