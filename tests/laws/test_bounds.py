@@ -6,7 +6,8 @@ import pytest
 
 from untemplate import OutputParser, Policy
 from untemplate.format import Format
-from untemplate.testing import check
+from untemplate.machine.scanner import _MOST_AWAITED
+from untemplate.testing import PieceTokenizer, check
 
 from .strategies import FORMATS
 
@@ -96,3 +97,35 @@ def test_reasoning_that_may_become_content_is_kept_within_the_bound(size: int, e
     stream = parser.stream()
     given = [delta for text in ["<think>", *"a" * size] for delta in stream.feed(text)]
     assert bool(given) == too_long
+
+
+@pytest.mark.parametrize("name", ["hermes", "generic"])  # with special tokens of its own, and without
+@pytest.mark.parametrize("table", [True, False])
+@pytest.mark.parametrize("text", ["", "word "])
+def test_ids_whose_text_never_comes_are_kept_within_the_bound(name: str, table: bool, text: str) -> None:
+    special = FORMATS[name].special_tokens
+    tokenizer = PieceTokenizer((*special, "<pad>"))
+    ids = tokenizer.encode("".join((*special, "<pad>", text)))
+    tokenizer.all_special_tokens = list(tokenizer.special)  # type: ignore[attr-defined]
+    if not table:
+        tokenizer.get_vocab = lambda: {t: i for i, t in enumerate(tokenizer.special)}  # type: ignore[method-assign]
+    stream = OutputParser.from_format(FORMATS[name], tokenizer=tokenizer).stream()
+    for _ in range(3 * _MOST_AWAITED):
+        stream.feed(text, ids)
+    scanner = stream._backend._scanner  # type: ignore[attr-defined]
+    kept = [scanner._awaited, scanner._gaps, scanner._shifts, scanner._carry, *scanner._pending.values()]
+    assert max(map(len, kept)) <= 2 * _MOST_AWAITED + 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_scanner_of_an_output_without_markers_keeps_none_of_its_text(known: bool) -> None:
+    tokenizer = PieceTokenizer(["<pad>"])
+    tokenizer.all_special_tokens = ["<pad>"]  # type: ignore[attr-defined]
+    stream = OutputParser.from_format(FORMATS["generic"], tokenizer=tokenizer).stream()
+    backend = stream._backend
+    for _ in range(600):
+        if known:
+            backend.feed_tokens("word ", [1], [])  # type: ignore[attr-defined]
+        else:
+            stream.feed("word ", [1])
+    assert len(backend._scanner._carry) < 10  # type: ignore[attr-defined]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from untemplate import Policy
+from untemplate import OutputParser, Policy
 from untemplate.format import Channels, Format, Marker
 from untemplate.messages import ParsedOutput
-from untemplate.testing import check
+from untemplate.testing import PieceTokenizer, check
 
 from .strategies import FORMATS
 
@@ -114,3 +114,26 @@ def test_messages_of_one_channel_are_joined_with_a_newline(fmt: Format) -> None:
         close = close_of(channels)
         parsed = check(fmt, f"{head}one{close}{head}{close}{head} two", roundtrip=False)
         assert getattr(parsed, field) == "one\ntwo"
+
+
+class WithPad(PieceTokenizer):
+    def __init__(self) -> None:
+        special = ("<tool_call>", "</tool_call>", "<|im_end|>", "<|fim_pad|>")
+        super().__init__(special)
+        self.all_special_tokens = list(special)
+
+
+@pytest.mark.parametrize("opener", ["", "<tool_call> ", "<tool_call> <tool_call>\n\n"])
+def test_a_special_token_at_the_end_is_dropped_after_an_opener_in_prose(opener: str) -> None:
+    parser = OutputParser.named("hermes", tokenizer=WithPad())
+    parsed = parser.parse(f"Write {opener}first.<|fim_pad|>")
+    assert (parsed.content, [d.code for d in parsed.diagnostics]) == (f"Write {opener}first.", ["end_token"])
+
+
+def test_an_opener_in_prose_before_a_call_keeps_no_stray_close_after_it() -> None:
+    tokenizer = WithPad()
+    parser = OutputParser.named("hermes", tokenizer=tokenizer)
+    raw = 'Write <tool_call> first. <tool_call>{"name": "f", "arguments": {}}</tool_call> Done.</tool_call> Bye.'
+    parsed = parser.parse(raw, token_ids=tokenizer.encode(raw))
+    assert parsed.content == "Write <tool_call> first. Done. Bye."
+    assert [(d.code, d.text) for d in parsed.diagnostics] == [("stray_close", "</tool_call>")]

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 from untemplate import OutputParser, Policy
 from untemplate.format import Format
+from untemplate.machine.free_text import FreeText
 from untemplate.testing import PieceTokenizer, check
 
 from .strategies import FORMATS, sketches
@@ -164,3 +165,40 @@ def test_an_id_whose_text_never_comes_removes_nothing() -> None:
     stream.feed("d> b")
     stream.finish()
     assert stream.result().content == "a <pad> b"
+
+
+@pytest.mark.parametrize("name", ["hermes", "generic"])
+def test_many_unknown_special_tokens_in_one_delta_are_dropped_like_one_by_one(name: str) -> None:
+    fmt = FORMATS[name]
+    tokenizer = WithJunk(fmt.special_tokens)
+    parser = OutputParser.from_format(fmt, tokenizer=tokenizer)
+    call = '<tool_call>{"name": "f", "arguments": {"a": "<pad>"}}</tool_call>'
+    for raw in ("a<pad>" * 2000, "a <pad>\n<|junk|>" * 500, "<pad><|junk|>" * 1000 + call + "<pad> b<pad>" * 1000):
+        pieces, ids = tokenizer.pieces(raw), tokenizer.encode(raw)
+        stream = parser.stream(collect=True, spans=True, seed=1)
+        for piece, token in zip(pieces, ids, strict=True):
+            stream.feed(piece, [token])
+        stream.finish()
+        assert parser.parse(raw, token_ids=ids, spans=True, seed=1) == stream.result()
+
+
+def test_unknown_special_tokens_are_dropped_in_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted are the characters before the reader at each of its steps, because each step may copy them."""
+    tokenizer = WithJunk(FORMATS["hermes"].special_tokens)
+    parser = OutputParser.from_format(FORMATS["hermes"], tokenizer=tokenizer)
+    characters = 0
+    step = FreeText.step
+
+    def counted(self: FreeText, whole: bool = True) -> int:
+        nonlocal characters
+        characters += len(self.context.cur.text)
+        return step(self, whole)
+
+    monkeypatch.setattr(FreeText, "step", counted)
+    counts = []
+    for size in (2000, 8000):
+        raw = "a<pad>" * size
+        characters = 0
+        parser.parse(raw, token_ids=tokenizer.encode(raw))
+        counts.append(characters)
+    assert counts[1] < 5 * counts[0]

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Final, final
 
@@ -60,7 +61,7 @@ class FreeText:
         """True if only white space has followed the last call."""
         self.keeps_space: bool = False
         """True if white space that touches a marker is text, unless the Format writes it there."""
-        self.unknown_tokens: list[tuple[int, int]] = []
+        self.unknown_tokens: deque[tuple[int, int]] = deque()
         """Places of special tokens in the output that are dropped where they are free text."""
         self.rule: MarkerRule = _NO_RULE
         """After READ_CALL: the rule of the marker that opens the calls."""
@@ -79,7 +80,7 @@ class FreeText:
         self._open_quotes: int = 0
         """Number of openers that are content, and whose closers have not come: those are content, too."""
         self._open_calls: int = 0
-        """The same of openers of calls."""
+        """The same of openers of calls, since the region began or a call was read."""
         self._reopened: tuple[int, int] | None = None
         """Start and end of the marker that has opened reasoning again; None if it is closed."""
         self._reasoning_code: CodeTracker | None = None
@@ -95,6 +96,7 @@ class FreeText:
         context.state = context.program.states[index]
         self.at_start = True
         self.after_call = False
+        self._open_calls = 0
 
     def begin_message(self, index: int) -> None:
         """Begin a message of its own, in the state of this index."""
@@ -103,7 +105,6 @@ class FreeText:
         self.lead = ""
         self._content_code = None
         self._open_quotes = 0
-        self._open_calls = 0
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
@@ -259,7 +260,7 @@ class FreeText:
         cur = context.cur
         here = context.base + cur.pos
         while self.unknown_tokens and self.unknown_tokens[0][0] < here:
-            self.unknown_tokens.pop(0)
+            self.unknown_tokens.popleft()
         if not self.unknown_tokens:
             return self.step(False)
         start, end = self.unknown_tokens[0]
@@ -269,7 +270,7 @@ class FreeText:
         if start == here:
             if end > context.base + size:
                 return MORE
-            self.unknown_tokens.pop(0)
+            self.unknown_tokens.popleft()
             self.drop("unknown_token", end - context.base)
             return READ_TEXT
         # The text before the token is read as if it ended there.
@@ -468,7 +469,7 @@ class FreeText:
     def _may_end(self, literal: str, start: int) -> bool:
         """True if a special token that has no meaning here may be the end of the output; without token ids."""
         context = self.context
-        if self._open_calls or context.checks_ids or literal not in context.program.output_end.tags:
+        if context.checks_ids or literal not in context.program.output_end.tags:
             return False
         return not self._is_quoted(start)
 

@@ -85,6 +85,8 @@ from .program import (
 from .signals import DONE, MORE, NO_MATCH
 from .tentative_calls import RECOVER, TentativeCalls
 
+_PART: Final = 4096
+"""Characters that are read at once while special tokens are dropped, since each copies the text that is being read."""
 _CLOSE_TAGS: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}")
 _CLOSE_TAGS_BEGUN: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}(?:<(?:/[^<>`\n]{0,64})?)?\Z")
 
@@ -153,6 +155,9 @@ class Machine(ReaderContext):
                 return
         if self.speculation.size + len(self.cur.text) + len(text) > self.max_held:
             text = self._read_parts(text)
+        while len(text) > _PART and self._text.unknown_tokens:
+            self._read(text[:_PART])
+            text = text[_PART:]
         self._read(text)
         self._look_ahead()
 
@@ -175,7 +180,10 @@ class Machine(ReaderContext):
 
     def drop_tokens(self, places: list[tuple[int, int]]) -> None:
         """Drop the special tokens at these places of the next text, where they are free text."""
-        self._text.unknown_tokens += places
+        waiting = self._text.unknown_tokens
+        while waiting and waiting[0][0] < self.base and not self.speculation.active:
+            waiting.popleft()
+        waiting += places
         self._plain = False
         self.spaces = self.spaces or [""]
 

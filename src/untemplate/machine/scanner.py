@@ -33,6 +33,8 @@ _NOTHING: Final = "(?!)"
 """Pattern that matches nowhere; an empty one matches everywhere."""
 _INTEGERS: Final = frozenset({int})
 _FEW: Final = 64
+_MOST_AWAITED: Final = 4096
+"""Most ids of one literal whose text is awaited after a delta; beyond that, the oldest authorise nothing."""
 
 
 def check_ids(ids: Sequence[int]) -> None:
@@ -155,7 +157,9 @@ class TokenScanner:
             self._find(window)
         self._seen += len(text)
         self._seen_bytes += _size(text)
-        self._carry = window[max(len(window) - self._longest + 1, 0) :]
+        self._carry = self._tail(window)
+        if ids:
+            self._forget_oldest()
         self._quiet = not (self._awaited or self._held or any(map(self._is_awaited, self._pending.values())))
         return shown
 
@@ -183,7 +187,11 @@ class TokenScanner:
                 self._add_bytes(ids, text)
             self._seen += len(text)
             self._seen_bytes += len(text) if text.isascii() else _size(text)
-        self._carry = (self._carry + "".join([text for text, _ in unread]))[-self._longest :]
+        self._carry = self._tail(self._carry + "".join([text for text, _ in unread]))
+
+    def _tail(self, text: str) -> str:
+        """Return the end of this text in which a literal may have begun that the next text completes."""
+        return text[max(len(text) - self._longest + 1, 0) :]
 
     def _check_place(self) -> None:
         """Take note if text has come without ids: the place of the next token is not known any more."""
@@ -247,6 +255,17 @@ class TokenScanner:
         self._held = ""
         return text
 
+    def _forget_oldest(self) -> None:
+        """Bound what is kept of ids whose text does not come."""
+        for waiting in self._pending.values():
+            while len(waiting) > _MOST_AWAITED:
+                waiting.popleft()
+        while len(self._awaited) > _MOST_AWAITED:
+            self._awaited.popleft()
+        if len(self._gaps) > 2 * _MOST_AWAITED:
+            del self._gaps[:_MOST_AWAITED]
+            del self._shifts[:_MOST_AWAITED]
+
     def _search(self, text: str, literal: str, at: int) -> int:
         """Return where an awaited token begins, or its beginning at the end of the text; the
         text's length if neither."""
@@ -272,7 +291,7 @@ class TokenScanner:
             if size:
                 self.unknown_places.append((self._seen + place, self._seen + place + size))
         self._seen += len(text)
-        self._carry = (self._carry + text)[-self._longest :]
+        self._carry = self._tail(self._carry + text)
 
     def forget(self, before: int) -> None:
         """Forget the places before this one, if there are many."""
