@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
 import trl_grpo  # noqa: E402
 
+import untemplate.integrations.verl  # noqa: E402, F401
 from untemplate.formats import named  # noqa: E402
 
 TOOL = schemas.OpenAIFunctionToolSchema.model_validate(
