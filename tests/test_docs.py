@@ -5,25 +5,32 @@ from __future__ import annotations
 import ast
 import contextlib
 import doctest
+import gzip
 import importlib
 import importlib.util
 import io
+import json
 import os
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from dataclasses import is_dataclass
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
 
+import httpx
 import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import untemplate
-from untemplate.cli import main
+from untemplate.cli.arguments import parser_for
 from untemplate.format import model
 from untemplate.formats import _index, named, names, registered, registry
 from untemplate.gateway.protocols.openapi import document, requests
@@ -101,21 +108,153 @@ def test_sessions(name: str):
     assert result.attempted > 10
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_data_blocks_are_valid(path: Path):
+    for block in BLOCK.finditer(path.read_text("utf-8")):
+        if block[2] in ("json", "toml"):
+            {"json": json.loads, "toml": tomllib.loads}[block[2]](block[3])
+
+
+# -- commands -----------------------------------------------------------------------------------------------------
+
+NOT_RUN = {
+    r"make (?:run|test)$": "test_demo.py runs what they run; the first serves, the second is this suite",
+    r"make docs$": "the tests of this file compare its pages",
+    r"make (?:test-canitoolcall|bench-peers-install)$": "fetches packages",
+    r"build/peers/": "needs the environments of the peers (`make bench-peers-install`)",
+    r"pip install|export VERL": "changes the environment",
+    r"vllm serve|sglang serve|python -m untemplate\.integrations\.sglang|python -m verl": "needs a GPU and the engine",
+    r"python -m untemplate\.integrations\.bfcl": "needs the package and a server: make test-integrations",
+    r"python benchmarks/parity.py": "needs reports of the other servers; test_benchmarks.py runs it",
+    r"untemplate serve (?:org/repo|Qwen/)": "downloads from the hub",
+    r"untemplate (?:pull|show|rm) ": "downloads from the hub; test_cli_models.py runs them with a fake hub",
+    r"untemplate serve smollm2": "needs the package of the model: make test-smollm",
+    r"untemplate serve demo": "test_demo_model.py serves it",
+    r'untemplate serve --upstream "\$URL"': "needs another server; tests/gateway/engines runs it",
+    r"untemplate check --base-url https://host": "needs an account",
+    r"untemplate (?:formats|parse --format) acme": "test_a_family_is_added_by_one_file_and_the_generator",
+}
+"""Commands that are not run here, by their beginning, with the reason. Their options are checked against the parser."""
+OUTPUT = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'
+TEMPLATE = """\
+{%- for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content or '' }}{% for c in m.tool_calls or [] %}<tool_call>
+{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+
+
+def shell_commands(text: str) -> list[tuple[str, str | None]]:
+    """Return (command, what the page shows of its output) of every block of commands."""
+    found: list[tuple[str, str | None]] = []
+    for block in BLOCK.finditer(text):
+        code = block[3].replace("\\\n", " ")
+        if block[2] == "console":
+            found += [
+                (c, shown or None) for c, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", code, re.MULTILINE)
+            ]
+        elif block[2] in ("sh", "bash"):
+            found += [(line, None) for line in code.splitlines() if line.strip()]
+    return [(re.sub(r" +#.*$", "", command).strip(), shown) for command, shown in found]
+
+
+COMMANDS = {path.relative_to(ROOT).as_posix(): shell_commands(path.read_text("utf-8")) for path in PAGES}
+COMMANDS = {name: commands for name, commands in COMMANDS.items() if commands}
+
+
+def reason_not_to_run(command: str) -> str | None:
+    return next((reason for start, reason in NOT_RUN.items() if re.match(start, command)), None)
+
+
+def environment() -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return kept | {"PATH": path, "PYTHONIOENCODING": "utf-8", "HF_HUB_OFFLINE": "1"}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Write the files that the pages take for granted. Return their folder."""
+    rows = [{"id": n, "output": OUTPUT} for n in range(3)]
+    (tmp_path / "output.txt").write_text(OUTPUT, "utf-8")
+    (tmp_path / "outputs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    with gzip.open(tmp_path / "outputs.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write("".join(json.dumps(row) + "\n" for row in rows))
+    model = tmp_path / "my-model"
+    model.mkdir()
+    (model / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
+    (model / "config.json").write_text('{"model_type": "qwen2"}', "utf-8")
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({letter: i for i, letter in enumerate(letters)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(str(model / "tokenizer.json"))
+    ids = {"completion_ids": tokenizer.encode("Hi.").ids}
+    (tmp_path / "rollouts.jsonl").write_text(json.dumps(ids) + "\n", "utf-8")
+    shutil.copy(ROOT / "demo" / "src" / "untemplate_demo" / "untemplate-demo.gguf", tmp_path / "model.gguf")
+    return tmp_path
+
+
+@contextlib.contextmanager
+def serving(command: str, folder: Path) -> Iterator[str]:
+    """Run a command that serves, on any free port. Yield its address; it must end by itself when it is asked to."""
+    command = re.sub(r" --port \d+", "", command) + " --port 0"
+    with subprocess.Popen(
+        shlex.split(command), cwd=folder, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if found := re.search(r"(?:serves|inspects) on (http://[\d.:]+)", line):
+                yield found[1]
+                process.send_signal(signal.SIGINT)
+                break
+        else:
+            pytest.fail("".join(lines))
+        process.communicate(timeout=30)
+    assert process.returncode in (0, 130)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell")
-def test_the_console(tmp_path: Path):
-    environ = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
-    environ |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONIOENCODING": "utf-8"}
-    commands = 0
-    for found in BLOCK.finditer(page("README.md")):
-        if found[2] != "console":
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_commands_of_a_page_run(name: str, files: Path):
+    """In order, in one folder, since a command may use what another wrote. The output is what the page shows of it."""
+    for command, shown in COMMANDS[name]:
+        if reason_not_to_run(command) is not None:
             continue
-        for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", found[3], re.MULTILINE):
+        if re.match(r"untemplate (?:serve|inspect)\b", command):
+            with serving(command, files) as address:
+                assert httpx.get(f"{address}/inspect/").status_code == 200
+            continue
+        with contextlib.ExitStack() as stack:
+            if "http://localhost" in command:
+                server = "untemplate serve replay:hermes+qwen3 --name hermes --replay-speed 0"
+                address = stack.enter_context(serving(server, files))
+                command = re.sub(r"http://localhost:\d+", address, command)
             done = subprocess.run(
-                command, shell=True, capture_output=True, cwd=tmp_path, env=environ, check=False, encoding="utf-8"
+                command, shell=True, capture_output=True, cwd=files, env=environment(), check=False, encoding="utf-8"
             )
-            assert (done.stdout, done.stderr, done.returncode) == (expected, "", 0)
-            commands += 1
-    assert commands == 2
+        assert done.returncode == 0, (command, done.stderr)
+        if shown is not None:
+            assert (done.stdout, done.stderr) == (shown, "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_parser_takes_the_commands_of_a_page(name: str, monkeypatch: pytest.MonkeyPatch):
+    """Run or not, every `untemplate` command is one that the command line takes."""
+    monkeypatch.setenv("URL", "http://localhost:8001/v1")
+    for command, _ in COMMANDS[name]:
+        words = [os.path.expandvars(word) for word in shlex.split(re.split(r" [|>] ", command)[0])]
+        if words[0] == "untemplate":
+            parser_for(words[1:]).parse_args(words[1:])
+
+
+def test_every_reason_not_to_run_a_command_is_used():
+    listed = [command for commands in COMMANDS.values() for command, _ in commands]
+    unused = [start for start in NOT_RUN if not any(re.match(start, command) for command in listed)]
+    assert unused == []
 
 
 # -- pages that are made from the code ----------------------------------------------------------------------------
@@ -309,32 +448,6 @@ def test_every_picture_is_a_picture_with_a_description(path: Path):
         assert (path.parent / target).read_bytes()[:4] in (b"\x89PNG", b"RIFF") or target.endswith(".svg")
 
 
-COMMAND = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*untemplate (\S+)(.*)$", re.MULTILINE)
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_commands_exist_with_their_options(path: Path):
-    """Every `untemplate COMMAND --option` of a block of commands is one that the command line knows."""
-    for block in BLOCK.finditer(path.read_text("utf-8")):
-        if block[2] not in ("sh", "console"):
-            continue
-        for found in COMMAND.finditer(block[3].replace("\\\n", " ")):
-            command, rest = found[1], found[2].partition(" #")[0].partition(" | ")[0]
-            known = options_of(command)
-            given = {option.partition("=")[0] for option in re.findall(r"(?<= )--[\w-]+(?:=\S+)?", rest)}
-            assert given <= known, f"untemplate {command}: {sorted(given - known)}"
-
-
-@cache
-def options_of(command: str) -> set[str]:
-    """Return the options of a command; an unknown command is an error."""
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown), pytest.raises(SystemExit) as ended:
-        main([command, "--help"])
-    assert ended.value.code == 0, command
-    return {*re.findall(r"--[\w-]+", shown.getvalue())}
-
-
 def targets_of(makefile: str) -> set[str]:
     return {*re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)}
 
@@ -400,6 +513,10 @@ def test_a_family_is_added_by_one_file_and_the_generator(acme: list[str], tmp_pa
     assert python("-c", code) == "model type acme_v1"
     code = "from untemplate.formats import named; print('<|acme_assistant|>' in named('hermes').turn.start.accepted)"
     assert python("-c", code) == "True"
+    (tmp_path / "output.txt").write_text("[[call f]]{}[[/call]]", "utf-8")
+    assert "acme  tool format" in python("-m", "untemplate", "formats", "acme")
+    shown = python("-m", "untemplate", "parse", "--format", "acme", "--explain", str(tmp_path / "output.txt"))
+    assert shown.endswith("result  1 call: f (ok); finish_reason tool_calls")
 
 
 def test_a_model_in_one_file(acme: list[str]):
