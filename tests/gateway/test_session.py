@@ -83,6 +83,16 @@ def ask(**fields: Any) -> Generation:
     return Generation(messages=ASK, **fields)
 
 
+@pytest.mark.parametrize("knows", [False, True])
+def test_documents_that_the_template_does_not_show_are_noted(knows: bool) -> None:
+    model, request = scripted("x"), ask(documents=[{"text": "A."}])
+    source = TEMPLATE + ("{% for d in documents or [] %}{{ d.text }}{% endfor %}" if knows else "")
+    whole(replace(model, template=ChatTemplate(source)), request)
+    assert model.engine.jobs[0].prompt == ASKED + ("A." if knows else "")  # type: ignore[attr-defined]
+    note = "documents: the model's template does not show them; ignored"
+    assert request.notes.texts == ([] if knows else [note])
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_whole_and_streamed_are_the_same_message(size: int) -> None:
     output = f"<think>\nHm.\n</think>\n\nSure.\n{CALL}"

@@ -119,6 +119,8 @@ def _render(model: Model, request: Generation, needs: TemplateNeeds) -> tuple[st
     documents = settings.pop("documents", request.documents)
     if documents is not None and not (isinstance(documents, list) and all(isinstance(d, dict) for d in documents)):
         raise bad_request("chat_template_kwargs.documents", "must be a list of objects")
+    if documents and "documents" not in model.template.variables:
+        request.notes.ignored("documents", "the model's template does not show them")
     text = model.template.render(
         messages,
         tools=tools,

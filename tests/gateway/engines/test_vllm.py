@@ -158,8 +158,8 @@ def test_who_leaves_aborts(vllm: Any):
     [
         ("ValueError", 400, "context_length_exceeded", "vLLM: longer than max_model_len"),
         ("VLLMClientError", 400, "context_length_exceeded", "vLLM: longer than max_model_len"),
-        ("EngineDeadError", 503, "engine_dead", "vLLM has crashed; its log has the reason. Restart the gateway"),
-        ("EngineGenerateError", 502, "engine_error", "vLLM failed: EngineGenerateError: longer than max_model_len"),
+        ("EngineDeadError", 503, "engine_dead", "vLLM has crashed; the next request starts it again"),
+        ("EngineGenerateError", 502, "engine_error", "vLLM failed; the server's log has the reason"),
     ],
 )
 def test_failures(vllm: Any, failure: str, status: int, code: str, message: str):
@@ -172,6 +172,18 @@ def test_failures(vllm: Any, failure: str, status: int, code: str, message: str)
             await until_the_end(engine, Job(id="r1", model="m", prompt="Hi"), came)
         assert came == [EngineChunk("a", [97])]
         assert (caught.value.status, caught.value.code, caught.value.message) == (status, code, message)
+
+    run(act)
+
+
+def test_a_vllm_that_has_crashed_has_ended(vllm: Any):
+    async def act(engine: VllmEngine) -> None:
+        assert engine.ended() == ""
+        engine._engine.dead = True
+        assert engine.ended() == "vLLM has crashed"
+        await engine.close()
+        await engine.start()
+        assert engine.ended() == ""
 
     run(act)
 

@@ -142,6 +142,9 @@ class VllmEngine(Engine):
             return Health(ok=False, detail=str(error) or type(error).__name__)
         return Health(ok=True)
 
+    def ended(self) -> str:
+        return "vLLM has crashed" if getattr(self._engine, "errored", False) else ""
+
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         return await asyncio.to_thread(self._encoded, text, False, special)
 
@@ -282,10 +285,11 @@ def _failed(error: Exception) -> ApiError:
         return ApiError(400, f"vLLM: {error}", code="context_length_exceeded" if long else "invalid_request")
     if name == "EngineDeadError":
         return EngineError(
-            "vLLM has crashed; its log has the reason. Restart the gateway", status=503, code="engine_dead"
+            "vLLM has crashed; the next request starts it again", status=503, code="engine_dead", detail=str(error)
         )
     cause = error.__cause__
-    return EngineError(f"vLLM failed: {name}: {error}" + (f" ({type(cause).__name__}: {cause})" if cause else ""))
+    detail = f"{name}: {error}" + (f" ({type(cause).__name__}: {cause})" if cause else "")
+    return EngineError("vLLM failed; the server's log has the reason", detail=detail)
 
 
 def _opened(images: Sequence[bytes]) -> list[Any]:
@@ -297,8 +301,8 @@ def _opened(images: Sequence[bytes]) -> list[Any]:
     library = importlib.import_module("PIL.Image")  # a requirement of vLLM
     try:
         return [library.open(io.BytesIO(image)).convert("RGB") for image in images]
-    except (OSError, ValueError, library.DecompressionBombError) as error:
-        raise ApiError(400, f"messages: an image cannot be read: {error}", param="messages") from None
+    except (OSError, ValueError, library.DecompressionBombError):
+        raise ApiError(400, "messages: an image cannot be read", param="messages") from None
 
 
 def _likely(output: Any, top: int | None) -> list[TokenLogprob] | None:

@@ -75,6 +75,10 @@ class AsyncLLM:
     dead: bool = False
     closed: int = 0
 
+    @property
+    def errored(self):
+        return self.dead
+
     @classmethod
     def from_engine_args(cls, arguments):
         if arguments.model == "too/big":
