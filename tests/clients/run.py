@@ -205,7 +205,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="clients whose name contains this text")
     parser.add_argument("--page", type=Path, help="file to write")
     given = parser.parse_args()
-    tools = Tools(given.python, given.node.absolute())
+    # Clients run in folders of their own.
+    tools = Tools(str(Path(given.python).absolute()), given.node.absolute())
     clients = [*(f"python:{n}" for n in PYTHON), *(f"ai-sdk:{n}" for n in AI_SDK), *(f"agent:{n}" for n in AGENTS)]
     clients = [client for client in clients if given.only in client]
     results: dict[str, dict[str, str]] = {client: {} for client in clients}
