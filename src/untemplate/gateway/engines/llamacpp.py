@@ -8,8 +8,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 import os
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -23,29 +21,15 @@ import msgspec
 from ...gguf_file import GgufError, read_gguf
 from ...templates import ChatTemplate, TemplateError
 from ..errors import ApiError, bad_request, unsupported
-from ..generation import Constraint, Sampling, TokenLogprob, Usage
+from ..generation import Usage
 from .admission import SharedCache
 from .base import Embeddings, Engine, EngineChunk, EngineError, Health, Job, Scores, Takes
 from .llamacpp_server import LlamaCppServer
+from .llamacpp_wire import CONSTRAINTS, SAMPLING, completion, image_marker, piece_of, problem_of, refused, utf8
 from .vectors import embeddings_of, scores_of
 from .wire import Client, Events, WireError
 
-__all__ = [
-    "CONSTRAINTS",
-    "SAMPLING",
-    "LlamaCppEngine",
-    "check_version",
-    "completion",
-    "grammar_of",
-    "image_marker",
-    "piece_of",
-    "refused",
-    "sampling_fields",
-]
-
-
-SAMPLING: Final = ("stop_token_ids", "ignore_eos")
-CONSTRAINTS: Final = ("grammar", "choice")
+__all__ = ["LlamaCppEngine", "check_version"]
 
 
 class LlamaCppEngine(Engine):
@@ -174,7 +158,7 @@ class LlamaCppEngine(Engine):
         try:
             async with self._client.request("GET", "/health", read_timeout=5) as response:
                 body = await response.body()
-                return Health(ok=response.status == 200, detail="" if response.status == 200 else _problem(body))
+                return Health(ok=response.status == 200, detail="" if response.status == 200 else problem_of(body))
         except WireError as error:
             return Health(ok=False, detail=await self._gone(error))
 
@@ -367,7 +351,7 @@ class LlamaCppEngine(Engine):
                 answer = await response.body()
                 if response.status != 200:
                     raise refused(response.status, answer)
-                return msgspec.json.decode(_utf8(answer))
+                return msgspec.json.decode(utf8(answer))
         except WireError as error:
             raise EngineError(f"llama.cpp does not answer: {await self._gone(error)}") from None
 
@@ -400,57 +384,6 @@ def parts_of(text: str, size: int) -> Iterator[str]:
     yield text[start:]
 
 
-def completion(job: Job, bos: str = "") -> dict[str, Any]:
-    """Return a job as the body of ``/completion``. ``bos`` is the text that llama.cpp adds before a prompt."""
-    prompt = job.prompt
-    if isinstance(prompt, str) and bos:
-        prompt = prompt.removeprefix(bos)
-    images = [base64.b64encode(image).decode() for image in job.images]
-    return {
-        "prompt": {"prompt_string": prompt, "multimodal_data": images} if images else prompt,
-        "n_predict": -1 if job.max_tokens is None else job.max_tokens,
-        "stream": True,
-        "return_tokens": True,
-        "cache_prompt": True,
-        **sampling_fields(job.sampling),
-        **({} if job.logprobs is None else {"n_probs": max(1, job.logprobs)}),
-        **({} if job.grammar is None else job.grammar.request("llama.cpp")),
-        **({} if job.constraint is None else {"grammar": grammar_of(job.constraint)}),
-    }
-
-
-def image_marker(properties: Mapping[str, Any]) -> str | None:
-    """Return the text that stands for an image in prompts, from ``/props``; ``None`` if the model sees no images."""
-    modalities, marker = properties.get("modalities"), properties.get("media_marker")
-    sees = isinstance(modalities, dict) and modalities.get("vision") is True
-    return marker if sees and isinstance(marker, str) and marker else None
-
-
-def grammar_of(constraint: Constraint) -> str:
-    """Return a client's restriction in llama.cpp's grammar language."""
-    if isinstance(constraint.value, str):
-        return constraint.value
-    return "root ::= " + " | ".join(json.dumps(text) for text in constraint.value)
-
-
-def sampling_fields(sampling: Sampling) -> dict[str, Any]:
-    """Return the sampling parameters of a request by llama.cpp's names."""
-    fields = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-        "presence_penalty": sampling.presence_penalty,
-        "frequency_penalty": sampling.frequency_penalty,
-        "repeat_penalty": sampling.repetition_penalty,
-        "seed": sampling.seed,
-        "ignore_eos": sampling.ignore_eos,
-    }
-    if sampling.logit_bias:
-        fields["logit_bias"] = [[int(token), bias] for token, bias in sampling.logit_bias.items()]  # type: ignore[assignment]
-    return {name: value for name, value in fields.items() if value is not None}
-
-
 _OLDEST: Final = (2026, 7)
 """Oldest supported version. Older ones lack parameters of the server, or ignore the triggers of lazy grammars."""
 
@@ -464,112 +397,6 @@ def check_version(version: str) -> None:
             "'untemplate[serve,llamacpp]'"
         )
         raise EngineError(problem, status=500, code="engine_missing")
-
-
-# -- Responses of llama.cpp ------------------------------------------------------------------------------------------
-
-
-class _Likely(msgspec.Struct, gc=False):
-    id: int
-    token: str
-    logprob: float
-    top_logprobs: list[_Likely] = []
-
-
-class _Timings(msgspec.Struct, gc=False):
-    cache_n: int = 0
-
-
-class _Error(msgspec.Struct, gc=False):
-    code: int = 500
-    message: str = ""
-    type: str = ""
-
-
-class _Answer(msgspec.Struct, gc=False):
-    content: str = ""
-    tokens: list[int] = []
-    stop: bool = False
-    stop_type: str = ""
-    tokens_predicted: int = 0
-    tokens_evaluated: int = 0
-    timings: _Timings | None = None
-    completion_probabilities: list[_Likely] | None = None
-    error: _Error | None = None
-
-
-class _Refusal(msgspec.Struct):
-    error: _Error
-
-
-_ANSWER: Final = msgspec.json.Decoder(_Answer)
-_REFUSAL: Final = msgspec.json.Decoder(_Refusal)
-
-
-def _utf8(data: bytes) -> bytes:
-    """Return the bytes as valid UTF-8: models write invalid bytes, and llama.cpp passes some of them on."""
-    return data.decode("utf-8", "replace").encode()
-
-
-def _decoded(event: bytes) -> _Answer:
-    try:
-        try:
-            return _ANSWER.decode(event)
-        except msgspec.DecodeError:
-            return _ANSWER.decode(_utf8(event))
-    except (msgspec.DecodeError, msgspec.ValidationError):
-        raise EngineError("llama.cpp sent an invalid event") from None
-
-
-def piece_of(event: bytes, logprobs: int | None) -> EngineChunk:
-    """Return the chunk of an event of ``/completion``.
-
-    Raises:
-        ApiError: the event is an error.
-    """
-    answer = _decoded(event)
-    if answer.error is not None:
-        raise refused(answer.error.code, event)
-    likely = None
-    if logprobs is not None and answer.completion_probabilities is not None:
-        likely = [
-            TokenLogprob(
-                one.token,
-                one.logprob,
-                [(other.token, other.logprob) for other in one.top_logprobs[:logprobs]],
-                one.id,
-            )
-            for one in answer.completion_probabilities
-        ]
-    if not answer.stop:
-        return EngineChunk(answer.content, answer.tokens, None, likely)
-    usage = Usage(
-        prompt_tokens=answer.tokens_evaluated,
-        completion_tokens=answer.tokens_predicted,
-        cached_tokens=answer.timings.cache_n if answer.timings is not None else 0,
-    )
-    reason = "length" if answer.stop_type == "limit" else "stop"
-    return EngineChunk(answer.content, answer.tokens, reason, likely, usage)
-
-
-def _problem(body: bytes) -> str:
-    try:
-        return _REFUSAL.decode(_utf8(body)).error.message
-    except (msgspec.DecodeError, msgspec.ValidationError):
-        return body[:200].decode("utf-8", "replace")
-
-
-def refused(status: int, body: bytes) -> ApiError:
-    """Return the error for a request that llama.cpp refuses."""
-    message = _problem(body)
-    if status == 501 or "is not OAI compatible" in message:
-        return ApiError(501, f"llama.cpp: {message}", code="not_supported")
-    too_long = ("context" in message and "exceed" in message) or "is too large to process" in message
-    if too_long or (400 <= status < 500 and status != 404):
-        code = "context_length_exceeded" if too_long else "invalid_request"
-        return ApiError(400, f"llama.cpp: {message}", param="messages" if too_long else None, code=code)
-    problem = "llama.cpp is not ready" if status == 503 else "llama.cpp failed"
-    return EngineError(problem, status=503 if status == 503 else 502, detail=message)
 
 
 # -- The GGUF file ----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from ..generation import Constraint, Generation, Sampling
-from . import llamacpp
+from . import llamacpp_wire
 from .base import EngineChunk, EngineError, Job, Takes
 from .chunks import ServerDelta, ended, ended_early, logprobs_of, parsed_by_server, read_chunk, reason_of, usage_of
 from .upstream import Upstream
@@ -59,7 +59,7 @@ class OpenAIEngine(Upstream):
             token_ids=bool(self.server),
             sampling=_sampled(self.server),
             constraints=_constraints(self.server),
-            images=llamacpp.image_marker(self._properties),
+            images=llamacpp_wire.image_marker(self._properties),
         )
 
     def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
@@ -103,14 +103,14 @@ class OpenAIEngine(Upstream):
 
     async def _native(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         """Generate through llama.cpp's own API."""
-        fields = llamacpp.completion(job, self._bos)
+        fields = llamacpp_wire.completion(job, self._bos)
         if self.format is not None and "preserved_tokens" not in fields:
             fields["preserved_tokens"] = list(self.format.special_tokens)
         async with self._opened("/completion", fields, {}) as response:
             try:
                 async with aclosing(self._events(response)) as events:
                     async for event in events:
-                        piece = llamacpp.piece_of(event, job.logprobs)
+                        piece = llamacpp_wire.piece_of(event, job.logprobs)
                         if piece.finish_reason is not None:
                             await response.rest()
                             yield piece
@@ -256,13 +256,15 @@ class OpenAIChatEngine(Upstream):
 
 def _sampled(server: str) -> frozenset[str]:
     """Return the names that `Takes.sampling` has for a kind of server. An unknown one decides itself."""
-    return frozenset(llamacpp.SAMPLING if server == "llama.cpp" else ("stop_token_ids", "min_tokens", "ignore_eos"))
+    return frozenset(
+        llamacpp_wire.SAMPLING if server == "llama.cpp" else ("stop_token_ids", "min_tokens", "ignore_eos")
+    )
 
 
 def _constraints(server: str) -> frozenset[str]:
     """Return the kinds of restriction that a kind of server follows."""
     if server == "llama.cpp":
-        return frozenset(llamacpp.CONSTRAINTS)
+        return frozenset(llamacpp_wire.CONSTRAINTS)
     return frozenset(("grammar", "regex", "choice"))
 
 
@@ -272,7 +274,7 @@ def _constrained(constraint: Constraint | None, server: str) -> dict[str, Any]:
         return {}
     kind, value = constraint.kind, constraint.value
     if server == "llama.cpp":
-        return {"grammar": llamacpp.grammar_of(constraint)}
+        return {"grammar": llamacpp_wire.grammar_of(constraint)}
     if server == "sglang":
         if not isinstance(value, str):
             return {"regex": "|".join(map(re.escape, value))}
