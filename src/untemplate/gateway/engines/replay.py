@@ -12,7 +12,6 @@ import asyncio
 import hashlib
 import json
 import os
-import re
 import threading
 import zlib
 from collections import OrderedDict
@@ -26,12 +25,12 @@ from ...examples import examples, pieces
 from ...format import Format
 from ...formats import named
 from ...output_parser import OutputParser
-from ...render import expressible, render
 from ...templates import ChatTemplate
 from ...validation import Validator
 from ..generation import Generation, TokenLogprob, Usage
 from ..threads import in_thread
 from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
+from .made_up import TEXTS, made_up, text_of
 
 __all__ = ["Recording", "ReplayEngine", "ToyTokenizer", "bundled", "load_recordings"]
 
@@ -221,7 +220,7 @@ class ReplayEngine(Engine):
         special = dict.fromkeys((*self.format.special_tokens, *_ends(self.format)))
         texts = [recording.output for recording in self._recordings]
         if self._makes_up:
-            texts += [_PLAIN, _RESULT, *_THOUGHTS.values(), json.dumps(_VALUES)]
+            texts += TEXTS
         self.tokenizer = ToyTokenizer(special, texts)
         self._known: OrderedDict[bytes, tuple[list[EngineChunk], int]] = OrderedDict()
         self._lock = threading.Lock()
@@ -305,41 +304,10 @@ class ReplayEngine(Engine):
         else:
             fitting = [] if self._makes_up else [r for r in self._recordings if not r.calls]
         if not fitting and self._makes_up:
-            return self._made_up(messages, offered, prompt)
+            said = text_of(messages[-1]) if messages else prompt
+            return Recording(output=made_up(self.format, messages, offered, said) + _turn(self.format)[1])
         fitting = fitting or self._recordings
         return fitting[zlib.crc32(prompt.encode("utf-8", "replace")) % len(fitting)]
-
-    def _made_up(
-        self, messages: Sequence[dict[str, Any]], offered: dict[str, dict[str, Any]], prompt: str
-    ) -> Recording:
-        said = _text(messages[-1]) if messages else prompt
-        if offered and (self.format.tools or self.format.channels is not None):
-            name = _fitting_tool(offered, " ".join(map(_text, messages)))
-            arguments = _example(offered[name].get("parameters"), said)
-            call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-            message: dict[str, Any] = {
-                "reasoning_content": _THOUGHTS["call"].format(name=name),
-                "content": "One moment.",
-                "tool_calls": [call],
-            }
-        elif messages and messages[-1].get("role") == "tool":
-            message = {"reasoning_content": _THOUGHTS["result"], "content": _RESULT.format(result=said[:400])}
-        else:
-            message = {"reasoning_content": _THOUGHTS["plain"], "content": _PLAIN.format(format=self.format.name)}
-        tools = [{"type": "function", "function": function} for function in offered.values()]
-        return Recording(output=self._written(message, tools))
-
-    def _written(self, message: dict[str, Any], tools: Sequence[Any]) -> str:
-        """Return the message as this Format's models write it, without the parts that the Format cannot express."""
-        end = _turn(self.format)[1]
-        ways = [message]
-        if "tool_calls" in message:
-            ways += [_without(message, "content"), _without(message, "content", "reasoning_content")]
-        ways += [_without(message, "reasoning_content"), _without(message, "tool_calls", "reasoning_content")]
-        for way in ways:
-            if expressible(self.format, way, tools or None) is None:
-                return render(self.format, way) + end
-        return str(message["content"]) + end
 
     def _opened(self, recording: Recording) -> Recording:
         """Return the recording with the opener of reasoning in its output, if its prompt had opened reasoning."""
@@ -450,32 +418,6 @@ def _fits(recording: Recording, offered: dict[str, dict[str, Any]], validator: V
     return all(name in offered and (not whole or not validator.check(name, text)) for name, text in recording.calls)
 
 
-def _without(message: dict[str, Any], *fields: str) -> dict[str, Any]:
-    return {key: value for key, value in message.items() if key not in fields}
-
-
-# -- Made-up messages ------------------------------------------------------------------------------------------------
-
-_PLAIN: Final = (
-    "This is the replay engine: no model is at work, and the words are always the same. They are written token by "
-    "token as models of the format {format} write, and parsed on their way to you. Offer tools, and one is called."
-)
-_RESULT: Final = "The tool returned: {result}"
-_THOUGHTS: Final = {
-    "plain": "No tool has to be called, so a few words will do.",
-    "call": "The tool {name} can answer this. One call will do.",
-    "result": "The tool has returned; now I can answer.",
-}
-_VALUES: Final = {
-    "city": "Lisbon",
-    "location": "Lisbon",
-    "country": "Portugal",
-    "date": "2026-01-31",
-    "unit": "celsius",
-}
-"""Example values by the name of the argument, for schemas that do not give one."""
-
-
 def _offered(request: Generation | None) -> dict[str, dict[str, Any]]:
     """Return the functions that may be called, by name."""
     if request is None or not request.tools or request.tool_choice == "none":
@@ -487,50 +429,3 @@ def _offered(request: Generation | None) -> dict[str, dict[str, Any]]:
     if isinstance(chosen, dict) and chosen.get("name") in offered:
         return {chosen["name"]: offered[chosen["name"]]}
     return offered
-
-
-def _text(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        return " ".join(part.get("text") or "" for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
-
-
-def _fitting_tool(offered: dict[str, dict[str, Any]], said: str) -> str:
-    """Return the first tool whose name and description share the most words with the user's text."""
-    words = set(re.findall(r"\w{3,}", said.lower()))
-
-    def shared(name: str) -> int:
-        about = f"{name} {offered[name].get('description') or ''}".lower().replace("_", " ")
-        return len(words.intersection(re.findall(r"\w{3,}", about)))
-
-    return max(offered, key=shared)
-
-
-def _example(schema: Any, said: str, name: str = "", depth: int = 0) -> Any:
-    """Return a value that the schema allows, as far as one is easy to find."""
-    if not isinstance(schema, dict) or depth > 8:
-        return _VALUES.get(name, "example") if name else {}
-    for key in ("const", "default"):
-        if key in schema:
-            return schema[key]
-    for key in ("enum", "examples"):
-        if schema.get(key):
-            return schema[key][0]
-    for key in ("anyOf", "oneOf", "allOf"):
-        if schema.get(key):
-            return _example(schema[key][0], said, name, depth + 1)
-    kind = schema.get("type", "object" if "properties" in schema or not name else "string")
-    if isinstance(kind, list):
-        kind = kind[0]
-    if kind == "object":
-        properties = schema.get("properties") or {}
-        wanted = schema.get("required") or list(properties)
-        return {key: _example(properties.get(key), said, key, depth + 1) for key in wanted}
-    if kind == "array":
-        return [_example(schema.get("items"), said, name, depth + 1)] * max(1, schema.get("minItems", 1))
-    if kind in ("integer", "number"):
-        return schema.get("minimum", 1)
-    if kind in ("boolean", "null"):
-        return True if kind == "boolean" else None
-    return _VALUES.get(name) or (said if name in ("query", "text", "question", "q", "input") and said else "example")
