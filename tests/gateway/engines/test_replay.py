@@ -13,6 +13,7 @@ from untemplate import OutputParser
 from untemplate.examples import examples
 from untemplate.formats import named, names
 from untemplate.gateway.engines.base import EngineChunk, Health, Job
+from untemplate.gateway.engines.made_up import made_up
 from untemplate.gateway.engines.replay import Recording, ReplayEngine, ToyTokenizer, bundled, load_recordings
 from untemplate.gateway.errors import EngineError
 from untemplate.gateway.generation import Generation, TokenLogprob, Usage
@@ -316,6 +317,34 @@ def test_usage_of_a_limit_of_nothing():
     engine = ReplayEngine("passthrough")
     found = pieces(engine, Job(id="1", model="m", prompt="This is", max_tokens=0))
     assert found == [EngineChunk(finish_reason="length", usage=Usage(prompt_tokens=2))]
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ({"type": "array", "minItems": 3, "items": {"type": "integer"}}, [1, 1, 1]),
+        ({"type": "array", "minItems": "x"}, ["example"]),
+        ({"type": "array", "minItems": 2.5}, ["example"]),
+        ({"type": []}, "example"),
+        ({"type": "object", "properties": [1]}, {}),
+        ({"type": "object", "required": 3, "properties": {"b": {"enum": 3}}}, {"b": "example"}),
+        ({"anyOf": {"a": 1}}, "example"),
+    ],
+)
+def test_arguments_for_schemas_of_all_kinds(schema: Any, arguments: Any) -> None:
+    parameters = {"type": "object", "properties": {"a": schema}}
+    written = made_up(named("hermes"), [], {"f": {"name": "f", "parameters": parameters}}, "Hi")
+    assert json.loads(written.split("\n")[-2])["arguments"] == {"a": arguments}
+
+
+def test_a_small_request_makes_up_no_large_answer() -> None:
+    nested: Any = {"type": "string"}
+    for _ in range(7):
+        nested = {"type": "array", "items": nested, "minItems": 1000}
+    asked = {f"p{i}": {"type": "object", "properties": {"query": {"type": "string"}}} for i in range(100)}
+    parameters = {"type": "object", "properties": {"a": nested, **asked}}
+    written = made_up(named("hermes"), [], {"f": {"name": "f", "parameters": parameters}}, "x" * 1_000_000)
+    assert len(written) < 50_000
 
 
 def test_a_long_prompt_is_not_tokenized():

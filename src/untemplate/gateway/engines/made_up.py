@@ -30,6 +30,10 @@ _VALUES: Final = {
     "unit": "celsius",
 }
 """Example values by the name of the argument, for schemas that do not give one."""
+_SAID: Final = 400
+"""Most characters of the conversation that are repeated."""
+_REPEATED: Final = 1000
+"""Most characters of a list that repeats an item."""
 TEXTS: Final = (_PLAIN, _RESULT, *_THOUGHTS.values(), json.dumps(_VALUES))
 """All texts that messages are made of, for a vocabulary."""
 
@@ -44,7 +48,7 @@ def made_up(format: Format, messages: Sequence[dict[str, Any]], offered: dict[st
     """
     if offered and (format.tools or format.channels is not None):
         name = _fitting_tool(offered, " ".join(map(text_of, messages)))
-        arguments = _example(offered[name].get("parameters"), said)
+        arguments = _example(offered[name].get("parameters"), said[:_SAID])
         call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
         message: dict[str, Any] = {
             "reasoning_content": _THOUGHTS["call"].format(name=name),
@@ -52,7 +56,7 @@ def made_up(format: Format, messages: Sequence[dict[str, Any]], offered: dict[st
             "tool_calls": [call],
         }
     elif messages and messages[-1].get("role") == "tool":
-        message = {"reasoning_content": _THOUGHTS["result"], "content": _RESULT.format(result=said[:400])}
+        message = {"reasoning_content": _THOUGHTS["result"], "content": _RESULT.format(result=said[:_SAID])}
     else:
         message = {"reasoning_content": _THOUGHTS["plain"], "content": _PLAIN.format(format=format.name)}
     tools = [{"type": "function", "function": function} for function in offered.values()]
@@ -95,29 +99,40 @@ def _fitting_tool(offered: dict[str, dict[str, Any]], said: str) -> str:
 
 
 def _example(schema: Any, said: str, name: str = "", depth: int = 0) -> Any:
-    """Return a value that the schema allows, as far as one is easy to find."""
+    """Return a value that the schema allows, as far as one is easy to find. Its length is bounded by the schema's."""
     if not isinstance(schema, dict) or depth > 8:
         return _VALUES.get(name, "example") if name else {}
     for key in ("const", "default"):
         if key in schema:
             return schema[key]
     for key in ("enum", "examples"):
-        if schema.get(key):
-            return schema[key][0]
+        if found := _list(schema.get(key)):
+            return found[0]
     for key in ("anyOf", "oneOf", "allOf"):
-        if schema.get(key):
-            return _example(schema[key][0], said, name, depth + 1)
+        if found := _list(schema.get(key)):
+            return _example(found[0], said, name, depth + 1)
+    return _typed(schema, said, name, depth)
+
+
+def _typed(schema: dict[str, Any], said: str, name: str, depth: int) -> Any:
+    """Return a value of the schema's type."""
     kind = schema.get("type", "object" if "properties" in schema or not name else "string")
     if isinstance(kind, list):
-        kind = kind[0]
+        kind = next(iter(kind), "string")
     if kind == "object":
-        properties = schema.get("properties") or {}
-        wanted = schema.get("required") or list(properties)
+        properties = schema.get("properties")
+        properties = properties if isinstance(properties, dict) else {}
+        wanted = [key for key in _list(schema.get("required")) if isinstance(key, str)] or list(properties)
         return {key: _example(properties.get(key), said, key, depth + 1) for key in wanted}
     if kind == "array":
-        return [_example(schema.get("items"), said, name, depth + 1)] * max(1, schema.get("minItems", 1))
-    if kind in ("integer", "number"):
-        return schema.get("minimum", 1)
-    if kind in ("boolean", "null"):
-        return True if kind == "boolean" else None
+        item = _example(schema.get("items"), said, name, depth + 1)
+        least = schema.get("minItems")
+        return [item] * max(1, min(least if isinstance(least, int) else 1, _REPEATED // len(json.dumps(item))))
+    simple = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": True, "null": None}
+    if isinstance(kind, str) and kind in simple:
+        return simple[kind]
     return _VALUES.get(name) or (said if name in ("query", "text", "question", "q", "input") and said else "example")
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
