@@ -49,6 +49,12 @@ def test_a_call_in_inline_code_is_text(fmt: Format) -> None:
 
 
 @EVERY
+def test_a_call_in_inline_code_and_tags_of_another_format_is_text(fmt: Format) -> None:
+    text = f"Models write `<x:calls><x>{written(fmt)}</x></x:calls>` to call."
+    check(fmt, content(fmt) + text, {"content": text}, tools=TOOLS, cuts=30, roundtrip=False)
+
+
+@EVERY
 def test_a_call_after_an_unpaired_backtick_is_a_call(fmt: Format) -> None:
     raw = f"{content(fmt)}So ` it is: `{written(fmt)}"
     bare_header = fmt.channels is not None and fmt.channels.recipient is None

@@ -107,3 +107,14 @@ def test_other_words_of_a_header_are_no_part_of_the_message(head: str, word: str
 
 def test_a_header_after_a_stray_close_may_begin_with_its_recipient() -> None:
     check("gpt-oss", "x<|call|> to=user<|message|>Hi", {"content": "x\nHi"})
+
+
+def test_a_header_in_a_sentence_is_text_unless_an_object_follows() -> None:
+    header = "<|channel|>commentary to=functions.search <|constrain|>json<|message|>"
+    text = f"A header like {header} is produced token by token."
+    check("gpt-oss", text, {"content": text}, tools=TOOLS, roundtrip=False)
+    calls = [("search", {"q": "x"})]
+    check("gpt-oss", f'Now: {header}{{"q": "x"}}', {"content": "Now:", "tool_calls": calls}, tools=TOOLS)
+    check(
+        "gpt-oss", f"Now:\n{header}print(1)", {"content": "Now:", "tool_calls": [("search", "print(1)")]}, tools=TOOLS
+    )

@@ -126,7 +126,7 @@ class HeaderReader:
         context.mark(MARKUP, end)
         cur.pos = end
         self._begin_quotation()
-        self._calls.enter_arguments(program.call_syntaxes[0], name, not header.bare)
+        self._calls.enter_arguments(program.call_syntaxes[0], name, not (header.bare or self._is_in_prose()))
         return READ_CALL
 
     def _call_in_message(self, header: HeaderSyntax, end: int) -> int:
@@ -152,6 +152,12 @@ class HeaderReader:
         context.in_section = any(syntax.section_closes for syntax, _ in entries)
         self._calls.enter(entries, False, True, opener)
         return READ_CALL
+
+    def _is_in_prose(self) -> bool:
+        """True if the header follows content on the same line, and no ids are in use."""
+        speculation = self.context.speculation
+        in_content = speculation.origin.region == IN_CONTENT and not self.context.checks_ids
+        return in_content and self._text.has_text_on_line(speculation.spaces)
 
     def _begin_quotation(self) -> None:
         """Read the calls that follow as tentative ones if their header comes directly after a backtick."""

@@ -12,6 +12,8 @@ from typing import Final, final
 
 _BREAK_OR_RUN: Final = re.compile(r"\n|`+")
 _FENCE: Final = 3
+_OPEN_TAGS: Final = re.compile(r"(?:<[^<>/`\n][^<>`\n]{0,63}>){0,3}")
+_LONGEST_TAGS: Final = 3 * 66
 
 
 @final
@@ -24,6 +26,8 @@ class CodeTracker:
         """True if the next piece must be read although it has no backtick."""
         self._in_code: bool = False
         """True after an unpaired single backtick on this line."""
+        self._code: str = ""
+        """The beginning of the inline code that is open."""
         self._run: int = 0
         """Length of the run of backticks that the text ends in."""
         self._run_begins_line: bool = False
@@ -43,8 +47,11 @@ class CodeTracker:
                 self._run_begins_line = begins_line and not piece[since : found.start()].strip(" \t\r")
             self._run += found.end() - found.start()
             begins_line = False
-            if found.end() < len(piece):
+            since = found.end()
+            if since < len(piece):
                 self._end_run()
+        if self._in_code and not self._run and len(self._code) <= _LONGEST_TAGS:
+            self._code += piece[since : since + _LONGEST_TAGS + 1]
         self.waits = self._run > 0 or self._in_code
 
     def end_run(self) -> None:
@@ -57,6 +64,7 @@ class CodeTracker:
         """Take note that the text ends inside inline code."""
         self.in_fence = False
         self._in_code = True
+        self._code = "?"
         self._run = 0
         self.waits = True
 
@@ -67,12 +75,15 @@ class CodeTracker:
 
     @property
     def opens_code(self) -> bool:
-        """True if the text ends in an unpaired single backtick."""
-        return self._run == 1 and not self._in_code and not self.in_fence
+        """True if the text ends in an unpaired single backtick, or in opening tags directly after it."""
+        if self._run:
+            return self._run == 1 and not self._in_code and not self.in_fence
+        return self._in_code and _OPEN_TAGS.fullmatch(self._code) is not None
 
     def _end_run(self) -> None:
         if self._run >= _FENCE and self._run_begins_line:
             self.in_fence = not self.in_fence
         elif self._run == 1 and not self.in_fence:
             self._in_code = not self._in_code
+            self._code = ""
         self._run = 0
