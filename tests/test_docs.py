@@ -27,6 +27,7 @@ from xml.etree import ElementTree
 
 import httpx
 import pytest
+from benchmarks.peers import failures
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import untemplate
@@ -121,11 +122,12 @@ NOT_RUN = {
     r"make (?:run|test)$": "test_demo.py runs what they run; the first serves, the second is this suite",
     r"make docs$": "the tests of this file compare its pages",
     r"make (?:test-canitoolcall|bench-peers-install)$": "fetches packages",
-    r"build/peers/": "needs the environments of the peers (`make bench-peers-install`)",
+    r"python -m benchmarks\.peers\.failures": "needs the environments of the peers (`make bench-peers-install`)",
     r"pip install|export VERL": "changes the environment",
     r"vllm serve|sglang serve|python -m untemplate\.integrations\.sglang|python -m verl": "needs a GPU and the engine",
     r"python -m untemplate\.integrations\.bfcl": "needs the package and a server: make test-integrations",
     r"python benchmarks/parity.py": "needs reports of the other servers; test_benchmarks.py runs it",
+    r"inspect eval": "needs inspect-ai and an engine: make test-integrations",
     r"untemplate serve (?:org/repo|Qwen/)": "downloads from the hub",
     r"untemplate (?:pull|show|rm) ": "downloads from the hub; test_cli_models.py runs them with a fake hub",
     r"untemplate serve smollm2": "needs the package of the model: make test-smollm",
@@ -351,6 +353,16 @@ def test_the_settings_file_that_is_shown(tmp_path: Path):
     (tmp_path / "u.toml").write_text(found.replace('api_keys_file = "/run/secrets/untemplate-keys"\n', ""))
     held = resolve(file=tmp_path / "u.toml", environ={}).settings
     assert (held.llamacpp.n_ctx, held.output_policy().unknown_tools) == (16384, "drop")
+
+
+def test_the_table_of_failures_has_the_figures_of_untemplate():
+    """The columns of the peers are measured in environments of their own; ours is measured here."""
+    rows = [line for line in page("docs/why.md").partition(failures.MARKS[0])[2].splitlines()[2:] if line[:3] != "<!-"]
+    for row, (number, title, *_) in zip(rows, failures.FAILURES, strict=False):
+        found = failures.judged(failures.ours, number)
+        assert (found["wrong"], found["right"]) == (0, True)
+        cells = row.strip("| ").split(" | ")
+        assert (cells[0], cells[1], cells[-1]) == (str(number), title, f"0 of {found['cuts']}, right")
 
 
 def test_tested_grammars_are_in_step():
