@@ -113,8 +113,7 @@ def test_a_header_in_a_sentence_is_text_unless_an_object_follows() -> None:
     header = "<|channel|>commentary to=functions.search <|constrain|>json<|message|>"
     text = f"A header like {header} is produced token by token."
     check("gpt-oss", text, {"content": text}, tools=TOOLS, roundtrip=False)
-    calls = [("search", {"q": "x"})]
-    check("gpt-oss", f'Now: {header}{{"q": "x"}}', {"content": "Now:", "tool_calls": calls}, tools=TOOLS)
-    check(
-        "gpt-oss", f"Now:\n{header}print(1)", {"content": "Now:", "tool_calls": [("search", "print(1)")]}, tools=TOOLS
-    )
+    called = {"content": "Now:", "tool_calls": [("search", {"q": "x"}, "ok")]}
+    check("gpt-oss", f'Now: {header}{{"q": "x"}}', called, tools=TOOLS)
+    cut = {"content": "Now:", "tool_calls": [("search", "print(1)", "incomplete")]}
+    check("gpt-oss", f"Now:\n{header}print(1)", cut, tools=TOOLS, roundtrip=False)
