@@ -160,7 +160,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             metavar="URL",
         ),
     ] = ()
-    upstream_model: Annotated[str, _is("name of the model at the upstream (default: the only one it lists)")] = ""
+    upstream_model: Annotated[
+        str,
+        _is("name of the model at the upstream (default: the model if it lists that, or the only one)"),
+    ] = ""
     upstream_api_key: Annotated[
         str,
         _is(

@@ -590,6 +590,18 @@ def test_a_server_that_does_not_say_enough(answer: Answer, message: str):
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(("wanted", "model"), [("b", "b"), ("a", "a")])
+def test_the_wanted_model_is_taken_of_several(wanted: str, model: str):
+    async def main() -> None:
+        async with Upstream({"/v1/models": Answer.json({"data": [{"id": "a"}, {"id": "b"}]})}) as upstream:
+            engine = OpenAIEngine(upstream.url + "/v1", wanted=wanted)
+            await engine.start()
+            assert engine.model == model
+            await engine.close()
+
+    asyncio.run(main())
+
+
 def test_key_headers_and_health():
     async def act(engine: OpenAIEngine, upstream: Upstream) -> None:
         assert await engine.health() == Health(ok=True)

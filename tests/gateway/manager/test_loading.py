@@ -529,6 +529,7 @@ def test_an_upstream_with_the_model_beside_it(tmp_path: Path, upstream: list[Fak
         "http://h/v1",
         {
             "model": "served",
+            "wanted": str(folder),
             "api_key": "k",
             "connect_timeout": 5.0,
             "read_timeout": 300.0,

@@ -59,6 +59,7 @@ class Upstream(Engine):
         url: str,
         *,
         model: str = "",
+        wanted: str = "",
         api_key: str = "",
         headers: Mapping[str, str] | None = None,
         connect_timeout: float = 5.0,
@@ -71,6 +72,8 @@ class Upstream(Engine):
         # Without the password, because logs contain the URL.
         self.url = re.sub(r"(?<=://)[^/?#]*@", "", url).rstrip("/").removesuffix("/v1")
         self.model = model
+        self._wanted = wanted
+        """Without ``model``: the one to take if the server lists several."""
         self.server = ""
         """``vllm``, ``sglang``, ``llama.cpp``, or empty if unknown. Detected at the start, like ``context_length``."""
         self.context_length: int | None = None
@@ -137,6 +140,8 @@ class Upstream(Engine):
         listed = found.get("data") if isinstance(found, dict) and status == 200 else None
         listed = listed if isinstance(listed, list) else []
         models = [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
+        if not self.model and any(model["id"] == self._wanted for model in models):
+            self.model = self._wanted
         if not self.model and len(models) != 1:
             names = ", ".join(model["id"] for model in models)
             answered = "" if status == 200 else f" (HTTP {status})"

@@ -574,6 +574,7 @@ def _openai(settings: Settings) -> Engine:
             kind(
                 url,
                 model=settings.upstream_model,
+                wanted=settings.model,
                 api_key=settings.upstream_api_key,
                 connect_timeout=settings.upstream_connect_timeout,
                 read_timeout=settings.upstream_read_timeout,
