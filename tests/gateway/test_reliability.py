@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from untemplate.gateway.engines.base import EngineChunk, Job
+from untemplate.gateway.engines.base import EngineChunk, Job, Takes
 from untemplate.gateway.engines.openai import OpenAIEngine
 from untemplate.gateway.engines.replay import Recording, ReplayEngine
 from untemplate.gateway.manager.model import Model
@@ -80,11 +80,43 @@ class TestNonsense:
              "response_format: 'required' is not a list of names"),
             (schema({"allOf": [{"$ref": "#"}]}),
              "response_format: '$ref' points at itself"),
+            ({"guided_choice": ["x"] * 5001},
+             "guided_choice: may hold 5,000 texts with 500,000 characters together"),
+            ({"guided_choice": ["x" * 500_001]},
+             "guided_choice: may hold 5,000 texts with 500,000 characters together"),
+            ({"grammar": "root ::= " + "(" * 97}, "grammar: may be nested 96 levels deep"),
+            ({"grammar": "root ::= " + "|" * 5001}, "grammar: may have 500,000 characters and 5,000 alternatives"),
+            ({"grammar": "root ::= " + "[" * 499_992}, "grammar: may have 500,000 characters and 5,000 alternatives"),
         ],
     )  # fmt: skip
     def test_it_is_named(self, shared: Running, fields: dict[str, Any], problem: str) -> None:
         refused = post(shared, CHAT, {**ASK, **fields})
         assert (refused.status_code, refused.json()["error"]["message"]) == (400, problem)
+
+    @pytest.mark.parametrize(
+        ("settings", "status"),
+        [
+            ({"host": "0.0.0.0", "insecure": True}, 403),
+            ({"host": "0.0.0.0", "insecure": True, "client_grammars": "on"}, 200),
+            ({"client_grammars": "off"}, 403),
+            ({}, 200),
+        ],
+    )
+    def test_grammars_of_clients_need_permission(self, settings: dict[str, Any], status: int) -> None:
+        """``s ::= "a" s "b" | "a" s "c"`` takes the double memory of llama.cpp with each token."""
+        takes = Takes(grammar="gbnf", constraints=frozenset(("grammar", "choice")))
+        with running([scripted("a", takes=takes)], **settings) as gateway:
+            answered = post(gateway, CHAT, {**ASK, "grammar": 'root ::= "a"'})
+            assert answered.status_code == status
+            if status == 403:
+                assert answered.json()["error"]["message"] == (
+                    "grammar: the operator of this gateway does not take grammars (--client-grammars on)"
+                )
+            assert post(gateway, CHAT, {**ASK, "guided_choice": ["a"]}).status_code == 200
+
+    def test_literals_of_grammars_do_not_count_as_nesting(self, shared: Running) -> None:
+        refused = post(shared, CHAT, {**ASK, "grammar": 'root ::= "' + "(" * 97 + '" [(]'})
+        assert refused.json()["error"]["message"] == "grammar: this engine takes no grammar"
 
     def test_a_template_to_parse_by_is_no_file(self, shared: Running, tmp_path: Path) -> None:
         """Otherwise clients could read files of the server."""

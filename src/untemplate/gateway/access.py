@@ -21,7 +21,7 @@ from .asgi import Scope, header
 from .errors import ApiError
 from .settings import Settings
 
-__all__ = ["Access", "Key", "is_loopback"]
+__all__ = ["Access", "Key", "is_loopback", "is_private"]
 
 _MINUTE: Final = 60.0
 
@@ -37,6 +37,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_private(settings: Settings) -> bool:
+    """True if only programs of this machine reach the gateway, as far as the settings show it."""
+    return not settings.uds and is_loopback(settings.host)
+
+
 class Access:
     """The access rules of one gateway.
 
@@ -48,7 +53,7 @@ class Access:
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self._origins = settings.cors_origins
         self._hosts = frozenset(name.strip("[]").rstrip(".").lower() for name in settings.allowed_hosts)
-        local = not settings.uds and is_loopback(settings.host) and not settings.api_keys
+        local = is_private(settings) and not settings.api_keys
         self._checks_hosts = local or bool(self._hosts)
         self._keys = [Key(key, settings, clock) for key in settings.api_keys]
 

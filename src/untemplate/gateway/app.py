@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Route, Router
 
-from .access import Access
+from .access import Access, is_private
 from .asgi import BodyReader, Receive, Scope, Send, header, path_of, send_bytes, send_json, send_stream, while_connected
 from .endpoints import dialect_of, endpoints
 from .errors import ApiError
@@ -72,6 +72,8 @@ class Gateway:
         self._bodies = BodyReader(settings.max_body_bytes, settings.body_timeout)
         self._raw_log = RawLog(settings.log_raw) if settings.log_raw else None
         self._grammars = GrammarCompiler(settings.grammar_timeout)
+        clients_may = settings.client_grammars
+        self._client_grammars = clients_may == "on" or (clients_may == "auto" and is_private(settings))
         self._told = NotesLog()
         self._tracing = Tracing() if settings.traces else None
         self.store = ResponseStore(
@@ -325,6 +327,10 @@ class Gateway:
                 await send({"type": "http.response.body", "body": writer.error(error)})
 
     def _limit(self, request: Generation) -> None:
+        constraint = request.constraint
+        if constraint is not None and constraint.kind != "choice" and not self._client_grammars:
+            problem = f"{constraint.field}: the operator of this gateway does not take grammars (--client-grammars on)"
+            raise ApiError(403, problem, type="permission_error", param=constraint.field, code="not_allowed")
         most = self.settings.max_messages
         if most and request.messages is not None and len(request.messages) > most:
             raise ApiError(400, f"messages: {len(request.messages)} are more than {most}", param="messages")

@@ -16,7 +16,7 @@ import msgspec
 from ..inspector import FILES, HEADERS, Case, Inspector, InspectorError, read_file
 from ..output_parser import OutputParser
 from ..templates import ChatTemplate
-from .access import is_loopback
+from .access import is_private
 from .asgi import send_bytes
 from .errors import ApiError, not_found
 from .exchange import Endpoint, Exchange
@@ -70,8 +70,7 @@ class Inspection:
         self._served: deque[_Served] = deque()
         self._most = settings.inspect_outputs
         self._bytes = 0
-        private = not settings.uds and is_loopback(settings.host)
-        self.on = settings.inspect == "on" or (settings.inspect == "auto" and private)
+        self.on = settings.inspect == "on" or (settings.inspect == "auto" and is_private(settings))
         self._inspector = Inspector(self)
 
     def endpoints(self) -> dict[tuple[str, str], Endpoint]:

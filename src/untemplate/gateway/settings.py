@@ -278,6 +278,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _is("seconds of silence after which a stream sends a comment, for proxies; 0: never", ge=0),
     ] = 15.0
     keep_alive_seconds: Annotated[float, _is("seconds that an idle connection stays open", gt=0)] = 5.0
+    client_grammars: Annotated[
+        Literal["auto", "on", "off"],
+        _is("take grammars of clients, though a short one can stop an engine; auto: on a loopback address only"),
+    ] = "auto"
     grammar_timeout: Annotated[float, _is("seconds that compiling a grammar may take", gt=0)] = 10.0
 
     # Logging and metrics
@@ -379,7 +383,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "Limits": (
         *("unknown_fields", "max_body_bytes", "max_messages", "max_choices", "max_concurrent_requests"),
         *("max_connections", "request_timeout", "head_timeout", "body_timeout", "write_timeout"),
-        *("ping_seconds", "keep_alive_seconds", "grammar_timeout"),
+        *("ping_seconds", "keep_alive_seconds", "client_grammars", "grammar_timeout"),
     ),
     "Logging and metrics": ("log_format", "log_level", "log_raw", "log_raw_consent", "metrics", "traces"),
     "Inspector": ("inspect", "inspect_outputs"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
+from ...grammar.limits import MAX_ALTERNATIVES, MAX_CHARACTERS, MAX_DEPTH
 from ..errors import bad_request
 from ..generation import Constraint, Sampling
 from .fields import Closed, Ignored, Open, about
@@ -227,7 +229,32 @@ def constraint_of(fields: Open) -> dict[str, Any]:
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
     if not value:
         raise bad_request(field, "must not be empty")
+    _check_size(field, value)
     return {"constraint": Constraint(kind, tuple(value) if isinstance(value, list) else value, field)}
+
+
+def _check_size(field: str, value: str | list[str]) -> None:
+    """Refuse restrictions that an engine could not work with: it takes seconds for them, or breaks.
+
+    Raises:
+        ApiError: names the limit.
+    """
+    if isinstance(value, list):
+        if len(value) > MAX_ALTERNATIVES or sum(map(len, value)) > MAX_CHARACTERS:
+            raise bad_request(field, f"may hold {MAX_ALTERNATIVES:,} texts with {MAX_CHARACTERS:,} characters together")
+        return
+    if len(value) > MAX_CHARACTERS or value.count("|") > MAX_ALTERNATIVES:
+        raise bad_request(field, f"may have {MAX_CHARACTERS:,} characters and {MAX_ALTERNATIVES:,} alternatives")
+    depth = deepest = 0
+    for character in _LITERAL.sub("", value):
+        depth += (character == "(") - (character == ")")
+        deepest = max(deepest, depth)
+    if deepest > MAX_DEPTH:
+        raise bad_request(field, f"may be nested {MAX_DEPTH} levels deep")
+
+
+_LITERAL: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|\[(?:[^\]\\]|\\.)*\]?', re.DOTALL)
+"""Matches text and character classes in grammars."""
 
 
 def sampling_of(fields: Open) -> Sampling:
