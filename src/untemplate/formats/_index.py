@@ -347,7 +347,7 @@ MARKERS: Final[dict[str, str]] = {
     '<|plamo:begin_tool_request:plamo|>': 'begins calls in plamo3',
     '<|plamo:begin_tool_requests:plamo|>': 'begins calls in plamo3',
     '<|plamo:end_think:plamo|>': 'ends reasoning in plamo3',
-    '<|python_start|>': 'begins calls in llama4_json, llama4_pythonic',
+    '<|python_start|>': 'begins calls in llama3_json, llama4_json, llama4_pythonic',
     '<|python_tag|>': 'begins calls in llama3_json',
     '<|start|>': 'begins messages in gpt-oss, muse',
     '<|think:end|>': 'ends reasoning in solar_open2',

@@ -6,7 +6,7 @@
   list (lightseekorg/smg, ``crates/tool_parser/tests/tool_parser_cohere.rs``).
 * Command 4 writes the same with TEXT.
 * Command R+ writes ``Action:`` and a JSON list in a fence (template of command-r-plus, ``tool_use``, the assistant
-  branch).
+  branch). A single call without the list is read too.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ COMMAND_R_PLUS = Format(
             section_close=Marker("```\n"),
             list_open=Marker("[\n"),
             list_close=Marker("\n]"),
+            list_optional=True,
             separator=Marker(",\n"),
             body=JsonBody(name_key="tool_name", arguments_key="parameters", accepted_arguments_keys=()),
         ),
