@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from untemplate.format import Format, TaggedArguments, Turn
+from untemplate.format import ElementArguments, Format, TaggedArguments, Turn
 from untemplate.formats.registry import entries
 
 BYTES = 256
@@ -47,14 +47,21 @@ def _spellings(fmt: Format | None) -> list[str]:
 def _closing(fmt: Format) -> list[str]:
     """Return the markers that end reasoning and values."""
     found = [] if fmt.reasoning is None else [fmt.reasoning.close]
+    tags: list[str] = []
     for way in fmt.tools:
         arguments = getattr(way.body, "arguments", None)
         if isinstance(arguments, TaggedArguments):
             found.append(arguments.value_close)
-    return [t for m in found for t in (m.text.rstrip(), m.text.strip()) if len(t) > 1]
+        elif isinstance(arguments, ElementArguments):
+            tags += [f"{arguments.close.text}{name}{arguments.name_close}" for name in (*ELEMENTS, arguments.item)]
+    return [*tags, *(t for m in found for t in (m.text.rstrip(), m.text.strip()) if len(t) > 1)]
 
 
 WORDS = ("get", "_weather", "city", "true", "null", " and", "日本", "ß", '": "', '", "', "12", "[1, 2]", "\n\n")
+
+
+ELEMENTS = ("city", "unit", "days", "note", "area", "u", "v", "w", "x", "p", "m", "i", "a", "o", "l", "s", "n")
+"""Names of arguments in the tests' tools. By chance alone, text would hardly come to the close tag of its element."""
 
 
 @dataclass
@@ -68,7 +75,8 @@ class Vocabulary:
     pieces: list[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
-        texts = list(dict.fromkeys((*_spellings(self.format), *WORDS)))
+        closing = () if self.format is None else _closing(self.format)
+        texts = list(dict.fromkeys((*_spellings(self.format), *closing, *WORDS)))
         self.pieces = [bytes([i]) for i in range(BYTES)] + [t.encode() for t in texts] + [b"<END>"]
         self.ids = {t: BYTES + i for i, t in enumerate(texts)}
         self.end = len(self.pieces) - 1

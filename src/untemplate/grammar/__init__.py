@@ -87,8 +87,8 @@ def make_grammar(
         try:
             value = structural_tag.write(rules)
         except structural_tag.NeedsText:
+            rules = build(fmt, options, special, spelled=True)
             special = {}
-            rules = build(fmt, options, special)
             value = structural_tag.write(rules)
         text = json.dumps(value, ensure_ascii=False)
     check_size(text, schemas)

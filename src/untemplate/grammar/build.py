@@ -59,8 +59,12 @@ class Options:
     """The grammar begins where calls begin; the engine waits for its triggers."""
 
 
-def build(fmt: Format, options: Options, tokens: Mapping[str, int]) -> Rules:
-    """Return the rules of one request. ``tokens``: the special tokens of the vocabulary, where it is known.
+def build(fmt: Format, options: Options, tokens: Mapping[str, int], *, spelled: bool = False) -> Rules:
+    """Return the rules of one request.
+
+    Args:
+        tokens: the special tokens of the vocabulary, where it is known.
+        spelled: write them as text all the same.
 
     Raises:
         GrammarError: a name or keyword that cannot be written; a choice that this Format cannot follow.
@@ -68,8 +72,8 @@ def build(fmt: Format, options: Options, tokens: Mapping[str, int]) -> Rules:
     if fmt.channels is not None:
         from .channels import build_channels
 
-        return build_channels(fmt, fmt.channels, options, Spelling(tokens))
-    return _Build(fmt, options, Spelling(tokens)).rules
+        return build_channels(fmt, fmt.channels, options, Spelling(tokens, spelled))
+    return _Build(fmt, options, Spelling(tokens, spelled)).rules
 
 
 def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[str, ...]:

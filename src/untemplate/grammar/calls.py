@@ -59,6 +59,8 @@ __all__ = ["ANY_OBJECT", "Calls", "Spelling", "spaces"]
 _LETTERS: Final = (("0", "9"), ("A", "Z"), ("a", "z"))
 ANY_OBJECT: Final = frozen({"type": "object"}, "")
 _KEY: Final = re.compile(r"[^\s=:,()\[\]{}\"'<]+")
+_BARE_KEY: Final = re.compile(r"[^\W\d][\w.\-]*")
+"""Without a marker before the call, only arguments with such names make it one."""
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")
 _ESCAPES: Final = "'\"\\nrtbf"
 """Characters that may follow a backslash in a string of Python."""
@@ -77,11 +79,13 @@ class Spelling:
     """How text is written: literals, and special tokens by id where the vocabulary is known."""
 
     tokens: Mapping[str, int]
+    spelled: bool = False
+    """True to write the special tokens as text all the same."""
     _pattern: re.Pattern[str] = field(init=False)
     _nodes: dict[str, Node] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        longest = sorted(self.tokens, key=len, reverse=True)
+        longest = () if self.spelled else sorted(self.tokens, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest)) or "(?!)")
 
     def pieces(self, text: str) -> list[str | Token]:
@@ -253,7 +257,7 @@ class Calls:
         around = (arguments_close, way.call_close, way.section_close, way.call_open, way.section_open, name_open)
         markers = tuple(text for m in (*around, self.fmt.turn.end) if m is not None for text in m.spellings)
         properties, required, more = self._members(tool)
-        writer = Elements(arguments, markers, self.rules, tool)
+        writer = Elements(arguments, markers, self.rules, tool, self.fmt.name)
         if more is not False:
             writer.note("additionalProperties", "an element is written only if its name is known")
         return writer.top(properties, required, self.rules.document(tool.schema, tool.name))
@@ -367,9 +371,10 @@ class Calls:
         assert isinstance(body.arguments, TaggedArguments)
         # The close of a message ends a value as well, if a token id proves it.
         ends = () if channels is None else (channels.close, channels.call_close)
-        # A call that the value quotes would take the next close.
+        # A call that the value quotes would take the next close, and another argument would end the value.
         opener = body.name_open or self.way.call_open or self.way.section_open
-        return tuple(t for m in (body.arguments.value_close, *ends, opener) if m is not None for t in m.spellings)
+        key = body.arguments.key_open if len(body.arguments.key_open.text.strip(WS)) > 1 else None
+        return tuple(t for m in (body.arguments.value_close, *ends, opener, key) if m is not None for t in m.spellings)
 
     def _value_ways(self, schema: Any, tool: Tool, name: str | None) -> tuple[Node | None, list[tuple[str, Node]], str]:
         """(text, (type, JSON) …, what text may not begin with): how a value of this schema may be written."""
@@ -440,7 +445,8 @@ class Calls:
         properties, required, more = self._members(tool)
         fields = []
         for name, schema in properties.items():
-            if _KEY.fullmatch(name) is None or name in values.syntax.not_keys:
+            legal = _BARE_KEY if self.way.bare else _KEY
+            if legal.fullmatch(name) is None or name in values.syntax.not_keys:
                 raise GrammarError(
                     f"tool {tool.name!r}: the parameter name {name!r} cannot be written in format {self.fmt.name!r}"
                 )
@@ -493,7 +499,20 @@ class Calls:
             escapes = _ESCAPES if arguments.escapes and len(quote) == 1 else ""
             # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may be.
             markers = [t[:-1] for t in self.syntax.call_stops.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
-            syntax = Syntax("literal", quote, escapes, arguments.words, arguments.quoted_keys, tuple(markers), True)
+            turn = self.fmt.turn
+            ends = (self.way.call_close, self.way.section_close, None if turn is None else turn.end)
+            closes = () if escapes else ends
+            syntax = Syntax(
+                "literal",
+                quote,
+                escapes,
+                arguments.words,
+                arguments.quoted_keys,
+                tuple(markers),
+                hexadecimal=True,
+                # The end of the call would end a string whose own close is missing.
+                excludes=tuple(text.strip(WS) for m in closes if m is not None for text in m.spellings),
+            )
             self._literals = Values(
                 syntax, self.rules, self.spelling.node, lambda value: literal_text(value, arguments)
             )

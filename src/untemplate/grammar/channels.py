@@ -103,7 +103,7 @@ class _Build:
     def _call(self, tool: Tool) -> Node:
         channels = self.channels
         name = tool.name
-        bad = any(c.isspace() or c in "<>{}()[]\"'`,;=" for c in name)
+        bad = any(c.isspace() or c in "<>{}()[]\"'`,;=\\" for c in name)
         by_name = channels.channel is None and channels.call_body is None
         if bad or (by_name and name in (*channels.content, *channels.reasoning)):
             raise GrammarError(f"tool {name!r}: the name cannot be written in format {self.fmt.name!r}")

@@ -14,15 +14,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
+from ..errors import GrammarError
 from ..format import ElementArguments
 from .choose import Tool
 from .reading import SchemaDocument, closed, closed_note
-from .rules import EMPTY, Json, Lit, Node, Repeat, Rules, Scan, choice, maybe, seq
-from .values import MAX_REPEAT
+from .rules import EMPTY, Json, Lit, Node, Ref, Repeat, Rules, Scan, choice, maybe, seq
+from .schema import frozen
+from .values import INTEGER, MAX_REPEAT, NUMBER
 from .variants import variants, with_definitions
 
 __all__ = ["Elements"]
 
+_PLAIN: Final = {
+    "integer": INTEGER,
+    "number": NUMBER,
+    "boolean": choice(Lit("true"), Lit("false")),
+    "null": Lit("null"),
+}
+"""Type → its values, where nothing limits them. Structural tags cannot hold JSON schemas in a recursion."""
+_LIMITS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "not", "if")
 _WEAK: Final = ("pattern", "format", "minLength", "maxLength", "uniqueItems", "contains", "minProperties")
 
 
@@ -44,12 +54,17 @@ class _Place:
 class Elements:
     """Writes the arguments of one tool."""
 
-    def __init__(self, arguments: ElementArguments, markers: tuple[str, ...], rules: Rules, tool: Tool) -> None:
-        """``markers``: what no text may hold."""
+    def __init__(
+        self, arguments: ElementArguments, markers: tuple[str, ...], rules: Rules, tool: Tool, format: str
+    ) -> None:
+        """``markers``: what no text may hold. ``format``: its name, for errors."""
         self.arguments = arguments
         self.markers = markers
         self.rules = rules
         self.tool = tool
+        self.format = format
+        self._named: dict[tuple[str, str, frozenset[str], tuple[str, ...]], Ref] = {}
+        """Elements whose schema has references, which may lead back to it: name, schema, and the tags that count."""
 
     def members(self, properties: Mapping[str, Any], required: frozenset[str], place: _Place) -> Node:
         """Return the rules for the elements of an object."""
@@ -68,9 +83,23 @@ class Elements:
 
     def element(self, name: str, schema: Any, place: _Place) -> Node:
         """Return the rules for one element with a value that the schema allows."""
+        key = frozen(schema, self.tool.name).key
+        if '"$ref"' not in key:
+            return self._element(name, schema, place)
+        known = (name, key, frozenset(place.names), place.siblings)
+        if known not in self._named:
+            rule = f"element-{len(self.rules.rules)}"
+            self._named[known] = Ref(rule)
+            self.rules.rules[rule] = EMPTY
+            self.rules.rules[rule] = self._element(name, schema, place)
+        return self._named[known]
+
+    def _element(self, name: str, schema: Any, place: _Place) -> Node:
         arguments = self.arguments
         if not name or any(c in name for c in "<>\r\n") or name != name.strip() or name[0] == "/":
-            raise place.document.error(place.path, f"{name!r} cannot be the name of an element")
+            raise GrammarError(
+                f"tool {self.tool.name!r}: the parameter name {name!r} cannot be written in format {self.format!r}"
+            )
         opened = f"{arguments.open.text}{name}{arguments.name_close}"
         closed_by = f"{arguments.close.text}{name}{arguments.name_close}"
         parts = variants(schema, place.document)
@@ -97,6 +126,9 @@ class Elements:
             return seq(self._items(part, place), close)
         if kind == "object" and part.get("properties"):
             return seq(self._object(part, place), close)
+        plain = _PLAIN.get(str(kind))
+        if plain is not None and not any(word in part for word in _LIMITS):
+            return seq(plain, close)
         return seq(Json(with_definitions(part, place.document), self.tool.name, self._stops(place)), close)
 
     def _object(self, part: Mapping[str, Any], place: _Place) -> Node:
@@ -121,7 +153,7 @@ class Elements:
 
     def _constant(self, value: Any, place: _Place) -> Node:
         """Return the rules for exactly this value."""
-        if isinstance(value, str) and any(stop in value for stop in self._stops(place)):
+        if isinstance(value, str) and any(stop in value for stop in self._tags(place)):
             raise place.document.error(place.path, f"{value!r} holds a tag that would end it")
         return Lit(self._spelled(value))
 
@@ -144,11 +176,15 @@ class Elements:
 
     def _stops(self, place: _Place) -> tuple[str, ...]:
         """Return the literals that a text may not hold."""
+        return tuple(dict.fromkeys((*self.markers, *self._tags(place))))
+
+    def _tags(self, place: _Place) -> tuple[str, ...]:
+        """Return the tags that may end a text: of the elements around it, and of those that may follow."""
         arguments = self.arguments
         end = arguments.name_close
         closes = [f"{before}{name}{end}" for name in place.names for before in arguments.close.spellings]
         opens = [f"{before}{name}{end}" for name in place.siblings for before in arguments.open.spellings]
-        return tuple(dict.fromkeys((*self.markers, *closes, *opens)))
+        return (*closes, *opens)
 
     def _weaken(self, part: Mapping[str, Any]) -> None:
         for word in _WEAK:

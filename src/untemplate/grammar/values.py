@@ -148,7 +148,7 @@ class Values:
             self._unbounded(least, most, tool)
             quote = self.write(syntax.quote)
             stop = quote if isinstance(quote, Token) else syntax.quote
-            excludes = (syntax.quote,) if isinstance(stop, Token) else ()
+            excludes = (syntax.quote, *syntax.excludes) if isinstance(stop, Token) else syntax.excludes
             return seq(quote, Scan(excludes, ((stop, EMPTY),), begins_not=begins_not))
         if syntax.excludes:
             self._unbounded(least, most, tool)
@@ -415,7 +415,7 @@ class Values:
 
     def constant(self, value: Any) -> Node:
         """Return the rules for exactly this value."""
-        return self.write(hidden(self.spell(value), self.syntax.excludes))
+        return self.write(hidden(self.spell(value), self.syntax.excludes if self.syntax.escapes else ()))
 
     def _bounds(self, schema: Mapping[str, Any], low: str, high: str, tool: str) -> tuple[int, int | None]:
         least, most = int(schema.get(low, 0)), schema.get(high)
