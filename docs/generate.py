@@ -498,16 +498,36 @@ API_HEAD: Final = """\
 
 <!-- Made by `make docs` from the docstrings. Do not edit. -->
 
-The names that `untemplate` itself has. Everything else is internal, or has a page of its own: the
-[gateway](gateway.md), [batches](batch.md), [integrations](integrations.md), [vLLM's classes](vllm.md).
+The names that `untemplate` itself has, and after them those of its public modules. What is not here is internal, or has
+a page of its own: the [fields of a Format](format.md), the [gateway](gateway.md), the [integrations](integrations.md).
+[The changelog](../CHANGELOG.md) explains what *public* means.
 
 """
+MODULES: Final = (
+    *("batch", "errors", "formats", "grammar", "messages", "policy", "selection", "templates", "testing", "tools"),
+    "vllm_api",
+)
+"""Public modules of the page. The names of ``untemplate.format`` are on a page of their own."""
 
 
 def api_page() -> str:
     """Return the page ``api.md``."""
     names = sorted((name for name in untemplate.__all__ if not name.startswith("_")), key=str.lower)
-    return API_HEAD + "\n".join(_described(name, getattr(untemplate, name), 2) for name in names)
+    parts = [_described(name, getattr(untemplate, name), 2) for name in names]
+    shown = [getattr(untemplate, name) for name in names]
+    for module_name in MODULES:
+        module = import_module(f"untemplate.{module_name}")
+        parts.append(f"## `untemplate.{module_name}`\n\n{_as_markdown(inspect.cleandoc(module.__doc__ or ''))}\n")
+        for name in sorted(module.__all__, key=str.lower):
+            thing = getattr(module, name)
+            if any(thing is one for one in shown):
+                parts.append(f"`{name}` is [above](#{name.lower()}).\n")
+            elif inspect.isclass(thing) or inspect.isroutine(thing):
+                parts.append(_described(f"{module_name}.{name}", thing, 3))
+            else:
+                text = str(thing).replace("typing.", "")
+                parts.append(f"### `{module_name}.{name}`\n\n```text\n{text}\n```\n")
+    return API_HEAD + "\n".join(parts)
 
 
 def _described(name: str, thing: Any, level: int) -> str:
@@ -538,12 +558,18 @@ def _signature(function: Any) -> str:
 
 def _as_markdown(text: str) -> str:
     """Return a docstring as Markdown: code in single backticks, examples and arguments as blocks."""
+    # An indented block is code, and so is what follows "::".
+    text = re.sub(
+        r"(?m)(?:^::\n|::$)\n?((?:\n? {4}.*)+)", lambda found: f"\n~~~text\n{found[1].strip(chr(10))}\n~~~\n", text
+    )
     lines = []
-    for block in re.split(r"\n(?=(?:Args|Returns|Raises|Yields):$|>>> )", text, flags=re.MULTILINE):
+    for block in re.split(r"\n(?=(?:Args|Attributes|Returns|Raises|Yields):$|>>> )", text, flags=re.MULTILINE):
         head = block.partition("\n")[0]
-        if block.startswith(">>>") or head.endswith(":"):
+        if block.startswith(">>>") or head in ("Args:", "Attributes:", "Returns:", "Raises:", "Yields:"):
+            block, _, rest = block.partition("\n\n")
             lines.append(f"```text\n{block.rstrip()}\n```\n")
-        else:
+            block = rest
+        if block:
             prose = re.sub(r":\w+:`~?([^`]+)`|``([^`]+)``", lambda found: f"`{found[1] or found[2]}`", block.rstrip())
             lines.append(prose + "\n")
     return "\n".join(lines)

@@ -178,7 +178,7 @@ def environment() -> dict[str, str]:
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     """Write the files that the pages take for granted. Return their folder."""
-    rows = [{"id": n, "output": OUTPUT} for n in range(3)]
+    rows = [{"id": n, "output": text} for n, text in enumerate([OUTPUT, OUTPUT, f"{OUTPUT}</tool_call>"])]
     (tmp_path / "output.txt").write_text(OUTPUT, "utf-8")
     (tmp_path / "outputs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     with gzip.open(tmp_path / "outputs.jsonl.gz", "wt", encoding="utf-8") as file:
@@ -294,6 +294,8 @@ def test_the_api_is_in_step():
     assert page("docs/api.md") == made, "run `make docs`"
     for name in untemplate.__all__:
         assert f"## `{name}`" in made or name == "__version__", name
+    public = {*re.findall(r"`untemplate\.(\w+)`", page("CHANGELOG.md").partition("## 0.1.0")[0])}
+    assert {*generate.MODULES, "format"} == public - {"__all__"} | {"batch"}
 
 
 def test_the_machine_is_in_step():

@@ -78,10 +78,13 @@ def coerce_to_schema_type(value: str, types: str | Iterable[str]) -> object:
     """Return ``value`` converted to the first of ``types`` that it fits, in the order null, integer, number, boolean,
     object, array, string; ``value`` itself if it fits none.
 
-    null: ``null`` ``Null`` ``NULL`` ``None``. boolean: ``true`` ``True`` ``TRUE``, and ``1`` ``0`` where no string is
-    allowed. integer: also ``3.0``, where neither number nor string is allowed. object, array: JSON of up to 256 levels,
-    else a Python literal of up to 32 levels and 65536 characters (read, never evaluated). NaN and Infinity are not
-    JSON, so they are text.
+    * null: ``null`` ``Null`` ``NULL`` ``None``
+    * boolean: ``true`` ``True`` ``TRUE``, and ``1`` ``0`` where no string is allowed
+    * integer: also ``3.0``, where neither number nor string is allowed
+    * object, array: JSON of up to 256 levels, else a Python literal of up to 32 levels and 65536 characters (read,
+      never evaluated)
+
+    NaN and Infinity are not JSON, so they are text.
     """
     words = [types] if isinstance(types, str) else types
     text = _to_json(value, frozenset(canonical_type(t) for t in words))

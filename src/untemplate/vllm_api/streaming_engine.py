@@ -29,9 +29,10 @@ _MAX_HELD = 1 << 20
 class StreamingParserEngine:
     """Emits the events of one output, while it arrives.
 
-    Args: config: describes the output. tokenizer: anything with ``get_vocab()``; with it ``token_id_terminals`` are
-        found by their ids, and special tokens
-            (``all_special_tokens``, if it has that) that are not terminals are dropped.
+    Args:
+        config: describes the output.
+        tokenizer: anything with ``get_vocab()``; with it ``token_id_terminals`` are found by their ids, and special
+            tokens (``all_special_tokens``, if it has that) that are not terminals are dropped.
         vocab: the vocabulary, instead of the tokenizer's.
         initial_state: the state in which the output begins, instead of the config's.
     """
