@@ -109,6 +109,7 @@ DIFFERENT = dict(different())
         ("gemma4", '<|tool_call>call:f{a:<|"|>x', "<tool_call|>"),
         ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\n", "<tool_call> "),
         ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\nx\n</function>\n</tool_call>", "<|im_end|>"),
+        ("lfm2", "<|tool_call_start|>[", "\n"),
         ("nemotron_v3", "<tool_call>\n<function=f>\n<parameter=a>\n", "<tool_call>\n"),
     ],
 )

@@ -16,7 +16,7 @@ from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
 from .context import ReaderContext
 from .ledger import DROPPED, ID_TEXT, MARKUP, NAME_TEXT
-from .lexer import WS, Literals
+from .lexer import SPACES, WS, Literals
 from .names import MAX_NAME, NAME_START, merged, offered
 from .program import (
     AT_BARE,
@@ -257,8 +257,11 @@ class CallReader:
             pos = cur.pos
             fits = 0
             for literals in sequence:
-                while pos < len(text) and text[pos] in WS:
-                    pos += 1
+                spaces = SPACES.match(text, pos)
+                start, pos = pos, pos if spaces is None else spaces.end()
+                if pos - start > MAX_NAME:
+                    fits = NO_MATCH
+                    break
                 if pos >= len(text):
                     fits = MORE
                     break
