@@ -167,7 +167,7 @@ def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixtu
         "\nuntemplate serves on http://127.0.0.1:8000\n\n"
         "  MODEL      FORMAT  THINKING  TOOLS  CONTEXT\n"
         "  completes  hermes  no        no\n"
-        "  chats      hermes  no        no     4096\n\n"
+        "  chats      hermes  no        yes    4096\n\n"
         '  curl -N http://127.0.0.1:8000/v1/completions -H "Authorization: Bearer $API_KEY" \\\n'
         "    -H 'Content-Type: application/json' -d "
         '\'{"model": "completes", "prompt": "6 times 7 is", "max_tokens": 64, "stream": true}\'\n\n'

@@ -343,27 +343,19 @@ def _greet(url: str, manager: Manager, settings: Settings) -> None:
 
 
 def _row(model: Model) -> tuple[str, ...]:
-    found = model.capabilities if _chats(model) else None
-    thinks = found is not None and found.supports_thinking
-    calls = found is not None and found.supports_tools
     context = str(model.context_length or "")
     parser = str(model.details.get("parser") or model.parser.format.name)
     return (
         model.name,
         parser,
-        "yes" if thinks else "no",
-        "generic" if model.generic_tools else "yes" if calls else "no",
+        "yes" if model.thinks else "no",
+        "generic" if model.generic_tools else "yes" if model.calls_tools else "no",
         context,
     )
 
 
-def _chats(model: Model) -> bool:
-    """True if the model can answer messages; False if it takes raw prompts only."""
-    return model.template is not None or model.engine.takes.messages
-
-
 def _example(url: str, name: str, models: Sequence[Model], settings: Settings) -> list[str]:
-    chats = not models or _chats(models[0])
+    chats = not models or models[0].chats
     path = "/v1/chat/completions" if chats else "/v1/completions"
     body: dict[str, Any] = {"model": name, "messages": [{"role": "user", "content": "Who are you?"}]}
     if not chats:

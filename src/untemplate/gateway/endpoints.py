@@ -118,8 +118,8 @@ def _model_object(model: Model) -> dict[str, Any]:
     shown["untemplate"] = {
         "format": model.parser.format.name,
         "engine": model.engine.kind,
-        "reasoning": model.parser.has_reasoning,
-        "tools": model.parser.has_tools,
+        "reasoning": model.thinks,
+        "tools": model.calls_tools,
         "grammar": model.engine.takes.grammar,
     }
     return shown

@@ -53,6 +53,12 @@ def test_a_configuration_alone():
     assert (found.family, found.tool_call_parser, found.supports_tools) == ("qwen2", "hermes", True)
 
 
+def test_a_template_without_reasoning_has_no_reasoning_parser():
+    """Qwen3-Instruct: with a reasoning parser of vLLM's, all of its answers would be reasoning."""
+    found = detect_capabilities("org/x", {"model_type": "qwen3"}, TEMPLATE)
+    assert (found.supports_thinking, found.reasoning_parser, found.tool_call_parser) == (False, None, "hermes")
+
+
 def test_thinking_that_can_be_switched():
     source = TEMPLATE.replace(
         "{{ '<|im_start|>assistant\\n' }}",

@@ -25,6 +25,7 @@ from untemplate.gateway.protocols.ollama import (
     version,
 )
 from untemplate.output_parser import OutputParser
+from untemplate.templates import ChatTemplate
 
 from .stories import ERROR, META, USAGE, Story, call, every_cut, every_story, letter, lines, play, request
 
@@ -419,7 +420,8 @@ def test_models():
         name="acme-1",
         engine=Scripted(""),
         parser=OutputParser.named("hermes", reasoning="qwen3"),
-        capabilities=ModelCapabilities(family="qwen3"),
+        template=ChatTemplate("{{ messages }}"),
+        capabilities=ModelCapabilities(family="qwen3", supports_thinking=True, supports_tools=True),
         context_length=4096,
         created=1_700_000_000,
         details={
@@ -455,7 +457,7 @@ def test_models():
         "license": "MIT",
         "modelfile": "FROM acme-1\n",
         "parameters": "",
-        "template": "",
+        "template": "{{ messages }}",
         "details": details,
         "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 4096},
         "capabilities": ["completion", "tools", "thinking"],
@@ -465,3 +467,15 @@ def test_models():
     assert ollama.ListResponse(**tags([model])).models[0].size == 12
     assert ollama.ProcessResponse(**ps([model])).models[0].context_length == 4096
     assert ollama.ShowResponse(**show(model)).capabilities == ["completion", "tools", "thinking"]
+
+
+def test_a_parser_that_knows_reasoning_does_not_make_a_model_think():
+    """A template without reasoning, of a model whose type has it: Qwen3-Instruct."""
+    model = Model(
+        name="acme-1",
+        engine=Scripted(""),
+        parser=OutputParser.named("hermes", reasoning="qwen3"),
+        template=ChatTemplate("{{ messages }}"),
+        capabilities=ModelCapabilities(family="qwen3", supports_thinking=False, supports_tools=True),
+    )
+    assert show(model)["capabilities"] == ["completion", "tools"]

@@ -94,7 +94,7 @@ def detect_capabilities(
         supports_thinking=thinks,
         supports_tools=calls,
         default_enable_thinking=default,
-        reasoning_parser=reasoning if parser.has_reasoning else None,
+        reasoning_parser=reasoning if thinks else None,
         tool_call_parser=tools if parser.has_tools else None,
         chat_template=None if found is None else found.source,
         evidence=tuple(evidence),

@@ -37,3 +37,20 @@ class Model:
     aliases: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
     """Details for ``show`` and Ollama's ``/api/show``: family, parameters, quantization, size, digest …"""
+
+    @property
+    def chats(self) -> bool:
+        """True if the model can answer messages; False if it takes raw prompts only."""
+        return self.template is not None or self.engine.takes.messages
+
+    @property
+    def thinks(self) -> bool:
+        """True if the model reasons. Its parser may know reasoning nevertheless, because the model's type has it."""
+        found = self.capabilities
+        return self.chats and (self.parser.has_reasoning if found is None else found.supports_thinking)
+
+    @property
+    def calls_tools(self) -> bool:
+        """True if the model can call tools, shown to it by its template or by the gateway."""
+        found = self.capabilities
+        return self.chats and (self.parser.has_tools if found is None else found.supports_tools)

@@ -112,9 +112,9 @@ def show(model: Model) -> dict[str, Any]:
     if model.context_length:
         info[f"{details['family']}.context_length"] = model.context_length
     capabilities = ["completion"]
-    if model.parser.has_tools:
+    if model.calls_tools:
         capabilities.append("tools")
-    if model.parser.has_reasoning:
+    if model.thinks:
         capabilities.append("thinking")
     return {
         "license": model.details.get("license", ""),
