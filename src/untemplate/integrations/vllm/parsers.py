@@ -259,7 +259,10 @@ _PROMPTS: Final[WeakKeyDictionary[Any, dict[str, str]]] = WeakKeyDictionary()
 
 def _usual_prompt(tokenizer: Any, settings: Mapping[str, Any]) -> str:
     """Return the prompt that the tokenizer's chat template writes with these variables; empty if it writes none."""
-    prompts = _PROMPTS.setdefault(tokenizer, {})
+    try:
+        prompts = _PROMPTS.setdefault(tokenizer, {})
+    except TypeError:  # a tokenizer that cannot be referred to weakly
+        prompts = {}
     key = repr(sorted(settings.items()))
     if key not in prompts:
         try:
