@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
+
+ROOT = Path(__file__).parents[2]
 
 TEMPLATE = """\
 {%- if tools %}<|im_start|>system
@@ -78,3 +84,15 @@ def tokenizer(*special: str) -> Any:
     made = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|im_end|>")
     made.chat_template = TEMPLATE
     return made
+
+
+def wheel(folder: Path) -> Path:
+    """Build untemplate's wheel in a folder, from a copy of the sources; return its file."""
+    copy = folder / "untemplate"
+    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(copy)], check=True)
+    (file,) = folder.glob("*.whl")
+    return file

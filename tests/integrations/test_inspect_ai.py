@@ -19,7 +19,7 @@ from inspect_ai.scorer import includes  # noqa: E402
 from inspect_ai.solver import generate, use_tools  # noqa: E402
 from inspect_ai.tool import ToolInfo, ToolParam, ToolParams, tool  # noqa: E402
 
-from tests.integrations.helper import TEMPLATE  # noqa: E402
+from tests.integrations.helper import TEMPLATE, wheel  # noqa: E402
 from untemplate.integrations.inspect_ai import Handler, to_message  # noqa: E402
 from untemplate.output_parser import OutputParser  # noqa: E402
 
@@ -127,9 +127,9 @@ def test_the_provider_runs_a_model_by_name(tmp_path: Path):
 
     write_checkpoint(tmp_path / "model", TEMPLATE, SPECIAL, "<|im_end|>", OUTPUTS)
     (tmp_path / "adding.py").write_text(TASK, "utf-8")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
     site = tmp_path / "site"
-    subprocess.run([*pip, "--target", str(site), str(Path(__file__).parents[2])], check=True)
+    subprocess.run([*pip, "--target", str(site), str(wheel(tmp_path))], check=True)
     command = [sys.executable, "-m", "inspect_ai", "eval", "adding.py", "--model", f"untemplate/{tmp_path / 'model'}"]
     options = ["-M", "do_sample=false", "--max-tokens", "200", "--log-dir", str(tmp_path / "logs"), "--display", "none"]
     environ = os.environ | {"PYTHONPATH": str(site), "HF_HUB_OFFLINE": "1"}

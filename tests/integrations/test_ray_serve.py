@@ -8,20 +8,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from tests.test_examples import promised
 
-from .helper import TEMPLATE
+from .helper import ROOT, TEMPLATE, wheel
 
 pytest.importorskip("ray.serve.llm", reason="needs ray[serve] and vLLM (make test-integrations)")
 
 from tests.vllm_serve.checkpoint import write_checkpoint
 
-ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "ray_serve_llm.py"
 OUTPUT = (
     '<think>\nLook it up.\n</think>\n\n<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
@@ -29,19 +27,17 @@ OUTPUT = (
 SPECIAL = ["<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>"]
 
 
-def wheel(folder: Path) -> Path:
-    """Build untemplate's wheel in a folder; return its file."""
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(ROOT)], check=True)
-    (file,) = folder.glob("*.whl")
-    return file
+INSTALLED = "from importlib.util import find_spec; print(find_spec('untemplate') is not None)"
 
 
 def test_the_example_parses_reasoning_and_calls_in_its_worker(tmp_path: Path):
-    assert not entry_points(group="vllm.general_plugins", name="untemplate"), "installed here: nothing would be shown"
     write_checkpoint(tmp_path / "model", TEMPLATE, SPECIAL, "<|im_end|>", [OUTPUT])
     environ = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environ |= {"RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "400", "VLLM_CPU_KVCACHE_SPACE": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", INSTALLED], cwd=tmp_path, capture_output=True, text=True, env=environ, check=True
+    )
+    assert found.stdout == "False\n", "untemplate is installed here: the test would show nothing"
     command = [sys.executable, str(EXAMPLE), str(tmp_path / "model"), str(wheel(tmp_path))]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environ, check=False)
     lines = [line for line in done.stdout.splitlines() if "(raylet)" not in line]  # Ray's remarks when it is shut down
