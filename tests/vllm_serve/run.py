@@ -46,7 +46,10 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "granite": (EXAMPLES.format("granite"), "<|end_of_text|>"),
     "llama3.1": (EXAMPLES.format("llama3.1_json"), "<|eot_id|>"),
     "mistral": (EXAMPLES.format("mistral"), "</s>"),
+    "hermes": (EXAMPLES.format("hermes"), "<|im_end|>"),
 }
+IN_PROCESS = ("qwen3", "hermes")
+"""Families that the gateway also runs in its own process. The template of the second has no reasoning."""
 TOOLS = [
     {
         "type": "function",
@@ -283,6 +286,23 @@ class Results:
         self.rows.append((family, way, right, 2 * len(cases)))
         print(f"{family}, {way}: {right} of {2 * len(cases)}", flush=True)
 
+    def compare_abilities(self, family: str, url: str, thinks: bool, log: Path) -> None:
+        """Compare what the gateway says of its model: in ``/v1/models``, ``/api/show`` and its table at the start."""
+        root = url.removesuffix("/v1")
+        listed = json.load(urllib.request.urlopen(f"{url}/models", timeout=60))["data"][0]["untemplate"]
+        asked = urllib.request.Request(f"{root}/api/show", b'{"model": "m"}', {"Content-Type": "application/json"})
+        shown = json.load(urllib.request.urlopen(asked, timeout=60))["capabilities"]
+        (row,) = re.findall(r"^  m +\S+ +(yes|no) +(yes|no) ", log.read_text("utf-8"), re.MULTILINE)
+        found = {
+            "/v1/models": (listed["reasoning"], listed["tools"]),
+            "/api/show": ("thinking" in shown, "tools" in shown),
+            "start": (row[0] == "yes", row[1] == "yes"),
+        }
+        if set(found.values()) != {(thinks, True)}:
+            label = f"{family}, abilities (thinking, tools)"
+            print(f"DIFFERS: {label}\n  expected {(thinks, True)}\n  found    {found}", flush=True)
+            self.wrong.append(label)
+
     def page(self) -> str:
         """Return the table as Markdown."""
         ways = list(dict.fromkeys(way for _, way, _, _ in self.rows))
@@ -326,7 +346,7 @@ def main() -> int:
                 command = gateway(way, url, "--chat-template", str(given.source / template))
                 with serving(command, free_port(), log) as front:
                     results.check(family, way, front, cases)
-        if family == "qwen3":
+        if family in IN_PROCESS:
             names = {"untemplate": "untemplate", "vllm": "vLLM"}
             for backend in names:
                 log = given.work / f"{family}-{backend}.log"
@@ -335,6 +355,7 @@ def main() -> int:
                     "--vllm-max-model-len", "4096", "--vllm-enforce-eager",
                 )  # fmt: skip
                 with serving(command, free_port(), log) as url:
+                    results.compare_abilities(family, url, parser.has_reasoning, log)
                     results.check(family, f"--engine vllm, {names[backend]}'s parsers", url, cases)
     print(results.page())
     if given.page:

@@ -55,6 +55,7 @@ SUITES: Final = {
         "0.33.0", "tests/tool_parsers", "tests/tool_parsers", "untemplate_parsers", "tool parsers", True
     ),
     "reasoning": Suite("0.33.0", "tests/reasoning", "tests/reasoning", "untemplate_parsers", "reasoning parsers", True),
+    "parser": Suite("0.33.0", "tests/parser", "tests/parser", "untemplate_parsers", "parsers of both", True),
 }
 
 REASONS: Final = (
@@ -87,6 +88,8 @@ REASONS: Final = (
      "`is_reasoning_end` and its relatives are False until a marker has come"),
     (r"append_reasoning", "the tags of reasoning stay in vLLM's content (`append_think`); untemplate splits them off"),
 )  # fmt: skip
+REASONS_BY_TEST: Final[dict[str, str]] = json.loads((HERE / "recorded" / "reasons.json").read_text(encoding="utf-8"))
+"""Test, class or file → reason, for tests that no pattern explains. A parameter may be cut; the longest name counts."""
 START: Final = "no prompt is given: untemplate reads the start state from it, vLLM's parser assumes open reasoning"
 SPACE: Final = "white space next to a marker belongs to the marker"
 OTHER: Final = "another answer"
@@ -94,7 +97,12 @@ _EQUAL: Final = re.compile(r"assert ((['\"]).*?\2|None) == ((['\"]).*?\4|None)",
 
 
 def reason(test: str, error: str) -> str:
-    """Return the reason why a test does not pass."""
+    """Return the reason why a test does not pass: the one written for the test, else that of a pattern."""
+    written = [
+        name for name in REASONS_BY_TEST if re.match(re.escape(name) + ("" if "[" in name else r"(\[|::|$)"), test)
+    ]
+    if written:
+        return REASONS_BY_TEST[max(written, key=len)]
     for pattern, found in REASONS:
         if re.search(pattern, f"{test} {error}", re.DOTALL):
             return found
@@ -185,8 +193,17 @@ count, and neither do tests that vLLM's own classes do not pass in the same envi
 all tokenizers of the hub. In vLLM a request without tools can still have calls. The tests depend on it, so this
 difference is taken away.
 
-Tests that do not pass are sorted by patterns over their names and errors. After each table come those that no pattern
-explains: there untemplate may be wrong.
+The reasons why tests do not pass are those of `recorded/reasons.json`, which names tests, or come from patterns over
+names and errors. After each table come the tests without a reason: there untemplate may be wrong.
+"""
+FIXTURES: Final = """\
+## The fixtures of canitoolcall in vLLM
+
+[canitoolcall](conformance.md) 0.1.1 has recorded outputs and the messages that they mean. Here the plugin and the
+parsers of vLLM 0.33 replay them with the code of vLLM's server, whole and in several splits. A parser is right if every
+replay gives the message, white space around texts aside. The tokenizers are made from the fixtures, because those of
+the models are not in any package. gpt-oss is left out: vLLM reads it with an encoding from the network. Most fixtures
+that the plugin fails end inside a call: vLLM has no [policy](policies.md#cut_calls) to drop it.
 """
 
 
@@ -228,6 +245,9 @@ def page() -> str:
         if file.exists():
             recorded = json.loads(file.read_text(encoding="utf-8"))
             lines += table(name, Result(recorded["passed"], recorded["failed"]))
+    from tests.vllm_serve import fixtures  # needs packages that the rest does not
+
+    lines += [FIXTURES, *fixtures.table(json.loads(fixtures.RECORDED.read_text(encoding="utf-8")))]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -1,14 +1,16 @@
 """A plugin of pytest: vLLM's parser classes are replaced by those of untemplate's plugin, wherever a name of vLLM's is
 one of the catalogue. Marks the tests that have used one of them.
 
-One difference is taken away, because most tests depend on it: vLLM's parsers find calls in the output of a request
-without tools. untemplate finds none, since none were offered.
+Two differences are taken away, because most tests depend on them. vLLM's parsers find calls in the output of a request
+without tools; untemplate finds none, since none were offered. Without a prompt, many of vLLM's parsers assume that
+reasoning is open; untemplate reads that from the prompt. Here it begins as vLLM's parser does.
 """
 
 from __future__ import annotations
 
 import importlib
 from functools import lru_cache, wraps
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +29,7 @@ def _context(**settings: Any) -> Any:
     request = settings.get("request")
     if request is not None and not get(request, "tools"):
         settings["request"] = {"messages": get(request, "messages")}
+        settings["tools"] = settings.get("tools") or None
     return _original(**settings)
 
 
@@ -40,6 +43,9 @@ def pytest_configure(config: pytest.Config) -> None:
     _replace(reasoning._REASONING_PARSERS_TO_REGISTER, "vllm.reasoning", "reasoning", names("reasoning"))
     from untemplate.integrations.vllm.parsers import OnePass, UntemplateReasoningParser, UntemplateToolParser
 
+    UntemplateReasoningParser.__init__ = _beginning(UntemplateReasoningParser.__init__)
+    OnePass.__init__ = _beginning_both(OnePass.__init__)
+    OnePass.parse_delta = _without_empty_prompt(OnePass.parse_delta)
     for cls in (OnePass, UntemplateReasoningParser, UntemplateToolParser):
         for name, method in list(vars(cls).items()):
             if callable(method) and name in ("__init__", *_METHODS):
@@ -63,10 +69,62 @@ def _replace(registry: dict[str, tuple[str, str]], package: str, kind: str, know
             home = importlib.import_module(f"{package}.{module}")
         except ImportError:
             continue
-        engine = getattr(getattr(home, cls), "_parser_engine_cls", None)
+        theirs = getattr(home, cls)
+        if kind == "reasoning":
+            _THEIRS[name] = theirs
+        engine = getattr(theirs, "_parser_engine_cls", None)
         if engine is not None:
             _ENGINES.setdefault(engine, {})[kind] = name
         setattr(home, cls, getattr(made, f"{kind}:{name}"))
+
+
+_THEIRS: dict[str, type] = {}
+"""Name → vLLM's reasoning parser."""
+
+
+def _beginning(init: Any) -> Any:
+    """Make a reasoning parser begin inside reasoning if vLLM's does without a prompt."""
+
+    @wraps(init)
+    def made(self: Any, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, tokenizer, *args, **kwargs)
+        theirs = _THEIRS.get(self.format_name)
+        reasoning = self.format.reasoning
+        if theirs is None or reasoning is None or reasoning.open is None:
+            return
+        try:
+            read = theirs(tokenizer, *args, **kwargs).extract_reasoning("x", SimpleNamespace(tools=None))
+        except Exception:
+            return
+        if read[0] == "x":
+            self._prompt = reasoning.open.text
+            self._opened = True
+
+    return made
+
+
+def _beginning_both(init: Any) -> Any:
+    @wraps(init)
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        prompt = getattr(self._reasoning_parser, "_prompt", None)
+        if prompt is not None:
+            self._one.set_prompt(prompt)
+
+    return made
+
+
+def _without_empty_prompt(parse_delta: Any) -> Any:
+    @wraps(parse_delta)
+    def parsed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = list(args)
+        if len(given) > 3:
+            given[3] = given[3] or None
+        elif "prompt_token_ids" in kwargs:
+            kwargs["prompt_token_ids"] = kwargs["prompt_token_ids"] or None
+        return parse_delta(self, *given, **kwargs)
+
+    return parsed
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
