@@ -247,16 +247,18 @@ def results_of(peer: str) -> dict[str, Any] | None:
 def table() -> str:
     """Return the table of the page: a row for each failure, a column for each peer."""
     found = [one for peer in READERS if (one := results_of(peer)) is not None]
-    heads = ["", "failure", "reported in", *(one["name"] for one in found), "untemplate"]
-    rows = [heads, ["---"] * 3 + ["---:"] * (len(found) + 1)]
+    names = [one["name"].split()[0] for one in found]
+    rows = [["failure", "reported in", *names, "untemplate"], ["---"] * 2 + ["---:"] * (len(found) + 1)]
     for number, title, *_ in FAILURES:
-        cells = [_cell(one["results"][str(number)]) for one in found]
-        for one in found:
-            if (example := one["results"][str(number)]["example"]) is not None:
-                print(f"{number} {title}, {one['name']}: {example}", file=sys.stderr)
-        rows.append([str(number), title, REPORTS[number], *cells, _cell(judged(ours, number))])
+        results = [one["results"][str(number)] for one in found]
+        for name, result in zip(names, results, strict=True):
+            if result["example"] is not None:
+                print(f"{number} {title}, {name}: {result['example']}", file=sys.stderr)
+        cells = [_cell(result) for result in (*results, judged(ours, number))]
+        rows.append([f"{number}: {title}", REPORTS[number], *cells])
     lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([*lines, "", f"Measured on {date.today().isoformat()}."])
+    measured = f"Measured on {date.today().isoformat()} with {', '.join(one['name'] for one in found)}."
+    return "\n".join([*lines, "", measured])
 
 
 def _cell(result: dict[str, Any]) -> str:
