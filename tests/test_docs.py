@@ -67,17 +67,25 @@ generate_index = load(ROOT / "docs" / "generate_index.py", "generate_index")
 
 ELSEWHERE = {
     "CONTRIBUTING.md": "test_a_model_in_one_file",
-    "docs/check.md": "tests/check makes the same calls: it needs a server that follows given texts",
     "docs/datasets.md": "make test-batch",
     "docs/frameworks.md": "make test-integrations",
     "docs/ray.md": "make test-batch",
-    "docs/scaling.md": "make test-scaling",
+    "docs/scaling.md": "make test-scaling makes the same call",
 }
 """Pages whose Python needs packages of their own, or is a file, and what runs them."""
+FRAGMENTS = {
+    ("docs/ray.md", "py"): "needs a GPU and vLLM",
+    ("docs/tokens.md", "py"): "examples/rollout_tokens.py runs it with a tokenizer and a template",
+    ("docs/integrations.md", "yaml"): "files of other programs: make test-integrations",
+    ("docs/machine.md", "mermaid"): "a drawing, compared with the code",
+}
+"""Blocks that no test runs, with the reason. `py` is Python that does not run by itself; its syntax is checked."""
+RUN = ("python", "pycon", "sh", "console", "javascript", "json", "toml")
+SHOWN = ("", "text")
 PYTHON = sorted(
     name
     for path in PAGES
-    if (name := path.relative_to(ROOT).as_posix()) not in ELSEWHERE
+    if (name := path.relative_to(ROOT).as_posix()) not in (*ELSEWHERE, "docs/check.md")
     and any(found[2] == "python" for found in BLOCK.finditer(path.read_text("utf-8")))
 )
 
@@ -110,10 +118,39 @@ def test_sessions(name: str):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_data_blocks_are_valid(path: Path):
+def test_every_block_is_run_or_has_a_reason(path: Path):
+    name = path.relative_to(ROOT).as_posix()
     for block in BLOCK.finditer(path.read_text("utf-8")):
+        assert block[2] in (*RUN, *SHOWN) or (name, block[2]) in FRAGMENTS, block[2]
         if block[2] in ("json", "toml"):
             {"json": json.loads, "toml": tomllib.loads}[block[2]](block[3])
+        elif block[2] == "py":
+            compile(block[3], name, "exec")
+
+
+def test_the_python_that_checks_a_server_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (code,) = [found[3] for found in BLOCK.finditer(page("docs/check.md")) if found[2] == "python"]
+    with serving("untemplate serve replay:hermes --name hermes --replay-speed 0", tmp_path) as address:
+        exec(compile(code.replace("http://localhost:8000", address), "docs/check.md", "exec"), {})
+    assert capsys.readouterr().out == "0 []\n"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_the_reader_of_the_corpus_in_javascript_runs(tmp_path: Path):
+    """The parser that the reader is given is right about all records but one."""
+    (code,) = [found[3] for found in BLOCK.finditer(page("docs/corpus.md")) if found[2] == "javascript"]
+    shutil.copytree(PACKAGE / "check" / "corpus", tmp_path / "corpus")
+    records = [
+        record for path in (tmp_path / "corpus").glob("*.json") for record in json.loads(path.read_text("utf-8"))
+    ]
+    known = {f"{r['format']} {r['raw']}": r["expect"] for r in records}
+    wrong = records[0]
+    known[f"{wrong['format']} {wrong['raw']}"] = {**wrong["expect"], "content": "other"}
+    parser = f"const known = {json.dumps(known)};\nconst parse = (format, raw) => known[`${{format}} ${{raw}}`];\n"
+    (tmp_path / "read.mjs").write_text(code.replace("\n\n", f"\n\n{parser}", 1), "utf-8")
+    done = subprocess.run(["node", "read.mjs"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert {*done.stdout.splitlines()} <= {line for line in done.stdout.splitlines() if " content other" in line}
+    assert f" {wrong['id']} content other" in done.stdout
 
 
 # -- commands -----------------------------------------------------------------------------------------------------
