@@ -404,6 +404,13 @@ def test_the_table_of_failures_has_the_figures_of_untemplate():
         assert (cells[0], cells[-1]) == (f"{number}: {title}", f"0 of {found['cuts']}, right")
 
 
+def test_pages_agree_on_the_public_suite():
+    passed = re.findall(r"\| (\d+) of 469 \| (\d+) \|", page("docs/conformance.md"))
+    assert passed == re.findall(r"^\| untemplate .* \| 469 \| (\d+) \| (\d+) \|", page("docs/why.md"), re.MULTILINE)
+    told = " ".join(page("README.md").split())
+    assert f"untemplate {passed[0][0]} and {passed[0][1]}, by the suite's rules" in told
+
+
 def test_tested_grammars_are_in_step():
     assert page("docs/grammar.md") == generate.with_cells(page("docs/grammar.md")), "run `make docs`"
 
