@@ -306,7 +306,7 @@ def _add_guess(guess: argparse.ArgumentParser) -> None:
 def _add_inspect(inspect: argparse.ArgumentParser) -> None:
     inspect.set_defaults(run=_inspect)
     inspect.add_argument(
-        "--port", type=int, default=8001, metavar="N", help="port to listen on; 0: any free one (default: 8001)"
+        "--port", type=int, default=8009, metavar="N", help="port to listen on; 0: any free one (default: 8009)"
     )
 
 
