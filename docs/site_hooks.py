@@ -1,11 +1,34 @@
-"""Hooks of mkdocs: links to files outside of this folder lead to the repository."""
+"""Hooks of mkdocs: pages of the root are on the site, and links to other files lead to the repository."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
+
+from mkdocs.structure.files import File, Files
+
+ROOT: Final = Path(__file__).parents[1]
+ROOT_PAGES: Final = {f"{name}.md": f"{name.lower()}.md" for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY")}
+"""Page of the root → its name on the site."""
+
+
+def on_files(files: Files, config: Any, **_: Any) -> Files:
+    """Add the pages of the root. Their links to ``docs/PAGE`` become links to ``PAGE``, as they lie next to it here."""
+    for source, name in ROOT_PAGES.items():
+        text = (ROOT / source).read_text("utf-8")
+        text = re.sub(r"\]\((?!docs/|#|\w+://)([^)\s]+)\)", r"](../\1)", text).replace("](docs/", "](")
+        files.append(File.generated(config, name, content=text))
+    return files
 
 
 def on_page_markdown(markdown: str, config: Any, **_: Any) -> str:
-    """Return the text of a page with links to ``../FILE`` as links to the repository."""
-    return re.sub(r"\]\(\.\./([^)\s]+)\)", lambda found: f"]({config.repo_url}/blob/main/{found[1]})", markdown)
+    """Return the text of a page whose links to ``../FILE`` lead to that page, or to the repository."""
+
+    def target(found: re.Match[str]) -> str:
+        file, anchor, place = found[1].partition("#")
+        if file in ROOT_PAGES:
+            return f"]({ROOT_PAGES[file]}{anchor}{place})"
+        return f"]({config.repo_url}/blob/main/{found[1]})"
+
+    return re.sub(r"\]\(\.\./([^)\s]+)\)", target, markdown)
