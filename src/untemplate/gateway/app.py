@@ -231,7 +231,7 @@ class Gateway:
             _look_inside(exchange.scope, request)
             return request
 
-        request = read()
+        request = await in_thread(read) if large else read()
         self._limit(request)
         record.requested, record.stream = request.model, request.stream
         record.offered = bool(request.tools) and request.tool_choice != "none"
@@ -246,7 +246,7 @@ class Gateway:
                 _log.warning("request %s: %s; asking the model %s instead", record.id, failed, other)
             notes.add(f"model: {other} is asked, because {request.model or 'the model'} is not available")
             record.error, record.param, record.detail = None, None, ""
-            request = read()  # the attempt has changed the old one
+            request = await in_thread(read) if large else read()  # the attempt has changed the old one
             request.model = other
         await self._answer(exchange, dialect, request, large=large)
 
@@ -274,6 +274,7 @@ class Gateway:
                 self._inspection.keep(session, record.owner)
                 if session.failed is not None:
                     record.fail(session.failed)
+                    session.failed = None  # the error refers to frames that refer to the session
 
     def _count_parser_errors(self, model: Model) -> None:
         """Count the failures of parsers that belong to the engine."""

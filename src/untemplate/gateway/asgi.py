@@ -274,6 +274,7 @@ async def _first(
         if not waiting.done():
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
+        del waiting  # its error refers to this frame
 
 
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, None], timeout: float | None = None) -> bool:
@@ -299,3 +300,6 @@ async def while_connected(receive: Receive, work: Coroutine[Any, Any, None], tim
             if not task.done():
                 task.cancel()
         await asyncio.gather(worker, watcher, return_exceptions=True)
+        # An error of the worker refers to this frame: together they would keep the request until the garbage
+        # collector comes.
+        del task, worker, watcher

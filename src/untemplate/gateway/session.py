@@ -360,7 +360,10 @@ class Session:
             yield index, steps
         self.ended.append(ended)
         if failed is not None:
-            raise failed
+            try:
+                raise failed
+            finally:
+                failed = None  # the error refers to this frame
 
     async def _count(self, choice: ChoiceStream) -> None:
         """Count the tokens of the prompt: an aborted engine no longer reports them."""
