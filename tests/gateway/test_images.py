@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import anthropic
@@ -17,6 +18,7 @@ from untemplate.gateway.engines.base import Takes
 from untemplate.gateway.engines.llamacpp import LlamaCppEngine
 from untemplate.gateway.images import taken_out
 from untemplate.gateway.manager.model import Model
+from untemplate.templates import ChatTemplate
 
 from .scripted import scripted
 from .server import LONG, Running, running
@@ -133,3 +135,35 @@ def test_a_template_that_writes_the_place_gets_parts() -> None:
     changed, images = taken_out(asked(PART, "more"), "")
     assert changed[0]["content"] == [{"type": "text", "text": "Look."}, {"type": "image"}, "more"]
     assert images == [png()]
+
+
+PARTS = "{% for p in m.content %}{% if p.type == 'image' %}<image>{% else %}{{ p.text }}{% endif %}{% endfor %}"
+ONE = "{% if m.content is string %}{{ m.content }}{% else %}" + PARTS + "{% endif %}"
+
+
+@pytest.mark.parametrize("content", [PARTS, ONE])
+def test_the_template_writes_the_place_of_an_image(content: str) -> None:
+    """Most templates of models that see take content as text, too."""
+    model = replace(
+        scripted("x", takes=Takes(images="")),
+        template=ChatTemplate("{% for m in messages %}" + content + ";{% endfor %}"),
+    )
+    messages = [{"role": "system", "content": "Hi."}, *asked(PART, {"type": "text", "text": "Now."})]
+    with running([model]) as gateway:
+        found = httpx.post(f"{gateway.url}/v1/chat/completions", json={"messages": messages}, timeout=LONG)
+    assert (found.status_code, found.json().get("error")) == (200, None)
+    [job] = model.engine.jobs  # type: ignore[attr-defined]
+    assert (job.prompt, job.images) == ("Hi.;Look.<image>Now.;", (png(),))
+
+
+@pytest.mark.parametrize("content", ["{{ m.content }}", "{% for p in m.content %}{{ p.text }}{% endfor %}"])
+def test_a_template_that_knows_no_images_refuses_them(content: str) -> None:
+    model = replace(
+        scripted("x", takes=Takes(images="")),
+        template=ChatTemplate("{% for m in messages %}" + content + ";{% endfor %}"),
+    )
+    with running([model]) as gateway:
+        found = httpx.post(f"{gateway.url}/v1/chat/completions", json={"messages": asked(PART)}, timeout=LONG)
+    assert (found.status_code, found.json()["error"]["message"]) == (
+        400, "messages[0].content[1]: parts of type 'image' need an engine that renders messages itself",
+    )  # fmt: skip

@@ -36,6 +36,8 @@ class TemplateNeeds:
     """Content of an assistant message that has only calls: ``null``, ``empty`` or ``absent``."""
     parts: bool = False
     """True if content must be a list of parts, because text is not rendered."""
+    images: bool = False
+    """True if a part ``{"type": "image"}`` is rendered as the marker of an image."""
     developer: bool = False
     """True if the role ``developer`` is known; otherwise it becomes ``system``."""
     switches: tuple[str, ...] = ()
@@ -84,7 +86,11 @@ def _probe(template: ChatTemplate) -> TemplateNeeds:
         except TemplateError:
             return ""
 
-    parts = user not in render(asked) and user in render({"role": "user", "content": [{"type": "text", "text": user}]})
+    text = {"type": "text", "text": user}
+    in_parts = render({"role": "user", "content": [text]})
+    seen = render({"role": "user", "content": [text, {"type": "image"}]})
+    parts = user not in render(asked) and user in in_parts
+    images = user in in_parts and user in seen and seen != in_parts and "'type'" not in seen
 
     def call(arguments: Any, **message: Any) -> str:
         function = {"name": name, "arguments": arguments}
@@ -105,6 +111,7 @@ def _probe(template: ChatTemplate) -> TemplateNeeds:
         arguments=arguments,
         no_content=no_content,
         parts=parts,
+        images=images,
         developer=developer,
         switches=tuple(v for v in _SWITCHES if v in variables),
         effort="reasoning_effort" in variables,
@@ -123,7 +130,7 @@ def for_template(
     """Return the messages in the shape that the template needs.
 
     Args:
-        images: keep parts ``{"type": "image"}``, for which the template writes a marker.
+        images: keep parts ``{"type": "image"}``, if the template writes a marker for them.
 
     Raises:
         ContentPartError: a text template cannot render a message, because it has an image, for example.
@@ -138,7 +145,9 @@ def for_template(
             one["role"] = "system"
         if role == "function":  # OpenAI's older name of the role
             one["role"] = "tool"
-        one["content"] = _content(message.get("content"), f"messages[{i}].content", needs.parts, images)
+        one["content"] = _content(
+            message.get("content"), f"messages[{i}].content", needs.parts, images and needs.images
+        )
         calls = message.get("tool_calls")
         if calls:
             one["tool_calls"] = [_call(call, needs, ids, names) for call in calls]
@@ -162,14 +171,15 @@ def _content(content: Any, where: str, parts: bool, images: bool) -> Any:
         return None
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if parts else content
-    texts = []
+    texts: list[Any] = []
     for k, part in enumerate(content):
         if isinstance(part, str):
             texts.append(part)
         elif part.get("type") in ("text", "input_text", "output_text", "refusal"):
             texts.append(part.get("text") or part.get("refusal") or "")
-        elif parts and images and part.get("type") == "image":
+        elif images and part.get("type") == "image":
             texts.append(part)
+            parts = True
         else:
             kind = part.get("type")
             raise ContentPartError(
