@@ -5,12 +5,14 @@ are replaced under load; a server that is shut down.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import socket
 import time
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,42 @@ def replayed(outputs: list[str], name: str = "replayed", **settings: Any) -> Mod
     parser = OutputParser.named("hermes", reasoning="qwen3")
     engine = ReplayEngine(parser.format, [Recording(output=output) for output in outputs], **settings)
     return Model(name=name, engine=engine, parser=parser, template=ChatTemplate(TEMPLATE))
+
+
+# -- Memory ------------------------------------------------------------------------------------------------------------
+
+COUNT = 3217
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"stream": False}, 200),
+        ({"stream": True}, 200),
+        ({"temperature": "x"}, 400),
+        ({"model": "none"}, 404),
+        ({"model": "breaks"}, 502),
+        ({"model": "breaks", "stream": True}, 502),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"required": 1}}}}, 400),
+    ],
+)  # fmt: skip
+def test_a_request_is_freed_when_it_has_ended(fields: dict[str, Any], status: int) -> None:
+    """Not when the garbage collector comes: it counts objects, and comes late where a few of them hold much."""
+    body = json.dumps({"model": "scripted", "messages": ASK["messages"] * COUNT, **fields}).encode()
+
+    def held() -> bool:
+        return any(type(one) is list and len(one) == COUNT for one in gc.get_objects())
+
+    with running([scripted("x"), replace(scripted("\0"), name="breaks")]) as gateway:
+        post(gateway, CHAT, ASK)  # fills caches
+        gc.collect()
+        gc.disable()
+        try:
+            answered = httpx.post(gateway.url + CHAT, content=body, timeout=LONG)
+            assert answered.status_code == status
+            assert soon(lambda: not held())
+        finally:
+            gc.enable()
 
 
 # -- Nonsense ----------------------------------------------------------------------------------------------------------

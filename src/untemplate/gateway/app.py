@@ -272,6 +272,7 @@ class Gateway:
                 record.longest_gap = session.longest_gap
                 self._told.tell(notes)
                 self._inspection.keep(session, record.owner)
+                request.messages = None  # parsers have cycles, which would keep it until the garbage collector comes
                 if session.failed is not None:
                     record.fail(session.failed)
                     session.failed = None  # the error refers to frames that refer to the session
