@@ -794,3 +794,13 @@ def test_patterns_are_never_run() -> None:
     ):
         with pytest.raises(FormatError, match=r"^start_anchor_pattern: "):
             translate(start_anchor_pattern=pattern, fields={})
+
+
+def test_a_deep_transform_is_refused() -> None:
+    transform: Any = "{content}"
+    for _ in range(5_000):
+        transform = {"a": transform}
+    with pytest.raises(FormatError) as caught:
+        Format.from_response_template({"fields": {"tool_calls": {"content": "json", "transform": transform}}})
+    path = "fields.tool_calls.transform" + ".a" * 17
+    assert str(caught.value) == f"{path}: is nested deeper than 16 levels"

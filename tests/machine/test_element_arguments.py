@@ -12,6 +12,7 @@ from untemplate import OutputParser
 from untemplate.testing import check
 
 NS = "]<]minimax[>["
+STRAY = "text_between_arguments"
 PROPERTIES = {
     "city": {"type": "string"},
     "number": {"type": "object", "properties": {"real": {"type": "number"}, "imag": {"type": "number"}}},
@@ -93,9 +94,16 @@ def test_without_schema_elements_are_arrays_and_objects_and_text_is_a_string() -
         (f"{NS}<city>Rome", {"city": "Rome"}, ["missing_close"]),
         (f"{NS}<city>Rome{element('maybe', 'x')}", {"city": "Rome", "maybe": "x"}, ["missing_close"]),
         (f"{NS}<tags>{NS}<item>a{element('item', 'b')}{NS}</tags>", {"tags": ["a", "b"]}, ["missing_close"]),
-        (element("number", element("real", "1"), f"{NS}</imag>"), {"number": {"real": 1}}, ["text_between_arguments"]),
-        (element("number") + "so: " + element("maybe", "x"), {"number": {}, "maybe": "x"}, ["text_between_arguments"]),
-        (element("number", element("real", "1"), f"{NS}</real>"), {"number": {"real": 1}}, ["text_between_arguments"]),
+        (element("number", element("real", "1"), f"{NS}</imag>"), {"number": {"real": 1}}, [STRAY]),
+        (element("number") + "so: " + element("maybe", "x"), {"number": {}, "maybe": "x"}, [STRAY]),
+        (element("number", element("real", "1"), f"{NS}</real>"), {"number": {"real": 1}}, [STRAY]),
+        (element("city", "Rome") + "\nso:\n" + element("maybe", "x"), {"city": "Rome", "maybe": "x"}, [STRAY]),
+        (element("city", "Rome") + f"{NS}</unit>" + element("maybe", "x"), {"city": "Rome", "maybe": "x"}, [STRAY]),
+        (
+            element("number", element("real", "1") + " and " + element("imag", "2")),
+            {"number": {"real": 1, "imag": 2}},
+            [STRAY],
+        ),
         (element("tags", element("tag", "a")), {"tags": ["a"]}, ["broken_key"]),
     ],
 )

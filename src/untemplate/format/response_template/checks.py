@@ -64,14 +64,20 @@ def _pairs(value: Any, path: str) -> None:
             raise FormatError(f"{path}[{i}]", f"expected a pair of texts, got {shown(pair)}")
 
 
-def _shape(value: Any, path: str) -> None:
+_DEEPEST: Final = 16
+"""Levels of a transform; a call needs two."""
+
+
+def _shape(value: Any, path: str, depth: int = 0) -> None:
     """Check that every text in a transform either is a placeholder or contains none."""
+    if depth > _DEEPEST:
+        raise FormatError(path, f"is nested deeper than {_DEEPEST} levels")
     if isinstance(value, dict):
         for key, item in value.items():
-            _shape(item, f"{path}.{key}")
+            _shape(item, f"{path}.{key}", depth + 1)
     elif isinstance(value, list):
         for i, item in enumerate(value):
-            _shape(item, f"{path}[{i}]")
+            _shape(item, f"{path}[{i}]", depth + 1)
     elif isinstance(value, str) and re.search(r"\{[\w.]+\}", value) and not placeholder(value):
         raise FormatError(path, f"mixes text and placeholder: {value!r}")
 

@@ -389,9 +389,10 @@ class ElementReader:
         self._end = end
         if call.has_id(start, end):
             return ENDS
-        if not self._quoted_calls:
-            return self._may_follow(cur, end)
-        return self._quoted(cur, end, ENDS, call)
+        if self._quoted_calls:
+            return self._quoted(cur, end, ENDS, call)
+        follows = self._may_follow(cur, end)
+        return self._stray_text(cur, end) if follows == NO_MATCH else follows
 
     def _at_open(self, cur: Cursor, end: int) -> int:
         """Decide at the opener of another element: it ends the text if it is the next one of those around it."""
@@ -428,6 +429,22 @@ class ElementReader:
         if found == NO_MATCH and cur.final and self._syntax.tags.undecided(cur.text, pos):
             return ENDS
         return ENDS if found >= 0 else found
+
+    def _stray_text(self, cur: Cursor, end: int) -> int:
+        """Return ENDS if there is only stray text between a close tag, which ends at ``end``, and the next element."""
+        text = cur.text
+        tags = self._syntax.tags
+        found = tags.near(text, end, end + MAX_LOOKAHEAD)
+        at = tags.undecided_from(text, end) if found is None else found.start()
+        if "<" in text[end:at]:  # text with a tag that is not one of the format's is not stray
+            return NO_MATCH
+        if found is None or (not cur.final and tags.longer_from(text, end, at) >= 0):
+            return NO_MATCH if cur.final or len(text) - end > MAX_LOOKAHEAD else MORE
+        if self._kind(cur, at, found.end()) != IS_KEY_OPEN:
+            return NO_MATCH
+        opened = self._at_open(cur, found.end())
+        self._end = end
+        return ENDS if opened == ENDS_BEFORE else opened
 
     def _at_call(self, cur: Cursor, start: int) -> int:
         """Decide at the opener of a call: a whole one begins a quotation."""
