@@ -137,6 +137,7 @@ class TestNonsense:
             ({"host": "0.0.0.0", "insecure": True}, 403),
             ({"host": "0.0.0.0", "insecure": True, "client_grammars": "on"}, 200),
             ({"client_grammars": "off"}, 403),
+            ({"api_keys": ("key",)}, 403),
             ({}, 200),
         ],
     )
@@ -144,13 +145,14 @@ class TestNonsense:
         """``s ::= "a" s "b" | "a" s "c"`` takes the double memory of llama.cpp with each token."""
         takes = Takes(grammar="gbnf", constraints=frozenset(("grammar", "choice")))
         with running([scripted("a", takes=takes)], **settings) as gateway:
-            answered = post(gateway, CHAT, {**ASK, "grammar": 'root ::= "a"'})
+            key = {"authorization": "Bearer key"}
+            answered = post(gateway, CHAT, {**ASK, "grammar": 'root ::= "a"'}, headers=key)
             assert answered.status_code == status
             if status == 403:
                 assert answered.json()["error"]["message"] == (
                     "grammar: the operator of this gateway does not take grammars (--client-grammars on)"
                 )
-            assert post(gateway, CHAT, {**ASK, "guided_choice": ["a"]}).status_code == 200
+            assert post(gateway, CHAT, {**ASK, "guided_choice": ["a"]}, headers=key).status_code == 200
 
     def test_literals_of_grammars_do_not_count_as_nesting(self, shared: Running) -> None:
         refused = post(shared, CHAT, {**ASK, "grammar": 'root ::= "' + "(" * 97 + '" [(]'})

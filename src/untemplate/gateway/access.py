@@ -21,7 +21,7 @@ from .asgi import Scope, header
 from .errors import ApiError
 from .settings import Settings
 
-__all__ = ["Access", "Key", "is_loopback", "is_private"]
+__all__ = ["Access", "Key", "is_loopback", "is_personal", "is_private"]
 
 _MINUTE: Final = 60.0
 
@@ -42,6 +42,11 @@ def is_private(settings: Settings) -> bool:
     return not settings.uds and is_loopback(settings.host)
 
 
+def is_personal(settings: Settings) -> bool:
+    """True if the gateway is private and has no API keys: keys on a loopback address mean a proxy in front."""
+    return is_private(settings) and not settings.api_keys
+
+
 class Access:
     """The access rules of one gateway.
 
@@ -53,7 +58,7 @@ class Access:
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self._origins = settings.cors_origins
         self._hosts = frozenset(name.strip("[]").rstrip(".").lower() for name in settings.allowed_hosts)
-        local = is_private(settings) and not settings.api_keys
+        local = is_personal(settings)
         self._checks_hosts = local or bool(self._hosts)
         self._keys = [Key(key, settings, clock) for key in settings.api_keys]
 

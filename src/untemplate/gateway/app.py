@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Route, Router
 
-from .access import Access, is_private
+from .access import Access, is_personal
 from .asgi import BodyReader, Receive, Scope, Send, header, path_of, send_bytes, send_json, send_stream, while_connected
 from .endpoints import dialect_of, endpoints
 from .errors import ApiError
@@ -73,7 +73,7 @@ class Gateway:
         self._raw_log = RawLog(settings.log_raw) if settings.log_raw else None
         self._grammars = GrammarCompiler(settings.grammar_timeout)
         clients_may = settings.client_grammars
-        self._client_grammars = clients_may == "on" or (clients_may == "auto" and is_private(settings))
+        self._client_grammars = clients_may == "on" or (clients_may == "auto" and is_personal(settings))
         self._told = NotesLog()
         self._tracing = Tracing() if settings.traces else None
         self.store = ResponseStore(

@@ -280,7 +280,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive_seconds: Annotated[float, _is("seconds that an idle connection stays open", gt=0)] = 5.0
     client_grammars: Annotated[
         Literal["auto", "on", "off"],
-        _is("take grammars of clients, though a short one can stop an engine; auto: on a loopback address only"),
+        _is(
+            "take grammars of clients, though a short one can stop an engine; auto: on a loopback address without API "
+            "keys only"
+        ),
     ] = "auto"
     grammar_timeout: Annotated[float, _is("seconds that compiling a grammar may take", gt=0)] = 10.0
 
