@@ -9,6 +9,7 @@ import gc
 import json
 import logging
 import socket
+import threading
 import time
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
@@ -98,6 +99,24 @@ def test_a_request_is_freed_when_it_has_ended(fields: dict[str, Any], status: in
             assert soon(lambda: not held())
         finally:
             gc.enable()
+
+
+def test_templates_of_clients_do_not_hold_up_large_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A template can take many seconds, until its limits end it."""
+    go_on = threading.Event()
+
+    def slow(asked: Any) -> Any:
+        go_on.wait(LONG)
+        return OutputParser.named("hermes")
+
+    monkeypatch.setattr("untemplate.gateway.endpoints._named_parser", slow)
+    large = {"messages": [{"role": "user", "content": "x" * 40_000}]}
+    with running([scripted("x")]) as gateway, ThreadPoolExecutor(3) as pool:
+        parsing = [pool.submit(post, gateway, "/parse", {"text": "x", "template": "x"}) for _ in range(3)]
+        assert soon(lambda: gateway.app._running == 3)
+        assert post(gateway, CHAT, large).status_code == 200
+        go_on.set()
+        assert [one.result().status_code for one in parsing] == [200, 200, 200]
 
 
 # -- Nonsense ----------------------------------------------------------------------------------------------------------

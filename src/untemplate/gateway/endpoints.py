@@ -24,7 +24,7 @@ from .protocols.fields import read_as
 from .protocols.objects import call_reports
 from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 from .response_endpoints import count_input, delete_response, get_response, list_items
-from .threads import in_thread
+from .threads import in_slow_thread, in_thread
 from .vector_endpoints import embed, embeddings, rerank
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ async def _parser(gateway: Gateway, asked: ParseRequest) -> OutputParser:
     if asked.template is None and asked.format is None:
         async with gateway.manager.use(asked.model or "") as model:
             return model.parser
-    return await in_thread(_named_parser, asked)
+    return await in_slow_thread(_named_parser, asked)
 
 
 def _named_parser(asked: ParseRequest) -> OutputParser:

@@ -24,7 +24,7 @@ from .manager import Manager
 from .observe import outcome
 from .session import Session
 from .settings import Settings
-from .threads import in_thread
+from .threads import in_slow_thread
 
 if TYPE_CHECKING:
     from .generation import Ended
@@ -141,7 +141,7 @@ class Inspection:
         if route not in self._inspector.routes:
             raise not_found(f"there is nothing at /inspect/api/{route}")
         try:
-            answer = await in_thread(self._inspector.answer, route, exchange.body)
+            answer = await in_slow_thread(self._inspector.answer, route, exchange.body)
         except InspectorError as error:
             raise ApiError(400, str(error)) from None
         if route == "choices" and self._most:
