@@ -558,6 +558,7 @@ def _signature(function: Any) -> str:
 
 def _as_markdown(text: str) -> str:
     """Return a docstring as Markdown: code in single backticks, examples and arguments as blocks."""
+    text = re.sub(r":\w+:`~?([^`]+)`|``([^`]+)``", lambda found: f"`{found[1] or found[2]}`", text)
     # An indented block is code, and so is what follows "::".
     text = re.sub(
         r"(?m)(?:^::\n|::$)\n?((?:\n? {4}.*)+)", lambda found: f"\n~~~text\n{found[1].strip(chr(10))}\n~~~\n", text
@@ -570,8 +571,7 @@ def _as_markdown(text: str) -> str:
             lines.append(f"```text\n{block.rstrip()}\n```\n")
             block = rest
         if block:
-            prose = re.sub(r":\w+:`~?([^`]+)`|``([^`]+)``", lambda found: f"`{found[1] or found[2]}`", block.rstrip())
-            lines.append(prose + "\n")
+            lines.append(block.rstrip() + "\n")
     return "\n".join(lines)
 
 

@@ -401,7 +401,7 @@ def test_the_table_of_failures_has_the_figures_of_untemplate():
         found = failures.judged(failures.ours, number)
         assert (found["wrong"], found["right"]) == (0, True)
         cells = row.strip("| ").split(" | ")
-        assert (cells[0], cells[-1]) == (f"{number}: {title}", f"0 of {found['cuts']}, right")
+        assert (cells[0], cells[-1]) == (f"{number}: {title}", f"0/{found['cuts']}, right")
 
 
 def test_pages_agree_on_the_public_suite():

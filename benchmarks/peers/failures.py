@@ -263,7 +263,7 @@ def table() -> str:
 
 def _cell(result: dict[str, Any]) -> str:
     word = "right" if result["right"] else "forbidden" if result["example"] == "'refused'" else "wrong"
-    return f"{result['wrong']} of {result['cuts']}, {word}" if result["cuts"] else word
+    return f"{result['wrong']}/{result['cuts']}, {word}" if result["cuts"] else word
 
 
 MARKS: Final = ("<!-- made by benchmarks/peers/failures.py -->\n\n", "<!-- end -->")
