@@ -105,7 +105,7 @@ DIFFERENT = dict(different())
 @pytest.mark.parametrize(
     ("name", "before", "unit"),
     [
-        ("gemma4", '<|tool_call>call:f{a:<|"|>x', "<tool_call|>"),
+        ("gemma4", '<|tool_call>call:f{a:<|"|>x}', "<tool_call|>"),
         ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\n", "<tool_call> "),
         ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\nx\n</function>\n</tool_call>", "<|im_end|>"),
         ("lfm2", "<|tool_call_start|>[", "\n"),
