@@ -100,7 +100,7 @@ def test_a_model_says_what_it_needs(model: str, blocked: set[str], message: str,
     (tmp_path / "model.gguf").touch()
     code = f"""
 import asyncio
-from untemplate.gateway.manager.loading import open_manager
+from untemplate.gateway.manager.opening import open_manager
 from untemplate.gateway.settings import Settings
 try:
     asyncio.run(open_manager(Settings(model={model!r})))

@@ -156,7 +156,7 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
     from ..gateway.errors import ApiError
     from ..gateway.manager.checkpoint import CheckpointError
     from ..gateway.manager.hub import HubError
-    from ..gateway.manager.loading import open_manager
+    from ..gateway.manager.opening import open_manager
     from ..gateway.settings import SettingsError
 
     try:
@@ -195,7 +195,7 @@ def _reload_at_sighup(manager: Manager, again: Callable[[], Settings]) -> None:
 
 
 async def _reload(manager: Manager, again: Callable[[], Settings], one: asyncio.Lock) -> None:
-    from ..gateway.manager.loading import reload_models
+    from ..gateway.manager.opening import reload_models
 
     try:
         async with one:

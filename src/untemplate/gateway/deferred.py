@@ -8,7 +8,7 @@ from __future__ import annotations
 from .app import Gateway, create_app
 from .asgi import Receive, Scope, Send
 from .errors import ApiError
-from .manager.loading import open_manager
+from .manager.opening import open_manager
 from .settings import Settings
 
 __all__ = ["DeferredGateway"]

@@ -17,7 +17,7 @@ from untemplate.gateway.engines import EngineError, Job, Takes
 from untemplate.gateway.manager import Manager, Model, hub, loading
 from untemplate.gateway.manager.checkpoint import CheckpointError
 from untemplate.gateway.manager.choices import choose_engine, choose_format, load_template
-from untemplate.gateway.manager.loading import open_manager
+from untemplate.gateway.manager.opening import open_manager
 from untemplate.gateway.settings import LlamaCpp, Replay, Settings, SettingsError, Vllm
 from untemplate.templates import ChatTemplate
 

@@ -18,8 +18,9 @@ from ..settings import Settings
 from . import hub
 from .checkpoint import CheckpointError
 from .downloading import download
-from .loading import loader, offer_of
+from .loading import loader
 from .manager import Manager
+from .opening import offer_of
 
 __all__ = ["Pulls", "delete"]
 
