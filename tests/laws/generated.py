@@ -156,6 +156,7 @@ def channel_formats(draw: st.DrawFn) -> Format:
     kinds = draw(st.booleans())
     open_, close = draw(st.sampled_from([("<|start|>", "<|end|>"), ("{{", "}}"), ("<|msg|>", "<|eom|>")]))
     channels = Channels(
+        join=draw(st.sampled_from(["\n", "", " | "])),
         open=Marker(open_),
         role=draw(st.sampled_from(["", "assistant"])) if not kinds else "",
         recipient=None if kinds else Marker(draw(st.sampled_from([" to=", " @"]))),

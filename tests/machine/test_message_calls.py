@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from untemplate import OutputParser
 from untemplate.format import Channels, Format, FormatError, Marker, Tools
+from untemplate.formats import named
 from untemplate.testing import check
 
 TOOLS = [{"type": "function", "function": {"name": name}} for name in ("search", "ping")]
@@ -117,3 +120,15 @@ def test_a_header_in_a_sentence_is_text_unless_an_object_follows() -> None:
     check("gpt-oss", f'Now: {header}{{"q": "x"}}', called, tools=TOOLS)
     cut = {"content": "Now:", "tool_calls": [("search", "print(1)", "incomplete")]}
     check("gpt-oss", f"Now:\n{header}print(1)", cut, tools=TOOLS, roundtrip=False)
+
+
+@pytest.mark.parametrize("join", ["\n", "", " | "])
+def test_messages_of_one_kind_are_joined_as_the_format_says(join: str) -> None:
+    fmt = named("gpt-oss")
+    assert fmt.channels is not None
+    fmt = fmt.extend(channels=replace(fmt.channels, join=join))
+    raw = (
+        "<|channel|>analysis<|message|>One.<|end|><|start|>assistant<|channel|>analysis<|message|>Two.<|end|>"
+        "<|start|>assistant<|channel|>final<|message|>Three."
+    )
+    check(fmt, raw, {"reasoning": f"One.{join}Two.", "content": "Three."}, roundtrip=False)

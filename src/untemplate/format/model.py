@@ -371,6 +371,9 @@ class Channels:
     content: tuple[str, ...] = ()
     """Channels whose text is content, the canonical one first; without ``channel``: recipients. Required: at least one,
     unless calls have a ``call_body``. Example: ``("final", "commentary")``."""
+    join: str = "\n"
+    """Text that the parser puts between the texts of two messages of the same kind. Default: a newline. Example:
+    ``""``."""
     preamble: str | None = None
     """Channel of content that precedes a call in the same turn. Default: ``None``, the first of ``content``. Example:
     ``"commentary"``."""

@@ -541,6 +541,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.bare = bare
     header.marks = re.compile("|".join(["<", *(re.escape(t) for t in header.literals.tags if t.strip() == t)]))
     header.namespace = channels.namespace
+    header.join = channels.join
     header.only_text = frozenset((*channels.reasoning, *channels.content[:1]))
     header.names_tools = channels.call_body is None
     header.reasoning = frozenset(channels.reasoning)

@@ -608,14 +608,17 @@ class FreeText:
         self.at_start = False
 
     def _begin_text(self, region: int) -> None:
-        """Begin the text of a message. A newline joins it to an earlier message of the same kind."""
+        """Begin the text of a message, joined to an earlier message of the same kind."""
         receiver = self.context.receiver
+        header = self.context.program.header
+        if header is None:
+            return
         if region in self._with_text:
-            if region == IN_CONTENT:
-                receiver.content("\n")
-            else:
-                receiver.reasoning("\n")
-        elif self.context.program.header is not None:
+            if header.join and region == IN_CONTENT:
+                receiver.content(header.join)
+            elif header.join:
+                receiver.reasoning(header.join)
+        else:
             self._with_text = (*self._with_text, region)
 
     def finish(self) -> None:

@@ -308,6 +308,7 @@ class HeaderSyntax:
         self.bare: bool = False
         """The header is one word, the recipient."""
         self.namespace: str = ""
+        self.join: str = "\n"
         self.reasoning: frozenset[str] = frozenset()
         self.content: frozenset[str] = frozenset()
         self.marks: re.Pattern[str] = re.compile("<")

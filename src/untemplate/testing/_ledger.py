@@ -64,12 +64,13 @@ def _cover(raw: str, result: ParsedOutput) -> None:
 
 
 def _text(fmt: Format, raw: str, result: ParsedOutput) -> None:
-    """Check that content and reasoning are their spans. Messages with headers are joined by a newline each."""
+    """Check that content and reasoning are their spans. Messages with headers are joined as the Format says."""
     for kind, text in (("content", result.content or ""), ("reasoning", result.reasoning_content or "")):
         pieces = [raw[s.start : s.end] for s in result.spans if s.kind == kind]
         rest = text
         for number, piece in enumerate(pieces):
-            joined = f"\n{piece}" if fmt.channels is not None and number and rest.startswith("\n" + piece) else piece
+            join = "" if fmt.channels is None or not number else fmt.channels.join
+            joined = join + piece if rest.startswith(join + piece) else piece
             if not rest.startswith(joined):
                 raise _LostError(f"{kind} is not its spans" + difference("".join(pieces), text))
             rest = rest[len(joined) :]
