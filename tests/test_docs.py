@@ -252,7 +252,7 @@ def serving(command: str, folder: Path) -> Iterator[str]:
                 break
         else:
             pytest.fail("".join(lines))
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     assert process.returncode in (0, 130)
 
 
@@ -265,7 +265,7 @@ def test_the_commands_of_a_page_run(name: str, files: Path):
             continue
         if re.match(r"untemplate (?:serve|inspect)\b", command):
             with serving(command, files) as address:
-                assert httpx.get(f"{address}/inspect/").status_code == 200
+                assert httpx.get(f"{address}/inspect/", timeout=60).status_code == 200
             continue
         with contextlib.ExitStack() as stack:
             if "http://localhost" in command:
