@@ -63,6 +63,11 @@ class TestDoor:
             assert error(post(gateway, body={**ASK, "user": "u" * 2000})) == (413, "the body is longer than 2000 bytes")
             asked = ASK["messages"] * 3
             assert error(post(gateway, body={"messages": asked})) == (400, "messages: 3 are more than 2")
+            call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            asked = [*ASK["messages"], {"role": "assistant", "tool_calls": [call] * 3}]
+            assert error(post(gateway, body={"messages": asked})) == (400, "messages: 3 tool calls are more than 2")
+            tools = [{"type": "function", "function": {"name": f"f{i}"}} for i in range(3)]
+            assert error(post(gateway, body={**ASK, "tools": tools})) == (400, "tools: 3 are more than 2")
             assert error(post(gateway, body={**ASK, "n": 3})) == (400, "n: 3 is more than 2")
 
     def test_too_many_at_once(self) -> None:

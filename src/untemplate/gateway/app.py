@@ -333,9 +333,12 @@ class Gateway:
         if constraint is not None and constraint.kind != "choice" and not self._client_grammars:
             problem = f"{constraint.field}: the operator of this gateway does not take grammars (--client-grammars on)"
             raise ApiError(403, problem, type="permission_error", param=constraint.field, code="not_allowed")
-        most = self.settings.max_messages
-        if most and request.messages is not None and len(request.messages) > most:
-            raise ApiError(400, f"messages: {len(request.messages)} are more than {most}", param="messages")
+        messages, most = request.messages or [], self.settings.max_messages
+        calls = sum(len(message.get("tool_calls") or ()) for message in messages)
+        counts = [("messages", "", len(messages)), ("messages", "tool calls ", calls)]
+        for field, what, count in (*counts, ("tools", "", len(request.tools or ()))):
+            if count > most:
+                raise ApiError(400, f"{field}: {count} {what}are more than {most}", param=field)
         most = self.settings.max_choices
         if request.n > most:
             raise ApiError(400, f"n: {request.n} is more than {most}", param="n")

@@ -261,7 +261,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["ignore", "refuse"],
         _is("treatment of request fields that the gateway does not know; ignored ones are logged once"),
     ] = "ignore"
-    max_messages: Annotated[int, _is("messages of a request", ge=1)] = 4096
+    max_messages: Annotated[int, _is("messages of a request, and as many tools and tool calls", ge=1)] = 4096
     max_choices: Annotated[int, _is("choices of a request (n)", ge=1)] = 16
     max_concurrent_requests: Annotated[int, _is("concurrent requests; further ones get a 429; 0: no limit", ge=0)] = (
         1024
