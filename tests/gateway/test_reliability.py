@@ -508,17 +508,17 @@ class Echo(Scripted):
 
     def __init__(self) -> None:
         super().__init__(self._written, size=4)
-        self.ended = False
+        self.is_closed = False
 
     def _written(self, job: Job) -> str:
         assert isinstance(job.prompt, str)
-        assert not self.ended
+        assert not self.is_closed
         word = next(word for word in job.prompt.split() if word.startswith("word-")).removesuffix("<|im_end|>")
         call = CALL.replace('"a"', f'"{word}"')
         return f"<think>\nthought {word}\n</think>\n\nsaid {word}\n{call}"
 
     async def close(self) -> None:
-        self.ended = True
+        self.is_closed = True
 
 
 def echo(name: str = "echo") -> Model:
