@@ -146,9 +146,18 @@ class ParserManager(_Manager):
 
     @classmethod
     def get_parser(
-        cls, tool_parser_name: str | None = None, reasoning_parser_name: str | None = None
+        cls,
+        tool_parser_name: str | None = None,
+        reasoning_parser_name: str | None = None,
+        enable_auto_tools: bool = False,
+        model_name: str | None = None,
+        is_harmony: bool = False,
+        tool_strict_level: str = "auto",
+        tokenizer: Any = None,
     ) -> type[Any] | None:
         """Return the class of a parser, to be called with a tokenizer; ``None`` without any name.
+
+        The arguments after the names are those of vLLM. They have no effect: calls are found either way.
 
         Args:
             tool_parser_name: a tool parser. Alone it may also be any name of :meth:`list_registered`: a registered
@@ -186,11 +195,14 @@ class ParserManager(_Manager):
         return reasoning_parser_name is None and cls.registered(tool_parser_name) is not None
 
     @classmethod
-    def get_reasoning_parser(cls, name: str | None) -> type[Any] | None:
+    def get_reasoning_parser(cls, reasoning_parser_name: str | None) -> type[Any] | None:
         """As :meth:`ReasoningParserManager.get_reasoning_parser`; ``None`` without a name."""
+        name = reasoning_parser_name
         return None if name is None else ReasoningParserManager.get_reasoning_parser(name)
 
     @classmethod
-    def get_tool_parser(cls, name: str | None) -> type[Any] | None:
-        """As :meth:`ToolParserManager.get_tool_parser`; ``None`` without a name."""
-        return None if name is None else ToolParserManager.get_tool_parser(name)
+    def get_tool_parser(
+        cls, tool_parser_name: str | None = None, enable_auto_tools: bool = False, model_name: str | None = None
+    ) -> type[Any] | None:
+        """As :meth:`ToolParserManager.get_tool_parser`; ``None`` without a name. The other arguments have no effect."""
+        return None if tool_parser_name is None else ToolParserManager.get_tool_parser(tool_parser_name)
