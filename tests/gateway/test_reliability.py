@@ -97,6 +97,9 @@ def test_a_request_is_freed_when_it_has_ended(fields: dict[str, Any], status: in
             answered = httpx.post(gateway.url + CHAT, content=body, timeout=LONG)
             assert answered.status_code == status
             assert soon(lambda: not held())
+            body = body.replace(b'"messages"', b'"input"')
+            httpx.post(gateway.url + "/v1/responses", content=body, timeout=LONG)
+            assert soon(lambda: not held())
         finally:
             gc.enable()
 

@@ -272,7 +272,8 @@ class Gateway:
                 record.longest_gap = session.longest_gap
                 self._told.tell(notes)
                 self._inspection.keep(session, record.owner)
-                request.messages = None  # parsers have cycles, which would keep it until the garbage collector comes
+                # Parsers have cycles, which would keep the messages until the garbage collector comes.
+                request.messages = request.keep = None
                 if session.failed is not None:
                     record.fail(session.failed)
                     session.failed = None  # the error refers to frames that refer to the session
