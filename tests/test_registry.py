@@ -964,6 +964,8 @@ MISSPELLED = [
         "<|tool_call_start|>get_weather(city='Rome', days=2)<|tool_call_end|>",
         [WEATHER],
     ),
+    ("lfm2", "an offered name where content begins", "get_weather(city='Rome', days=2)", [WEATHER]),
+    ("lfm2", "before the end of the turn", " ping()\n<|im_end|>", [PING]),
     (
         "cohere_command3",
         "SMG cohere tests",
@@ -1040,6 +1042,12 @@ def test_an_answer_may_skip_the_thoughts_that_its_prompt_opened():
     check("kimi_k3", f"{text}<|close|>think<|sep|>Yes.", [], content="Yes.", reasoning_text=text, reasoning="kimi_k3")
 
 
+@pytest.mark.parametrize(("raw", "content"), [("ping()\nDone.", "\nDone."), ("ping() \n\n```", " \n\n```")])
+def test_a_call_without_a_marker_ends_its_line(raw: str, content: str):
+    check("lfm2", raw, [PING], content=content)
+    testing.check("lfm2", raw, tools=TOOLS)
+
+
 def test_a_channel_without_its_name_is_reasoning():
     """Ollama's ``gemma4.go`` takes the name off the thoughts, if it is there."""
     check("gemma4", "<|channel>A.\n<channel|>B.", [], content="B.", reasoning_text="A.", reasoning="gemma4")
@@ -1079,6 +1087,13 @@ PROSE = [
     *((name, "}] closes {[. } and ] end a block:\n}\n]") for name in SURPLUS),
     *((name, '{"a": [1]}}\n]') for name in SURPLUS),
     ("lfm2", "get_weather(city='Rome', days=2) without the tokens is text; so is `ping()`."),
+    ("lfm2", "ping() tests the line."),
+    ("lfm2", "ping(), ping()"),
+    ("lfm2", "ping(host) and get_weather() are tools."),
+    ("lfm2", "get_weather(city='Rome').days is 2"),
+    ("lfm2", "get_weather(city='Ro"),
+    ("lfm2", "other(city='Rome', days=2)"),
+    ("lfm2", "Here it is:\nget_weather(city='Rome', days=2)"),
     ("lfm2", "<|tool_call_start|> comes before get_weather(city='Rome', days=2)."),
     ("llama3_json", "Llama 4 writes <|python_start|> before a list and <|python_end|> after it."),
     ("command_r_plus", 'Action: ```json\n{"city": "Rome"}\n``` is an object, and ```json\n{"tool_name": 1}\n``` too.'),

@@ -2,7 +2,7 @@
 
 llama.cpp#23838 shows ``<|tool_call_start|>[web_search_exa(query='…', numResults=5)]``. The template of LFM2-8B-A1B
 writes no calls, that of LFM2.5-8B-A1B does. Models leave out the brackets around a single call (Ollama's
-``lfm2_test.go``). Thinking models reason in ``<think>``, and only if they choose to.
+``lfm2_test.go``), or the tokens as well. Thinking models reason in ``<think>``, and only if they choose to.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ LFM2 = Format(
             separator=Marker(", "),
             body=JsonBody(),
         ),
+        Tools(body=NamedBody(arguments=LiteralArguments())),
     ),
     special_tokens=("<|im_end|>", "<|tool_call_start|>", "<|tool_call_end|>"),
 )

@@ -155,9 +155,9 @@ class ReaderContext:
             self.speculation.begin(self.cur.pos, opener, self.state, self.in_section, len(self.calls), self.spaces)
             self.ledger.save()
 
-    def begin_tentative_calls(self, quoted: bool) -> None:
+    def begin_tentative_calls(self, quoted: bool, alone: bool = False) -> None:
         """Record the calls that begin here, until it is decided if they are calls."""
-        self.tentative = TentativeCalls(self.receiver, len(self.calls), quoted)
+        self.tentative = TentativeCalls(self.receiver, len(self.calls), quoted, alone)
         self.receiver = self.tentative.recorder
 
     @property

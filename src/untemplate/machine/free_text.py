@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, final
@@ -39,6 +40,7 @@ from .program import (
 from .signals import MORE, NO_MATCH
 from .tentative_calls import NEVER
 
+_NAME: Final = re.compile(r"[ \t\r\n]*+([\w.\-]++)")
 _NO_RULE: Final = MarkerRule(ENTER_STATE)
 _SENTENCE_ENDS: Final = frozenset(".!?。！？")
 _QUOTED_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_MESSAGE})
@@ -164,6 +166,8 @@ class FreeText:
         context = self.context
         if self.fresh or self.after_call or self._code_waits or context.spaces:
             return False
+        if self.at_start and context.state.lone_calls is not None:
+            return False
         return context.state.region in (IN_CONTENT, IN_REASONING) and not self.unknown_tokens
 
     def step(self, whole: bool = True) -> int:
@@ -180,6 +184,14 @@ class FreeText:
             return MORE
         base = context.base
         state = context.state
+        if self.at_start and state.lone_calls is not None and context.tools.known:
+            start = self._find_lone_call(text, pos)
+            if start == MORE:
+                return MORE
+            if start >= 0:
+                self.emit_trimmed(text[pos:start], base + start)
+                cur.pos = start
+                return self._take(state.lone_calls, start + 1)
         literals = state.literals
         search = pos
         end = -1
@@ -223,6 +235,17 @@ class FreeText:
         self.emit_trimmed(text[pos:end], base + end)
         cur.pos = end
         return MORE
+
+    def _find_lone_call(self, text: str, pos: int) -> int:
+        """Return where the text begins if it begins with an offered name and a bracket, NO_MATCH or MORE."""
+        names = self.context.tools.names
+        found = _NAME.match(text, pos)
+        if found is None:
+            return MORE if not text[pos:].strip(WS) and not self.context.cur.final else NO_MATCH
+        if found.end() < len(text):
+            return found.start(1) if text[found.end()] == "(" and found.group(1) in names else NO_MATCH
+        undecided = not self.context.cur.final and any(name.startswith(found.group(1)) for name in names)
+        return MORE if undecided else NO_MATCH
 
     def take_close(self, rule: MarkerRule, end: int) -> None:
         """Close reasoning with the marker from the cursor to ``end``, whose rule is given."""

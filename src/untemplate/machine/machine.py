@@ -113,7 +113,11 @@ class Machine(ReaderContext):
         self._text: FreeText = FreeText(self)
         self.shows_cut_calls: bool = False
         """True if an opener or header that the output ends after becomes text; else it is dropped."""
-        self._plain: bool = not program.header_first and self.state.region in (IN_CONTENT, IN_REASONING)
+        self._plain: bool = (
+            not program.header_first
+            and self.state.lone_calls is None
+            and self.state.region in (IN_CONTENT, IN_REASONING)
+        )
         """True if nothing is waiting, so that text without a possible marker is emitted unread."""
         self._passed: Callable[[str], str] | None = None
         """In the arguments of a call: text → what of it can be emitted unread (``CallReader.passed``)."""
@@ -461,7 +465,7 @@ class Machine(ReaderContext):
             self.base = start + size
         else:
             cur.pos -= len(raw) - size
-        if had_calls and tentative is not None and tentative.quoted:
+        if had_calls and tentative is not None and tentative.quoted and not tentative.alone:
             self._text.emit_quotation(raw, start + size)
         else:
             self._text.emit_trimmed(raw[:size], start + size)
@@ -489,8 +493,8 @@ class Machine(ReaderContext):
         if self.tentative is None:
             if self.state.region == IN_REASONING and self.reasoning_calls == RECOVER:
                 self.begin_tentative_calls(False)
-            elif self._text.quotes:
-                self.begin_tentative_calls(True)
+            elif rule.alone or self._text.quotes:
+                self.begin_tentative_calls(True, rule.alone)
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
         syntaxes = self.program.call_syntaxes
@@ -525,6 +529,8 @@ class Machine(ReaderContext):
         tentative = self.tentative
         assert tentative is not None
         cur = self.cur
+        if tentative.alone:
+            return self._read_after_lone_calls(tentative)
         if tentative.quoted:
             return self._read_after_quoted_calls(tentative)
         cur.pos = cur.spaces()
@@ -562,6 +568,20 @@ class Machine(ReaderContext):
             return NO_MATCH
         return self._leave_calls(True)
 
+    def _read_after_lone_calls(self, tentative: TentativeCalls) -> int:
+        """Read what follows calls without a marker: a new line, the end of the turn or that of the output."""
+        cur = self.cur
+        end = cur.spaces()
+        if end > cur.pos:
+            self.hold_space(end)
+        if not any("\n" in spaces for spaces in self.spaces):
+            if cur.pos >= len(cur.text):
+                return MORE
+            end = self.program.output_end.at(cur.text, cur.pos, cur.final)
+            if end < 0 or not self.may_be_marker(cur.pos, end):
+                return MORE if end == MORE else NO_MATCH
+        return self._leave_calls(True) if self._accept_tentative_calls(tentative) else NO_MATCH
+
     def _end_tentative_calls(self, further: bool) -> bool:
         """Accept the tentative calls that the output ended on. ``further``: after them another began that never became
         one. Return True if there is text to read again."""
@@ -587,7 +607,10 @@ class Machine(ReaderContext):
         return False
 
     def _accept_tentative_calls(self, tentative: TentativeCalls) -> bool:
-        """Emit tentative calls, as far as the call policy keeps them. False if it turns them into text."""
+        """Emit tentative calls, as far as the call policy keeps them. False if it turns them into text, or if a call
+        without a marker is not whole."""
+        if tentative.alone and not self.calls[-1].whole:
+            return False
         kept = tentative.decide(self.call_policy, self.calls, self.ledger)
         if kept is None:
             return False

@@ -112,6 +112,8 @@ class MarkerRule:
         self.ambiguous: bool = False
         """OPEN_CALLS: True if prose may hold the opener too. Then the tool must be an offered one, and if the tools are
         unknown, the opener must be at the start."""
+        self.alone: bool = False
+        """OPEN_BARE_CALLS: True if the calls have no marker at all, so that text on their line makes them text."""
         self.before: str = ""
         """White space that the Format writes before the marker."""
         self.after: str = ""
@@ -127,6 +129,8 @@ class TextState:
         self.region: int = region
         self.rules: list[MarkerRule] = list(rules.values())
         self.literals: Literals = Literals({text: i for i, text in enumerate(rules)})
+        self.lone_calls: MarkerRule | None = None
+        """The rule of calls without any marker, which begin where the state begins; None if there are none."""
         self.trims: bool = trims
         """True if white space that touches a marker belongs to the marker."""
         self.heads: tuple[str, ...] = tuple(sorted({"`", *(text[0] for text in rules)}))

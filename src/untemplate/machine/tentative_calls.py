@@ -3,6 +3,7 @@
 * Calls inside reasoning count only if no text follows them: only further calls, the close of reasoning and the end of
   the turn.
 * A call whose opener comes directly after the backtick of inline code is a quotation if a backtick follows it.
+* A call without any marker, ``f(a=1)``, counts only if no text follows it on its line.
 
 Their events are recorded and not emitted. The machine decides if the calls are accepted or become text again.
 """
@@ -29,9 +30,11 @@ NEVER: Final = 2
 class TentativeCalls:
     """One or more calls in a row. Places are counted in characters from where speculation began."""
 
-    def __init__(self, out: EventReceiver, first: int, quoted: bool) -> None:
+    def __init__(self, out: EventReceiver, first: int, quoted: bool, alone: bool) -> None:
         self.quoted: bool = quoted
-        """True after a backtick, False inside reasoning."""
+        """True in content, after a backtick or without a marker; False inside reasoning."""
+        self.alone: bool = alone
+        """True if they have no marker."""
         self.out: EventReceiver = out
         """The receiver that gets the events if the calls are accepted."""
         self.recorder: CallRecorder = CallRecorder()

@@ -285,7 +285,8 @@ def _bare_call(tools: Tools, text: str, offered: ToolSet) -> bool:
         if text.startswith(opener) and _bare_body(tools, text[len(opener) :].lstrip(WS), offered):
             return True
     unlisted = tools.list_open is None or tools.list_optional
-    return unlisted and isinstance(tools.body, JsonBody) and _bare_body(tools, text, offered)
+    # A name alone begins a call only if it is an offered one.
+    return unlisted and (isinstance(tools.body, JsonBody) or offered.known) and _bare_body(tools, text, offered)
 
 
 def _bare_body(tools: Tools, text: str, offered: ToolSet) -> bool:
