@@ -394,7 +394,7 @@ def test_a_process_that_ends_breaks_its_outputs_off_and_is_named(patient: Path):
     async def act(engine: LlamaCppEngine) -> None:
         assert engine._server is not None
         assert engine._server._process is not None
-        chunks = engine.generate(job())
+        chunks = engine.generate(job(bias=ENDLESS))
         await anext(chunks)
         engine._server._process.kill()
         with pytest.raises(EngineError, match=r"^llama\.cpp broke off: its process ended \(SIGKILL\)$"):
