@@ -103,6 +103,15 @@ print(*sorted(asked & {*sys.argv[1:]}))
 """
 
 
+def test_a_vllm_that_is_missing_or_too_old(monkeypatch: pytest.MonkeyPatch):
+    """vLLM calls the plugin itself, so the module is all that shows its version."""
+    from untemplate.integrations.vllm import register
+
+    monkeypatch.setitem(sys.modules, "vllm.reasoning", None)
+    with pytest.raises(ImportError, match=r"^untemplate's plugin needs vLLM >= 0\.25: .*vllm"):
+        register()
+
+
 def test_importing_untemplate_imports_no_partner():
     partners = [package.replace("-", "_") for package, _, _ in PARTNERS.values()]
     others = ["lm_eval", "pydantic", "ray", "torch", "trl", "vllm"]

@@ -22,10 +22,13 @@ def register() -> None:
     Raises:
         ImportError: vLLM is not installed, or older than 0.25.
     """
-    from vllm.reasoning import ReasoningParserManager
-    from vllm.tool_parsers import ToolParserManager
+    try:
+        from vllm.reasoning import ReasoningParserManager
+        from vllm.tool_parsers import ToolParserManager
 
-    from .composition import compose
+        from .composition import compose
+    except ImportError as error:
+        raise ImportError(f"untemplate's plugin needs vLLM >= 0.25: {error}") from error
 
     for kind, manager in (("reasoning", ReasoningParserManager), ("tool", ToolParserManager)):
         for name in ("", *names()):
