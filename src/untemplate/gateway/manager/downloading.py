@@ -29,7 +29,7 @@ class _Line(msgspec.Struct):
 
 
 async def download(name: str, report: Report) -> None:
-    """Download a model, unless it is on disk. Whoever cancels this ends the download.
+    """Download a model, unless it is on disk. Cancelling this ends the download.
 
     Raises:
         HubError: it cannot be downloaded; the message has the remedy.

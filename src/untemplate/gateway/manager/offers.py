@@ -132,7 +132,7 @@ class Offers:
 
     def _closing(self, name: str) -> asyncio.Task[bool] | None:
         """Return the task that closes a model after its running requests; ``None`` if it is not loaded. Until then it
-        needs its memory. The task ends by itself, whoever waits for it.
+        needs its memory. The task goes on when those that wait for it are cancelled.
         """
         size = self._held.pop(name, 0)
         closing = self._manager.withdraw(name)

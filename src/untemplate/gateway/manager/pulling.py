@@ -91,7 +91,7 @@ class Pulls:
         finally:
             one.clients -= 1
             if not one.clients and self._running.get(name) is one:
-                del self._running[name]  # whoever asks for it now begins anew
+                del self._running[name]  # the next request begins a new download
                 one.task.cancel()
         if one.task.cancelled():
             raise ApiError(503, "the server is shutting down", type="server_error", code="shutting_down")
