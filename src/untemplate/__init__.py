@@ -11,9 +11,12 @@ The names in ``__all__`` are loaded from their modules when they are first used.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    COMPILED: bool
+    """True if the engine is compiled; see docs/benchmarks.md."""
     from .analysis import Certificate
     from .deltas import assemble
     from .errors import (
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from .templates import ChatTemplate
 
 __all__ = [
+    "COMPILED",
     "AnalysisError",
     "Certificate",
     "ChatTemplate",
@@ -83,6 +87,9 @@ _MODULE_OF = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "COMPILED":
+        origin = find_spec(".machine.machine", __name__)
+        return origin is not None and not str(origin.origin).endswith(".py")
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -202,7 +202,7 @@ def _add_message_calls(program: Program, header: HeaderSyntax, fmt: Format, clos
         if closes and way.call_open is not None and way.section_close is None:
             way = replace(way, section_close=end)  # the message is the section of its calls
         syntax = _compile_tools(way, f"tools[{i - 1}]", end if closes else None)
-        syntax.variants -= closes.keys()
+        syntax.variants = syntax.variants.difference(closes)
         # The header marks the call, so no tool has to be known.
         syntax.bare = False
         program.call_syntaxes.append(syntax)

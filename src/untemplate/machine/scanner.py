@@ -37,7 +37,7 @@ _MOST_AWAITED: Final = 4096
 """Most ids of one literal whose text is awaited after a delta; beyond that, the oldest authorise nothing."""
 
 
-def check_ids(ids: Sequence[int]) -> None:
+def check_ids(ids: Sequence[object]) -> None:
     """Refuse texts in place of token ids.
 
     Raises:

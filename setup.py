@@ -1,0 +1,31 @@
+"""Everything but this is in pyproject.toml: with ``UNTEMPLATE_COMPILE=1`` mypyc compiles the engine.
+
+Without it the wheel is pure Python. Results are the same; ``untemplate.COMPILED`` tells which one is installed.
+"""
+
+from __future__ import annotations
+
+import os
+from glob import glob
+
+from setuptools import Extension, setup
+
+MODULES = ("schema.py", "tools.py", "jsontext/*.py", "machine/*.py", "machine/arguments/*.py")
+INTERPRETED = "src/untemplate/machine/config.py"  # it checks the types of its arguments itself
+
+
+def extensions() -> list[Extension]:
+    """Return the compiled modules; none while pip asks for what the build needs, before mypy is there."""
+    try:
+        from mypyc.build import mypycify
+    except ImportError:
+        return []
+    paths = [path for module in MODULES for path in sorted(glob(f"src/untemplate/{module}")) if path != INTERPRETED]
+    found: list[Extension] = mypycify(["--config-file=", *paths])
+    return found
+
+
+if os.environ.get("UNTEMPLATE_COMPILE") == "1":
+    setup(ext_modules=extensions(), setup_requires=["mypy>=1.15"])
+else:
+    setup()
