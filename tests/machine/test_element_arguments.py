@@ -116,6 +116,21 @@ def test_what_is_wrong_is_reported(inner: str, arguments: dict[str, Any], codes:
     check("minimax_m3", call(inner), expected, tools=TOOLS)
 
 
+@pytest.mark.parametrize(
+    ("size", "arguments", "code"),
+    [
+        (256, {"city": "Rome", "maybe": "y"}, STRAY),
+        (257, {"city": f"Rome{NS}</city>{'x' * 257}", "maybe": "y"}, "missing_close"),
+    ],
+)
+def test_stray_text_has_the_same_bound_however_the_output_is_cut(
+    size: int, arguments: dict[str, Any], code: str
+) -> None:
+    raw = call(element("city", "Rome") + "x" * size + element("maybe", "y"))
+    made = [("f", arguments, "recovered")]
+    check("minimax_m3", raw, {"tool_calls": made, "finish_reason": "tool_calls", "diagnostics": [code]}, tools=TOOLS)
+
+
 @pytest.mark.parametrize("cut", range(0, 48, 3))
 def test_a_cut_call_keeps_the_prefix(cut: int) -> None:
     raw = call(element("number", element("real", "1.5"), element("imag", "2")))

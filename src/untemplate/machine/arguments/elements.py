@@ -438,8 +438,10 @@ class ElementReader:
         at = tags.undecided_from(text, end) if found is None else found.start()
         if "<" in text[end:at]:  # text with a tag that is not one of the format's is not stray
             return NO_MATCH
+        if found is None and (cur.final or at - end > MAX_LOOKAHEAD):
+            return NO_MATCH
         if found is None or (not cur.final and tags.longer_from(text, end, at) >= 0):
-            return NO_MATCH if cur.final or len(text) - end > MAX_LOOKAHEAD else MORE
+            return MORE
         if self._kind(cur, at, found.end()) != IS_KEY_OPEN:
             return NO_MATCH
         opened = self._at_open(cur, found.end())
