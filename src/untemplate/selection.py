@@ -239,15 +239,12 @@ def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Sel
 
     A catalogue entry knows spellings that no template shows, so a little less may be measured of it.
     """
-    usable = [t for t in tried if t.format is not None]
-    passthrough = Tried(PASSTHROUGH, PASSTHROUGH, named(PASSTHROUGH), None, "everything is content")
+    usable = [t for t in tried if t.format is not None and (t.source == CATALOGUE or t.score >= _MIN_SCORE)]
     best = max(
         usable,
         key=lambda t: (t.reads_calls, t.score + (_KNOWN if t.source == CATALOGUE else 0.0)),
-        default=passthrough,
+        default=Tried(PASSTHROUGH, PASSTHROUGH, named(PASSTHROUGH), None, "everything is content"),
     )
-    if best.source != CATALOGUE and best.score < _MIN_SCORE:
-        best = passthrough
     tried = tried if best in tried else [*tried, best]
     reason = best.remark or "nothing could be certified"
     problem = "no format certifies against the model's chat template" if measured else "there is no chat template"

@@ -11,9 +11,11 @@ import pytest
 
 from tests.public import SHARED, needs_wild
 from untemplate import OutputParser
+from untemplate.analysis.certify import Certificate
+from untemplate.analysis.checks import Finding
 from untemplate.format import Format, JsonBody, Marker, Tools
 from untemplate.formats import UnknownFormatError, lookup, named
-from untemplate.selection import Selection, Tried, _with_reasoning, select, suggested
+from untemplate.selection import Selection, Source, Tried, _uncertified, _with_reasoning, select, suggested
 
 HERMES = (
     "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + (m.content or '') -}}"
@@ -169,6 +171,16 @@ def test_an_analysis_that_certifies_in_part_comes_before_an_entry_that_reads_no_
     selection = select(folder, model_type="qwen3")
     assert (selection.source, selection.chosen.reads_calls, selection.chosen.certified) == ("analysis", True, False)
     assert "no format certifies against the model's chat template; analysis" in selection.warning
+
+
+def test_an_analysis_that_reads_too_little_does_not_displace_the_catalogue() -> None:
+    """Although it reads calls and the entry reads none: below the least score, only entries are used."""
+
+    def tried(source: Source, calls: Finding, score: float) -> Tried:
+        return Tried(source, source, named("hermes"), Certificate({"calls": calls}, score), "")
+
+    selection = _uncertified([tried("catalogue", "failed", 0.6), tried("analysis", "yes", 0.4)], [], measured=True)
+    assert (selection.source, selection.runner_up and selection.runner_up.source) == ("catalogue", "analysis")
 
 
 @needs_wild
