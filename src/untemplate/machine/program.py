@@ -270,8 +270,9 @@ class CallSyntax:
         self.assign: str = "="
         self.quotes: Literals = Literals({})
         self.quoted_values: bool = False
-        self.quotes_optional: bool = False
         """True if the text in quotes may be a value of any type."""
+        self.quotes_optional: bool = False
+        """True if a value that is not a literal is a string without quotes."""
         self.escaping: tuple[str, ...] = ()
         """Quotes of strings in which a backslash escapes."""
         self.watched: re.Pattern[str] = re.compile("(?!)")
@@ -313,6 +314,7 @@ class HeaderSyntax:
         """The header is one word, the recipient."""
         self.namespace: str = ""
         self.join: str = "\n"
+        """Text between the texts of two messages of the same kind."""
         self.reasoning: frozenset[str] = frozenset()
         self.content: frozenset[str] = frozenset()
         self.marks: re.Pattern[str] = re.compile("<")
