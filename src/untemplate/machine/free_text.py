@@ -241,7 +241,7 @@ class FreeText:
         names = self.context.tools.names
         found = _NAME.match(text, pos)
         if found is None:
-            return MORE if not text[pos:].strip(WS) and not self.context.cur.final else NO_MATCH
+            return NO_MATCH
         if found.end() < len(text):
             return found.start(1) if text[found.end()] == "(" and found.group(1) in names else NO_MATCH
         undecided = not self.context.cur.final and any(name.startswith(found.group(1)) for name in names)
