@@ -7,6 +7,7 @@ import json
 import pytest
 
 from untemplate.format import Format, LiteralArguments, Marker, NamedBody, Tools
+from untemplate.formats import named
 from untemplate.render import Inexpressible, expressible, render
 from untemplate.testing import check
 
@@ -393,3 +394,12 @@ def test_quoted_values_are_written_as_templates_write_them() -> None:
 def test_other_quotes_keep_their_escapes() -> None:
     expected = {"tool_calls": [("f", '{"s": "a\\\\n", "x": "a\\n"}', "ok")]}
     check(quoting('"'), "<c>f(s=\"a\\n\", x='a\\n')</c>", expected, tools=TYPED, roundtrip=False, exhaustive=True)
+
+
+@pytest.mark.parametrize("name", ["gemma4", "functiongemma", "pythonic", "lfm2"])
+def test_a_string_may_begin_with_a_backslash(name: str) -> None:
+    """Only a backslash in front of the quote is one of an escaped copy, which is text."""
+    fmt = named(name)
+    message = {"tool_calls": [{"function": {"name": "f", "arguments": {"path": "\\\\server\\x"}}}]}
+    raw = render(fmt, message)
+    check(fmt, raw, {"tool_calls": [("f", {"path": "\\\\server\\x"})], "finish_reason": "tool_calls"}, exhaustive=True)

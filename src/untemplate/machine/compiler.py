@@ -427,8 +427,9 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         syntax.bracket_close = arguments.close
         syntax.assign = arguments.assign
         syntax.quotes = literal_set(*arguments.quotes)
-        heads = [_TO_ESCAPE.split(quote, maxsplit=1)[0] for quote in arguments.quotes]
-        syntax.escaped = re.compile(rf"{_KEY}(?:{'|'.join(map(re.escape, heads))})\\")
+        # A quote without such a character is the same in an escaped copy.
+        heads = [_TO_ESCAPE.split(quote, maxsplit=1)[0] for quote in arguments.quotes if _TO_ESCAPE.search(quote)]
+        syntax.escaped = re.compile(rf"{_KEY}(?:{'|'.join(map(re.escape, heads)) or '(?!)'})\\")
         begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
         syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
         syntax.quoted_values = arguments.quoted == "all"
