@@ -308,6 +308,13 @@ def test_quotes_may_be_optional(written: str, arguments: str, diagnostics: list[
     check(fmt, f"<c>f({written})</c>", {"tool_calls": [call], "diagnostics": diagnostics}, tools=TOOLS, roundtrip=False)
 
 
+@pytest.mark.parametrize("size", [2047, 2048, 2049])
+@pytest.mark.parametrize("before", ['a="x"', 'a="x",', 'a="x")', 'a=["x",'])
+def test_what_follows_a_quote_is_looked_at_as_far_however_the_output_is_cut(before: str, size: int) -> None:
+    raw = f'[f({before}{" " * size}!", b=3)]'
+    check("pythonic", raw, cuts=20, roundtrip=False, tools=TOOLS)
+
+
 def quoting(quote: str, *, escapes: bool = False) -> Format:
     """Return a Format that writes all values in quotes."""
     quotes = tuple(dict.fromkeys((quote, '"', "'")))

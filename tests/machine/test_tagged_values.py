@@ -51,6 +51,20 @@ def test_a_value_ends_where_its_close_is_wrong(written: str, calls: list[Call], 
     holds("qwen3_coder", QWEN.format(written), calls, codes, tools=None)
 
 
+def test_stray_text_has_the_same_bound_however_the_output_is_cut() -> None:
+    def written(size: int) -> str:
+        return f"<parameter=a>\n1\n</parameter>\n{'x' * size}\n<parameter=b>\n2\n</parameter>"
+
+    check("qwen3_coder", QWEN.format(written(255)), {"tool_calls": TWO}, roundtrip=False, tools=TOOLS)
+    quoted = [("f", {"a": f"1\n</parameter>\n{'x' * 256}", "b": "2"}, "recovered")]
+    check("qwen3_coder", QWEN.format(written(256)), {"tool_calls": quoted}, roundtrip=False, tools=TOOLS)
+
+
+def test_text_far_after_a_call_has_no_effect_on_it() -> None:
+    call = "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>"
+    check("qwen3_coder", call + " " * 257 + "more\nlines", roundtrip=False, tools=TOOLS)
+
+
 def test_a_missing_close_leaves_the_next_call_alone() -> None:
     raw = QWEN.format("<parameter=a>\n1") + "\n" + NEXT
     holds("qwen3_coder", raw, [*ONE, ("g", {"a": "1"})], ["missing_close"])

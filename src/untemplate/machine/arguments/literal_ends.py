@@ -55,12 +55,15 @@ class StringEnds:
         text = cur.text
         depth = len(self._closers)
         in_order = True
+        most = pos + _MAX_LOOKAHEAD
         while True:
             start = pos
             spaces = SPACES.match(text, pos)
             pos = pos if spaces is None else spaces.end()
+            if pos > most:
+                return DONE
             if pos >= len(text):
-                return DONE if cur.final or pos - cur.pos > _MAX_LOOKAHEAD else MORE
+                return DONE if cur.final else MORE
             stop = self._stops.at(text, pos, cur.final)
             if stop == MORE or (stop >= 0 and call.may_be_marker(pos, stop)):
                 return MORE if stop == MORE else DONE
@@ -92,7 +95,7 @@ class StringEnds:
         text = cur.text
         if depth == 0:
             return DONE
-        if _UNDECIDED.match(text, pos) is not None:
+        if _UNDECIDED.match(text, pos, pos + _MAX_LOOKAHEAD + 1) is not None:
             return DONE if cur.final or len(text) - pos > _MAX_LOOKAHEAD else MORE
         has_keys = self._json[depth - 1] == "}"
         if has_keys and _KEY.match(text, pos) is not None:

@@ -167,17 +167,17 @@ class ValueEnds:
         if follows == MORE:
             return MORE
         # The outermost close may be missing. Text on the same line means that the value quotes the chain.
-        return ENDS if follows != _TEXT or "\n" in cur.text[end : after_spaces(cur.text, end)] else NO_MATCH
+        spaces = SPACES.match(cur.text, end, end + MAX_LOOKAHEAD)
+        return ENDS if follows != _TEXT or (spaces is not None and "\n" in spaces.group()) else NO_MATCH
 
     def _stray_line(self, cur: Cursor, pos: int, call: CallHandler) -> int:
         """Return ENDS if there is only stray text between a close tag and another parameter at the start of a line."""
         text = cur.text
         found = self._syntax.value_stops.near(text, pos, pos + MAX_LOOKAHEAD)
         if found is None:
-            if cur.final or len(text) - pos > MAX_LOOKAHEAD:
-                return NO_MATCH
+            at = self._syntax.value_stops.undecided_from(text, pos)
             # Text with a tag that is not one of the format's is not stray.
-            return NO_MATCH if "<" in text[pos : self._syntax.value_stops.undecided_from(text, pos)] else MORE
+            return NO_MATCH if cur.final or at - pos > MAX_LOOKAHEAD or "<" in text[pos:at] else MORE
         at = found.start()
         if self._syntax.value_stops.tags[found.group()] != IS_KEY_OPEN or "<" in text[pos:at] or text[at - 1] != "\n":
             return NO_MATCH
