@@ -280,7 +280,7 @@ def fits_of(schema: object, depth: int = 0) -> Fits | None:
     types = _exact_types(schema.get("type"))
     words = schema.get("enum")
     if isinstance(words, list) and types == (str,) and all(isinstance(word, str) for word in words):
-        return _one_of(frozenset(words)) if _CHECKED & schema.keys() == {"enum"} else None
+        return _one_of(frozenset(words)) if _CHECKED.intersection(schema) == {"enum"} else None
     if types is None or not _CHECKED.isdisjoint(schema):
         return None
     if types == (dict,):
