@@ -64,7 +64,7 @@ def build(fmt: Format, options: Options, tokens: Mapping[str, int], *, spelled: 
 
     Args:
         tokens: the special tokens of the vocabulary, where it is known.
-        spelled: write them as text all the same.
+        spelled: write them as text, although their ids are known.
 
     Raises:
         GrammarError: a name or keyword that cannot be written; a choice that this Format cannot follow.

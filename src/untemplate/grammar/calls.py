@@ -80,7 +80,7 @@ class Spelling:
 
     tokens: Mapping[str, int]
     spelled: bool = False
-    """True to write the special tokens as text all the same."""
+    """True to write the special tokens as text, although their ids are known."""
     _pattern: re.Pattern[str] = field(init=False)
     _nodes: dict[str, Node] = field(init=False, default_factory=dict)
 

@@ -241,16 +241,18 @@ def _check_size(field: str, value: str | list[str]) -> None:
     """
     if isinstance(value, list):
         if len(value) > MAX_ALTERNATIVES or sum(map(len, value)) > MAX_CHARACTERS:
-            raise bad_request(field, f"may hold {MAX_ALTERNATIVES:,} texts with {MAX_CHARACTERS:,} characters together")
+            most = f"{MAX_ALTERNATIVES:,} texts with {MAX_CHARACTERS:,} characters together"
+            raise bad_request(field, f"may hold at most {most}")
         return
     if len(value) > MAX_CHARACTERS or value.count("|") > MAX_ALTERNATIVES:
-        raise bad_request(field, f"may have {MAX_CHARACTERS:,} characters and {MAX_ALTERNATIVES:,} alternatives")
+        most = f"{MAX_CHARACTERS:,} characters and {MAX_ALTERNATIVES:,} alternatives"
+        raise bad_request(field, f"may have at most {most}")
     depth = deepest = 0
     for character in _LITERAL.sub("", value):
         depth += (character == "(") - (character == ")")
         deepest = max(deepest, depth)
     if deepest > MAX_DEPTH:
-        raise bad_request(field, f"may be nested {MAX_DEPTH} levels deep")
+        raise bad_request(field, f"may be nested at most {MAX_DEPTH} levels deep")
 
 
 _LITERAL: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|\[(?:[^\]\\]|\\.)*\]?', re.DOTALL)
