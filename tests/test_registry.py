@@ -429,7 +429,7 @@ print(OutputParser.for_model("acme/Acme-1B").format.name)
     assert (done.stdout, done.returncode) == ("False\nacme True qwen3+acme\nacme\n", 0), done.stderr
     done = python(tmp_path, "-m", "untemplate", "formats")
     assert [line.split() for line in done.stdout.split("\n") if line.startswith("acme")] == [
-        ["acme", "acme/Acme-*", "tool", "none", "acme2"]
+        ["acme/Acme-*", "acme", "tool", "none", "acme2"]
     ]
     done = python(tmp_path, "-m", "untemplate", "formats", "acme/Acme-1B", "--json")
     assert json.loads(done.stdout)["formats"] == ["acme"]

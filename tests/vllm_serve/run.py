@@ -347,6 +347,11 @@ def main() -> int:
                 with serving(command, free_port(), log) as front:
                     results.check(family, way, front, cases)
         if family in IN_PROCESS:
+            with serving(vllm_serve(folder), free_port(), given.work / f"{family}-bare.log") as url:
+                log = given.work / f"{family}-bare--upstream-chat.log"
+                command = gateway("--upstream-chat", url, "--chat-template", str(given.source / template))
+                with serving(command, free_port(), log) as front:
+                    results.check(family, "--upstream-chat, vLLM without parsers", front, cases)
             names = {"untemplate": "untemplate", "vllm": "vLLM"}
             for backend in names:
                 log = given.work / f"{family}-{backend}.log"

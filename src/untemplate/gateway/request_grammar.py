@@ -30,6 +30,8 @@ async def request_grammar(
     if dialect is None or request.constraint is not None:
         return None
     forced = request.tool_choice not in (None, "auto", "none")
+    if model.engine.takes.messages and not forced:
+        return None  # the server enforces the rest
     offered = request.tools if request.tool_choice != "none" else None
     implied = bool(offered) and (forced or model.generic_tools)
     strict = any(_strict(tool) for tool in request.tools or ())

@@ -704,6 +704,21 @@ def test_the_tool_choice_that_a_server_gets(server: str, choice: Any, sent: tupl
     run({"/v1/chat/completions": Answer(events(delta("stop")))}, act, chat=True, models={"owned_by": server})
 
 
+def test_a_forced_call_is_a_structural_tag_for_vllm():
+    """Without a parser vLLM refuses ``tool_choice: required``; with "none" it still shows the tools to the model."""
+    grammar = OutputParser.named("hermes").grammar(TOOLS, tool_choice="required", dialect="structural_tag")
+
+    async def act(engine: OpenAIChatEngine, upstream: Upstream) -> None:
+        assert engine.takes.grammar == "structural_tag"
+        request = Generation(messages=[{"role": "user", "content": "Hi"}], tools=TOOLS, tool_choice="required")
+        await pieces(engine, chat_job(request, grammar=grammar))
+        body = upstream.to("/v1/chat/completions")[0].body
+        assert (body["tools"], body["tool_choice"]) == (TOOLS, "none")
+        assert body["structured_outputs"] == {"structural_tag": grammar.text}
+
+    run({"/v1/chat/completions": Answer(events(delta("stop")))}, act, chat=True, models={"owned_by": "vllm"})
+
+
 def call(index: int | None, id: str | None, name: str | None, arguments: Any) -> dict[str, Any]:
     return {"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 

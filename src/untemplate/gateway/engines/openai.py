@@ -144,8 +144,8 @@ class OpenAIChatEngine(Upstream):
     The server's own parsers should be off: vLLM without ``--tool-call-parser`` and ``--reasoning-parser`` (with them it
     drops text that looks like a call, vllm-project/vllm#55080) and without ``--exclude-tools-when-tool-choice-none``,
     SGLang without ``--tool-call-parser``, llama.cpp with ``--skip-chat-parsing --special``. Requests switch off what
-    they can: vLLM gets ``tool_choice: none``, with which it still shows the tools to the model. Parts that a server
-    parses anyway are passed on unchanged.
+    they can: vLLM gets ``tool_choice: none``, with which it still shows the tools to the model, and a structural tag
+    where a call is forced. Parts that a server parses anyway are passed on unchanged.
 
     Args: as `OpenAIEngine`.
     """
@@ -161,6 +161,7 @@ class OpenAIChatEngine(Upstream):
         elif not self.server:
             del self._ours["return_token_ids"]
         self.takes = Takes(
+            grammar="structural_tag" if self.server == "vllm" else None,
             logprobs=True,
             messages=True,
             tool_choice=True,
@@ -226,13 +227,16 @@ class OpenAIChatEngine(Upstream):
                 fields["tool_choice"] = "none"
             elif self.server == "vllm" and choice == "none":
                 del fields["tools"]
+            elif job.grammar is not None:
+                # Without a parser vLLM refuses to force a call, so a grammar forces it.
+                fields |= {"tool_choice": "none", **job.grammar.request(self.server)}
             elif choice is not None:
                 fields["tool_choice"] = choice
             if not request.parallel_tool_calls:
                 fields["parallel_tool_calls"] = False
         if job.max_tokens is not None:
             fields["max_tokens"] = job.max_tokens
-        if request.response_format is not None:
+        if request.response_format is not None and job.grammar is None:
             fields["response_format"] = request.response_format
         fields |= _constrained(job.constraint, self.server)
         if request.documents is not None:
