@@ -70,8 +70,11 @@ def untemplate() -> type[Any]:
             finally:
                 _CHAT.reset(token)
             (choice,) = output.choices
-            text, end, _ = choice.message.text.partition(self.tokenizer.eos_token)
-            parsed = self._parser.parse(text, tools=offered, prompt=prompt, finish_reason="stop" if end else "length")
+            text, reason = choice.message.text, "stop"
+            if self.tokenizer.eos_token:  # some tokenizers have none
+                text, end, _ = text.partition(self.tokenizer.eos_token)
+                reason = "stop" if end else "length"
+            parsed = self._parser.parse(text, tools=offered, prompt=prompt, finish_reason=reason)
             choice.message = to_message(parsed, self.model_name)
             choice.stop_reason = {"tool_calls": "tool_calls", "length": "max_tokens"}.get(parsed.finish_reason, "stop")
             return output

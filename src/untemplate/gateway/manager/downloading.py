@@ -38,10 +38,11 @@ async def download(name: str, report: Report) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     reader = asyncio.StreamReader()
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), process.stdout
-    )
+    transport: asyncio.ReadTransport | None = None
     try:
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), process.stdout
+        )
         process.stdin.write(msgspec.json.encode(name) + b"\n")
         process.stdin.flush()
         while line := await reader.readline():
@@ -57,7 +58,8 @@ async def download(name: str, report: Report) -> None:
     finally:
         process.kill()
         process.wait()
-        transport.close()
+        if transport is not None:
+            transport.close()
         process.stdin.close()
 
 
