@@ -845,7 +845,7 @@ def test_both_modes_are_told_of():
     page = " ".join((DOCS / "policies.md").read_text("utf-8").split())
     listed = re.findall(r"`(\w+)`", page.partition("needs a whole call (")[2].partition(")")[0])
     settings = {"strict": True, "unknown_tools": "drop", "malformed_arguments": "content"}
-    settings |= {"repair": "syntax", "parallel_calls": "first"}
+    settings |= {"repair": "syntax", "parallel_calls": "first", "cut_calls": "drop"}
     assert set(listed) == set(settings)
     for name, value in settings.items():
         stream = OutputParser.named("hermes", policy=Policy(**{name: value})).stream(seed=1)  # type: ignore[arg-type]
