@@ -16,6 +16,7 @@ from .diagnostics import DiagnosticCode
 from .events import EventReceiver
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT, Ledger
 from .lexer import Cursor
+from .mypyc_compat import mypyc_attr
 from .program import IN_REASONING, MarkerRule, Program, TextState
 from .scanner import TokenScanner
 from .speculation import Speculation
@@ -194,6 +195,7 @@ class ReaderContext:
         del self.calls[speculation.calls :]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ConfigEvents:
     """Interface to the events of a hand-written config (vLLM's ``ParserEngineConfig``)."""
 
