@@ -12,14 +12,17 @@ from __future__ import annotations
 from typing import final
 
 from ..diagnostics import DiagnosticCode
+from ..mypyc_compat import mypyc_attr
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ArgumentWriter:
     """Takes JSON text."""
 
     def put(self, text: str) -> None: ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class CallHandler(ArgumentWriter):
     """Takes the arguments of a call, and what else a reader finds out about the call."""
 
