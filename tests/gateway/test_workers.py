@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,6 +15,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+
+from untemplate.gateway import workers as workers_module
+from untemplate.gateway.settings import Settings
 
 from .server import LONG, soon
 
@@ -130,3 +134,26 @@ def test_a_stream_ends_when_its_server_does(tmp_path: Path):
         while process.poll() is None and time.monotonic() < until:
             time.sleep(0.01)
     assert process.returncode == 0
+
+
+def test_a_worker_that_pauses_is_ended_only_if_it_never_answers_again(monkeypatch: pytest.MonkeyPatch):
+    """A busy machine can keep a worker from answering for many seconds."""
+    config = workers_module._worker_config(Settings(model="replay:hermes", workers=2))
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        worker = workers_module._Worker(config, [bound])
+        worker.start()
+        try:
+            assert soon(lambda: worker.check() and worker.ready)
+            assert worker.pid is not None
+            os.kill(worker.pid, signal.SIGSTOP)
+            assert soon(lambda: worker.check() and worker._pinged is not None)  # a ping of before was answered
+            assert [worker.check() for _ in range(3)] == [True] * 3
+            monkeypatch.setattr(workers_module, "_HANGS", 0.0)
+            assert not worker.check()
+            monkeypatch.undo()
+            os.kill(worker.pid, signal.SIGCONT)
+            assert soon(lambda: worker.check() and worker._pinged is None)
+        finally:
+            worker.kill()
+            worker.join()
+        assert not worker.check()

@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -33,9 +34,9 @@ from .manager.loading import check_model
 from .observe import log_to_stderr
 from .settings import Settings, SettingsError
 
-__all__ = ["check_workers", "run_workers"]
-
 _log: Final = logging.getLogger("untemplate.gateway")
+_HANGS: Final = 60.0
+"""Seconds after which a worker that does not answer is ended."""
 
 
 def check_workers(settings: Settings) -> None:
@@ -97,7 +98,31 @@ def run_workers(
             raise SettingsError("workers: one did not start; the log above has the reason")
 
 
+class _Worker(Process):
+    """A worker process. Its pings do not block, so a busy machine neither delays signals nor ends a slow worker."""
+
+    ready = False
+    """True after the worker has answered that its server has started."""
+    _pinged: float | None = None
+    """When the ping was sent that is not answered yet."""
+
+    def check(self) -> bool:
+        """Update ``ready``. Return False if the worker has ended, or was ready and does not answer any more."""
+        try:
+            if self._pinged is None:
+                self.parent_conn.send(b"ping")
+                self._pinged = time.monotonic()
+            if self.parent_conn.poll(0.01):
+                self.ready, self._pinged = self.parent_conn.recv(), None
+        except (OSError, EOFError):
+            return False
+        hangs = self.ready and self._pinged is not None and time.monotonic() - self._pinged > _HANGS
+        return self.process.is_alive() and not hangs
+
+
 class _Workers(Multiprocess):
+    processes: list[_Worker]  # type: ignore[assignment]
+
     def __init__(
         self,
         config: uvicorn.Config,
@@ -108,7 +133,14 @@ class _Workers(Multiprocess):
         super().__init__(config, sockets)
         self._again = again
         self._ready: Callable[[], None] | None = ready
-        self._pids: set[int] = set()
+
+    def init_processes(self) -> None:
+        self.processes = [self._start() for _ in range(self.processes_num)]
+
+    def _start(self) -> _Worker:
+        worker = _Worker(self.config, self.sockets)
+        worker.start()
+        return worker
 
     def handle_hup(self) -> None:
         before = self.config
@@ -118,39 +150,49 @@ class _Workers(Multiprocess):
             _log.error("reload: %s; the workers are unchanged", error)
             return
         for i, old in enumerate(self.processes):
-            new = self._started()
+            new = self._start_and_wait()
             if new is None:
                 self.config = before
                 _log.error("reload: a new worker did not start; %d of %d are replaced", i, len(self.processes))
                 return
             old.terminate()
-            old.join()
+            _join(old)
             self.processes[i] = new
         _log.info("reload: all workers are replaced")
 
-    def _started(self) -> Process | None:
+    def _start_and_wait(self) -> _Worker | None:
         """Return a new worker when it answers, which may take minutes; ``None`` if it ends, or the server does."""
-        new = Process(self.config, self.sockets)
-        new.start()
-        while not new.wait_until_ready(1):
-            if not new.process.is_alive() or {signal.SIGTERM, signal.SIGINT} & set(self.signal_queue):
+        new = self._start()
+        while not new.ready:
+            if not new.check() or {signal.SIGTERM, signal.SIGINT} & set(self.signal_queue):
                 new.kill()
                 new.join()
                 return None
+            time.sleep(0.1)
         return new
 
     def keep_subprocess_alive(self) -> None:
-        if self._ready is not None and any(process.is_ready() for process in self.processes):
+        for i, worker in enumerate(self.processes):
+            if worker.check() or self.should_exit.is_set():
+                continue
+            worker.kill()  # it may still run, without an answer
+            _join(worker)
+            if worker.exitcode == STARTUP_FAILURE:
+                self.should_exit.set()
+                return
+            _log.warning("worker %d ended; another one takes its place", worker.pid)
+            self.processes[i] = self._start()
+        if self._ready is not None and any(worker.ready for worker in self.processes):
             self._ready()
             self._ready = None
-        super().keep_subprocess_alive()
-        from prometheus_client.multiprocess import mark_process_dead
 
-        alive = {process.pid for process in self.processes if process.pid is not None}
-        for pid in self._pids - alive:
-            _log.warning("worker %d ended; another one takes its place", pid)
-            mark_process_dead(pid)  # type: ignore[no-untyped-call]
-        self._pids = alive
+
+def _join(worker: _Worker) -> None:
+    """Wait until the worker has ended, and drop its part of the metrics that do not outlive a process."""
+    from prometheus_client.multiprocess import mark_process_dead
+
+    worker.join()
+    mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
 
 
 class _WorkerConfig(uvicorn.Config):
