@@ -28,7 +28,6 @@ raise ``ValueError`` or ``TypeError``, a stream that is used after its end ``Run
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Literal
 
@@ -78,20 +77,32 @@ class UnknownFormatError(UntemplateError, ValueError):
         kind: the kind of entry that was asked for; ``None``: either.
         valid: the valid names.
         suggestions: the valid names that are nearest to it.
+        reason: why the catalogue has no such format, if that is known.
 
     Args:
-        name, kind, valid: the attributes.
+        name, kind, valid, reason: the attributes.
         forms: what may be given instead of a name, for the message.
     """
 
     def __init__(
-        self, name: str, kind: Literal["reasoning", "tool"] | None, valid: Iterable[str], forms: str = ""
+        self,
+        name: str,
+        kind: Literal["reasoning", "tool"] | None,
+        valid: Iterable[str],
+        forms: str = "",
+        reason: str | None = None,
     ) -> None:
+        import difflib  # takes a millisecond, and this is rare
+
         self.name = name
         self.kind = kind
         self.valid = tuple(valid)
         self.suggestions = tuple(difflib.get_close_matches(name, self.valid, n=3, cutoff=0.7))
+        self.reason = reason
         what = f"{kind} format" if kind else "format"
+        if reason is not None:
+            super().__init__(f"no {what} {name!r}: {reason}")
+            return
         nearest = " or ".join(repr(s) for s in self.suggestions)
         hint = f" did you mean {nearest}?" if nearest else ""
         forms = f" give {forms};" if forms else ""

@@ -12,7 +12,7 @@ from untemplate.formats import entries
 from untemplate.gateway.forcing import call_opening
 
 NAMES = sorted({entry.name for entry in entries() if OutputParser.named(entry.name).has_tools})
-NO_OPENING_BEFORE_A_NAME = {"functionary_v3.2", "inkling"}
+NO_OPENING_BEFORE_A_NAME = {"functionary_v3.2", "granite_pythonic", "inkling"}
 """Formats whose calls begin with the name, after what the prompt ends with."""
 
 

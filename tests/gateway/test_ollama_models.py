@@ -182,10 +182,10 @@ class TestRefused:
 
     def test_a_model_takes_its_name_back_from_a_copy(self) -> None:
         manager = Manager([model("a")])
-        manager.copy("a", "b")
-        manager.copy("a", "c")
+        manager.names.copy("a", "b")
+        manager.names.copy("a", "c")
         manager.add(model("b"))
-        assert manager.copies() == {"c": "a"}
+        assert manager.names.copies() == {"c": "a"}
         assert manager.get("b").name == "b"
 
         async def load(report: Any) -> Any:
@@ -194,7 +194,7 @@ class TestRefused:
         manager.offer([])
         assert manager.offers is not None
         manager.offers.add(Offer(name="c", load=load))
-        assert manager.copies() == {}
+        assert manager.names.copies() == {}
         with pytest.raises(ValueError, match=r"^the name 'c' of model 'c' belongs to another model$"):
             manager.offers.add(Offer(name="c", load=load))
 

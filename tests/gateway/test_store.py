@@ -98,9 +98,9 @@ class TestManyReferences:
         read: list[str] = []
         get = store._storage.get
 
-        def counted(id: str, owner: str) -> bytes | None:
+        def counted(owner: str, id: str) -> bytes | None:
             read.append(id)
-            return get(id, owner)
+            return get(owner, id)
 
         monkeypatch.setattr(store._storage, "get", counted)
         found = asyncio.run(store.expanded("", {"input": [refer("a")] * 4000}))

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from ..terminal import coloured, encodable, paint, visible
+from ..terminal import coloured, paint, visible
 from .arguments import parser_for
-from .common import UsageError
+from .common import UsageError, note
 
 __all__ = ["main"]
 
@@ -59,10 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _failed(message: str, code: int) -> int:
     mark = paint("error:", "error") if coloured(sys.stderr) else "error:"
-    line = " ".join(visible(message).split("\n"))
-    if not encodable(line, sys.stderr):
-        line = line.encode("ascii", "backslashreplace").decode()
-    print(f"untemplate: {mark} {line}", file=sys.stderr)
+    note(f"{mark} {visible(message)}")
     return code
 
 

@@ -7,68 +7,23 @@ when it is the command to run.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Final
 
 from .. import __version__
 from . import models, which_format
 from .common import positive
 
-__all__ = ["parser_for"]
 
+def _lazily(module: str, function: str = "run") -> Callable[[argparse.Namespace], int | None]:
+    """Return the function that runs a command. It imports the command's module when it is called."""
 
-def _parse(arguments: argparse.Namespace) -> None:
-    from .parse import run
+    def run(arguments: argparse.Namespace) -> int | None:
+        code: int | None = getattr(import_module(f".{module}", __package__), function)(arguments)
+        return code
 
-    run(arguments)
-
-
-def _explain(arguments: argparse.Namespace) -> None:
-    from .explain import run
-
-    run(arguments)
-
-
-def _inspect(arguments: argparse.Namespace) -> None:
-    from .inspect import run
-
-    run(arguments)
-
-
-def _guess(arguments: argparse.Namespace) -> None:
-    from .guess import run
-
-    run(arguments)
-
-
-def _export(arguments: argparse.Namespace) -> None:
-    from .export import run
-
-    run(arguments)
-
-
-def _batch(arguments: argparse.Namespace) -> int:
-    from .batch import run
-
-    return run(arguments)
-
-
-def _stats(arguments: argparse.Namespace) -> None:
-    from .batch import run_stats
-
-    run_stats(arguments)
-
-
-def _drift(arguments: argparse.Namespace) -> int:
-    from .drift import run
-
-    return run(arguments)
-
-
-def _formats(arguments: argparse.Namespace) -> None:
-    from .formats import run
-
-    run(arguments)
+    return run
 
 
 _DESCRIPTION: Final = """\
@@ -296,7 +251,7 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add_guess(guess: argparse.ArgumentParser) -> None:
-    guess.set_defaults(run=_guess)
+    guess.set_defaults(run=_lazily("guess"))
     guess.add_argument("file", nargs="?", default="-", metavar="FILE", help="raw output (default: -, stdin)")
     _add_tools(guess)
     guess.add_argument("--all", action="store_true", help="print all formats instead of the best ten")
@@ -304,14 +259,14 @@ def _add_guess(guess: argparse.ArgumentParser) -> None:
 
 
 def _add_inspect(inspect: argparse.ArgumentParser) -> None:
-    inspect.set_defaults(run=_inspect)
+    inspect.set_defaults(run=_lazily("inspect"))
     inspect.add_argument(
         "--port", type=int, default=8009, metavar="N", help="port to listen on; 0: any free one (default: 8009)"
     )
 
 
 def _add_parse(parse: argparse.ArgumentParser) -> None:
-    parse.set_defaults(run=_parse, command="parse")
+    parse.set_defaults(run=_lazily("parse"), command="parse")
     parse.add_argument("file", nargs="?", default="-", metavar="FILE", help="raw output (default: -, stdin)")
     which_format.add_arguments(parse)
     what = parse.add_argument_group("Prompt and request")
@@ -349,7 +304,7 @@ def _add_parse(parse: argparse.ArgumentParser) -> None:
 
 
 def _add_batch(batch: argparse.ArgumentParser) -> None:
-    batch.set_defaults(run=_batch, command="batch")
+    batch.set_defaults(run=_lazily("batch"), command="batch")
     batch.add_argument("input", nargs="+", metavar="INPUT", help="rows: .jsonl, .jsonl.gz, .jsonl.zst or .parquet")
     batch.add_argument("-o", "--output", required=True, metavar="OUTPUT", help="results; the name decides their kind")
     which_format.add_arguments(batch)
@@ -386,13 +341,13 @@ def _add_summary(group: argparse._ActionsContainer) -> None:
 
 
 def _add_stats(stats: argparse.ArgumentParser) -> None:
-    stats.set_defaults(run=_stats)
+    stats.set_defaults(run=_lazily("batch", "run_stats"))
     stats.add_argument("input", nargs="+", metavar="RESULTS", help="results of `untemplate batch`")
     _add_summary(stats)
 
 
 def _add_drift(drift: argparse.ArgumentParser) -> None:
-    drift.set_defaults(run=_drift)
+    drift.set_defaults(run=_lazily("drift"))
     drift.add_argument("input", nargs="+", metavar="INPUT", help="rows: .jsonl, .jsonl.gz, .jsonl.zst or .parquet")
     drift.add_argument("--tokenizer", required=True, metavar="ID|PATH", help="tokenizer.json, folder or hub id")
     drift.add_argument("--ids-column", default="ids", metavar="NAME", help="token ids of the output (default: ids)")
@@ -401,7 +356,7 @@ def _add_drift(drift: argparse.ArgumentParser) -> None:
 
 
 def _add_explain(explain: argparse.ArgumentParser) -> None:
-    explain.set_defaults(run=_explain)
+    explain.set_defaults(run=_lazily("explain"))
     explain.add_argument("source", metavar="MODEL|TEMPLATE", help="model or template to explain")
     explain.add_argument("-v", "--verbose", action="store_true", help="print each comparison of the analysis as well")
     explain.add_argument("--enforce-parser", metavar="NAME|FILE.json", help="format to measure instead")
@@ -429,7 +384,7 @@ def _add_explain(explain: argparse.ArgumentParser) -> None:
 
 
 def _add_export(export: argparse.ArgumentParser) -> None:
-    export.set_defaults(run=_export, command="export")
+    export.set_defaults(run=_lazily("export"), command="export")
     which_format.add_arguments(export)
     form = export.add_argument_group("Form and file")
     form.add_argument("--response-template", action="store_true", required=True, help="response template, as JSON")
@@ -443,7 +398,7 @@ def _add_export(export: argparse.ArgumentParser) -> None:
 
 
 def _add_formats(formats: argparse.ArgumentParser) -> None:
-    formats.set_defaults(run=_formats)
+    formats.set_defaults(run=_lazily("formats"))
     formats.add_argument(
         "name",
         nargs="?",

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from ..terminal import visible
-from .common import UsageError, note, policy_of, print_json, print_text, reason
+from .common import UsageError, note, policy_of, print_json, print_text, reason, write_file
 
 if TYPE_CHECKING:
     import argparse
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..batch import Progress, Settings, Summary
     from ..format import Format
     from ..policy import Policy
-
-__all__ = ["FAILED", "run", "run_stats"]
 
 FAILED: Final = 3
 """Exit code of ``--strict``."""
@@ -72,11 +70,7 @@ def _conclude(arguments: argparse.Namespace, summary: Summary, title: str) -> No
     if arguments.report is not None:
         from ..batch.report import report
 
-        try:
-            with open(arguments.report, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(report(summary, title))
-        except OSError as error:
-            raise UsageError(f"--report {arguments.report}: {reason(error)}") from None
+        write_file(arguments.report, report(summary, title), f"--report {arguments.report}")
     if arguments.json:
         print_json(summary.tables(), indent=None)
     else:

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from ..terminal import visible
 from .batch import FAILED
-from .common import UsageError, policy_of, positive, print_json, print_text, quiet, reason
+from .common import UsageError, policy_of, positive, print_json, print_text, quiet, reason, write_file
 
 if TYPE_CHECKING:
     from ..check import Report
     from ..check.vendor import Sample
     from ..output_parser import OutputParser
-
-__all__ = ["Progress", "add_arguments", "run"]
 
 _SECONDS: Final = 10
 """Seconds between two lines of progress where stderr is no terminal."""
@@ -189,13 +187,8 @@ def _conclude(arguments: argparse.Namespace, report: Report) -> int:
 
     for option, write in (("junit", junit), ("html", page), ("badge", badge)):
         path = getattr(arguments, option)
-        if path is None:
-            continue
-        try:
-            with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(write(report))
-        except OSError as error:
-            raise UsageError(f"--{option} {path}: {reason(error)}") from None
+        if path is not None:
+            write_file(path, write(report), f"--{option} {path}")
     if arguments.json:
         print_json(msgspec.to_builtins(report), indent=2)
     else:

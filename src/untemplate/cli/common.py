@@ -17,19 +17,6 @@ from ..terminal import Line, coloured, encodable, paint, painted, width, wrapped
 if TYPE_CHECKING:
     from ..policy import Policy
 
-__all__ = [
-    "UsageError",
-    "field",
-    "policy_of",
-    "positive",
-    "print_json",
-    "print_text",
-    "quiet",
-    "read",
-    "table",
-    "text_of",
-]
-
 
 class UsageError(Exception):
     """The command cannot be carried out as given; the message gives the reason in one line."""
@@ -108,15 +95,18 @@ def policy_of(settings: Sequence[str]) -> Policy:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Silence the library's log while the command reports the same things itself."""
+def _handled(handler: logging.Handler) -> Iterator[None]:
     log = logging.getLogger("untemplate")
-    handler = logging.NullHandler()
     log.addHandler(handler)
     try:
         yield
     finally:
         log.removeHandler(handler)
+
+
+def quiet() -> contextlib.AbstractContextManager[None]:
+    """Silence the library's log while the command reports the same things itself."""
+    return _handled(logging.NullHandler())
 
 
 class _Notes(logging.Handler):
@@ -126,16 +116,18 @@ class _Notes(logging.Handler):
         note(f"warning: {record.getMessage()}")
 
 
-@contextlib.contextmanager
-def noted() -> Iterator[None]:
+def noted() -> contextlib.AbstractContextManager[None]:
     """Print the library's warnings like the command's own."""
-    log = logging.getLogger("untemplate")
-    handler = _Notes(logging.WARNING)
-    log.addHandler(handler)
+    return _handled(_Notes(logging.WARNING))
+
+
+def write_file(path: str, text: str, what: str) -> None:
+    """Write a file; ``what`` names it in an error. Half characters are written as escapes."""
     try:
-        yield
-    finally:
-        log.removeHandler(handler)
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{what}: {reason(error)}") from None
 
 
 # -- JSON ---------------------------------------------------------------------------------------------------------
@@ -166,7 +158,7 @@ def print_text(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print one line on stderr about the output on stdout."""
+    """Print one line on stderr."""
     line = " ".join(text.split("\n"))
     if not encodable(line, sys.stderr):
         line = line.encode("ascii", "backslashreplace").decode()

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ..policy import Policy
     from ..selection import Selection, Tried
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> None:
     policy = policy_of(arguments.policy)

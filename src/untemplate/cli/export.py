@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..policy import Policy
 from . import common
-from .common import UsageError, print_text
+from .common import UsageError, print_text, write_file
 from .which_format import parser_of
 
 if TYPE_CHECKING:
     import argparse
-
-__all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -30,9 +27,6 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output == "-":
         print_text(text)
     else:
-        try:
-            Path(arguments.output).write_text(text + "\n", "utf-8")
-        except OSError as error:
-            raise UsageError(f"{arguments.output}: {common.reason(error)}") from None
+        write_file(arguments.output, text + "\n", arguments.output)
     for part in exported.left_out:
         common.note(f"left out: {part}")

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..format import Format
     from ..formats import Entry, Kind
 
-__all__ = ["details", "evidence_word", "markers", "run", "samples"]
-
 
 def run(arguments: argparse.Namespace) -> None:
     from ..formats import UnknownFormatError

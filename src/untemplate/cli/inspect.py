@@ -10,8 +10,6 @@ from .common import UsageError, print_text, reason
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> None:
     from ..inspector.server import make_server

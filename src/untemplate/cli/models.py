@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..gateway.manager.checkpoint import Checkpoint
     from ..gateway.manager.hub import Cached
 
-__all__ = ["add_commands"]
-
 _PULL_DESCRIPTION: Final = """\
 Fetches a model from the hub into huggingface_hub's cache. Of a GGUF repository one quantization is fetched: the one
 that is named, else Q4_K_M or what comes next to it; of any other the safetensors with what belongs to them. What is

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ..policy import Policy
     from ..stream import Stream
 
-__all__ = ["run"]
-
 
 def run(arguments: argparse.Namespace) -> None:
     policy = policy_of(arguments.policy)

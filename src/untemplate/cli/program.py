@@ -11,8 +11,6 @@ from ..machine.lexer import Literals
 if TYPE_CHECKING:
     from ..machine.program import CallSyntax, HeaderSyntax, MarkerRule, Program, TextState
 
-__all__ = ["shown"]
-
 Row = tuple[str, str]
 """(label, text); a title has no text."""
 

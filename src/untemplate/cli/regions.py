@@ -11,8 +11,6 @@ from ..terminal import encodable, paint, painted, visible
 if TYPE_CHECKING:
     from ..messages import Diagnostic, ParsedOutput, Span
 
-__all__ = ["KINDS", "diagnosed", "legend", "marked", "summary"]
-
 KINDS: Final = ("reasoning", "content", "name", "id", "arguments", "markup", "dropped")
 _SILENT: Final = ("markup", "dropped")
 

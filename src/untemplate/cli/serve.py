@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
     from ..gateway.manager import Manager, Model
     from ..gateway.settings import Settings
-    from ..gateway.settings_sources import Resolved
-
-__all__ = ["add_arguments", "run"]
+    from ..gateway.settings.sources import Resolved
 
 _log: Final = logging.getLogger("untemplate.gateway")
 _NEEDS: Final = ("starlette", "uvicorn", "httptools", "prometheus_client")
@@ -40,7 +38,7 @@ _NEEDS: Final = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
 def add_arguments(serve: argparse.ArgumentParser) -> None:
     """Add the options, each made from the declaration of its setting."""
-    from ..gateway.settings import GROUPS, fields
+    from ..gateway.settings import fields
 
     serve.set_defaults(run=run)
     serve.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help="what to serve (see above)")
@@ -48,12 +46,11 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
     serve.add_argument("--show-settings", action="store_true", help="print all settings with their sources, and exit")
     serve.add_argument("--json", action="store_true", help="with --show-settings: as JSON")
     serve.add_argument("--tour", action="store_true", help="ask the first model a few questions and print its answers")
-    by_group = {title: serve.add_argument_group(title) for title in GROUPS}
-    titles = {name: title for title, names in GROUPS.items() for name in names}
+    groups = {title: serve.add_argument_group(title) for title in dict.fromkeys(one.title for one in fields())}
     for one in fields():
         if one.path == "model":
             continue
-        group = by_group[titles[one.group or one.name]]
+        group = groups[one.title]
         text = one.description.replace("%", "%%")
         shown = one.default if not (one.is_list or one.is_dict) else None
         if shown not in (None, ""):
@@ -75,7 +72,7 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
 
 def _resolved(arguments: argparse.Namespace) -> Resolved:
     from ..gateway.settings import SettingsError
-    from ..gateway.settings_sources import resolve
+    from ..gateway.settings.sources import resolve
 
     given = vars(arguments)
     flags = {name.removeprefix("setting "): value for name, value in given.items() if name.startswith("setting ")}

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from ..output_parser import OutputParser
     from ..policy import Policy
 
-__all__ = ["add_arguments", "parser_of"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument_group("Format (one of these)")

@@ -10,8 +10,6 @@ from .errors import bad_request, unsupported
 from .generation import Generation
 from .manager.model import Model
 
-__all__ = ["check_request"]
-
 
 def check_request(model: Model, request: Generation) -> None:
     """Refuse what the engine cannot do.

@@ -14,6 +14,7 @@ import ipaddress
 import math
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -21,11 +22,10 @@ from .asgi import Scope, header
 from .errors import ApiError
 from .settings import Settings
 
-__all__ = ["Access", "Key", "is_loopback", "is_personal", "is_private"]
-
 _MINUTE: Final = 60.0
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """True if a host name or address means this machine only."""
     name = host.strip("[]").rstrip(".").lower()

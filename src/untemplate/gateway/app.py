@@ -45,8 +45,6 @@ from .tracing import Tracing
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["Gateway", "create_app"]
-
 _log: Final = logging.getLogger("untemplate.gateway")
 
 

@@ -20,19 +20,6 @@ from .errors import ApiError
 from .protocols.encoding import encode
 from .threads import in_thread
 
-__all__ = [
-    "BodyReader",
-    "Receive",
-    "Scope",
-    "Send",
-    "header",
-    "path_of",
-    "send_bytes",
-    "send_json",
-    "send_stream",
-    "while_connected",
-]
-
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -162,15 +149,13 @@ def _decoded(data: bytes) -> Any:
     """Return a JSON value. Half an emoji, which clients send when they cut text, becomes U+FFFD."""
     try:
         return _decoder.decode(data)
-    except msgspec.DecodeError:
+    except msgspec.DecodeError as error:
         if _SURROGATE.search(data) is None:
             raise
         try:
             text = json.dumps(json.loads(data), ensure_ascii=False)
         except ValueError:
-            text = ""
-        if not text:
-            raise
+            raise error from None
         return _decoder.decode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())
 
 

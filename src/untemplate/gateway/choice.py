@@ -15,8 +15,6 @@ from .engines.base import EngineChunk
 from .generation import Ended, Generation, TokenLogprob, Usage
 from .prompt import Prompt
 
-__all__ = ["ChoiceStream", "Step"]
-
 Step = tuple[DeltaMessage, list[TokenLogprob] | None] | tuple[DeltaMessage, list[TokenLogprob] | None, list[int]]
 """A delta, the log probabilities of the tokens of its content and, if they are asked for, the ids of the tokens since
 the last delta."""

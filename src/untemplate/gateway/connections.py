@@ -25,8 +25,6 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["allow_open_files", "http_protocol", "server_config", "server_options"]
-
 HEAD_BYTES: Final = 64 * 1024
 HEADERS: Final = 256
 """Most header fields of a request. They are searched linearly."""

@@ -13,8 +13,6 @@ from .manager.model import Model
 from .prompt import check_length, make_prompt
 from .threads import in_thread
 
-__all__ = ["count_prompt", "prompt_tokens"]
-
 _BYTES: Final = 4
 """Bytes of a token in an estimate: about right for English and code, too many for most other languages."""
 

@@ -11,8 +11,6 @@ from .errors import ApiError
 from .manager.opening import open_manager
 from .settings import Settings
 
-__all__ = ["DeferredGateway"]
-
 
 class DeferredGateway:
     """The application; ``gateway`` is None until the server has started it (ASGI's lifespan protocol).

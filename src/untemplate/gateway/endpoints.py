@@ -30,8 +30,6 @@ from .vector_endpoints import embed, embeddings, rerank
 if TYPE_CHECKING:
     from .app import Gateway
 
-__all__ = ["dialect_of", "endpoints"]
-
 
 def dialect_of(path: str) -> str:
     """Return the name of the dialect whose errors the clients of a path expect."""

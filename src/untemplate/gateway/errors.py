@@ -11,8 +11,6 @@ from collections.abc import Mapping
 
 from ..errors import UntemplateError
 
-__all__ = ["ApiError", "EngineError", "bad_request", "not_found", "not_loaded", "unsupported"]
-
 
 class ApiError(UntemplateError):
     """A request that fails.

@@ -13,8 +13,6 @@ from .observe import Record
 if TYPE_CHECKING:
     from .app import Gateway
 
-__all__ = ["Endpoint", "Exchange", "Handler"]
-
 
 @dataclass(slots=True)
 class Exchange:

@@ -14,8 +14,6 @@ from .errors import unsupported
 from .generation import Generation
 from .manager.model import Model
 
-__all__ = ["call_opening", "forced_opening"]
-
 _ARGUMENTS = ("{}", '{"a": "b"}', '{"c": "d"}')
 
 
@@ -54,7 +52,7 @@ def call_opening(parser: OutputParser, tools: Sequence[dict[str, Any]], prompt: 
     if not found:
         return ""
     head = (parser.reasoning_close or "") if parser.stream(prompt=prompt).in_reasoning else ""
-    parsed = parser.parse(head + written[1], prompt=prompt)
+    parsed = parser.parse(head + written[1], prompt=prompt, tools=tools)
     if [call.function.name for call in parsed.tool_calls] != [name]:
         return ""
     return head + (opening if len(tools) == 1 else before)

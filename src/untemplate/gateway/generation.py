@@ -14,8 +14,6 @@ import msgspec
 from ..messages import ParsedOutput
 from .notes import Notes
 
-__all__ = ["Constraint", "Ended", "Generation", "Meta", "Sampling", "Thinking", "TokenLogprob", "Usage"]
-
 
 class Sampling(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Sampling parameters. ``None`` stands for the engine's default."""
@@ -36,6 +34,10 @@ class Sampling(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Least tokens of output before a token may end it."""
     ignore_eos: bool | None = None
     """True to ignore tokens that end an output."""
+
+    def given(self) -> dict[str, Any]:
+        """Return the parameters that are set."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
 class Constraint(msgspec.Struct, frozen=True):

@@ -28,8 +28,6 @@ from ..grammar import Grammar, make_grammar
 from ..output_parser import OutputParser
 from .processes import start_python
 
-__all__ = ["GrammarCompiler", "GrammarOrder"]
-
 AT_ONCE: Final = 4096
 """Bytes of tools and response format that are compiled in this process: under 5 ms, measured."""
 _CACHED: Final = 256

@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from .errors import bad_request
 
-__all__ = ["taken_out"]
-
 _DATA: Final = re.compile(r"data:image/[\w.+-]+;base64,")
 
 

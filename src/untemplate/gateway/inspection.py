@@ -29,14 +29,12 @@ from .threads import in_slow_thread
 if TYPE_CHECKING:
     from .generation import Ended
 
-__all__ = ["Inspection"]
-
 _PROMPT = 20_000
 """Most characters of the end of a prompt that are kept: the state at the start is read from them."""
 _BYTES = 64 << 20
 """Most bytes of all outputs that are kept; the oldest go first."""
-_ENTRY = 1024
-"""Bytes of an entry without its texts, about."""
+_OVERHEAD = 1024
+"""Bytes of a kept output without its texts, about."""
 _START = 60
 """Characters of an output by which it is recognised."""
 
@@ -107,8 +105,8 @@ class Inspection:
             prompt=None if known is None else known[-_PROMPT:],
             finish_reason="stop" if ended.finish_reason == "tool_calls" else ended.finish_reason,
         )
-        result = outcome(ended, model.parser.format, offered=tools != b"[]")
-        size = _ENTRY + getsizeof(case.text) + getsizeof(case.prompt)
+        result = outcome(ended, model, offered=tools != b"[]")
+        size = _OVERHEAD + getsizeof(case.text) + getsizeof(case.prompt)
         time_of_day = time.strftime("%H:%M:%S")
         return _Served(f"{session.meta.id}-{ended.index}", owner, time_of_day, model.name, result, case, tools, size)
 

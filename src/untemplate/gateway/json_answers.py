@@ -18,8 +18,6 @@ from .errors import bad_request, unsupported
 from .generation import Generation
 from .manager.model import Model
 
-__all__ = ["ATTEMPTS", "JsonAnswer"]
-
 ATTEMPTS: Final = 3
 """Most answers that are generated until one is the JSON that the request asks for."""
 _LARGEST: Final = 64 * 1024

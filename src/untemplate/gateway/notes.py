@@ -13,8 +13,6 @@ import msgspec
 
 from .errors import unsupported
 
-__all__ = ["Notes"]
-
 _MOST: Final = 16
 _NEUTRAL: Final[tuple[Any, ...]] = (None, False, "", [], {})
 

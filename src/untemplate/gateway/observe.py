@@ -13,14 +13,12 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from ..format import Format, Marker, NamedBody
 from .errors import ApiError
 from .generation import Ended, Usage
 from .manager.model import Model
@@ -29,8 +27,6 @@ from .request_context import RequestContext
 
 if TYPE_CHECKING:
     from .settings import Settings
-
-__all__ = ["JsonFormatter", "Metrics", "RawLog", "Record", "log_to_stderr", "outcome"]
 
 _log: Final = logging.getLogger("untemplate.gateway")
 _TOLD: Final = 1000
@@ -41,7 +37,7 @@ _WORST: Final = ("incomplete", "invalid_json", "invalid_arguments", "unknown_too
 """Statuses of calls, the worst first."""
 
 
-def outcome(ended: Ended, fmt: Format, *, offered: bool) -> str:
+def outcome(ended: Ended, model: Model, *, offered: bool) -> str:
     """Return the outcome of an output.
 
     ``ok``, the worst status of its calls, ``dropped_call`` if a policy dropped one, or ``fell_back_to_content`` if
@@ -56,20 +52,9 @@ def outcome(ended: Ended, fmt: Format, *, offered: bool) -> str:
     if any(diagnostic.code == "dropped_call" for diagnostic in ended.parsed.diagnostics):
         return "dropped_call"
     content = ended.parsed.content
-    if offered and content and any(marker in content for marker in _call_markers(fmt)):
+    if offered and content and any(marker in content for marker in model.call_markers):
         return "fell_back_to_content"
     return "ok"
-
-
-@lru_cache(maxsize=256)
-def _call_markers(fmt: Format) -> tuple[str, ...]:
-    markers: list[Marker | None] = []
-    for tools in fmt.tools:
-        markers += [tools.section_open, tools.call_open]
-        if isinstance(tools.body, NamedBody):
-            markers.append(tools.body.name_open)
-    # One character (``[``) is too common in text to count as a marker.
-    return tuple({text for m in markers if m is not None for text in m.spellings if len(text) > 1})
 
 
 class Record:
@@ -218,7 +203,7 @@ class Metrics:
             return
         fmt = record.model.parser.format
         for ended in record.ended:
-            self.outputs.labels(model, fmt.name, outcome(ended, fmt, offered=record.offered)).inc()
+            self.outputs.labels(model, fmt.name, outcome(ended, record.model, offered=record.offered)).inc()
             for call in ended.parsed.tool_calls:
                 self.calls.labels(model, fmt.name, call.status).inc()
             for diagnostic in ended.parsed.diagnostics:
@@ -275,8 +260,8 @@ def log_request(record: Record) -> None:
         "detail": record.detail or None,
         "param": record.param,
     }
-    if fmt is not None:
-        fields["outcome"] = [outcome(ended, fmt, offered=record.offered) for ended in record.ended]
+    if record.model is not None:
+        fields["outcome"] = [outcome(ended, record.model, offered=record.offered) for ended in record.ended]
     kept = {key: value for key, value in fields.items() if value not in (None, [], 0) or key == "status"}
     level = logging.WARNING if record.status >= 500 else logging.INFO
     _log.log(level, "%s %s", record.dialect, record.status, extra={"fields": kept})
@@ -341,7 +326,7 @@ class RawLog:
                 "model": record.model.name,
                 "format": fmt.name,
                 "finish_reason": ended.finish_reason,
-                "outcome": outcome(ended, fmt, offered=record.offered),
+                "outcome": outcome(ended, record.model, offered=record.offered),
                 "raw": ended.raw,
                 "message": ended.parsed.message(),
             }

@@ -17,8 +17,6 @@ from .protocols import ollama
 from .protocols.encoding import encode
 from .protocols.fields import read_as
 
-__all__ = ["copy", "delete", "ollama_load", "ps", "pull", "show", "tags", "version"]
-
 
 async def ollama_load(exchange: Exchange) -> bool:
     """Answer a request without a prompt, which asks for a model to be loaded or unloaded. Return True if it was one.
@@ -46,7 +44,7 @@ async def tags(exchange: Exchange) -> None:
     manager = exchange.gateway.manager
     known: dict[str, Model | str] = {model.name: model for model in manager.list()}
     known |= {name: model or name for name, model in manager.unloaded()}
-    copies = [(copy, known[name]) for copy, name in manager.copies().items() if name in known]
+    copies = [(copy, known[name]) for copy, name in manager.names.copies().items() if name in known]
     copied = [copy if isinstance(model, str) else replace(model, name=copy) for copy, model in copies]
     await exchange.reply(ollama.tags([*known.values(), *copied]))
 
@@ -72,7 +70,7 @@ async def pull(exchange: Exchange) -> None:
     """Download a model from the hub and load it. The response is a line for each step, the last one ``success``."""
     asked = read_as(ollama.PullRequest, exchange.body, notes=exchange.notes)
     gateway, name = exchange.gateway, ollama.name_of(asked)
-    if gateway.manager.named(name) is None:
+    if gateway.manager.names.find(name) is None:
         _check_allowed(gateway.settings.allow_pull, "download models (--allow-pull)")
     async with aclosing(_steps(gateway.pulls.pull(name))) as steps:
         if asked.stream is not False:
@@ -104,7 +102,7 @@ async def copy(exchange: Exchange) -> None:
     """Give a model a further name."""
     asked = read_as(ollama.CopyRequest, exchange.body, notes=exchange.notes)
     _check_allowed(exchange.gateway.settings.allow_copy, "copy models (--allow-copy)")
-    exchange.gateway.manager.copy(asked.source, asked.destination.removesuffix(":latest"))
+    exchange.gateway.manager.names.copy(asked.source, asked.destination.removesuffix(":latest"))
     await exchange.reply({})
 
 

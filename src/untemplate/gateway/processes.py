@@ -6,8 +6,6 @@ import os
 import subprocess
 import sys
 
-__all__ = ["start_python"]
-
 
 def start_python(program: str) -> subprocess.Popen[bytes]:
     """Run a program of a line or two in a new process, with pipes for stdin and stdout.

@@ -19,8 +19,6 @@ from .generation import Generation
 from .images import taken_out
 from .manager.model import Model
 
-__all__ = ["Prompt", "check_length", "make_prompt", "make_prompts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Prompt:

@@ -14,8 +14,6 @@ from ..integrations.partner import partner
 from .deferred import DeferredGateway
 from .settings import Settings
 
-__all__ = ["application"]
-
 
 def application(settings: Settings, **options: Any) -> Any:
     """Return a Ray Serve application, for ``serve.run`` or a Serve config file.

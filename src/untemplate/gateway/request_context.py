@@ -12,8 +12,6 @@ from typing import Final
 
 from .asgi import Scope, header
 
-__all__ = ["RequestContext", "context_of", "current"]
-
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _TRACESTATE: Final = re.compile(r"[ -~]{1,512}")
 

@@ -12,8 +12,6 @@ from .generation import Generation
 from .grammars import GrammarCompiler, GrammarOrder
 from .manager.model import Model
 
-__all__ = ["request_grammar"]
-
 
 async def request_grammar(
     model: Model, request: Generation, reasoning: str, compiler: GrammarCompiler

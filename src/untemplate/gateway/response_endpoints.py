@@ -8,8 +8,6 @@ from .exchange import Exchange
 from .protocols.responses import RESPONSES
 from .store import Kept
 
-__all__ = ["count_input", "delete_response", "get_response", "list_items"]
-
 
 def _id(exchange: Exchange) -> str:
     found: str = exchange.scope["path_params"]["id"]

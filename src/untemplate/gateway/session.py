@@ -39,8 +39,6 @@ from .threads import in_thread
 if TYPE_CHECKING:
     from .protocols.base import Writer
 
-__all__ = ["Session"]
-
 _Steps = tuple[int, list[Step]]
 """The index of a choice, and what a chunk adds to it."""
 _AHEAD: Final = 8
@@ -98,7 +96,7 @@ class Session:
         self._opening = forced_opening(model, request, self._prompts[0].known)
         """The beginning of the output, which the prompt ends with; it forces a call."""
         self._policy = _policy(model.parser.policy, request) if request.parse else None
-        self._choices = [self._choice(i, self._prompts[i // request.n]) for i in range(request.choices)]
+        self._choices = self._made_choices()
         self._jobs: list[Job] = []
         self._earlier = Usage()
         """The tokens of answers that were not the JSON that the request asks for."""
@@ -119,7 +117,7 @@ class Session:
         if grammar is not None and not grammar.by_id:
             # Under such a grammar the model may write markers with ordinary tokens; they count as markers.
             self._policy = replace(self._policy or self.model.parser.policy, spelled_markers="marker")
-            self._choices = [self._choice(i, self._prompts[i // request.n]) for i in range(request.choices)]
+            self._choices = self._made_choices()
         if request.token_ids:
             request.prompt_ids = [await self._prompt_ids(prompt) for prompt in self._prompts]
 
@@ -138,13 +136,17 @@ class Session:
             self.request.notes.ignored("return_token_ids", "the engine does not report those of the prompt")
             return None
 
+    def _made_choices(self) -> list[ChoiceStream]:
+        """Return the choices of each prompt, one prompt after the other."""
+        request = self.request
+        return [self._choice(i, self._prompts[i // request.n]) for i in range(request.choices)]
+
     def _choice(self, index: int, prompt: Prompt) -> ChoiceStream:
         request = self.request
-        offered: list[dict[str, Any]] | None = request.tools or []
         parser = self.model.parser if request.parse else _raw()
         try:
             stream = parser.stream(
-                tools=offered,
+                tools=request.tools or [],
                 tool_choice="none" if request.tool_choice == "none" else None,
                 prompt=prompt.known,
                 prompt_token_ids=prompt.text if isinstance(prompt.text, list) else None,

@@ -1,6 +1,6 @@
 """Places where stored responses are kept: SQLite (in memory or a file) and Redis.
 
-SQLite bounds the bytes of all entries. In Redis, entries end by their time to live, and the server's ``maxmemory``
+SQLite bounds the bytes of all responses. In Redis, responses end by their time to live, and the server's ``maxmemory``
 bounds their bytes.
 """
 
@@ -15,8 +15,6 @@ from typing import Any, Final, Protocol, TypeVar
 
 from ..errors import SettingsError
 
-__all__ = ["RedisStorage", "SqliteStorage", "Storage", "open_storage"]
-
 _log: Final = logging.getLogger("untemplate.gateway")
 _PAUSE: Final = 10.0
 """Seconds without a further attempt after Redis failed: an attempt may block the server for `_PATIENCE` seconds."""
@@ -26,14 +24,15 @@ _T = TypeVar("_T")
 
 
 class Storage(Protocol):
-    """A place for entries, which belong to owners and end. Threads may share it."""
+    """A place for encoded responses, which belong to owners and end. Threads may share it."""
 
-    def put(self, id: str, owner: str, data: bytes, items: Sequence[str]) -> None:
-        """Store an entry. ``items`` are ids by which `entry_of` finds it."""
+    def put(self, owner: str, id: str, data: bytes, items: Sequence[str]) -> None:
+        """Store a response. ``items`` are ids by which `response_of` finds it."""
 
-    def get(self, id: str, owner: str) -> bytes | None: ...
+    def get(self, owner: str, id: str) -> bytes | None: ...
 
-    def entry_of(self, item: str) -> str | None: ...
+    def response_of(self, item: str) -> str | None:
+        """Return the id of the response that has this item."""
 
     def remove(self, id: str) -> None: ...
 
@@ -45,8 +44,8 @@ def open_storage(where: str, seconds: float, limit: int, clock: Callable[[], flo
 
     Args:
         where: the setting.
-        seconds: how long an entry is kept.
-        limit: bytes of all entries (SQLite).
+        seconds: how long a response is kept.
+        limit: bytes of all responses (SQLite).
         clock: seconds since the epoch (SQLite).
 
     Raises:
@@ -58,7 +57,7 @@ def open_storage(where: str, seconds: float, limit: int, clock: Callable[[], flo
 
 
 class SqliteStorage:
-    """Entries in memory, or in a file that survives a restart and may be shared by processes of one machine."""
+    """Responses in memory, or in a file that survives a restart and may be shared by processes of one machine."""
 
     def __init__(self, path: str, seconds: float, limit: int, clock: Callable[[], float] = time.time) -> None:
         self._seconds = seconds
@@ -78,8 +77,8 @@ class SqliteStorage:
         except sqlite3.Error as error:
             raise SettingsError(f"response_store: {path}: {error}") from None
 
-    def put(self, id: str, owner: str, data: bytes, items: Sequence[str]) -> None:
-        """Store an entry, and remove what is too old or too much."""
+    def put(self, owner: str, id: str, data: bytes, items: Sequence[str]) -> None:
+        """Store a response, and remove what is too old or too much."""
         until = self._clock() + self._seconds
         with self._lock, self._db:
             self._db.execute("BEGIN")
@@ -102,14 +101,14 @@ class SqliteStorage:
         self._db.execute("DELETE FROM responses WHERE id = ?", (id,))
         self._db.execute("DELETE FROM items WHERE response = ?", (id,))
 
-    def get(self, id: str, owner: str) -> bytes | None:
+    def get(self, owner: str, id: str) -> bytes | None:
         with self._lock:
             row = self._db.execute(
                 "SELECT data FROM responses WHERE id = ? AND owner = ? AND until > ?", (id, owner, self._clock())
             ).fetchone()
         return None if row is None else row[0]
 
-    def entry_of(self, item: str) -> str | None:
+    def response_of(self, item: str) -> str | None:
         with self._lock:
             row = self._db.execute("SELECT response FROM items WHERE id = ?", (item,)).fetchone()
         return None if row is None else row[0]
@@ -124,7 +123,7 @@ class SqliteStorage:
 
 
 class RedisStorage:
-    """Entries in Redis (or a server that speaks its protocol), shared by gateways on many machines.
+    """Responses in Redis (or a server that speaks its protocol), shared by gateways on many machines.
 
     While Redis does not answer, nothing is stored or found, and the log has a line about it.
     """
@@ -154,7 +153,7 @@ class RedisStorage:
             _log.error("response_store: Redis fails, nothing is stored for %g s: %s", _PAUSE, error)
             return otherwise
 
-    def put(self, id: str, owner: str, data: bytes, items: Sequence[str]) -> None:
+    def put(self, owner: str, id: str, data: bytes, items: Sequence[str]) -> None:
         def act() -> None:
             pipe = self._redis.pipeline(transaction=True)
             pipe.set(_key(owner, id), data, px=self._milliseconds)
@@ -166,11 +165,11 @@ class RedisStorage:
 
         self._try(act, None)
 
-    def get(self, id: str, owner: str) -> bytes | None:
+    def get(self, owner: str, id: str) -> bytes | None:
         found: bytes | None = self._try(lambda: self._redis.get(_key(owner, id)), None)
         return found
 
-    def entry_of(self, item: str) -> str | None:
+    def response_of(self, item: str) -> str | None:
         found = self._try(lambda: self._redis.get(_item(item)), None)
         return None if found is None else found.decode()
 

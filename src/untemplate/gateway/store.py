@@ -1,10 +1,10 @@
 """Responses that clients may refer to later (``previous_response_id``, ``item_reference``).
 
-* A store is bounded: by the bytes of its entries, and by the time that an entry is kept. The oldest go first.
-* An entry belongs to the API key that made it. Other keys do not find it.
-* A request that refers to entries costs as much as one that contains them: each is read once, the number of references
-  and their bytes are bounded, and all of it happens in a thread.
-* `storage` keeps the entries: in memory, in an SQLite file, or in Redis.
+* A store is bounded: by the bytes of its responses, and by the time that one is kept. The oldest go first.
+* A response belongs to the API key that made it. Other keys do not find it.
+* A request that refers to responses costs as much as one that contains them: each is read once, the number of
+  references and their bytes are bounded, and all of it happens in a thread.
+* `storage` keeps them: in memory, in an SQLite file, or in Redis.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import msgspec
 from .errors import ApiError
 from .storage import open_storage
 from .threads import in_thread
-
-__all__ = ["Kept", "ResponseStore"]
 
 
 class Kept(msgspec.Struct):
@@ -81,24 +79,27 @@ class ResponseStore:
         data = msgspec.json.encode(kept)
         if not self.on or len(data) > self._limit:
             return
-        self._storage.put(kept.response["id"], owner, data, [item["id"] for item in kept.response["output"]])
+        self._storage.put(owner, kept.response["id"], data, [item["id"] for item in kept.response["output"]])
 
     def get(self, owner: str, id: str) -> Kept | None:
         """Return a stored response; ``None`` if it does not exist."""
-        data = self._storage.get(id, owner)
+        data = self._storage.get(owner, id)
         return None if data is None else _DECODER.decode(data)
 
-    def item(self, owner: str, id: str) -> dict[str, Any] | None:
-        """Return an item of the output of a stored response; ``None`` if it does not exist."""
-        return self._item(owner, id, {})
+    def item(
+        self, owner: str, id: str, known: dict[str, dict[str, dict[str, Any]]] | None = None
+    ) -> dict[str, Any] | None:
+        """Return an item of the output of a stored response; ``None`` if it does not exist.
 
-    def _item(self, owner: str, id: str, known: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any] | None:
-        """Return an item. ``known`` has the items of the responses that were read before, by their ids."""
-        response = self._storage.entry_of(id)
+        Args:
+            known: items of the responses that were read before, by the ids of both; further ones are added.
+        """
+        known = {} if known is None else known
+        response = self._storage.response_of(id)
         if response is None:
             return None
         if response not in known:
-            data = self._storage.get(response, owner)
+            data = self._storage.get(owner, response)
             output = [] if data is None else _RESPONSE.decode(data).response["output"]
             known[response] = {item["id"]: item for item in output}
         return known[response].get(id)
@@ -150,7 +151,7 @@ class ResponseStore:
                 continue
             id = str(item.get("id"))
             if id not in found:
-                meant = self._item(owner, id, known)
+                meant = self.item(owner, id, known)
                 if meant is None:
                     raise _missing(f"input[{i}].id", "item", id)
                 found[id] = meant, len(msgspec.json.encode(meant))

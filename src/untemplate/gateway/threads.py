@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
-__all__ = ["in_slow_thread", "in_thread"]
-
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _POOL: Final = ThreadPoolExecutor(2, "untemplate-work")

@@ -18,8 +18,6 @@ from ..messages import DeltaMessage
 from ..terminal import coloured, paint, visible
 from .engines.wire import Client, Events
 
-__all__ = ["STORIES", "Story", "tour"]
-
 
 @dataclass(frozen=True, slots=True)
 class Story:

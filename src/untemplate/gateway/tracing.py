@@ -14,8 +14,6 @@ from typing import Any, Final
 from ..errors import SettingsError
 from .observe import Record
 
-__all__ = ["Tracing"]
-
 _COMPLETIONS: Final = ("completions", "generate")
 
 

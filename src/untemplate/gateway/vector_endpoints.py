@@ -23,8 +23,6 @@ from .protocols.vectors import (
     respond_rerank,
 )
 
-__all__ = ["embed", "embeddings", "rerank"]
-
 _T = TypeVar("_T", Embeddings, Scores)
 
 

@@ -117,7 +117,7 @@ def test_every_format_answers(name: str):
     assert plain.content is not None
     assert plain.content.startswith("This is the replay engine: no model is at work")
     assert (plain.tool_calls, plain.diagnostics, plain.finish_reason) == ([], [], "stop")
-    if engine.format.reasoning is not None:
+    if engine.format.reasoning is not None and not engine.format.reasoning.inline:
         assert plain.reasoning == "No tool has to be called, so a few words will do."
     answer = parsed(engine, Generation(messages=RESULT, tools=tools(WEATHER)))
     assert (answer.content, answer.tool_calls) == ("The tool returned: sunny, 24 degrees", [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import tomllib
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 
 from untemplate.formats import names
-from untemplate.gateway.settings import GROUPS, LlamaCpp, Settings, SettingsError, fields
-from untemplate.gateway.settings_sources import resolve
+from untemplate.gateway.settings import LlamaCpp, Settings, SettingsError, fields
+from untemplate.gateway.settings.sources import resolve
 from untemplate.policy import Policy
 
 UNKNOWN = (
@@ -265,8 +266,9 @@ def test_what_is_shown_can_be_read_again(tmp_path: Path):
 
 
 def test_every_setting_has_a_group_a_flag_and_a_meaning():
-    grouped = [name for names in GROUPS.values() for name in names]
-    assert sorted(grouped) == sorted({one.group or one.name for one in fields()})
+    titles = [title for title, _ in itertools.groupby(one.title for one in fields())]
+    assert (titles[:2], titles[-2:]) == (["Model", "Prompt and parsing"], ["Engine llamacpp", "Engine vllm"])
+    assert len(set(titles)) == len(titles) == 12
     flags = [one.flag for one in fields()]
     variables = [variable for one in fields() for variable in one.env]
     assert len(set(flags)) == len(flags)

@@ -16,6 +16,7 @@ from untemplate.gateway.errors import ApiError, EngineError
 from untemplate.gateway.generation import Ended, Generation, Meta, TokenLogprob, Usage
 from untemplate.gateway.prompt import Prompt
 from untemplate.gateway.protocols.base import Dialect
+from untemplate.gateway.protocols.encoding import encode
 from untemplate.output_parser import OutputParser
 
 META = Meta(id="0123456789abcdef", created=1_700_000_000, model="acme-1")
@@ -83,6 +84,11 @@ every_cut = pytest.mark.parametrize("cut", CUTS)
 
 def request(story: Story, **more: Any) -> Generation:
     return Generation(model="acme-1", tools=story.tools, **{**story.request, **more})
+
+
+def whole(dialect: Dialect, story: Story, ended: Ended, **more: Any) -> Any:
+    """Return the whole response to the story's request, as its client reads it."""
+    return json.loads(encode(dialect.respond(request(story, **more), [ended], USAGE, META)))
 
 
 def play(

@@ -11,9 +11,8 @@ from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Sampling, Thinking
 from untemplate.gateway.notes import Notes
 from untemplate.gateway.protocols.anthropic import MESSAGES, models, read_count_tokens, token_count
-from untemplate.gateway.protocols.encoding import encode
 
-from .stories import ERROR, META, USAGE, Story, call, events, every_cut, every_story, play, request
+from .stories import ERROR, Story, call, events, every_cut, every_story, play, whole
 
 # -- Responses ---------------------------------------------------------------------------------------------------
 
@@ -24,10 +23,6 @@ def typed() -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(types.RawMessageStreamEvent)
-
-
-def whole(story: Story, ended: Any, **more: Any) -> Any:
-    return json.loads(encode(MESSAGES.respond(request(story, **more), [ended], USAGE, META)))
 
 
 def put_together(found: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -70,7 +65,7 @@ def test_streamed_is_whole(story: Story, cut: int):
     assert [name for name, _ in found[:2]] == ["message_start", "ping"]
     assert [name for name, _ in found[-2:]] == ["message_delta", "message_stop"]
     told = put_together(found)
-    expected = whole(story, ended)
+    expected = whole(MESSAGES, story, ended)
     calls = iter(ended.parsed.tool_calls)
     for block, one in zip(expected["content"], told["content"], strict=True):
         if block["type"] != "tool_use":
@@ -93,7 +88,7 @@ def test_clients_understand_it(typed: Any, story: Story):
     data, ended = play(story, 3, MESSAGES)
     if b"\\ud" in data:
         return  # pydantic takes no lone surrogates
-    expected = Message.model_validate(whole(story, ended))
+    expected = Message.model_validate(whole(MESSAGES, story, ended))
     snapshot: Any = None
     buffers: dict[int, bytes] = {}
     for name, one in events(data):
@@ -182,7 +177,7 @@ def test_every_event_of_a_story():
 )
 def test_why_it_stopped(story: Story, reason: str, stop: str | None):
     data, ended = play(story, 2, MESSAGES)
-    message = whole(story, ended)
+    message = whole(MESSAGES, story, ended)
     assert (message["stop_reason"], message["stop_sequence"]) == (reason, stop)
     assert events(data)[-2][1]["delta"] == {"stop_reason": reason, "stop_sequence": stop}
 
@@ -190,7 +185,7 @@ def test_why_it_stopped(story: Story, reason: str, stop: str | None):
 def test_arguments_that_are_no_object_are_kept():
     story = Story("", '<tool_call>\n{"name": "f", "arguments": {"path": "/tm', finish_reason="length")
     _, ended = play(story, 3, MESSAGES)
-    (block,) = whole(story, ended)["content"]
+    (block,) = whole(MESSAGES, story, ended)["content"]
     assert block["input"] == {"INVALID_JSON": '{"path": "/tm'}
     # Sent back, they are the text of the model.
     message = {"role": "assistant", "content": [block]}

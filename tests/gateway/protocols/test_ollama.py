@@ -12,7 +12,6 @@ from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Sampling, Thinking, Usage
 from untemplate.gateway.manager.capabilities import ModelCapabilities
 from untemplate.gateway.manager.model import Model
-from untemplate.gateway.protocols.encoding import encode
 from untemplate.gateway.protocols.ollama import (
     CHAT,
     GENERATE,
@@ -27,15 +26,11 @@ from untemplate.gateway.protocols.ollama import (
 from untemplate.output_parser import OutputParser
 from untemplate.templates import ChatTemplate
 
-from .stories import ERROR, META, USAGE, Story, call, every_cut, every_story, letter, lines, play, request
+from .stories import ERROR, META, Story, call, every_cut, every_story, letter, lines, play, request, whole
 
 WHEN = "2023-11-14T22:13:20Z"
 
 # -- Responses ---------------------------------------------------------------------------------------------------
-
-
-def whole(dialect: Any, story: Story, ended: Any, **more: Any) -> Any:
-    return json.loads(encode(dialect.respond(request(story, **more), [ended], USAGE, META)))
 
 
 @every_cut
@@ -414,14 +409,21 @@ def test_what_is_refused(dialect: Any, body: dict[str, Any], message: str):
 # -- Models ------------------------------------------------------------------------------------------------------
 
 
+def acme(*, thinks: bool) -> dict[str, Any]:
+    """Return arguments of a Model whose parser knows reasoning."""
+    return {
+        "name": "acme-1",
+        "engine": Scripted(""),
+        "parser": OutputParser.named("hermes", reasoning="qwen3"),
+        "template": ChatTemplate("{{ messages }}"),
+        "capabilities": ModelCapabilities(family="qwen3", supports_thinking=thinks, supports_tools=True),
+    }
+
+
 def test_models():
     ollama = pytest.importorskip("ollama")
     model = Model(
-        name="acme-1",
-        engine=Scripted(""),
-        parser=OutputParser.named("hermes", reasoning="qwen3"),
-        template=ChatTemplate("{{ messages }}"),
-        capabilities=ModelCapabilities(family="qwen3", supports_thinking=True, supports_tools=True),
+        **acme(thinks=True),
         context_length=4096,
         created=1_700_000_000,
         details={
@@ -471,11 +473,4 @@ def test_models():
 
 def test_a_parser_that_knows_reasoning_does_not_make_a_model_think():
     """A template without reasoning, of a model whose type has it: Qwen3-Instruct."""
-    model = Model(
-        name="acme-1",
-        engine=Scripted(""),
-        parser=OutputParser.named("hermes", reasoning="qwen3"),
-        template=ChatTemplate("{{ messages }}"),
-        capabilities=ModelCapabilities(family="qwen3", supports_thinking=False, supports_tools=True),
-    )
-    assert show(model)["capabilities"] == ["completion", "tools"]
+    assert show(Model(**acme(thinks=False)))["capabilities"] == ["completion", "tools"]

@@ -10,10 +10,9 @@ import pytest
 from untemplate.gateway.errors import ApiError
 from untemplate.gateway.generation import Generation, Sampling, Thinking
 from untemplate.gateway.notes import Notes
-from untemplate.gateway.protocols.encoding import encode
 from untemplate.gateway.protocols.responses import RESPONSES
 
-from .stories import ERROR, META, USAGE, Story, call, events, every_cut, every_story, letter, play, request
+from .stories import ERROR, META, USAGE, Story, call, events, every_cut, every_story, letter, play, request, whole
 
 # -- Responses ---------------------------------------------------------------------------------------------------
 
@@ -26,16 +25,12 @@ def typed() -> Any:
     return TypeAdapter(responses.ResponseStreamEvent)
 
 
-def whole(story: Story, ended: Any, **more: Any) -> Any:
-    return json.loads(encode(RESPONSES.respond(request(story, **more), [ended], USAGE, META)))
-
-
 @every_cut
 @every_story
 def test_streamed_is_whole(story: Story, cut: int):
     data, ended = play(story, cut, RESPONSES)
     found = events(data)
-    expected = whole(story, ended)
+    expected = whole(RESPONSES, story, ended)
     assert [one["sequence_number"] for _, one in found] == list(range(len(found)))
     assert all(name == one["type"] for name, one in found)
     assert found[-1] == (
@@ -54,7 +49,7 @@ def test_clients_understand_it(typed: Any, story: Story):
     data, ended = play(story, 3, RESPONSES)
     if b"\\ud" in data:
         return  # pydantic takes no lone surrogates
-    expected = whole(story, ended)
+    expected = whole(RESPONSES, story, ended)
     assert Response.model_validate(expected).output_text == (ended.parsed.content or "")
     state: Any = ResponseStreamState(input_tools=omit, text_format=omit)
     for _, one in events(data):
@@ -76,7 +71,7 @@ def test_log_probabilities(typed: Any, cut: int):
     found = events(data)
     for _, one in found:
         typed.validate_python(one)
-    assert found[-1][1]["response"] == whole(story, ended)
+    assert found[-1][1]["response"] == whole(RESPONSES, story, ended)
     letters = [letter(c) for c in "Yes"]
     assert found[-1][1]["response"]["output"][1]["content"][0]["logprobs"] == letters
     assert [t for name, one in found if name == "response.output_text.delta" for t in one["logprobs"]] == letters
@@ -218,9 +213,9 @@ def test_an_engine_that_dies(typed: Any):
 
 def test_what_cut_it_short():
     _, ended = play(Story("", "Well", finish_reason="content_filter"), 1, RESPONSES)
-    assert whole(Story("", ""), ended)["incomplete_details"] == {"reason": "content_filter"}
+    assert whole(RESPONSES, Story("", ""), ended)["incomplete_details"] == {"reason": "content_filter"}
     _, ended = play(Story("", "Well", finish_reason="length"), 1, RESPONSES)
-    assert whole(Story("", ""), ended)["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert whole(RESPONSES, Story("", ""), ended)["incomplete_details"] == {"reason": "max_output_tokens"}
 
 
 def test_what_was_asked_for_inside():
@@ -394,7 +389,7 @@ def test_output_goes_back_in():
     """The output of a response, sent back as history, means the same."""
     story = Story("", "<think>\nHm.\n</think>\n\nYes." + call("f", '{"x": 1}') + call("g", "{}"))
     _, ended = play(story, 3, RESPONSES)
-    output = whole(story, ended)["output"]
+    output = whole(RESPONSES, story, ended)["output"]
     first, second = ended.parsed.tool_calls
     assert RESPONSES.read({"input": output}).messages == [
         {

@@ -8,8 +8,6 @@ from collections import deque
 
 from ..request_context import current
 
-__all__ = ["Reservation", "SharedCache"]
-
 
 class SharedCache:
     """The tokens that the running requests of an engine may hold together.

@@ -75,9 +75,8 @@ class Job(msgspec.Struct, kw_only=True):
 class EngineChunk(msgspec.Struct, gc=False):
     """A part of the output: text, and the ids of its tokens. Ids may come before their text, never after it.
 
-    The last chunk has a ``finish_reason`` (``stop``, ``length`` or ``content_filter``) and, if the engine counts
-    tokens,
-    ``usage``.
+    The last chunk has a ``finish_reason`` (``stop``, ``length`` or ``content_filter``). It has the ``usage`` if the
+    engine counts tokens.
     """
 
     text: str = ""

@@ -14,17 +14,6 @@ from ...messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from ..generation import TokenLogprob, Usage
 from .base import EngineChunk, EngineError
 
-__all__ = [
-    "ServerDelta",
-    "ended",
-    "ended_early",
-    "logprobs_of",
-    "parsed_by_server",
-    "read_chunk",
-    "reason_of",
-    "usage_of",
-]
-
 
 class _Top(msgspec.Struct, gc=False):
     token: str = ""

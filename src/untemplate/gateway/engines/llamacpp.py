@@ -29,8 +29,6 @@ from .llamacpp_wire import CONSTRAINTS, SAMPLING, completion, image_marker, piec
 from .vectors import embeddings_of, scores_of
 from .wire import Client, Events, WireError
 
-__all__ = ["LlamaCppEngine", "check_version"]
-
 
 class LlamaCppEngine(Engine):
     """A GGUF model.

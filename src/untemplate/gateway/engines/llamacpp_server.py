@@ -20,8 +20,6 @@ import msgspec
 from ..processes import start_python
 from .base import EngineError
 
-__all__ = ["LlamaCppServer"]
-
 _PROGRAM: Final = "from untemplate.gateway.engines.llamacpp_server import serve; serve()"
 
 

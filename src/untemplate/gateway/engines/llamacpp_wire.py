@@ -16,19 +16,6 @@ from ..errors import ApiError
 from ..generation import Constraint, Sampling, TokenLogprob, Usage
 from .base import EngineChunk, EngineError, Job
 
-__all__ = [
-    "CONSTRAINTS",
-    "SAMPLING",
-    "completion",
-    "grammar_of",
-    "image_marker",
-    "piece_of",
-    "problem_of",
-    "refused",
-    "sampling_fields",
-    "utf8",
-]
-
 SAMPLING: Final = ("stop_token_ids", "ignore_eos")
 CONSTRAINTS: Final = ("grammar", "choice")
 

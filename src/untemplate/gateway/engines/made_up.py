@@ -10,8 +10,6 @@ from typing import Any, Final
 from ...format import Format
 from ...render import expressible, render
 
-__all__ = ["TEXTS", "made_up", "text_of"]
-
 _PLAIN: Final = (
     "This is the replay engine: no model is at work, and the words are always the same. They are written token by "
     "token as models of the format {format} write, and parsed on their way to you. Offer tools, and one is called."

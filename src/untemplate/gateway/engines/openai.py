@@ -11,16 +11,11 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final
 
-import msgspec
-
-from ..generation import Constraint, Generation, Sampling
+from ..generation import Constraint, Generation
 from . import llamacpp_wire
 from .base import EngineChunk, EngineError, Job, Takes
 from .chunks import ServerDelta, ended, ended_early, logprobs_of, parsed_by_server, read_chunk, reason_of, usage_of
 from .upstream import Upstream
-from .wire import WireError
-
-__all__ = ["OpenAIChatEngine", "OpenAIEngine"]
 
 _SOME: Final = 4096
 """Most tokens of an output if the room for it is unknown."""
@@ -70,7 +65,7 @@ class OpenAIEngine(Upstream):
             "model": self.model,
             "prompt": job.prompt,
             "stream": True,
-            **_sampling(job.sampling),
+            **job.sampling.given(),
             "max_tokens": await self._room(job) if job.max_tokens is None else job.max_tokens,
             **({} if job.logprobs is None else {"logprobs": job.logprobs}),
             **({"echo": True} if job.echo else {}),
@@ -81,24 +76,23 @@ class OpenAIEngine(Upstream):
         if self.server == "vllm" and not job.raw:
             ours = {**ours, "add_special_tokens": False}
         last: EngineChunk | None = None
-        async with self._opened("/v1/completions", fields, ours) as response:
-            try:
-                async with aclosing(self._events(response)) as events:
-                    async for event in events:
-                        chunk = read_chunk(event)
-                        usage = None if chunk.usage is None else usage_of(chunk.usage)
-                        for choice in chunk.choices or ():
-                            ids = choice.token_ids or ()
-                            text = choice.text or ""
-                            likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
-                            if choice.finish_reason is None:
-                                yield EngineChunk(text, ids, None, likely)
-                            else:
-                                last = EngineChunk(text, ids, reason_of(choice.finish_reason), likely)
-                        if last is not None and usage is not None:
-                            last.usage = usage
-            except WireError as error:
-                raise self._unreachable(error) from None
+        async with (
+            self._opened("/v1/completions", fields, ours) as response,
+            aclosing(self._events(response)) as events,
+        ):
+            async for event in events:
+                chunk = read_chunk(event)
+                usage = None if chunk.usage is None else usage_of(chunk.usage)
+                for choice in chunk.choices or ():
+                    ids = choice.token_ids or ()
+                    text = choice.text or ""
+                    likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
+                    if choice.finish_reason is None:
+                        yield EngineChunk(text, ids, None, likely)
+                    else:
+                        last = EngineChunk(text, ids, reason_of(choice.finish_reason), likely)
+                if last is not None and usage is not None:
+                    last.usage = usage
         yield ended(last)
 
     async def _native(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
@@ -106,18 +100,14 @@ class OpenAIEngine(Upstream):
         fields = llamacpp_wire.completion(job, self._bos)
         if self.format is not None and "preserved_tokens" not in fields:
             fields["preserved_tokens"] = list(self.format.special_tokens)
-        async with self._opened("/completion", fields, {}) as response:
-            try:
-                async with aclosing(self._events(response)) as events:
-                    async for event in events:
-                        piece = llamacpp_wire.piece_of(event, job.logprobs)
-                        if piece.finish_reason is not None:
-                            await response.rest()
-                            yield piece
-                            return
-                        yield piece
-            except WireError as error:
-                raise self._unreachable(error) from None
+        async with self._opened("/completion", fields, {}) as response, aclosing(self._events(response)) as events:
+            async for event in events:
+                piece = llamacpp_wire.piece_of(event, job.logprobs)
+                if piece.finish_reason is not None:
+                    await response.rest()
+                    yield piece
+                    return
+                yield piece
         raise ended_early()
 
     async def _room(self, job: Job) -> int | None:
@@ -179,31 +169,30 @@ class OpenAIChatEngine(Upstream):
         parsed = False
         begun: set[int] = set()
         closed = not job.in_reasoning
-        async with self._opened("/v1/chat/completions", fields, self._ours) as response:
-            try:
-                async with aclosing(self._events(response)) as events:
-                    async for event in events:
-                        chunk = read_chunk(event)
-                        for choice in chunk.choices or ():
-                            delta = choice.delta or choice.message or ServerDelta()
-                            likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
-                            # Ids prove which markers are tokens; parsed parts contain no markers.
-                            ids = () if parsed else choice.token_ids or ()
-                            for part in parsed_by_server(delta, begun):
-                                parsed = True
-                                ids = ()
-                                yield EngineChunk(delta=part)
-                            if delta.content or ids:
-                                if parsed and not closed:
-                                    closed = True
-                                    yield EngineChunk(self._close())
-                                yield EngineChunk(delta.content or "", ids, None, likely)
-                            if choice.finish_reason is not None:
-                                last = EngineChunk(finish_reason=reason_of(choice.finish_reason))
-                        if last is not None and chunk.usage is not None:
-                            last.usage = usage_of(chunk.usage)
-            except WireError as error:
-                raise self._unreachable(error) from None
+        async with (
+            self._opened("/v1/chat/completions", fields, self._ours) as response,
+            aclosing(self._events(response)) as events,
+        ):
+            async for event in events:
+                chunk = read_chunk(event)
+                for choice in chunk.choices or ():
+                    delta = choice.delta or choice.message or ServerDelta()
+                    likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
+                    # Ids prove which markers are tokens; parsed parts contain no markers.
+                    ids = () if parsed else choice.token_ids or ()
+                    for part in parsed_by_server(delta, begun):
+                        parsed = True
+                        ids = ()
+                        yield EngineChunk(delta=part)
+                    if delta.content or ids:
+                        if parsed and not closed:
+                            closed = True
+                            yield EngineChunk(self._close())
+                        yield EngineChunk(delta.content or "", ids, None, likely)
+                    if choice.finish_reason is not None:
+                        last = EngineChunk(finish_reason=reason_of(choice.finish_reason))
+                if last is not None and chunk.usage is not None:
+                    last.usage = usage_of(chunk.usage)
         yield ended(last)
 
     def _close(self) -> str:
@@ -217,7 +206,7 @@ class OpenAIChatEngine(Upstream):
             "model": self.model,
             "messages": request.messages,
             "stream": True,
-            **_sampling(job.sampling),
+            **job.sampling.given(),
         }
         if request.tools:
             fields["tools"] = request.tools
@@ -284,7 +273,3 @@ def _constrained(constraint: Constraint | None, server: str) -> dict[str, Any]:
             return {"regex": "|".join(map(re.escape, value))}
         return {"ebnf" if kind == "grammar" else kind: value}
     return {"structured_outputs": {kind: value}}
-
-
-def _sampling(sampling: Sampling) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.structs.asdict(sampling).items() if value is not None}

@@ -32,8 +32,6 @@ from ..threads import in_thread
 from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 from .made_up import TEXTS, made_up, text_of
 
-__all__ = ["Recording", "ReplayEngine", "ToyTokenizer", "bundled", "load_recordings"]
-
 _BURST: Final = 4
 """Tokens sent at full speed between two turns of the event loop."""
 _CACHED: Final = 64
@@ -184,8 +182,7 @@ class ReplayEngine(Engine):
 
     Args:
         format: the Format of the outputs, or its name in the catalogue. With a name, the reasoning markers of the
-        bundled
-            recordings are added: parse with ``engine.format``.
+            bundled recordings are added: parse with ``engine.format``.
         recordings: outputs; ``None`` for the bundled ones of this format, and made-up ones if none of them fits.
         speed: tokens per second and request; 0 for as fast as they are read.
 

@@ -21,8 +21,6 @@ from ..request_context import current
 from .base import Embeddings, Engine, EngineChunk, EngineError, Health, Job, Scores, Takes
 from .upstream import Upstream
 
-__all__ = ["Replicas"]
-
 _log: Final = logging.getLogger("untemplate.gateway.engines")
 _CHECK: Final = 2.0
 """Seconds between two health checks of a replica that failed."""

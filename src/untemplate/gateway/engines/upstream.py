@@ -26,8 +26,6 @@ from .base import Embeddings, Engine, EngineError, Health, Scores
 from .vectors import embeddings_of, scores_of
 from .wire import Client, Events, Response, WireError
 
-__all__ = ["Upstream"]
-
 _log: Final = logging.getLogger("untemplate.gateway.engines")
 _AGAIN: Final = frozenset((429, 502, 503))
 """Statuses after which a request is repeated."""
@@ -272,7 +270,7 @@ class Upstream(Engine):
             ours: additional fields of the gateway, which are left out if the server refuses them.
 
         Raises:
-            ApiError: the server answers with an error, or not at all.
+            ApiError: the server answers with an error, or not at all, or breaks off while its response is read.
         """
         client = self._reached()
         ours = {name: value for name, value in ours.items() if name not in fields}

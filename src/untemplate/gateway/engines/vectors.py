@@ -8,8 +8,6 @@ import msgspec
 
 from .base import Embeddings, EngineError, Scores
 
-__all__ = ["embeddings_of", "scores_of"]
-
 _T = TypeVar("_T")
 
 

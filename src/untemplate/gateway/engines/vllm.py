@@ -27,8 +27,6 @@ from ..errors import ApiError
 from ..generation import TokenLogprob, Usage
 from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 
-__all__ = ["VllmEngine"]
-
 _PARSERS: Final = frozenset(
     (
         "enable_auto_tool_choice",
@@ -222,21 +220,8 @@ class VllmEngine(Engine):
 
     def _sampling(self, job: Job) -> Any:
         asked = job.sampling
-        fields: dict[str, Any] = {
-            "temperature": asked.temperature,
-            "top_p": asked.top_p,
-            "top_k": asked.top_k,
-            "min_p": asked.min_p,
-            "presence_penalty": asked.presence_penalty,
-            "frequency_penalty": asked.frequency_penalty,
-            "repetition_penalty": asked.repetition_penalty,
-            "seed": asked.seed,
-            "stop_token_ids": asked.stop_token_ids,
-            "min_tokens": asked.min_tokens,
-            "ignore_eos": asked.ignore_eos,
-        }
-        found = {name: value for name, value in fields.items() if value is not None}
-        if asked.logit_bias:
+        found = asked.given()
+        if asked.logit_bias is not None:
             found["logit_bias"] = {int(token): bias for token, bias in asked.logit_bias.items()}
         if job.logprobs is not None:
             found["logprobs"] = job.logprobs

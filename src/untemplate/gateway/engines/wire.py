@@ -20,8 +20,6 @@ import httptools
 
 from ..request_context import current
 
-__all__ = ["Client", "Events", "Response", "WireError"]
-
 _HIGH: Final = 256 * 1024
 """Most bytes of a body that may wait to be read."""
 _HEAD: Final = 64 * 1024

@@ -20,8 +20,6 @@ from ...templates import ChatTemplate, TemplateError
 from ...templates.history import template_needs
 from .checkpoint import Checkpoint, CheckpointError, open_checkpoint
 
-__all__ = ["ModelCapabilities", "detect_capabilities", "model_type_of", "select_by_name"]
-
 _ASKED: Final = [{"role": "user", "content": "Hi"}]
 
 

@@ -22,19 +22,6 @@ from ..templates import OURS, our_template, with_generic_tools
 from .capabilities import ModelCapabilities, select_by_name
 from .checkpoint import read_json
 
-__all__ = [
-    "DEMO",
-    "PACKAGED",
-    "REPLAY",
-    "choose_engine",
-    "choose_format",
-    "known_to_vllm",
-    "load_template",
-    "log_choice",
-    "names_a_format",
-    "with_tools",
-]
-
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 DEMO: Final = "demo"
 PACKAGED: Final = {

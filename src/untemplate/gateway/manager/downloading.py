@@ -15,8 +15,6 @@ from .checkpoint import CheckpointError
 from .loading import locate
 from .manager import Report
 
-__all__ = ["download"]
-
 _PROGRAM = "from untemplate.gateway.manager.downloading import serve; serve()"
 
 

@@ -45,8 +45,6 @@ from .preflight import estimate, preflight
 from .replaying import replay_models
 from .tokenizers import TokenizerError, base_models, resolve_tokenizer
 
-__all__ = ["check_model", "context_of", "load_models", "loader", "locate"]
-
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import difflib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -24,14 +23,11 @@ import msgspec
 from ..engines.base import Health
 from ..errors import ApiError, bad_request, not_found
 from .model import Model
+from .names import Names
 from .offers import Offer, Offers
 from .restarts import Restarts
 
-__all__ = ["Event", "Lease", "Loader", "Manager", "Report", "Status"]
-
 _log: Final = logging.getLogger("untemplate.gateway.manager")
-_MOST_COPIES: Final = 64
-_LONGEST_NAME: Final = 256
 _RETRY_AFTER: Final = {"Retry-After": "5"}
 """Seconds to wait before a retry, while a model is being loaded or the gateway shuts down."""
 
@@ -96,8 +92,9 @@ class Lease:
     async def __aenter__(self) -> Model:
         manager = self._manager
         while True:
-            if manager.offers is not None:
-                await manager.offers.ensure(manager.resolved(self._name))
+            offered = manager.offered(self._name)
+            if manager.offers is not None and offered is not None:
+                await manager.offers.ensure(offered)
             slot = manager._slot(self._name)
             if not manager.restarts.needs(slot.model.engine):
                 break
@@ -145,18 +142,13 @@ class Manager:
         on_event: Callable[[Event], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._aliases = dict(aliases or {})
-        self._copies: dict[str, str] = {}
-        """Names that clients gave to models → the names of the models."""
-        self._any_name = any_name
+        self.names = Names(aliases or {}, any_name=any_name)
         self.tell = on_event or _logged
         self._clock = clock
         self.offers: Offers | None = None
         """Models that are loaded by their first request."""
         self.restarts = Restarts()
         self._slots: dict[str, _Slot] = {}
-        self._names: dict[str, str] = {}
-        """Aliases that belong to models → the names of the models."""
         self._loading: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._draining: set[_Slot] = set()
@@ -173,7 +165,7 @@ class Manager:
             offers: the models.
             budget: bytes of memory that they may need together; 0 for no limit.
         """
-        self.offers = Offers(self, offers, budget=budget)
+        self.offers = self.names.offers = Offers(self, offers, budget=budget)
 
     # -- Requests ------------------------------------------------------------------------------------------------
 
@@ -185,42 +177,19 @@ class Manager:
 
         Raises:
             ApiError: on entering: 404 if the name is unknown (the message lists the models), 400 if there is no name
-            but
-                several models, 503 if the model is still being loaded or the gateway is shutting down.
+                but several models, 503 if the model is still being loaded or the gateway is shutting down.
         """
         return Lease(self, name)
 
-    def resolved(self, name: str) -> str:
-        """Return the name of a model for an alias of the settings; other names are returned unchanged. An empty name
-        means the only model.
-        """
-        name = self._copies.get(name.removesuffix(":latest"), name)
-        name = self._aliases.get(name, name)
-        is_any = self._any_name and self.offers is not None and self.offers.name_of(name) is None
-        return "" if is_any else name
-
     def offered(self, name: str) -> str | None:
         """Return the name of the model that requests for a name load, if it is one of the offered ones."""
-        return None if self.offers is None else self.offers.name_of(self.resolved(name))
+        found = self.names.find_for_request(name)
+        return None if self.offers is None or found is None else self.offers.name_of(found)
 
     def fallbacks(self, name: str) -> tuple[str, ...]:
         """Return the names of the models that answer if the model of a name cannot."""
-        return () if self.offers is None else self.offers.fallbacks(self.resolved(name))
-
-    def named(self, name: str) -> str | None:
-        """Return the name of the model that has this name, alias or copy; ``None`` if none has. For `use`, an unknown
-        name may mean the only model; here it does not.
-        """
-        for one in dict.fromkeys((name, name.removesuffix(":latest"))):
-            meant = self._copies.get(one, one)
-            meant = self._aliases.get(meant, meant)
-            offered = None if self.offers is None else self.offers.name_of(meant)
-            if offered is not None:
-                return offered
-            slot = self._slots.get(self._names.get(meant, meant)) if meant else self._only()
-            if slot is not None:
-                return slot.model.name
-        return None
+        found = self.offered(name)
+        return () if self.offers is None or found is None else self.offers.fallbacks(found)
 
     def is_loaded(self, name: str) -> bool:
         """True if requests can lease the model of this name now."""
@@ -271,7 +240,8 @@ class Manager:
         }
 
     def _slot(self, name: str) -> _Slot:
-        slot = self._found(name) or (self._found(name.removesuffix(":latest")) if name else None)
+        found = self.names.find_for_request(name)
+        slot = None if found is None else self._slots.get(found)
         if slot is None or self._closed:
             raise self._missing(name)
         return slot
@@ -280,43 +250,15 @@ class Manager:
         """Return the error for a name that means no model."""
         if self._closed:
             return _shutting_down()
-        if name in self._loading or (not name and self._loading and not self._slots):
+        if (self.names.find(name) or name) in self._loading or (not name and self._loading and not self._slots):
             which = f"the model {name!r}" if name else "the model"
             problem = f"{which} is being loaded; try again in a few seconds"
             return ApiError(
                 503, problem, type="server_error", param="model", code="model_loading", headers=_RETRY_AFTER
             )
         if not name and (self._slots or self.offers is not None):
-            return bad_request("model", f"is required: there are several models: {self._listed()}")
-        return not_found(self._unknown(name), code="model_not_found", param="model")
-
-    def _found(self, name: str) -> _Slot | None:
-        name, slots = self._copies.get(name, name), self._slots
-        slot = slots.get(name)
-        if slot is None and name in self._names:
-            slot = slots.get(self._names[name])
-        if slot is None and name in self._aliases:
-            slot = slots.get(self._aliases[name]) if self._aliases[name] else self._only()
-        if slot is None and (not name or self._any_name):
-            slot = self._only()
-        return slot
-
-    def _only(self) -> _Slot | None:
-        if self.offers is not None and len(self.offers) > 1:
-            return None
-        return next(iter(self._slots.values())) if len(self._slots) == 1 else None
-
-    def _listed(self) -> str:
-        offered = () if self.offers is None else self.offers.names()
-        return ", ".join(dict.fromkeys((*offered, *self._slots))) or "none"
-
-    def _unknown(self, name: str) -> str:
-        offered = () if self.offers is None else self.offers.all_names()
-        known = {*self._slots, *self._names, *self._aliases, *offered} - {name}
-        near = difflib.get_close_matches(name, sorted(known), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        which = f"the model {name!r} does not exist" if name else "no model is loaded"
-        return f"{which}{hint} (models: {self._listed()})"
+            return bad_request("model", f"is required: there are several models: {self.names.listed()}")
+        return not_found(self.names.unknown(name), code="model_not_found", param="model")
 
     # -- Loading -------------------------------------------------------------------------------------------------
 
@@ -366,7 +308,7 @@ class Manager:
             Exception: as `load`.
         """
         if name not in self._slots:
-            raise not_found(self._unknown(name), code="model_not_found", param="model")
+            raise not_found(self.names.unknown(name), code="model_not_found", param="model")
         return await self.load(name, loader)
 
     async def change(self, *models: Model) -> None:
@@ -390,7 +332,7 @@ class Manager:
         """
         slot = self._slots.get(name)
         if slot is None:
-            raise not_found(self._unknown(name), code="model_not_found", param="model")
+            raise not_found(self.names.unknown(name), code="model_not_found", param="model")
         self._remove(slot)
         return await asyncio.shield(self._retired(slot, timeout))
 
@@ -409,49 +351,15 @@ class Manager:
         Raises:
             ApiError: 404: it does not exist; 400: the name is an alias.
         """
-        found = self.named(name)
+        found = self.names.find(name)
         if found is None or self._closed:
             raise self._missing(name)
         if found not in (name, name.removesuffix(":latest")):
             raise bad_request("model", f"{name!r} is an alias of {found!r}, which must be named itself")
-        self._copies = {copy: model for copy, model in self._copies.items() if model != found}
+        self.names.forget_copies_of(found)
         if self.offers is not None:
             self.offers.remove(found)
         return self.withdraw(found)
-
-    def copy(self, name: str, copy: str) -> None:
-        """Give a model a further name.
-
-        Raises:
-            ApiError: 404: the model does not exist; 400: the name is taken, or there are too many copies.
-        """
-        found = self.named(name)
-        if found is None or self._closed:
-            raise self._missing(name)
-        if self._is_taken(copy):
-            raise bad_request("destination", f"{copy[:_LONGEST_NAME]!r} is the name of a model")
-        if not 0 < len(copy) <= _LONGEST_NAME:
-            raise bad_request("destination", f"must have from 1 to {_LONGEST_NAME} characters")
-        if len(self._copies) >= _MOST_COPIES and copy not in self._copies:
-            raise bad_request("destination", f"there are {_MOST_COPIES} copies already")
-        self._copies[copy] = found
-
-    def _is_taken(self, name: str) -> bool:
-        offered = () if self.offers is None else self.offers.all_names()
-        return name in (*self._slots, *self._names, *self._aliases, *self._loading, *offered)
-
-    def drop_copies(self) -> None:
-        """Drop the copies whose names belong to models now: what the operator names comes first."""
-        for copy in [copy for copy in self._copies if self._is_taken(copy)]:
-            _log.warning("the name %r belongs to a model now; the copy of %r is dropped", copy, self._copies.pop(copy))
-
-    def copies(self) -> Mapping[str, str]:
-        """Return the names that copies have given to models."""
-        return self._copies
-
-    def forget_copy(self, copy: str) -> bool:
-        """Remove a name that `copy` gave. Return False if there is none."""
-        return self._copies.pop(copy, None) is not None
 
     async def close(self, timeout: float | None = None) -> bool:
         """Close everything: new requests get a 503, running ones may finish. May be called twice.
@@ -504,26 +412,21 @@ class Manager:
         return task
 
     def _install(self, models: Sequence[Model], instead_of: Sequence[_Slot] = ()) -> None:
-        gone = {name for slot in instead_of for name in (slot.model.name, *slot.model.aliases)}
-        taken = {*self._slots, *self._names} - gone
-        for model in models:
-            for name in (model.name, *model.aliases):
-                if name in taken or (name in self._aliases and name != model.name):
-                    raise ValueError(f"the name {name!r} of model {model.name!r} belongs to another model")
-            taken |= {model.name, *model.aliases}
+        self.names.replace([slot.model for slot in instead_of], models)
         for slot in instead_of:
-            self._remove(slot)
+            self._drain(slot)
         for model in models:
             now = self._clock()
             self._slots[model.name] = _Slot(model, now, idle_since=now)
-            self._names |= dict.fromkeys(model.aliases, model.name)
             self._engines[id(model.engine)] = self._engines.get(id(model.engine), 0) + 1
-        self.drop_copies()
 
     def _remove(self, slot: _Slot) -> None:
+        self.names.replace([slot.model])
+        self._drain(slot)
+
+    def _drain(self, slot: _Slot) -> None:
+        """Let no further request lease a model whose names are gone."""
         del self._slots[slot.model.name]
-        for alias in slot.model.aliases:
-            self._names.pop(alias, None)
         slot.retired = True
         slot.since = self._clock()
         self._draining.add(slot)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ...format import Marker, NamedBody
 from ...output_parser import OutputParser
 from ...templates import ChatTemplate
 from ..engines.base import Engine
@@ -12,10 +14,8 @@ from ..engines.base import Engine
 if TYPE_CHECKING:
     from .capabilities import ModelCapabilities
 
-__all__ = ["Model"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """Everything that requests for one model share. Immutable."""
 
@@ -37,6 +37,16 @@ class Model:
     aliases: tuple[str, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
     """Details for ``show`` and Ollama's ``/api/show``: family, parameters, quantization, size, digest …"""
+
+    @cached_property
+    def call_markers(self) -> tuple[str, ...]:
+        """Markers that begin calls, as far as they are more than one character (``[`` is too common in text)."""
+        markers: list[Marker | None] = []
+        for tools in self.parser.format.tools:
+            markers += [tools.section_open, tools.call_open]
+            if isinstance(tools.body, NamedBody):
+                markers.append(tools.body.name_open)
+        return tuple({text for m in markers if m is not None for text in m.spellings if len(text) > 1})
 
     @property
     def chats(self) -> bool:

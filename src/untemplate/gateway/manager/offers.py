@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .manager import Loader, Manager
     from .model import Model
 
-__all__ = ["Offer", "Offers"]
-
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 _AGAIN: Final = 10.0
 """Seconds after a failed load before the next attempt."""
@@ -99,7 +97,7 @@ class Offers:
             now = self._offers.get(name)
             if now is None or now.origin != offer.origin:
                 self._withdraw(name)
-        self._manager.drop_copies()
+        self._manager.names.drop_copies()
         self._start_watch()
         self.freed()
 
@@ -113,7 +111,7 @@ class Offers:
             if name in self._names:
                 raise ValueError(f"the name {name!r} of model {offer.name!r} belongs to another model")
         self._take((*self._offers.values(), offer))
-        self._manager.drop_copies()
+        self._manager.names.drop_copies()
 
     def remove(self, name: str) -> None:
         """Offer a model no longer. If it is loaded, its running requests can finish."""

@@ -22,8 +22,6 @@ from .model import Model
 from .offers import Offer
 from .preflight import estimate
 
-__all__ = ["offer_of", "open_manager", "reload_models"]
-
 
 async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] | None = None) -> Manager:
     """Return a manager with all models that the settings name, ready to answer.

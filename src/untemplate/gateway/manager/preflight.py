@@ -17,8 +17,6 @@ from typing import Any, Final
 from ...templates import ChatTemplate, TemplateError
 from .checkpoint import Checkpoint, CheckpointError, count_text, is_count, size_text
 
-__all__ = ["Check", "Memory", "Preflight", "available_memory", "cache_bytes_per_token", "estimate", "preflight"]
-
 _OVERHEAD: Final = 300_000_000
 """Bytes that an engine needs besides weights and cache: compute buffers, and the program itself."""
 _LEAST_CONTEXT: Final = 2048
@@ -28,7 +26,7 @@ _TOKENIZERS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class PreflightCheck:
     """The result of one check."""
 
     name: str
@@ -81,7 +79,7 @@ class Preflight:
     """The results of all checks."""
 
     model: str
-    checks: tuple[Check, ...]
+    checks: tuple[PreflightCheck, ...]
     memory: Memory | None = None
 
     @property
@@ -127,67 +125,67 @@ def preflight(
         checks = [_weights(checkpoint), *_files(checkpoint), _architecture(checkpoint, engine)]
         checks += [_template(checkpoint, template), _memory(memory, engine)]
     except CheckpointError as error:
-        return Preflight(checkpoint.name, (Check("weights", "error", str(error)),))
+        return Preflight(checkpoint.name, (PreflightCheck("weights", "error", str(error)),))
     return Preflight(checkpoint.name, tuple(checks), memory)
 
 
-def _weights(checkpoint: Checkpoint) -> Check:
+def _weights(checkpoint: Checkpoint) -> PreflightCheck:
     missing = [path.name for path in checkpoint.files if not path.is_file()]
     if missing:
-        return Check("weights", "error", f"missing: {', '.join(missing)}; `untemplate pull` downloads them")
+        return PreflightCheck("weights", "error", f"missing: {', '.join(missing)}; `untemplate pull` downloads them")
     empty = [path.name for path in checkpoint.files if not path.stat().st_size]
     if empty:
-        return Check("weights", "error", f"empty: {', '.join(empty)}; `untemplate pull` downloads them again")
+        return PreflightCheck("weights", "error", f"empty: {', '.join(empty)}; `untemplate pull` downloads them again")
     count = len(checkpoint.files)
     files = f"{count} file{'s' if count != 1 else ''}"
     quantization = f", {checkpoint.quantization}" if checkpoint.quantization else ""
     parameters = checkpoint.parameters
     counted = f", {count_text(parameters)} parameters" if parameters else ""
-    return Check("weights", "ok", f"{files}, {size_text(checkpoint.size)}{quantization}{counted}")
+    return PreflightCheck("weights", "ok", f"{files}, {size_text(checkpoint.size)}{quantization}{counted}")
 
 
-def _files(checkpoint: Checkpoint) -> Iterator[Check]:
+def _files(checkpoint: Checkpoint) -> Iterator[PreflightCheck]:
     if checkpoint.gguf is not None:
         count = checkpoint.gguf.count("tokenizer.ggml.tokens")
         if count:
-            yield Check("tokenizer", "ok", f"in the file, {count} tokens")
+            yield PreflightCheck("tokenizer", "ok", f"in the file, {count} tokens")
         else:
-            yield Check("tokenizer", "error", "the GGUF file has no vocabulary; it is not a language model")
+            yield PreflightCheck("tokenizer", "error", "the GGUF file has no vocabulary; it is not a language model")
         return
     if checkpoint.config:
-        yield Check("config", "ok", "config.json")
+        yield PreflightCheck("config", "ok", "config.json")
     else:
-        yield Check("config", "error", f"{checkpoint.path} has no config.json that can be read")
+        yield PreflightCheck("config", "error", f"{checkpoint.path} has no config.json that can be read")
     found = next((name for name in _TOKENIZERS if (checkpoint.path / name).is_file()), None)
     if found:
-        yield Check("tokenizer", "ok", found)
+        yield PreflightCheck("tokenizer", "ok", found)
     else:
         problem = "none in the folder; its base model's will be searched"
-        yield Check("tokenizer", "warning", problem)
+        yield PreflightCheck("tokenizer", "warning", problem)
 
 
-def _architecture(checkpoint: Checkpoint, engine: str) -> Check:
+def _architecture(checkpoint: Checkpoint, engine: str) -> PreflightCheck:
     if engine == "llamacpp":
         if checkpoint.gguf is None:
             problem = "llama.cpp needs a GGUF file, and this is not one; --engine vllm runs it"
-            return Check("architecture", "error", problem)
+            return PreflightCheck("architecture", "error", problem)
         return _known(checkpoint.family, "general.architecture", _llamacpp_architectures(), "llama.cpp", "gguf")
     wanted = checkpoint.config.get("architectures")
     name = str(wanted[0]) if isinstance(wanted, list) and wanted else checkpoint.family
     return _known(name, "architectures", _vllm_architectures(), "vLLM", "vllm")
 
 
-def _known(name: str, key: str, known: Sequence[str] | None, engine: str, package: str) -> Check:
+def _known(name: str, key: str, known: Sequence[str] | None, engine: str, package: str) -> PreflightCheck:
     if not name:
-        return Check("architecture", "error", f"the type of the model is unknown ({key} is missing)")
+        return PreflightCheck("architecture", "error", f"the type of the model is unknown ({key} is missing)")
     if known is None:
-        return Check(
+        return PreflightCheck(
             "architecture", "skipped", f"{name}; to check that {engine} knows it, install the package {package}"
         )
     if name not in known:
         problem = f"{name} is not in the list of this version of the package {package}; a newer {engine} may know it"
-        return Check("architecture", "warning", problem)
-    return Check("architecture", "ok", f"{name}, known to {engine}")
+        return PreflightCheck("architecture", "warning", problem)
+    return PreflightCheck("architecture", "ok", f"{name}, known to {engine}")
 
 
 def _llamacpp_architectures() -> Sequence[str] | None:
@@ -206,33 +204,33 @@ def _vllm_architectures() -> Sequence[str] | None:
     return list(ModelRegistry.get_supported_archs())
 
 
-def _template(checkpoint: Checkpoint, template: ChatTemplate | None) -> Check:
+def _template(checkpoint: Checkpoint, template: ChatTemplate | None) -> PreflightCheck:
     try:
         found = template or ChatTemplate.load(checkpoint.path)
         found.compile()
     except TemplateError as error:
         hint = "--chat-template sets one; without it, only raw prompts can be answered"
-        return Check("chat template", "warning", f"{error}; {hint}")
+        return PreflightCheck("chat template", "warning", f"{error}; {hint}")
     whose = "the model's own" if template is None else str(found.name)
-    return Check("chat template", "ok", f"{whose}, {len(found.source)} characters")
+    return PreflightCheck("chat template", "ok", f"{whose}, {len(found.source)} characters")
 
 
 # -- Memory -------------------------------------------------------------------------------------------------------
 
 
-def _memory(memory: Memory, engine: str) -> Check:
+def _memory(memory: Memory, engine: str) -> PreflightCheck:
     cache = f"KV cache {size_text(memory.cache)} for {memory.context} tokens" if memory.cache else "KV cache unknown"
     needs = f"about {size_text(memory.needed)} (weights {size_text(memory.weights)}, {cache})"
     if memory.available is None:
-        return Check("memory", "skipped", f"{needs}; free memory is unknown on this system")
+        return PreflightCheck("memory", "skipped", f"{needs}; free memory is unknown on this system")
     there = f"{size_text(memory.available)} free"
     if memory.fits:
-        return Check("memory", "ok", f"{needs}, {there}")
+        return PreflightCheck("memory", "ok", f"{needs}, {there}")
     if engine == "vllm":
-        return Check("memory", "skipped", f"{needs}, {there}; vLLM checks the memory of the GPU itself")
+        return PreflightCheck("memory", "skipped", f"{needs}, {there}; vLLM checks the memory of the GPU itself")
     fitting = memory.fitting_context
     hint = f"a context of {fitting} tokens would fit" if fitting else "a smaller quantization may fit"
-    return Check("memory", "warning", f"{needs}, {there}: too large; {hint}")
+    return PreflightCheck("memory", "warning", f"{needs}, {there}: too large; {hint}")
 
 
 def estimate(checkpoint: Checkpoint, *, context: int = 0, available: int | None = None) -> Memory:

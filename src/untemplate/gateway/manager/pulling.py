@@ -22,8 +22,6 @@ from .loading import loader
 from .manager import Manager
 from .opening import offer_of
 
-__all__ = ["Pulls", "delete"]
-
 _MOST: Final = 4
 """Most downloads at a time."""
 
@@ -79,7 +77,7 @@ class Pulls:
             ApiError: it cannot be downloaded or loaded; 429: there are too many downloads.
         """
         yield f"pulling {name}"
-        if self._manager.named(name) is not None:
+        if self._manager.names.find(name) is not None:
             return
         if not hub.is_hub_name(name):
             raise bad_request("model", f"{name!r} is not a name on the hub; expected org/repo or org/repo:Q4_K_M")
@@ -156,7 +154,7 @@ async def delete(manager: Manager, name: str) -> None:
     Raises:
         ApiError: it does not exist, or its files cannot be deleted.
     """
-    if manager.forget_copy(name):
+    if manager.names.forget_copy(name):
         return
     closing = manager.forget(name)
     if closing is not None:

@@ -16,8 +16,6 @@ from .capabilities import ModelCapabilities
 from .choices import REPLAY, load_template
 from .model import Model
 
-__all__ = ["replay_models"]
-
 
 async def replay_models(settings: Settings) -> list[Model]:
     """Return a model for each format with bundled recordings, or one model if a format or a file is named.

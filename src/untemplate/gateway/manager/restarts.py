@@ -16,8 +16,6 @@ from ..engines.base import Engine
 from ..errors import ApiError, not_loaded
 from .model import Model
 
-__all__ = ["Restarts"]
-
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 _AGAIN: Final = 10.0
 """Seconds after a failed start before the next attempt."""

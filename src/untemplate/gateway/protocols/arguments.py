@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from ..errors import bad_request
 
-__all__ = ["INVALID_JSON", "arguments_object", "arguments_text"]
-
 INVALID_JSON: Final = "INVALID_JSON"
 """Name of the member that holds arguments which are not an object."""
 

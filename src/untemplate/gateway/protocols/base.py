@@ -11,8 +11,6 @@ from ..errors import ApiError
 from ..generation import Ended, Generation, Meta, TokenLogprob, Usage
 from .fields import Open
 
-__all__ = ["Dialect", "Writer"]
-
 
 class Writer(Protocol):
     """Writes one streamed response. Each method returns the bytes to send; empty for nothing.

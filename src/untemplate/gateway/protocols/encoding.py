@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["COMMENT", "EVENT_STREAM", "encode", "encode_text", "event", "timestamp"]
-
 EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
 """The media type of server-sent events."""
 COMMENT: Final = b": ping\n\n"
 """A comment between server-sent events, which clients ignore."""
+DONE: Final = b"data: [DONE]\n\n"
+"""The last event of OpenAI's streams."""
 
 _encode: Final = msgspec.json.Encoder().encode
 _LINE_ENDS: Final = (

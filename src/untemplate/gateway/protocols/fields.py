@@ -23,21 +23,6 @@ import msgspec
 from ..errors import ApiError, bad_request, unsupported
 from ..notes import Notes
 
-__all__ = [
-    "Closed",
-    "Ignored",
-    "Open",
-    "about",
-    "at",
-    "describe",
-    "description",
-    "fields_of",
-    "nested",
-    "read_as",
-    "shown",
-    "unknown",
-]
-
 T = TypeVar("T", bound="Open")
 
 

@@ -17,8 +17,6 @@ from typing import Final
 from ...jsontext.lexical import CONSTANT, ESCAPE_BEGUN, NUMBER, NUMBER_BEGUN, PAIRED_ESCAPE
 from .arguments import INVALID_JSON
 
-__all__ = ["ArgumentsGuard"]
-
 _PLAIN: Final = re.compile(r'[^"\\\x00-\x1f]+')
 _SPACE: Final = re.compile(r"[ \t\n\r]+")
 _SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]+")

@@ -9,16 +9,6 @@ from ...messages import Item, ParsedOutput
 from ..errors import ApiError
 from ..generation import Ended, Generation, TokenLogprob, Usage
 
-__all__ = [
-    "call_reports",
-    "error_object",
-    "logprob_object",
-    "merged_items",
-    "reports_of",
-    "token_bytes",
-    "usage_object",
-]
-
 
 def error_object(error: ApiError) -> dict[str, Any]:
     """Return OpenAI's ``error``."""
@@ -66,10 +56,11 @@ def merged_items(parsed: ParsedOutput) -> list[Item]:
     return items
 
 
-def reports_of(request: Generation, ended: Ended) -> dict[str, Any] | None:
-    """Return the reports on a choice that the request asks for; ``None`` if it asks for none."""
+def reports_of(request: Generation, ended: Ended) -> dict[str, Any]:
+    """Return the member ``untemplate`` of a response, with the reports on a choice that the request asks for; no member
+    if it asks for none."""
     if not (request.diagnostics or request.raw):
-        return None
+        return {}
     reports: dict[str, Any] = {}
     if request.diagnostics:
         reports["diagnostics"] = [diagnostic.model_dump() for diagnostic in ended.parsed.diagnostics]
@@ -78,7 +69,7 @@ def reports_of(request: Generation, ended: Ended) -> dict[str, Any] | None:
             reports["notes"] = request.notes.texts
     if request.raw:
         reports["raw"] = ended.raw
-    return reports
+    return {"untemplate": reports}
 
 
 def call_reports(parsed: ParsedOutput) -> list[dict[str, Any]]:

@@ -14,8 +14,6 @@ from .responses import ResponsesRequest
 from .utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 from .vectors import EmbeddingsRequest, EmbedRequest, RerankRequest
 
-__all__ = ["document", "requests"]
-
 _SUMMARIES: Final = {
     "/v1/chat/completions": "Chat Completions (OpenAI)",
     "/v1/completions": "Completions (OpenAI): raw prompt in, raw output out",

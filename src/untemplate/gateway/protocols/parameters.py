@@ -13,38 +13,6 @@ from ..errors import bad_request
 from ..generation import Constraint, Sampling
 from .fields import Closed, Ignored, Open, about
 
-__all__ = [
-    "Count",
-    "Effort",
-    "FrequencyPenalty",
-    "Limit",
-    "MinP",
-    "PresencePenalty",
-    "PromptedRequest",
-    "RepetitionPenalty",
-    "Request",
-    "SampledRequest",
-    "SamplingFields",
-    "Seed",
-    "Stop",
-    "StopSequences",
-    "StreamOptions",
-    "StructuredOutputs",
-    "Temperature",
-    "TokenBudget",
-    "TokenId",
-    "TopK",
-    "TopLogprobs",
-    "TopP",
-    "constraint_of",
-    "limit_of",
-    "prompts_of",
-    "reports_of",
-    "sampling_of",
-    "stop_strings",
-    "usage_in_stream",
-]
-
 Count = Annotated[int, Meta(ge=1, le=1 << 31)]
 Limit = Annotated[int, Meta(ge=-1, le=1 << 31, extra={"expected": "an integer from 1, or -1 for no limit"})]
 TokenId = Annotated[int, Meta(ge=0, le=(1 << 31) - 1, extra={"expected": "a token id"})]

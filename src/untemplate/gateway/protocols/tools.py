@@ -10,18 +10,6 @@ from msgspec import Meta
 from ..errors import ApiError, bad_request
 from .fields import Open, about
 
-__all__ = [
-    "AllowedTools",
-    "CustomChoice",
-    "Filled",
-    "Function",
-    "FunctionChoice",
-    "FunctionTool",
-    "ToolChoice",
-    "function_tool",
-    "read_tool_choice",
-]
-
 Filled = Annotated[str, Meta(min_length=1)]
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from .fields import Closed, Ignored, Open, about
-from .parameters import TokenId
-
-__all__ = ["DetokenizeRequest", "ParseRequest", "TokenizeRequest"]
+from .parameters import ModelName, TokenId
 
 Tokens = Annotated[list[TokenId], about("", expected="a list of token ids")]
 
@@ -15,7 +13,7 @@ Tokens = Annotated[list[TokenId], about("", expected="a list of token ids")]
 class TokenizeRequest(Open):
     """A request for the token ids of a text, or of messages through the chat template."""
 
-    model: Annotated[str | None, about("Name of the model; may be left out where the gateway serves one only.")] = None
+    model: ModelName = None
     prompt: Annotated[str | None, about("The text; required without `messages`.")] = None
     messages: Annotated[
         list[Any] | None,
@@ -29,7 +27,7 @@ class DetokenizeRequest(Open):
     """A request for the text of token ids."""
 
     tokens: Annotated[Tokens, about("The token ids.")]
-    model: Annotated[str | None, about("Name of the model; may be left out where the gateway serves one only.")] = None
+    model: ModelName = None
 
 
 class ParseRequest(Closed):

@@ -11,21 +11,10 @@ from msgspec import Meta
 
 from ..engines.base import Embeddings, Scores
 from .fields import Closed, Ignored, about
-from .parameters import TokenId
-
-__all__ = [
-    "MOST",
-    "EmbedRequest",
-    "EmbeddingsRequest",
-    "RerankRequest",
-    "respond_embed",
-    "respond_embeddings",
-    "respond_rerank",
-]
+from .parameters import ModelName, TokenId
 
 MOST = 2048
 """Most inputs of a request, as in OpenAI's API."""
-Model = Annotated[str | None, about("Name of the model; may be left out where the gateway serves one only.")]
 Dimensions = Annotated[
     Annotated[int, Meta(ge=1, le=1 << 20)] | None,
     about("Length of each embedding, for upstreams that can shorten them."),
@@ -42,7 +31,7 @@ class EmbeddingsRequest(Closed, kw_only=True):
             expected="a string, a list of token ids, or a list of these",
         ),
     ]
-    model: Model = None
+    model: ModelName = None
     encoding_format: Annotated[
         Literal["float", "base64"] | None, about("`base64`: each embedding as 32-bit floats in base64.")
     ] = None
@@ -57,7 +46,7 @@ class EmbedRequest(Closed, kw_only=True):
         str | Annotated[list[str], Meta(max_length=MOST)],
         about("The text, or a list of texts.", expected="a string or a list of strings"),
     ]
-    model: Model = None
+    model: ModelName = None
     dimensions: Dimensions = None
     truncate: Ignored = None
     options: Ignored = None
@@ -69,7 +58,7 @@ class RerankRequest(Closed, kw_only=True):
 
     query: Annotated[str, about("The question.")]
     documents: Annotated[Annotated[list[str], Meta(min_length=1, max_length=MOST)], about("The documents, as text.")]
-    model: Model = None
+    model: ModelName = None
     top_n: Annotated[
         Annotated[int, Meta(ge=1, le=1 << 31)] | None, about("Return this many of the best documents.")
     ] = None

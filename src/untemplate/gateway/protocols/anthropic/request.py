@@ -22,8 +22,6 @@ from ..parameters import Count, Request, StopSequences, Temperature, TopK, TopP,
 from ..tools import Filled, function_tool, not_offered
 from .tools import prepared
 
-__all__ = ["CountTokensRequest", "MessagesRequest", "read_count_tokens", "read_messages"]
-
 # -- Blocks of the content ---------------------------------------------------------------------------------------
 
 

@@ -21,18 +21,12 @@ from ..encoding import EVENT_STREAM, encode_text, event, timestamp
 from ..guard import ArgumentsGuard
 from ..objects import merged_items, reports_of
 
-__all__ = ["MessagesWriter", "error_object", "models", "respond_messages", "token_count"]
-
 
 def respond_messages(request: Generation, ended: Sequence[Ended], usage: Usage, meta: Meta) -> dict[str, Any]:
     """Return a ``message``."""
     (one,) = ended
     reason, stop = _stop(one)
-    message = _message(meta, _blocks(one), usage, reason, stop)
-    reports = reports_of(request, one)
-    if reports is not None:
-        message["untemplate"] = reports
-    return message
+    return _message(meta, _blocks(one), usage, reason, stop) | reports_of(request, one)
 
 
 def token_count(tokens: int) -> dict[str, Any]:
@@ -225,14 +219,12 @@ class MessagesWriter:
         ended = self._ended
         assert ended is not None  # finish() comes first
         reason, stop = _stop(ended)
-        closing: dict[str, Any] = {
+        closing = {
             "type": "message_delta",
             "delta": {"stop_reason": reason, "stop_sequence": stop},
             "usage": _usage(usage),
+            **reports_of(self._request, ended),
         }
-        reports = reports_of(self._request, ended)
-        if reports is not None:
-            closing["untemplate"] = reports
         return event("message_delta", closing) + event("message_stop", {"type": "message_stop"})
 
     def error(self, error: ApiError) -> bytes:

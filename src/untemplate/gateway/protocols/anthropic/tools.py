@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from ...notes import Notes
 
-__all__ = ["prepared"]
-
 
 def _schema(required: str, **properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required.split()}

@@ -32,8 +32,6 @@ from ..parameters import (
 )
 from ..tools import Filled, FunctionTool, ToolChoice, function_tool, read_tool_choice
 
-__all__ = ["ChatMessage", "ChatRequest", "read_chat"]
-
 
 class ChatPart(Open):
     """A part of a message's content. Engines that render messages themselves may take other parts than text."""

@@ -28,8 +28,6 @@ from ..parameters import (
     usage_in_stream,
 )
 
-__all__ = ["CompletionsRequest", "read_completions"]
-
 _DEFAULT_MAX_TOKENS = 16
 """The API's own default."""
 

@@ -28,8 +28,6 @@ from ..parameters import (
     usage_in_stream,
 )
 
-__all__ = ["FIELDS", "TokensRequest", "read_generate"]
-
 
 class SamplingParams(SamplingFields):
     """vLLM's sampling parameters."""

@@ -8,10 +8,8 @@ from typing import Any
 from ....messages import DeltaMessage
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
-from ..encoding import COMMENT, EVENT_STREAM, encode
+from ..encoding import COMMENT, DONE, EVENT_STREAM, encode
 from ..objects import error_object, logprob_object, reports_of, usage_object
-
-__all__ = ["GenerateWriter", "respond_generate"]
 
 
 def respond_generate(request: Generation, ended: Sequence[Ended], usage: Usage, meta: Meta) -> dict[str, Any]:
@@ -63,12 +61,11 @@ def _choice(
 
 def _end(request: Generation, ended: Ended) -> dict[str, Any]:
     """Return the members that end a choice."""
-    end = {
+    return {
         "finish_reason": ended.finish_reason,
         "stop_reason": ended.stop_token if ended.stop is None else ended.stop,
+        **reports_of(request, ended),
     }
-    reports = reports_of(request, ended)
-    return end if reports is None else {**end, "untemplate": reports}
 
 
 class GenerateWriter:
@@ -102,7 +99,7 @@ class GenerateWriter:
 
     def end(self, usage: Usage) -> bytes:
         last = self._event([], usage=usage_object(usage)) if self._request.include_usage else b""
-        return last + b"data: [DONE]\n\n"
+        return last + DONE
 
     def error(self, error: ApiError) -> bytes:
-        return b"data: " + encode(error_object(error)) + b"\n\ndata: [DONE]\n\n"
+        return b"data: " + encode(error_object(error)) + b"\n\n" + DONE

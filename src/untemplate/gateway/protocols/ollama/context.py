@@ -13,8 +13,6 @@ import msgspec
 
 from ...errors import bad_request
 
-__all__ = ["from_numbers", "to_numbers"]
-
 _BYTES: Final = 3
 """Bytes in a number."""
 _MOST: Final = 32 << 20

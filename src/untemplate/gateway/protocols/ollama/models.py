@@ -11,8 +11,6 @@ from ..encoding import timestamp
 from ..fields import Ignored, Open, about
 from ..tools import Filled
 
-__all__ = ["CopyRequest", "ModelRequest", "PullRequest", "name_of", "ps", "show", "tags", "version"]
-
 
 class ModelRequest(Open):
     """A request about one model."""

@@ -37,8 +37,6 @@ from ..parameters import (
 from ..tools import Filled, Function, function_tool
 from .context import from_numbers
 
-__all__ = ["GenerateRequest", "Load", "OllamaChatRequest", "load_of", "read_chat", "read_generate"]
-
 _NO_IMAGES = "generating images is not supported"
 _OWN_TEMPLATE = "the model's own template is used; to use none, send raw: true"
 

@@ -18,8 +18,6 @@ from ..objects import logprob_object, reports_of
 from .context import to_numbers
 from .request import Load
 
-__all__ = ["ChatWriter", "GenerateWriter", "error_object", "loaded", "respond_chat", "respond_generate"]
-
 
 def error_object(error: ApiError) -> dict[str, Any]:
     """Return the body of an error."""
@@ -88,10 +86,7 @@ def _done(request: Generation, ended: Ended, usage: Usage) -> dict[str, Any]:
         closing["total_duration"] = usage.prompt_ns + usage.completion_ns
         closing["prompt_eval_duration"] = usage.prompt_ns
         closing["eval_duration"] = usage.completion_ns
-    reports = reports_of(request, ended)
-    if reports is not None:
-        closing["untemplate"] = reports
-    return closing
+    return closing | reports_of(request, ended)
 
 
 # -- The stream --------------------------------------------------------------------------------------------------

@@ -29,8 +29,6 @@ from ..parameters import (
 from ..tools import CustomChoice, Filled, ToolChoice, read_tool_choice
 from .tools import ResponsesTool, flat_name, read_tools, shell_arguments, without_server_tools
 
-__all__ = ["ResponsesRequest", "read_responses"]
-
 _STATELESS: Final = "the gateway stores no conversations: use previous_response_id, or send the earlier items in input"
 _NO_PROMPTS: Final = "the gateway stores no prompt templates: send instructions and input"
 _NO_FILES: Final = "the gateway stores no files: send the image as image_url"

@@ -23,8 +23,6 @@ from ..encoding import COMMENT, EVENT_STREAM, encode, encode_text, event
 from ..objects import logprob_object, merged_items, reports_of
 from .tools import Given
 
-__all__ = ["ResponsesWriter", "respond_responses"]
-
 
 def respond_responses(request: Generation, ended: Sequence[Ended], usage: Usage, meta: Meta) -> dict[str, Any]:
     """Return a ``response``."""
@@ -81,9 +79,7 @@ def _response(
         if status == "incomplete":
             reason = "content_filter" if ended.finish_reason == "content_filter" else "max_output_tokens"
             response["incomplete_details"] = {"reason": reason}
-        reports = reports_of(request, ended)
-        if reports is not None:
-            response["untemplate"] = reports
+        response |= reports_of(request, ended)
     return response
 
 

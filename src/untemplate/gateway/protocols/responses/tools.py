@@ -19,17 +19,7 @@ import msgspec
 from ...errors import bad_request
 from ...notes import Notes
 from ..fields import Closed, Ignored, Open, about
-from ..tools import Filled, function_tool
-
-__all__ = [
-    "SERVER_TOOLS",
-    "Given",
-    "ResponsesTool",
-    "flat_name",
-    "read_tools",
-    "shell_arguments",
-    "without_server_tools",
-]
+from ..tools import Filled, Function, function_tool
 
 SERVER_TOOLS: Final = (
     *("web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation", "mcp"),
@@ -38,15 +28,9 @@ SERVER_TOOLS: Final = (
 """Tools that OpenAI's servers run, or that only its own models know. Versions have a date at the end."""
 
 
-class FunctionTool(Closed, tag_field="type", tag="function"):
+class FunctionTool(Function, tag_field="type", tag="function", forbid_unknown_fields=True):
     """A function."""
 
-    name: Annotated[Filled, about("Name of the function.")]
-    description: Annotated[str | None, about("Purpose of the function, for the model.")] = None
-    parameters: Annotated[dict[str, Any] | None, about("JSON schema of the arguments; without it there are none.")] = (
-        None
-    )
-    strict: Annotated[bool | None, about("Constrain the arguments to the schema while they are generated.")] = None
     allowed_callers: Ignored = None
     defer_loading: Ignored = None
     output_schema: Ignored = None

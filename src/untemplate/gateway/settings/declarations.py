@@ -1,48 +1,16 @@
-"""Settings of the gateway: their declarations, and the rules between them. `settings_sources` reads them.
+"""All settings: each is declared once, with its type, default, limits and description.
 
-* A field is declared once, with its type, default, limits and description. The flag ``--max-body-bytes``, the variable
-  ``UNTEMPLATE_MAX_BODY_BYTES``, the key of the file and the row of the documentation are made from the declaration.
-* Secrets are never printed: not in ``repr``, not in errors, not by ``--show-settings``.
+The flag ``--max-body-bytes``, the variable ``UNTEMPLATE_MAX_BODY_BYTES``, the key of the file and the row of the
+documentation are made from the declaration.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ..errors import SettingsError
-from ..formats import named, names
-from ..policy import Policy, strict_from_environment, typed
-
-__all__ = [
-    "BY_PATH",
-    "ENVIRONMENT",
-    "GROUPS",
-    "MODEL_TABLE",
-    "Field",
-    "LlamaCpp",
-    "ModelSettings",
-    "Replay",
-    "Settings",
-    "SettingsError",
-    "Vllm",
-    "fields",
-    "masked",
-    "model_fields",
-    "nearest",
-]
-
-ENVIRONMENT: Final = "UNTEMPLATE_"
-"""Prefix of all variables."""
-MODEL_TABLE: Final = "models.NAME"
-"""The tables of the settings file that declare several models."""
+from ...policy import Policy, typed
 
 
 def _is(
@@ -323,17 +291,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Several models by name, from the tables ``[models.NAME]`` of the file."""
 
     def __post_init__(self) -> None:
-        _check(self)
+        from .rules import check
+
+        check(self)
 
     def __repr__(self) -> str:
         return f"Settings({self.masked()!r})"
 
     def output_policy(self) -> Policy:
         """Return the ``policy`` setting as a `Policy`."""
-        return _policy(self.policy)
+        return Policy.from_mapping({name: typed(name, value) for name, value in self.policy.items()})
 
     def masked(self) -> dict[str, Any]:
         """Return all settings as JSON values, nested as in the file; secrets are ``"***"``."""
+        from .fields import fields, masked
+
         tree: dict[str, Any] = {}
         for one in fields():
             shown = masked(one, one.value(self))
@@ -360,255 +332,9 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def masked(self) -> dict[str, Any]:
         """Return the table as JSON values; secrets are ``"***"``."""
+        from .fields import BY_PATH, masked, model_fields
+
         own = {one.name: one.value(self) for one in model_fields()}
         given = {path: BY_PATH[path] for path in sorted(self.given)}
         shown = {path: masked(one, one.value(self.settings)) for path, one in given.items()}
         return {name: list(v) if isinstance(v, tuple) else v for name, v in {**shown, **own}.items()}
-
-
-GROUPS: Final[dict[str, tuple[str, ...]]] = {
-    "Model": ("model", "engine", "name", "aliases", "any_model_name", "preflight", "memory_budget"),
-    "Prompt and parsing": (
-        *("chat_template", "chat_template_kwargs", "enforce_parser", "reasoning_parser", "tool_parser"),
-        *("generic_tools", "parser_backend", "policy"),
-    ),
-    "Upstream": (
-        *("upstream", "upstream_chat", "upstream_replicas", "upstream_model", "upstream_api_key"),
-        *("upstream_connect_timeout", "upstream_read_timeout", "upstream_retries"),
-    ),
-    "Server": ("host", "port", "uds", "root_path", "tls_cert", "tls_key", "workers", "shutdown_grace"),
-    "Access": (
-        *("api_keys_file", "api_keys", "insecure", "allowed_hosts", "cors_origins"),
-        *("allow_pull", "allow_delete", "allow_copy"),
-        *("key_requests_per_minute", "key_tokens_per_minute", "key_concurrent_requests"),
-    ),
-    "Stored responses": ("response_store", "response_ttl", "response_store_bytes"),
-    "Limits": (
-        *("unknown_fields", "max_body_bytes", "max_messages", "max_choices", "max_concurrent_requests"),
-        *("max_connections", "request_timeout", "head_timeout", "body_timeout", "write_timeout"),
-        *("ping_seconds", "keep_alive_seconds", "client_grammars", "grammar_timeout"),
-    ),
-    "Logging and metrics": ("log_format", "log_level", "log_raw", "log_raw_consent", "metrics", "traces"),
-    "Inspector": ("inspect", "inspect_outputs"),
-    "Engine replay": ("replay",),
-    "Engine llamacpp": ("llamacpp",),
-    "Engine vllm": ("vllm",),
-}
-"""Title → fields, in the order of ``--help`` and the documentation."""
-
-
-# -- The fields ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One setting: its declaration, and all names derived from it."""
-
-    name: str
-    group: str
-    """The table of the settings file that contains it (``llamacpp``); ``""`` for the top level."""
-    type: Any
-    """Its type, without annotations."""
-    annotated: Any
-    default: Any
-    description: str
-    secret: bool
-    flag: str
-    metavar: str
-    env: tuple[str, ...]
-    """The environment variables that set it; the first one is documented."""
-
-    @property
-    def path(self) -> str:
-        """The field's key in the file: ``port``, ``llamacpp.n_ctx``."""
-        return f"{self.group}.{self.name}" if self.group else self.name
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        return get_args(self.type) if get_origin(self.type) is Literal else ()
-
-    @property
-    def is_list(self) -> bool:
-        return get_origin(self.type) is tuple
-
-    @property
-    def is_dict(self) -> bool:
-        return get_origin(self.type) is dict
-
-    def value(self, settings: Settings | ModelSettings) -> Any:
-        """Return its value in the settings that declare it."""
-        group = "" if self.group == MODEL_TABLE else self.group
-        return getattr(getattr(settings, group) if group else settings, self.name)
-
-
-@cache
-def fields() -> tuple[Field, ...]:
-    """Return all settings in the order of their declaration, those of tables last."""
-    return tuple(_fields(Settings, ""))
-
-
-@cache
-def model_fields() -> tuple[Field, ...]:
-    """Return the settings that only a table ``[models.NAME]`` has."""
-    return tuple(_fields(ModelSettings, MODEL_TABLE, without=("settings", "given")))
-
-
-def _fields(of: type[msgspec.Struct], group: str, without: tuple[str, ...] = ("models",)) -> Iterator[Field]:
-    hints = get_type_hints(of, include_extras=True)
-    for declared in msgspec.structs.fields(of):
-        if declared.name in without:
-            continue
-        hint = hints[declared.name]
-        if isinstance(hint, type):
-            yield from _fields(hint, declared.name)
-            continue
-        kind, meta = get_args(hint)
-        about = meta.extra
-        default = declared.default if declared.default is not msgspec.NODEFAULT else declared.default_factory()
-        joined = f"{group}_{declared.name}" if group else declared.name
-        variables = (ENVIRONMENT + joined.upper(), *([ENVIRONMENT + about["env"]] if about["env"] else []))
-        flag = about["flag"] or "--" + joined.replace("_", "-")
-        yield Field(
-            *(declared.name, group, kind, hint, default, meta.description),
-            *(about["secret"], flag, about["metavar"] or _metavar(kind), variables),
-        )
-
-
-def _metavar(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return "|".join(get_args(kind))
-    return {int: "N", float: "X", bool: ""}.get(kind, "NAME")
-
-
-def masked(field: Field, value: Any) -> Any:
-    """Return a value as it may be shown: secrets, and passwords in URLs, are hidden."""
-    if field.secret:
-        return [_HIDDEN] * len(value) if field.is_list else _HIDDEN if value else value
-    if isinstance(value, tuple):
-        return tuple(masked(field, one) for one in value)
-    if isinstance(value, str) and "@" in value and "://" in value:  # a URL with a password
-        return re.sub(r"(?<=://)[^/?#]*@", f"{_HIDDEN}@", value)
-    return value
-
-
-_HIDDEN: Final = "***"
-
-
-def nearest(name: str, valid: Mapping[str, Any]) -> str:
-    """Return the end of an error for an unknown name: the most similar valid name, or all of them."""
-    near = difflib.get_close_matches(name, valid, n=1)
-    return f"; did you mean {near[0]}?" if near else f"; valid names: {', '.join(sorted(valid))}"
-
-
-# -- What must hold between fields --------------------------------------------------------------------------------
-
-_NOT_FOR_VLLM: Final = {
-    "reasoning_parser": "reasoning_parser",
-    "tool_parser": "tool_parser",
-    "tool_call_parser": "tool_parser",
-    "enable_auto_tool_choice": "",
-}
-"""Options of vLLM's server that its engine does not take → the setting to use instead."""
-
-
-def _check(settings: Settings) -> None:
-    """Check rules that concern several fields.
-
-    Raises:
-        SettingsError: a rule is broken.
-    """
-    _check_upstream(settings)
-    _check_server(settings)
-    _check_parsers(settings)
-    _check_models(settings)
-    for name in settings.vllm.extra:
-        if name in _NOT_FOR_VLLM:
-            meant = _NOT_FOR_VLLM[name]
-            hint = f"; use {meant} (--{meant.replace('_', '-')})" if meant else ""
-            raise SettingsError(f"vllm.extra: {name} is not an engine argument{hint}")
-    if "trust_remote_code" in settings.vllm.extra:  # a pulled model would inherit it
-        raise SettingsError("vllm.extra: trust_remote_code has a setting of its own (--vllm-trust-remote-code)")
-    try:
-        _policy(settings.policy)
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
-
-
-def _check_upstream(settings: Settings) -> None:
-    if settings.upstream and settings.upstream_chat:
-        raise SettingsError("upstream and upstream_chat exclude each other")
-    urls = [("upstream", settings.upstream), ("upstream_chat", settings.upstream_chat)]
-    urls += [("upstream_replicas", url) for url in settings.upstream_replicas]
-    if settings.upstream_replicas and not (settings.upstream or settings.upstream_chat):
-        raise SettingsError("upstream_replicas: needs upstream or upstream_chat")
-    for name, url in urls:
-        if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
-            raise SettingsError(f"{name}: {masked(BY_PATH[name], url)!r} is not a URL like http://localhost:8001/v1")
-
-
-def _check_models(settings: Settings) -> None:
-    """Check the tables of several models: names are unique, and fallbacks exist."""
-    if not settings.models:
-        return
-    for name in ("model", "name", "upstream", "upstream_chat"):
-        if getattr(settings, name):
-            raise SettingsError(f"{name} and [models] exclude each other: move it into a table [models.NAME]")
-    taken: dict[str, str] = dict.fromkeys(settings.models, "a model")
-    for model, table in settings.models.items():
-        for alias in table.aliases:
-            if alias in taken:
-                raise SettingsError(f"models.{model}.aliases: {alias!r} is already {taken[alias]}")
-            taken[alias] = f"an alias of {model!r}"
-        for other in table.fallbacks:
-            if other not in settings.models or other == model:
-                problem = "names the model itself" if other == model else f"no model {other!r} is declared"
-                valid = ", ".join(one for one in settings.models if one != model)
-                raise SettingsError(f"models.{model}.fallbacks: {problem}; valid names: {valid or 'none'}")
-
-
-def _check_server(settings: Settings) -> None:
-    if settings.root_path and not settings.root_path.startswith("/"):
-        raise SettingsError(f"root_path: {settings.root_path!r} does not begin with /")
-    if settings.tls_key and not settings.tls_cert:
-        raise SettingsError("tls_key: needs tls_cert")
-    if any(not key for key in settings.api_keys):
-        raise SettingsError("api_keys: a key must not be empty")
-    for name in ("key_requests_per_minute", "key_tokens_per_minute", "key_concurrent_requests"):
-        if getattr(settings, name) and not settings.api_keys:
-            raise SettingsError(f"{name}: needs API keys (--api-key-file, UNTEMPLATE_API_KEY)")
-    if settings.log_raw and not settings.log_raw_consent:
-        raise SettingsError(
-            "log_raw: raw outputs contain user data; confirm that your users agreed: log_raw_consent "
-            "(--log-raw-consent)"
-        )
-
-
-def _check_parsers(settings: Settings) -> None:
-    try:
-        strict_from_environment()
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
-    if settings.enforce_parser and (settings.reasoning_parser or settings.tool_parser):
-        raise SettingsError("enforce_parser cannot be combined with reasoning_parser or tool_parser")
-    if settings.enforce_parser and settings.parser_backend == "vllm":
-        raise SettingsError(
-            "enforce_parser names a format of untemplate; vLLM's parsers are named by reasoning_parser and tool_parser"
-        )
-    if settings.enforce_parser:
-        try:
-            named(settings.enforce_parser, files=True)
-        except ValueError as error:
-            raise SettingsError(f"enforce_parser: {error}") from None
-    for name, kind in (("reasoning_parser", "reasoning"), ("tool_parser", "tool")):
-        value = getattr(settings, name)
-        if settings.parser_backend == "untemplate" and value and value not in names(kind):  # type: ignore[arg-type]
-            near = nearest(value, dict.fromkeys(names(kind)))  # type: ignore[arg-type]
-            raise SettingsError(f"{name}: {value!r} is not a format{near}")
-
-
-def _policy(values: Mapping[str, Any]) -> Policy:
-    return Policy.from_mapping({name: typed(name, value) for name, value in values.items()})
-
-
-BY_PATH: Final = {one.path: one for one in fields()}
-"""Path → field."""

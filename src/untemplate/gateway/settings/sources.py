@@ -17,25 +17,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ..errors import SettingsError
-from .settings import (
-    BY_PATH,
-    ENVIRONMENT,
-    GROUPS,
-    MODEL_TABLE,
-    Field,
-    LlamaCpp,
-    ModelSettings,
-    Replay,
-    Settings,
-    Vllm,
-    fields,
-    masked,
-    model_fields,
-    nearest,
-)
-
-__all__ = ["Resolved", "resolve"]
+from ...errors import SettingsError
+from .declarations import LlamaCpp, ModelSettings, Replay, Settings, Vllm
+from .fields import BY_PATH, ENVIRONMENT, MODEL_TABLE, Field, fields, masked, model_fields, nearest
 
 _KUBERNETES: Final = re.compile(r"UNTEMPLATE_(SERVICE_(HOST|PORT.*)|PORT_\d+_.*)")
 _OTHERS: Final = frozenset(
@@ -178,7 +162,7 @@ _OF_A_MODEL: Final = {
     **{
         path: one
         for path, one in BY_PATH.items()
-        if one.group or (any(path in GROUPS[title] for title in _PER_MODEL) and path not in _NOT_OF_A_MODEL)
+        if one.group or (one.title in _PER_MODEL and path not in _NOT_OF_A_MODEL)
     },
     **{one.name: one for one in model_fields()},
 }
