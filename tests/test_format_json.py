@@ -27,6 +27,8 @@ from untemplate.format import (
     TaggedArguments,
     Tools,
     Turn,
+    calls,
+    markers,
     model,
 )
 
@@ -370,7 +372,8 @@ def test_text_that_is_nested_too_deeply() -> None:
 
 
 def test_every_field_is_documented_with_its_default_and_an_example() -> None:
-    classes = [node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef)]
+    sources = [inspect.getsource(module) for module in (markers, calls, model)]
+    classes = [node for source in sources for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
     assert {node.name for node in classes} >= {"Marker", "Turn", "Reasoning", "Channels", "Tools", "Format"}
     for node in classes:
         for statement, below in itertools.pairwise(node.body):

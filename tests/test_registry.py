@@ -16,6 +16,7 @@ from typing import get_args
 import pytest
 
 from untemplate import formats, testing
+from untemplate.cli import main
 from untemplate.format import Content, Format, FormatError, JsonBody, Marker, Reasoning, Tools, Turn
 from untemplate.formats import (
     Entry,
@@ -33,6 +34,7 @@ from untemplate.formats import (
     registry,
 )
 from untemplate.formats.family import EVIDENCE_KINDS, Engine, report, template
+from untemplate.formats.unlisted import UNLISTED
 from untemplate.output_parser import OutputParser
 from untemplate.selection import suggested
 
@@ -45,7 +47,7 @@ FOLDER = Path(registry.__file__).parent
 
 
 def test_every_module_is_listed():
-    others = {"__init__", "_index", "family", "merging", "registered", "registry"}
+    others = {"__init__", "_index", "family", "merging", "registered", "registry", "unlisted"}
     modules = {path.stem for path in FOLDER.glob("*.py")} - others
     assert set(registry.families()) == modules
     assert registry.families() == sorted(modules)
@@ -86,6 +88,7 @@ def loaded(code: str) -> set[str]:
         "merging",
         "registered",
         "registry",
+        "unlisted",
     }
 
 
@@ -130,7 +133,7 @@ def test_entry_holds_its_kind(entry: Entry):
         return
     if entry.kind == "reasoning":
         assert fmt.tools == ()
-        assert fmt.reasoning is not None or entry.name in ("identity", "minimax_m2_append_think")
+        assert fmt.reasoning is not None or entry.name == "identity"
     else:
         assert fmt.reasoning is None
         assert fmt.tools or entry.name == "passthrough" or not entry.verified
@@ -190,17 +193,25 @@ ENGINE_NAMES: dict[Engine, dict[Kind, list[str]]] = json.loads(
     (Path(__file__).parents[1] / "docs" / "engine_names.json").read_text("utf-8")
 )
 
-# Names of no format: ``hf``, ``beam`` and ``response_template`` read the layout from the checkpoint's response_template
-# (`Format.from_response_template`), and Dynamo's ``default`` tries the markers of several families.
-NO_FORMAT = ("hf", "beam", "response_template", "default")
-
 
 @pytest.mark.parametrize("engine", ENGINE_NAMES)
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_names_of_engines(engine: Engine, kind: Kind):
     for name in ENGINE_NAMES[engine][kind]:
         assert engine in lookup(kind, name).engines, name
-    assert not {*NO_FORMAT} & {*names()}
+    assert not {*UNLISTED} & {*names()}
+
+
+@pytest.mark.parametrize("name", UNLISTED)
+def test_names_without_a_format_have_a_reason(name: str, capsys: pytest.CaptureFixture[str]):
+    for kind in (None, *registry.KINDS):
+        with pytest.raises(UnknownFormatError) as caught:
+            named(name) if kind is None else lookup(kind, name)
+        what = f"{kind} format" if kind else "format"
+        assert str(caught.value) == f"no {what} {name!r}: {UNLISTED[name]}"
+        assert caught.value.reason == UNLISTED[name]
+    assert main(["formats", name]) == 2
+    assert UNLISTED[name] in capsys.readouterr().err
 
 
 def test_no_entry_claims_a_parser_that_vllm_does_not_have():

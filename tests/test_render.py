@@ -567,6 +567,15 @@ def holds(name: str, random: Random) -> None:
     assert said(parser.parse(raw, tools=tools, prompt=prompt)) == said(message), f"prompt {prompt!r}, rendered {raw!r}"
 
 
+def test_calls_of_one_message_where_its_header_names_no_tool():
+    call = "<|tool_call:begin|>c{0}<|tool_call:name|>f<|tool_call:args|>{{}}<|tool_call:end|>"
+    calls = [{"id": f"c{i}", "function": {"name": "f", "arguments": {}}} for i in (1, 2)]
+    raw = "<|content|>Hi<|end|><|begin|>assistant<|tool_calls|>" + call.format(1) + call.format(2)
+    assert render(named("solar_open"), {"content": "Hi", "tool_calls": calls}) == raw
+    parsed = OutputParser.named("solar_open").parse(raw)
+    assert [(c.id, c.function.name) for c in parsed.tool_calls] == [("c1", "f"), ("c2", "f")]
+
+
 LIGHT = settings(max_examples=50, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 

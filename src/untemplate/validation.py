@@ -19,8 +19,9 @@ from itertools import islice
 from typing import Any, Final, final
 
 from .jsontext.coercion import canonical_type
+from .jsontext.equality import equal_values
 from .jsontext.lexical import json_escape
-from .jsontext.well_formed import is_deep, is_json
+from .jsontext.well_formed import is_deep, is_deep_value, is_json
 from .schema import resolve
 from .strict_validation import compiled, needs_full, takes_too_long, violations
 from .tools import Tool, ToolSet
@@ -80,6 +81,7 @@ class Failure:
     schema: Mapping[str, Any]
 
 
+_TOO_DEEP: Final = "nested too deeply to read"
 _TOO_LARGE: Final = "too large or too deep to be checked"
 
 
@@ -129,11 +131,11 @@ class Validator:
 def _check(
     arguments: str, schema: Any, validator: Any, tool: Tool | None = None, *, objects: bool = True
 ) -> list[Problem]:
-    if is_deep(arguments) and is_json(arguments, finite=True):
-        return [Problem("$", "schema", _TOO_LARGE)]
     try:
         value = read_json(arguments)
     except ValueError as error:
+        if is_deep(arguments) and is_json(arguments, finite=True):
+            return [Problem("$", "schema", _TOO_LARGE)]
         return [Problem("$", "not_json", f"not JSON: {error}")]
     if objects and not isinstance(value, dict):
         return [Problem("$", "not_an_object", f"expected an object, got {_described(value)}")]
@@ -153,17 +155,19 @@ def read_json(text: str) -> Any:
     Raises:
         ValueError: it is not JSON, or nested too deeply to read.
     """
-    if is_deep(text):
-        raise ValueError("nested too deeply to read")
     try:
         try:
-            return _DECODER.decode(text)
+            value = _DECODER.decode(text)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{error.msg} at character {error.pos}") from None
+            reason = _TOO_DEEP if is_deep(text) else f"{error.msg} at character {error.pos}"
+            raise ValueError(reason) from None
         except ValueError:  # an integer that Python does not read
-            return json.loads(text, parse_constant=_refuse, parse_int=_integer)
+            value = json.loads(text, parse_constant=_refuse, parse_int=_integer)
     except RecursionError:
-        raise ValueError("nested too deeply to read") from None
+        raise ValueError(_TOO_DEEP) from None
+    if is_deep_value(value, text):
+        raise ValueError(_TOO_DEEP)
+    return value
 
 
 def _refuse(constant: str) -> object:
@@ -224,7 +228,7 @@ class _Check:
                 allowed = schema[word] if word == "enum" else [schema[word]]
                 allowed = allowed if isinstance(allowed, (list, tuple)) else [value]
                 self._visits += len(allowed)
-                if not any(_equal(value, option) for option in allowed):
+                if not any(equal_values(value, option) for option in allowed):
                     options = ", ".join(map(_shown, allowed[:8])) + (", …" if len(allowed) > 8 else "")
                     self._fail(path, "enum", f"{_described(value)} is not one of: {options}", schema)
                     return
@@ -318,17 +322,6 @@ def _is(value: Any, word: str) -> bool:
         # JSON Schema: 3.0 is an integer. A decimal stands for an integer too long for Python.
         return isinstance(value, Decimal) or value.is_integer()
     return kind == word
-
-
-def _equal(a: Any, b: Any) -> bool:
-    """True if two JSON values are equal: 1 is 1.0, but true is not 1."""
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    if isinstance(a, list):
-        return isinstance(b, (list, tuple)) and len(a) == len(b) and all(map(_equal, a, b))
-    if isinstance(a, dict):
-        return isinstance(b, Mapping) and a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
-    return bool(a == b)
 
 
 def _described(value: Any) -> str:

@@ -94,6 +94,40 @@ def test_one_call_is_all_that_may_be_asked_for(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+def test_elements_that_may_hold_one_another(dialect: str) -> None:
+    """Eight of them: rules for each set of elements around one would be too many."""
+    installed(dialect)
+    from untemplate import OutputParser
+    from untemplate.render import render
+
+    names = [f"c{i}" for i in range(8)]
+    node = {"type": "object", "properties": {"t": {"type": "string"}, **{n: {"$ref": "#/$defs/node"} for n in names}}}
+    schema = {"type": "object", "properties": {"n": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    fmt = named("minimax_m3")
+    nested: dict[str, Any] = {"t": "<b> & </b>"}
+    for name in ("c0", "c7", "c3", "c3", "c5", "c1", "c0", "c2"):
+        nested = {"t": f"in {name}", name: nested}
+    call = {"type": "function", "function": {"name": "f", "arguments": {"n": nested}}}
+    text = render(fmt, {"tool_calls": [call]})
+    (parsed,) = OutputParser(format=fmt).parse(text, tools=tools).tool_calls
+    assert json.loads(parsed.function.arguments) == {"n": nested}
+    grammar = make_grammar(fmt, tools, "required", dialect=dialect, strict=True)
+    assert verdicts(grammar, [text, text.replace("</b>", "</c5>")]) == [True, False]
+
+
+@pytest.mark.parametrize("dialect", ["lark", "structural_tag"])
+def test_content_does_not_begin_like_a_call_without_a_marker(dialect: str) -> None:
+    """``ping()`` would be read as a call. The GBNF begins at a marker: before it, it decides nothing."""
+    installed(dialect)
+    grammar = make_grammar(named("lfm2"), TOOLS, dialect=dialect)
+    texts = ["ping()", " \nping() is it", "ping", "\npong()", "Use ping()."]
+    assert verdicts(grammar, texts) == [False, False, True, True, True]
+    grammar = make_grammar(named("lfm2"), TOOLS, "none", dialect=dialect)
+    assert verdicts(grammar, ["ping()"]) == [True]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_content_may_be_bound_to_a_schema_behind_reasoning(dialect: str) -> None:
     installed(dialect)
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

@@ -88,6 +88,7 @@ ROWS: Final[
         ('reasoning', 'granite33', (), ('ibm-granite/granite-3.3-*',), (), True),
         ('tool', 'granite', (), ('ibm-granite/granite-3.*',), (), True),
         ('tool', 'granite4', (), ('ibm-granite/granite-4.*',), (), True),
+        ('tool', 'granite_pythonic', (), ('ibm-granite/granite-3.3-8b-instruct', 'ibm-granite/granite-4.0-h-small'), (), False),
         ('tool', 'granite-20b-fc', (), ('ibm-granite/granite-20b-functioncalling',), (), True),
         ('reasoning', 'granite_thinking_parser', (), ('ibm-granite/granite-4.2-*',), (), True),
         ('tool', 'granite_thinking_parser', (), ('ibm-granite/granite-4.2-*',), (), True),

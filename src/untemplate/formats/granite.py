@@ -5,15 +5,16 @@
 * Granite 4 writes the format of Hermes (template of granite-4.0, the tool_calls branch), and Granite 4.2 thinking that
   of Nemotron 3.
 * Granite 3.3 and 4.0 H-Small also write Python calls as plain lines, ``f(x=1)``, if the prompt does not ask for JSON
-  (vllm#43116). Nothing marks them, so they stay content.
+  (vllm#43116). Nothing marks them: they are calls where content begins, if the tools are offered. No template writes
+  them, so this is asked for by name (``granite_pythonic``).
 * Granite 20B function calling writes ``<function_call> {…}`` without a close.
 """
 
 from __future__ import annotations
 
-from ..format import Content, Format, JsonBody, Marker, Reasoning, Tools
+from ..format import Content, Format, JsonBody, LiteralArguments, Marker, NamedBody, Reasoning, Tools
 from . import qwen3_coder
-from .family import Entry, template, turn, vllm
+from .family import Entry, report, template, turn, vllm
 
 TURN = turn("<|start_of_role|>assistant<|end_of_role|>", "<|end_of_text|>")
 
@@ -55,6 +56,13 @@ GRANITE4 = Format(
         ),
     ),
     special_tokens=("<|end_of_text|>", "<tool_call>", "</tool_call>"),
+)
+
+PYTHONIC = Format(
+    name="granite_pythonic",
+    turn=TURN,
+    tools=(Tools(body=NamedBody(arguments=LiteralArguments(quotes=('"', "'"))), separator=Marker("\n")),),
+    special_tokens=("<|end_of_text|>",),
 )
 
 GRANITE_20B_FC = Format(
@@ -116,6 +124,17 @@ ENTRIES = (
         models=("ibm-granite/granite-4.*",),
         engines=("vllm",),
         evidence=(template("ibm-granite-granite-4.0.jinja"),),
+    ),
+    Entry(
+        name="granite_pythonic",
+        kind="tool",
+        format=PYTHONIC,
+        models=("ibm-granite/granite-3.3-8b-instruct", "ibm-granite/granite-4.0-h-small"),
+        evidence=(
+            report("vllm-project/vllm#43116", "outputs of granite-3.3-8b-instruct and granite-4.0-h-small"),
+            report("vllm-project/vllm#43113", "the parser granite_pythonic, not merged: one call a line"),
+        ),
+        verified=False,
     ),
     Entry(
         name="granite-20b-fc",

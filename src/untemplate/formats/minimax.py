@@ -22,6 +22,11 @@ M2_REASONING = Format(
     special_tokens=("[e~[", "<think>", "</think>"),
 )
 
+M2_INLINE = M2_REASONING.extend(
+    name="minimax_m2_append_think",
+    reasoning=Reasoning(open=Marker("<think>"), close=Marker("</think>"), start="open", inline=True),
+)
+
 M2 = Format(
     name="minimax_m2",
     turn=TURN,
@@ -113,11 +118,11 @@ ENTRIES = (
     Entry(
         name="minimax_m2_append_think",
         kind="reasoning",
-        format=Format(name="minimax_m2_append_think", turn=TURN, special_tokens=("[e~[",)),
+        format=M2_INLINE,
         aliases=("minimax-append-think", "minimax_append_think"),
         models=("MiniMaxAI/MiniMax-M2*",),
         engines=("vllm", "sglang", "dynamo", "tensorrt-llm"),
-        evidence=(vllm("vllm/reasoning/minimax_m2_reasoning_parser.py", "reasoning stays in the content, with tags"),),
+        evidence=(vllm("vllm/reasoning/minimax_m2_reasoning_parser.py", "<think> before the output, all content"),),
     ),
     Entry(
         name="minimax_m3",

@@ -14,7 +14,6 @@ import os
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 from ..errors import FormatError, IncompatibleFormatsError, UnknownFormatError
@@ -22,6 +21,7 @@ from ..format import Format
 from . import _index, registered
 from .family import Entry, IndexRow, Kind
 from .merging import merge
+from .unlisted import UNLISTED
 
 __all__ = [
     "KINDS",
@@ -114,7 +114,7 @@ def lookup(kind: Kind, name: str) -> Entry:
     _check_name(name)
     found = _find(kind, name)
     if found is None:
-        raise UnknownFormatError(name, kind, names(kind))
+        raise UnknownFormatError(name, kind, names(kind), reason=UNLISTED.get(name))
     return found
 
 
@@ -172,7 +172,7 @@ def half(kind: Kind, name: str, *, files: bool = False) -> Format:
         return found.format
     if "+" in name or (files and _is_file(name)):
         return named(name, files=files)
-    raise UnknownFormatError(name, kind, names(kind))
+    raise UnknownFormatError(name, kind, names(kind), reason=UNLISTED.get(name))
 
 
 def chosen_name(fmt: Format) -> str:
@@ -199,7 +199,7 @@ def _pair(name: str, reasoning: str | None, files: bool) -> Format:
     """Return the Format of ``calls+reasoning``."""
     calls, plus, thinking = name.partition("+")
     if not plus:
-        raise UnknownFormatError(name, None, names(), _FORMS_AND_FILE if files else _FORMS)
+        raise UnknownFormatError(name, None, names(), _FORMS_AND_FILE if files else _FORMS, UNLISTED.get(name))
     if reasoning not in (None, name):
         raise IncompatibleFormatsError(reasoning, name, f"{name!r} names its reasoning already")
     if _find("tool", calls) is None and _find("tool", thinking) is not None and _find("reasoning", calls) is not None:
@@ -213,7 +213,8 @@ def _is_file(name: str) -> bool:
 
 def _read(file: str) -> Format:
     try:
-        return Format.from_json(Path(file).read_bytes())
+        with open(file, "rb") as stream:
+            return Format.from_json(stream.read())
     except OSError as error:
         raise FormatError(file, error.strerror or str(error)) from None
     except ValueError as error:  # a FormatError, or a NUL in the path

@@ -67,20 +67,40 @@ def automaton(scan: Scan) -> tuple[list[State], int]:
             else:
                 state.dead.append(c)
         states.append(state)
-    if not scan.begins_not:
-        return states, 0
-    first = State()
-    root = states[0]
-    start = len(states)
-    taken: set[str] = set()
-    for target, characters in root.moves.items():
-        kept = [c for c in characters if c not in scan.begins_not]
-        taken.update(kept)
-        if kept:
-            first.moves[target] = kept
-    first.dead = sorted({*root.dead, *scan.begins_not})
-    first.stops = [(c, then) for c, then in root.stops if c not in scan.begins_not]
-    spaces = [c for c in WS if c not in taken and c not in first.dead]
-    first.moves[start] = spaces
-    states.append(first)
-    return states, start
+    return (states, _before_text(states, scan.heads)) if scan.heads else (states, 0)
+
+
+def _before_text(states: list[State], heads: tuple[str, ...]) -> int:
+    """Add states for the beginning of a text that may not begin with some literals, white space aside. Return the index
+    of the first. Each stands for a state of the text and for how much of a literal has been read."""
+    wholes = set(heads)
+    begun = {head[:size] for head in heads for size in range(len(head))}
+    places: dict[tuple[int, str], int] = {}
+    waiting: list[tuple[int, str]] = []
+
+    def place(key: tuple[int, str]) -> int:
+        if key not in places:
+            places[key] = len(states)
+            states.append(State())
+            waiting.append(key)
+        return places[key]
+
+    start = place((0, ""))
+    while waiting:
+        key = waiting.pop()
+        text, read = key
+        state, old = states[places[key]], states[text]
+        targets = {c: target for target, characters in old.moves.items() for c in characters}
+        further = {head[len(read)] for head in heads if head.startswith(read)}
+        state.dead = sorted({*old.dead, *(c for c in further if read + c in wholes)})
+        state.stops = [(c, then) for c, then in old.stops if c not in state.dead]
+        ended = {*state.dead, *(c for c, _ in state.stops)}
+        for c in sorted({*targets, *further, *(WS if not read else "")} - ended):
+            target = targets.get(c, 0)
+            if read + c in begun:
+                target = place((target, read + c))
+            elif not read and c in WS:
+                target = place((target, ""))
+            if target:
+                state.moves.setdefault(target, []).append(c)
+    return start

@@ -178,11 +178,17 @@ class _Build:
             return choice(seq(SPACES, calls), self._content(None))
         return self._content(self.spelling.stop(opener.text.strip(WS), calls))
 
+    def _names_of_lone_calls(self) -> tuple[str, ...]:
+        """Return the beginnings of calls without a marker that begin with the name of a tool: ``get_weather(``."""
+        if self.calls is None or self.program.states[self.program.content].lone_calls is None:
+            return ()
+        return tuple(f"{tool.name}(" for tool in self.options.selection.tools)
+
     def _content(self, calls: tuple[str | Token, Node] | None) -> Node:
         """Return the rules for content, and for the calls after it."""
         response = self.options.response
         excludes = excluded(self.program, self.program.content, self.spelling.tokens)
-        heads = bare_heads(self.program)
+        heads, names = bare_heads(self.program), self._names_of_lone_calls()
         stops = () if calls is None else (calls,)
         wrap = self.fmt.content
         after = EMPTY if calls is None else seq(SPACES, calls[0], calls[1])
@@ -193,7 +199,7 @@ class _Build:
             json = Json(response, excludes=tuple(dict.fromkeys((*excludes, *ends))))
             value: Node = seq(SPACES, json)
         else:
-            value = Scan(excludes, stops, ends=True, begins_not=heads)
+            value = Scan(excludes, stops, ends=True, begins_not=heads, begins_not_with=names)
         if wrap is None:
             ways.append(value)
             if response is not None and calls is not None:
@@ -206,7 +212,7 @@ class _Build:
         if response is not None:
             inner = seq(SPACES, json, SPACES, stop, rest, end)
         else:
-            inner = seq(Scan(excludes, ((stop, rest),), begins_not=heads), end)
+            inner = seq(Scan(excludes, ((stop, rest),), begins_not=heads, begins_not_with=names), end)
         wrapped = seq(SPACES, self.spelling.node(opened.strip(WS)), spaces(opened[len(opened.rstrip(WS)) :]), inner)
         ways.append(wrapped if calls is None else seq(wrapped, maybe(after)))
         if calls is not None:

@@ -29,6 +29,7 @@ from ..format import (
     Tools,
 )
 from ..format.spelling import argument_text, escape, hidden, in_section, json_text, literal_text
+from ..machine.free_text import LONE_NAME
 from ..machine.program import CallSyntax
 from .choose import Tool
 from .elements import Elements
@@ -223,6 +224,10 @@ class Calls:
         around = _VARIABLE.sub(lambda part: name if part[1] == "name" else "0", body.name)
         if name != name.strip(WS) or bad is not None or found is not None or syntax.name.split(around)["name"] != name:
             what = bad.group() if bad is not None else found.group() if found is not None else name
+            raise GrammarError(f"tool {tool.name!r}: {what!r} in a name cannot be written in format {self.fmt.name!r}")
+        unmarked = not (syntax.list_opens or syntax.call_opens or syntax.name_opens or syntax.section_closes)
+        if unmarked and LONE_NAME.fullmatch(name) is None:
+            what = LONE_NAME.sub("", name)[0]
             raise GrammarError(f"tool {tool.name!r}: {what!r} in a name cannot be written in format {self.fmt.name!r}")
         parts: list[Node | str | None] = []
         for i, piece in enumerate(_VARIABLE.split(body.name)):

@@ -80,7 +80,11 @@ class _Build:
         closed = channels.close if channels.call_close is None else channels.call_close
         close = "" if closed is None else closed.text
         calls: Node = Ref("call")
-        if self.options.parallel:
+        if self.calls is not None and channels.calls_together:
+            between = self.fmt.tools[0].separator
+            more = star(EMPTY if between is None else self.spelling.node(between.text), Ref("call"))
+            calls = seq(self._call_header(""), calls, more if self.options.parallel else EMPTY)
+        elif self.options.parallel:
             again = self.spelling.node(close + channels.open.text + channels.role)
             calls = seq(calls, star(again, Ref("call")))
         self.rules.rules["calls"] = seq(calls, maybe(self.spelling.node(close)))
@@ -107,6 +111,13 @@ class _Build:
         by_name = channels.channel is None and channels.call_body is None
         if bad or (by_name and name in (*channels.content, *channels.reasoning)):
             raise GrammarError(f"tool {name!r}: the name cannot be written in format {self.fmt.name!r}")
+        if self.calls is not None:
+            call = self.calls.message(tool)
+            return call if channels.calls_together else seq(self._call_header(name), call)
+        return seq(self._call_header(name), Json(tool.schema if tool.strict else ANY_OBJECT, name))
+
+    def _call_header(self, name: str) -> Node:
+        channels = self.channels
         parts = ""
         if channels.channel is not None and channels.call_channel is not None:
             parts += channels.channel.text + channels.call_channel
@@ -114,7 +125,4 @@ class _Build:
             parts += ("" if channels.recipient is None else channels.recipient.text) + channels.namespace + name
         if channels.constraint is not None and channels.call_constraint is not None:
             parts += channels.constraint.text + channels.call_constraint
-        header = self.spelling.node(parts + (channels.call_body or channels.body).text)
-        if self.calls is not None:
-            return seq(header, self.calls.message(tool))
-        return seq(header, Json(tool.schema if tool.strict else ANY_OBJECT, name))
+        return self.spelling.node(parts + (channels.call_body or channels.body).text)

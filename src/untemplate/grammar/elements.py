@@ -32,6 +32,9 @@ _PLAIN: Final = {
     "null": Lit("null"),
 }
 """Type → its values, where nothing limits them. Structural tags cannot hold JSON schemas in a recursion."""
+_MOST_PLACES: Final = 4
+"""Sets of elements around one element of a recursion that have rules of their own. With more, a text holds no close tag
+of any element: eight elements that may hold one another would have 256 sets."""
 _LIMITS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "not", "if")
 _WEAK: Final = ("pattern", "format", "minLength", "maxLength", "uniqueItems", "contains", "minProperties")
 
@@ -44,6 +47,8 @@ class _Place:
     names: tuple[str, ...] = ()
     """Names of the elements around it, the innermost last."""
     siblings: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Names of elements that may be around it as well, where places in a recursion have rules in common."""
 
     @property
     def path(self) -> str:
@@ -65,6 +70,8 @@ class Elements:
         self.format = format
         self._named: dict[tuple[str, str, frozenset[str], tuple[str, ...]], Ref] = {}
         """Elements whose schema has references, which may lead back to it: name, schema, and the tags that count."""
+        self._places: dict[tuple[str, str], int] = {}
+        """Name and schema of such an element → number of its rules."""
 
     def members(self, properties: Mapping[str, Any], required: frozenset[str], place: _Place) -> Node:
         """Return the rules for the elements of an object."""
@@ -86,13 +93,30 @@ class Elements:
         key = frozen(schema, self.tool.name).key
         if '"$ref"' not in key:
             return self._element(name, schema, place)
-        known = (name, key, frozenset(place.names), place.siblings)
+        known = (name, key, frozenset((*place.names, *place.others)), place.siblings)
         if known not in self._named:
+            self._places[name, key] = self._places.get((name, key), 0) + 1
+            if self._places[name, key] > _MOST_PLACES and not place.others:
+                return self.element(name, schema, replace(place, others=self._names()))
             rule = f"element-{len(self.rules.rules)}"
             self._named[known] = Ref(rule)
             self.rules.rules[rule] = EMPTY
             self.rules.rules[rule] = self._element(name, schema, place)
         return self._named[known]
+
+    def _names(self) -> tuple[str, ...]:
+        """Return the names of all elements that the tool's arguments may have."""
+        names = {self.arguments.item: None}
+        waiting: list[Any] = [self.tool.schema.value]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Mapping):
+                properties = part.get("properties")
+                names.update(dict.fromkeys(properties if isinstance(properties, Mapping) else ()))
+                waiting += part.values()
+            elif isinstance(part, list | tuple):
+                waiting += part
+        return tuple(names)
 
     def _element(self, name: str, schema: Any, place: _Place) -> Node:
         arguments = self.arguments
@@ -182,7 +206,8 @@ class Elements:
         """Return the tags that may end a text: of the elements around it, and of those that may follow."""
         arguments = self.arguments
         end = arguments.name_close
-        closes = [f"{before}{name}{end}" for name in place.names for before in arguments.close.spellings]
+        names = (*place.names, *place.others)
+        closes = [f"{before}{name}{end}" for name in names for before in arguments.close.spellings]
         opens = [f"{before}{name}{end}" for name in place.siblings for before in arguments.open.spellings]
         return (*closes, *opens)
 

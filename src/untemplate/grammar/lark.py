@@ -110,7 +110,7 @@ class _Writer:
             # The other stops cannot occur before the first stop either.
             others = [s for s, _ in scan.stops if isinstance(s, str) and s != stop]
             head = f"{name}_to_{i}"
-            body = _without((*scan.excludes, *others), scan.begins_not, stop)
+            body = _without((*scan.excludes, *others), scan.heads, stop)
             self.lines[f"{name.upper()}_TO_{i}"] = f"{body} {literal(stop)}"
             self.lines[f"{head}[lazy]"] = f"{name.upper()}_TO_{i}"
             ways.append(head + follows)
@@ -122,7 +122,7 @@ class _Writer:
     def plain(self, scan: Scan, lead: str = "") -> str:
         """Return the terminal for text without a stop, followed by ``lead``."""
         stops = [s for s, _ in scan.stops if isinstance(s, str)]
-        body = _without(tuple(dict.fromkeys((*scan.excludes, *stops))), scan.begins_not, "")
+        body = _without(tuple(dict.fromkeys((*scan.excludes, *stops))), scan.heads, "")
         body += f" {literal(lead)}" if lead else ""
         name = self.shared.get(body)
         if name is None:
@@ -147,15 +147,15 @@ class _Writer:
         return name
 
 
-def _without(excludes: tuple[str, ...], begins_not: str, stop: str) -> str:
+def _without(excludes: tuple[str, ...], heads: tuple[str, ...], stop: str) -> str:
     """Text that holds none of the literals. One that the stop itself ends with is in no text before the stop."""
     parts = [_ANY]
     if excludes:
         held = "|".join(_escaped(e) for e in excludes if e != stop or not stop)
         if held:
             parts.append("~" + _slashed(f"(?s:.*)({held})(?s:.*)"))
-    if begins_not:
-        first = r"[ \t\r\n]*[" + _in_class(begins_not) + "](?s:.*)"
+    if heads:
+        first = r"[ \t\r\n]*(" + "|".join(map(_escaped, heads)) + ")(?s:.*)"
         parts.append("~" + _slashed(first))
     return parts[0] if len(parts) == 1 else "(" + " & ".join(parts) + ")"
 

@@ -111,8 +111,15 @@ class Scan:
     ends: bool = False
     begins_not: str = ""
     """Characters that the text may not begin with, white space aside."""
+    begins_not_with: tuple[str, ...] = ()
+    """Literals that the text may not begin with, white space aside."""
     escape: Node | None = None
     """Text that may follow a backslash; ``None``: a backslash is like any other character."""
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """All that the text may not begin with, white space aside."""
+        return (*self.begins_not, *self.begins_not_with)
 
     @property
     def forbidden(self) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ class _Writer:
         return {"type": "grammar", "grammar": text}
 
     def scan(self, scan: Scan) -> dict[str, Any]:
-        if scan.begins_not:
+        if scan.heads:
             # The words of structural tags cannot say how text may not begin.
             return self.ebnf(scan)
         literals = [(stop, then) for stop, then in scan.stops if isinstance(stop, str)]

@@ -58,7 +58,8 @@ def expressible(fmt: Format, message: Any, tools: Any = None) -> Inexpressible |
 def _parts_problem(fmt: Format, message: AssistantMessage, offered: ToolSet) -> Inexpressible | None:
     """Return the reason why the format has no place for a part; ``None`` if it has one for every part."""
     channels = fmt.channels
-    if message.reasoning and (fmt.reasoning is None if channels is None else not channels.has_reasoning):
+    aside = channels.has_reasoning if channels is not None else fmt.reasoning is not None and not fmt.reasoning.inline
+    if message.reasoning and not aside:
         return Inexpressible.NO_REASONING
     if not message.calls:
         return None
@@ -69,7 +70,7 @@ def _parts_problem(fmt: Format, message: AssistantMessage, offered: ToolSet) -> 
     tools = fmt.tools[0]
     if tools.bare and message.content:
         return Inexpressible.CONTENT_WITH_CALLS
-    apart = tools.separator is not None and tools.separator.text.strip(WS)
+    apart = tools.one_a_line or (tools.separator is not None and tools.separator.text.strip(WS))
     if len(message.calls) > 1 and tools.bare and tools.list_open is None and not apart:
         return Inexpressible.PARALLEL_CALLS
     return None

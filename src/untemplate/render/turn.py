@@ -173,7 +173,13 @@ def _channels_text(
     if message.content:
         written.append((content_header(channels, before_calls=bool(message.calls)) + message.content, close))
     call_close = close if channels.call_close is None else channels.call_close.text
-    for i, call in enumerate(message.calls, start_index):
+    if message.calls and fmt.tools and channels.calls_together:
+        text = _calls_text(fmt, fmt.tools[0], message.calls, start_index)
+        written.append((call_header(channels, "") + text, call_close))
+        calls: tuple[MessageCall, ...] = ()
+    else:
+        calls = message.calls
+    for i, call in enumerate(calls, start_index):
         text = _calls_text(fmt, fmt.tools[0], (call,), i) if fmt.tools else json_arguments(call)
         written.append((call_header(channels, call.name) + text, call_close))
     joint = channels.open.text + channels.role

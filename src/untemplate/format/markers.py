@@ -1,0 +1,35 @@
+"""Markers: the literals of a Format.
+
+Every marker has one canonical spelling, which the renderer and the grammar write, white space included. It may have
+further spellings that the parser accepts as well. The parser ignores white space around a spelling, unless the marker
+consists of white space only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Escape", "Marker"]
+
+Escape = Literal["none", "xml"]
+"""Escaping of text between tags. ``xml``: ``&amp;`` ``&lt;`` ``&gt;`` ``&quot;`` ``&apos;``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A literal that opens, closes or separates a region.
+
+    In JSON a marker without further spellings is a plain string.
+    """
+
+    text: str
+    """Canonical spelling: the renderer writes it exactly, white space included. Required. Example: ``"<think>\\n"``."""
+    accepted: tuple[str, ...] = ()
+    """Other spellings that models are known to write. They are parsed and never written. Default: none. Example:
+    ``("<thinking>",)``."""
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All spellings that the parser finds, without their outer white space, the canonical one first."""
+        return tuple(dict.fromkeys(s.strip(" \t\r\n") or s for s in (self.text, *self.accepted)))
