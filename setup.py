@@ -6,11 +6,21 @@ Without it the wheel is pure Python. Results are the same; ``untemplate.COMPILED
 from __future__ import annotations
 
 import os
+import tomllib
 from glob import glob
+from pathlib import Path
 
 from setuptools import Extension, setup
 
-MODULES = ("schema.py", "tools.py", "jsontext/*.py", "machine/*.py", "machine/arguments/*.py")
+MODULES = (
+    "schema.py",
+    "tools.py",
+    "stream_backend.py",
+    "format_stream.py",
+    "jsontext/*.py",
+    "machine/*.py",
+    "machine/arguments/*.py",
+)
 INTERPRETED = "src/untemplate/machine/config.py"  # it checks the types of its arguments itself
 
 
@@ -21,11 +31,13 @@ def extensions() -> list[Extension]:
     except ImportError:
         return []
     paths = [path for module in MODULES for path in sorted(glob(f"src/untemplate/{module}")) if path != INTERPRETED]
-    found: list[Extension] = mypycify(["--config-file=", *paths])
+    found: list[Extension] = mypycify(["--config-file=", "--ignore-missing-imports", *paths])
     return found
 
 
 if os.environ.get("UNTEMPLATE_COMPILE") == "1":
-    setup(ext_modules=extensions(), setup_requires=["mypy>=1.15"])
+    # mypyc needs the types of the dependencies, and an isolated build has only what is listed here.
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    setup(ext_modules=extensions(), setup_requires=["mypy>=1.15", *project["dependencies"]])
 else:
     setup()

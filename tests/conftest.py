@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -13,6 +14,13 @@ settings.register_profile("exhaustive", deadline=None, max_examples=500, suppres
 settings.load_profile("sampled")
 
 COUNTS = "untemplate_counts"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def without_our_own_variable() -> None:
+    """Hide ``UNTEMPLATE_SHARED``, which `tests.public` has read, from the gateways that tests start: to them a variable
+    of this prefix is a setting."""
+    os.environ.pop("UNTEMPLATE_SHARED", None)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from untemplate import OutputParser
 from untemplate.jsontext import lexical
+from untemplate.jsontext.equality import equal_texts
 from untemplate.jsontext.scanner import AT_STRING, AT_WORD, BROKEN, ENDED, JsonScanner
 from untemplate.jsontext.well_formed import is_json
 
@@ -119,3 +120,21 @@ def test_json_encoded_in_a_string_is_decoded_alike_however_it_comes() -> None:
             stream.feed(raw[i : i + size])
         stream.finish()
         assert stream.result().tool_calls[0].function.arguments == expected
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "equal"),
+    [
+        ('{"x": 1, "y": [2.0]}', '{"y": [2], "x": 1.0}', True),
+        ('{"x": true}', '{"x": 1}', False),
+        ("[0]", "[false]", False),
+        ('{"x": null}', "{}", False),
+        ("[1, 2]", "[2, 1]", False),
+        ('{"a": {"b": [true, "c"]}}', '{"a":{"b":[true,"\\u0063"]}}', True),
+        ("not JSON", "not JSON", True),
+        ("not JSON", "1", False),
+        ("[" * 100_000, "[" * 100_001, False),
+    ],
+)
+def test_texts_are_equal_if_their_values_are(a: str, b: str, equal: bool) -> None:
+    assert (equal_texts(a, b), equal_texts(b, a)) == (equal, equal)

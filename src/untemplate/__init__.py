@@ -11,7 +11,6 @@ The names in ``__all__`` are loaded from their modules when they are first used.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,6 +87,8 @@ _MODULE_OF = {
 
 def __getattr__(name: str) -> Any:
     if name == "COMPILED":
+        from importlib.util import find_spec  # the import takes longer than that of the other names here
+
         origin = find_spec(".machine.machine", __name__)
         return origin is not None and not str(origin.origin).endswith(".py")
     module = _MODULE_OF.get(name)

@@ -18,7 +18,8 @@ from .machine.ids import IdFactory
 from .messages import ParsedOutput
 from .policy import Policy
 from .requests import adjusted
-from .stream import Stream, StreamBackend
+from .stream import Stream
+from .stream_backend import StreamBackend
 from .tokens import Tokenizer
 
 __all__ = [
@@ -48,6 +49,8 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
     spans: bool = False
     seed: int | str | bytes | None = None
     on_event: Callable[[SemanticEvent], None] | None = None
+    whole: bool = False
+    """The output comes at once, with all of its token ids."""
 
 
 _SCALARS: Final = (str, bytes, int, float)

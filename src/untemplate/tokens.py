@@ -12,7 +12,6 @@ import codecs
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 from weakref import WeakKeyDictionary
 
@@ -66,8 +65,9 @@ class TokenTable:
     def __init__(self, vocab: Mapping[str, int], special: Mapping[str, int]) -> None:
         self._vocab = vocab
         self._special = special
-        self.read_bytes: dict[int, bytes | None] = {}
-        """What `bytes_of` has returned, by id."""
+        self._bytes: dict[int, bytes | None] = {}
+        self.sizes: dict[int, int] = {}
+        """The number of bytes of each known id that `bytes_of` was asked for."""
         self.texts: dict[int, str | None] = {}
         """The text of each id that was read; ``None``: it begins or ends inside a character."""
         self.special_ids: Final = frozenset(special.values())
@@ -88,9 +88,11 @@ class TokenTable:
     def bytes_of(self, token: int) -> bytes | None:
         """Return the bytes that a token id adds to the text; ``None`` if the id is unknown."""
         try:
-            return self.read_bytes[token]
+            return self._bytes[token]
         except KeyError:
-            data = self.read_bytes[token] = self._read(token)
+            data = self._bytes[token] = self._read(token)
+            if data is not None:
+                self.sizes[token] = len(data)
             return data
 
     def _read(self, token: int) -> bytes | None:
@@ -344,6 +346,8 @@ def load_tokenizer(source: str) -> Any:
         raise TokenizerError(
             "reading a tokenizer needs the package tokenizers: pip install 'untemplate[hub]'"
         ) from None
+    from pathlib import Path
+
     path = Path(source)
     try:
         if path.is_dir():

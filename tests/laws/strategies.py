@@ -60,13 +60,21 @@ NAMES = [tool["function"]["name"] for tool in TOOLS]
 
 
 def formats() -> dict[str, Format]:
-    """Return the catalogue's Formats by an id: each name's own, and reasoning alone if tools have the same name."""
+    """Return the catalogue's Formats by an id: each name's own, and reasoning alone if tools have the same name.
+
+    Reasoning that a Format leaves in the content is apart here; tests/laws/test_reasoning.py has the law for it.
+    """
     found: dict[str, Format] = {}
     for entry in entries():
         found.setdefault(entry.name, named(entry.name))
         if entry.kind == "reasoning" and replace(entry.format, name="x") != replace(found[entry.name], name="x"):
             found[f"{entry.name}-reasoning"] = entry.format
-    return found
+    return {name: apart(fmt) for name, fmt in found.items()}
+
+
+def apart(fmt: Format) -> Format:
+    """Return the Format with its reasoning apart from the content."""
+    return fmt if fmt.reasoning is None or not fmt.reasoning.inline else fmt.extend(reasoning__inline=False)
 
 
 FORMATS = formats()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -410,3 +411,32 @@ def test_a_string_may_begin_with_a_backslash(name: str) -> None:
     message = {"tool_calls": [{"function": {"name": "f", "arguments": {"path": "\\\\server\\x"}}}]}
     raw = render(fmt, message)
     check(fmt, raw, {"tool_calls": [("f", {"path": "\\\\server\\x"})], "finish_reason": "tool_calls"}, exhaustive=True)
+
+
+# -- Calls with nothing around them, one a line -----------------------------------------------------------------------
+
+LINES = [
+    ("f(a='x')\ng(b='y')\n", None, [("f", {"a": "x"}, "ok"), ("g", {"b": "y"}, "ok")]),
+    ("f()\n \n  g()\nf(a='(\n)')", None, [("f", {}, "ok"), ("g", {}, "ok"), ("f", {"a": "(\n)"}, "ok")]),
+    ("f()\ng() is the other one.", "\ng() is the other one.", [("f", {}, "ok")]),
+    ("f()\nThen:\ng()", "\nThen:\ng()", [("f", {}, "ok")]),
+    ("f()\nh()\ng()", "\nh()\ng()", [("f", {}, "ok")]),
+    ("f()\ng(", "\ng(", [("f", {}, "ok")]),
+    ("f()\ng", "\ng", [("f", {}, "ok")]),
+    ("f() g()", "f() g()", None),
+    ("Now:\nf()", "Now:\nf()", None),
+]
+
+
+@pytest.mark.parametrize(("raw", "content", "calls"), LINES)
+def test_one_call_a_line(raw: str, content: str | None, calls: list[Any] | None) -> None:
+    tools = [{"type": "function", "function": {"name": name}} for name in "fg"]
+    expected = {"content": content, "tool_calls": calls or [], "diagnostics": []}
+    check("granite_pythonic", raw, expected, tools=tools, exhaustive=True, roundtrip=False)
+    # If the tools are not known, a line of code is not a call.
+    check("granite_pythonic", raw, {"content": raw, "tool_calls": []}, exhaustive=True, roundtrip=False)
+
+
+def test_one_call_a_line_is_written_so() -> None:
+    calls = [{"function": {"name": name, "arguments": {"a": 1}}} for name in "fg"]
+    assert render(named("granite_pythonic"), {"tool_calls": calls}) == "f(a=1)\ng(a=1)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Literal
 
 import pytest
 
@@ -56,6 +57,42 @@ def test_ids_may_be_a_list_that_the_engine_uses_again() -> None:
     stream.finish()
     assert stream.result().content == "".join(WORDS)
     assert [call.function.name for call in stream.result().tool_calls] == ["f"]
+
+
+@pytest.mark.parametrize("special_text", ["kept", "stripped"])
+@pytest.mark.parametrize(
+    ("spelled", "real"),
+    [
+        ([*SPELLED[:3], *CALL, "</tool", "_call", ">"], [SPECIAL[0]]),
+        ([*SPELLED[:3], *CALL, "</tool", "_call", ">"], SPECIAL),
+        (["The", "</tool", "_call", ">", " was"], [SPECIAL[1]]),
+    ],
+)
+def test_an_id_without_its_text_proves_no_copy_of_it(
+    spelled: list[str], real: list[str], special_text: Literal["kept", "stripped"]
+) -> None:
+    """Engines leave out the text of some special tokens, such as the one that ends the output."""
+    parser = OutputParser.named("hermes", tokenizer=Words(), special_text=special_text)
+    text = "".join(spelled)
+    result = parser.parse(text, token_ids=Words().ids([*spelled, *real]))
+    assert (result.content, result.tool_calls) == (text, [])
+
+
+@pytest.mark.parametrize("size", range(len('{"name": "f"') + 1))
+def test_a_prompt_may_end_inside_the_beginning_of_a_call(size: int) -> None:
+    """A forced call: the prompt has its first characters."""
+    prompt = "<|im_start|>assistant\n<tool_call>\n" + CALL[:size]
+    result = OutputParser.named("hermes").parse(CALL[size:] + "\n</tool_call>", prompt=prompt)
+    assert [(call.function.name, call.function.arguments) for call in result.tool_calls] == [("f", CALL[27:-1])]
+    assert result.content is None
+
+
+def test_white_space_at_the_end_is_said_to_belong_to_what_follows_it() -> None:
+    stream = OutputParser.named("hermes").stream()
+    for piece in ("I", " ", "\n"):
+        stream.feed(piece)
+    assert stream.snapshot is not None
+    assert stream.snapshot.why == "white space belongs to what follows it"
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,24 @@ def is_deep(text: str, limit: int = MAX_DEPTH) -> bool:
     return False
 
 
+def is_deep_value(value: object, text: str, limit: int = MAX_DEPTH) -> bool:
+    """True if the value of this text is nested deeper than ``limit``. Long strings are not read again."""
+    if text.count("[") + text.count("{") <= limit:
+        return False
+    level = [value]
+    for _ in range(limit):
+        inner: list[object] = []
+        for part in level:
+            if isinstance(part, dict):
+                inner += part.values()
+            elif isinstance(part, list):
+                inner += part
+        level = [part for part in inner if isinstance(part, (dict, list))]
+        if not level:
+            return False
+    return True
+
+
 def _is_deep_json(text: str, finite: bool) -> bool:
     """Return what ``is_json`` would if Python's decoder went deep enough."""
     scanner = JsonScanner(strict=True)

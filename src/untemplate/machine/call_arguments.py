@@ -24,7 +24,7 @@ from .call_state import RECOVERING
 from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .ledger import ARGUMENT_TEXT, MARKUP
-from .lexer import WS, Literals
+from .lexer import WS, GoesOn, Literals
 from .names import MAX_NAME, WORD
 from .program import (
     IS_ARGUMENTS_CLOSE,
@@ -206,6 +206,18 @@ class ArgumentsReader(CallHandler):
         if self._elements is not None:
             return self._elements.passed
         return None if self._literal is None else self._literal.passed
+
+    @property
+    def goes_on(self) -> GoesOn | None:
+        """The test for text that decides nothing."""
+        if self._phase == _CALL_OBJECT:
+            return None if self._call_object is None else self._call_object.goes_on
+        if self._phase == _VALUE:
+            return None if self._tagged is None else self._tagged.goes_on
+        if self._phase == _BEFORE and self._syntax.body != NAMED_LITERAL:
+            in_tags = self._syntax.body == NAMED_TAGGED or self._syntax.body == NAMED_ELEMENTS
+            return (self._syntax.tags if in_tags else self._syntax.after).goes_on_after_spaces
+        return None
 
     def finish(self) -> bool:
         """Take note that the output ended inside the arguments. False if this is not a call."""

@@ -16,7 +16,7 @@ from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
 from .context import ReaderContext
 from .ledger import DROPPED, ID_TEXT, MARKUP, NAME_TEXT
-from .lexer import SPACES, WS, Literals
+from .lexer import SPACES, WS, GoesOn, Literals
 from .names import MAX_NAME, NAME_START, merged, offered
 from .program import (
     AT_BARE,
@@ -177,6 +177,20 @@ class CallReader:
         """In the arguments of a call: a function that returns what to emit for the next text, or "" if that must be
         read in the phases. It spares most deltas of a long argument the way through all readers."""
         return self._arguments.passed if self._phase == _ARGUMENTS else None
+
+    @property
+    def goes_on(self) -> GoesOn | None:
+        """The test for text that decides nothing."""
+        phase = self._phase
+        if phase == _ARGUMENTS:
+            return self._arguments.goes_on
+        if phase == _NAME:
+            return self.syntax.name_ends.word_goes_on
+        if phase == _BETWEEN:
+            return self.syntax.between.goes_on_after_spaces
+        if phase == _AFTER:
+            return self.syntax.after.goes_on_after_spaces
+        return self.syntax.before_body.goes_on_after_spaces if phase == _BODY else None
 
     def finish(self) -> bool:
         """End the output. Return False if what is being read is not a call and must become text."""

@@ -148,10 +148,11 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
     if tools:
         _compile_empty_calls(program, fmt)
     program.states = [TextState("content", IN_CONTENT, content, True)]
-    lone = [i for i, way in enumerate(fmt.tools if tools else ()) if way.bare and _is_lone(way)]
+    lone = [i for i, way in enumerate(fmt.tools if tools else ()) if way.alone]
     if lone:
         rule = program.states[0].lone_calls = MarkerRule(OPEN_BARE_CALLS)
         rule.alone = True
+        rule.follows = any(fmt.tools[i].one_a_line for i in lone)
         rule.entries = [(i, AT_BARE) for i in lone]
     if reasoning is not None:
         program.states.append(TextState("reasoning", IN_REASONING, thinking, True))
@@ -162,12 +163,6 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
         program.opened = _spellings(reasoning.open)
         program.closed = reasoning.close.spellings
     return program
-
-
-def _is_lone(tools: Tools) -> bool:
-    """True if calls are Python calls without a list around them."""
-    body = tools.body
-    return isinstance(body, NamedBody) and isinstance(body.arguments, LiteralArguments) and tools.list_open is None
 
 
 def _add_end_tokens(program: Program, ends: list[str], *states: dict[str, MarkerRule]) -> None:

@@ -40,7 +40,9 @@ from .program import (
 from .signals import MORE, NO_MATCH
 from .tentative_calls import NEVER
 
-_NAME: Final = re.compile(r"[ \t\r\n]*+([\w.\-]++)")
+LONE_NAME: Final = re.compile(r"[\w.\-]++")
+"""The name of a call without any marker."""
+_NAME: Final = re.compile(rf"[ \t\r\n]*+({LONE_NAME.pattern})")
 _NO_RULE: Final = MarkerRule(ENTER_STATE)
 _SENTENCE_ENDS: Final = frozenset(".!?。！？")
 _QUOTED_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_MESSAGE})
@@ -184,7 +186,7 @@ class FreeText:
             return MORE
         base = context.base
         state = context.state
-        if self.at_start and state.lone_calls is not None and context.tools.known:
+        if state.lone_calls is not None and (self.at_start or self.after_call) and context.tools.known:
             start = self._find_lone_call(text, pos)
             if start == MORE:
                 return MORE
@@ -237,11 +239,17 @@ class FreeText:
         return MORE
 
     def _find_lone_call(self, text: str, pos: int) -> int:
-        """Return where the text begins if it begins with an offered name and a bracket, NO_MATCH or MORE."""
+        """Return where the text begins if it begins with an offered name and a bracket, NO_MATCH or MORE. After a call
+        it does so on a new line, where the Format writes one call a line."""
         names = self.context.tools.names
         found = _NAME.match(text, pos)
         if found is None:
             return NO_MATCH
+        if not self.at_start:
+            lone = self.context.state.lone_calls
+            assert lone is not None
+            if not (lone.follows and "\n" in "".join(self.context.spaces) + text[pos : found.start(1)]):
+                return NO_MATCH
         if found.end() < len(text):
             return found.start(1) if text[found.end()] == "(" and found.group(1) in names else NO_MATCH
         undecided = not self.context.cur.final and any(name.startswith(found.group(1)) for name in names)

@@ -8,12 +8,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, final
 
 from .signals import MORE, NO_MATCH
 
 WS: Final = " \t\r\n"
+GoesOn = Callable[[str, str], bool]
+"""(text that a reader could not decide, the text after it) → True if both together do not decide anything either. Then
+they are kept, and nothing is read again."""
 _MISREADINGS: Final = 16
 SPACES: Final = re.compile(r"[ \t\r\n]*")
 
@@ -24,6 +28,12 @@ def shared_start(one: str, other: str) -> int:
     while one[size : size + 1] == other[size : size + 1] != "":
         size += 1
     return size
+
+
+def word_goes_on(kept: str, text: str) -> bool:
+    """True if the text is a word, such as the beginning of a name."""
+    word = kept + text
+    return word.isidentifier() and word.isascii()
 
 
 @final
@@ -42,6 +52,17 @@ class Literals:
         """The first characters of the literals."""
         self.first_character_pattern: re.Pattern[str] = re.compile(f"[{re.escape(heads)}]" if heads else "(?!)")
         self.prefixes: frozenset[str] = frozenset(t[:i] for t in texts for i in range(1, len(t)))
+        self.word_goes_on: GoesOn | None = None if any(map(_touches_words, texts)) else word_goes_on
+        """For a word that ends before one of the literals; None if one begins or ends like a word itself."""
+
+    def goes_on(self, kept: str, text: str) -> bool:
+        """True if the text is still a proper prefix of a literal."""
+        return kept + text in self.prefixes
+
+    def goes_on_after_spaces(self, kept: str, text: str) -> bool:
+        """True if the text is white space and a proper prefix of a literal, or either."""
+        rest = (kept + text).lstrip(WS)
+        return not rest or rest in self.prefixes
 
     def find(self, text: str, pos: int) -> re.Match[str] | None:
         """Return the first literal at or after ``pos``."""
@@ -86,6 +107,11 @@ class Literals:
         return size
 
 
+def _touches_words(literal: str) -> bool:
+    """True if a literal begins or ends with a character of a word."""
+    return any(c.isalnum() or c == "_" for c in (literal[0], literal[-1]))
+
+
 @lru_cache(maxsize=64)
 def literal_set(*texts: str) -> Literals:
     """Return the set of these literals, tagged with their places."""
@@ -101,6 +127,10 @@ class Cursor:
         self.pos: int = 0
         self.final: bool = False
         """True if no more text will come."""
+        self.goes_on: GoesOn | None = None
+        """The test for text that decides nothing; None: the next text must be read."""
+        self.ends_prompt: bool = False
+        """True at the end of the prompt's text, which is forgotten: a reader keeps what it needs of it."""
         self.misreadings: int = 0
         """Number of objects in this text that could not be read as a whole."""
         self._tried: str = ""

@@ -62,7 +62,7 @@ from .free_text import FreeText
 from .headers import HeaderReader
 from .ids import IdFactory
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
-from .lexer import WS
+from .lexer import WS, GoesOn
 from .modes import (
     READ_AFTER_TENTATIVE_CALLS,
     READ_CALL,
@@ -85,6 +85,8 @@ from .program import (
 from .signals import DONE, MORE, NO_MATCH
 from .tentative_calls import RECOVER, TentativeCalls
 
+_MOST_KEPT: Final = 256
+"""Most characters that are kept without being read."""
 _PART: Final = 4096
 """Characters that are read at once while special tokens are dropped, since each copies the text that is being read."""
 _CLOSE_TAGS: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}")
@@ -142,20 +144,40 @@ class Machine(ReaderContext):
                     if free.at_start:
                         free.emit(text, end)
                         return
-                    if state.region == IN_CONTENT:
+                    in_content = state.region == IN_CONTENT
+                    if in_content:
                         self.receiver.content(text)
-                        self.ledger.mark(CONTENT_TEXT, end)
                     else:
                         self.receiver.reasoning(text)
-                        self.ledger.mark(REASONING_TEXT, end)
                     free.last_piece = text
+                    ledger = self.ledger
+                    if ledger.spans is None:
+                        ledger.frontier = end
+                    else:
+                        ledger.mark(CONTENT_TEXT if in_content else REASONING_TEXT, end)
                     return
-        elif self._passed is not None:
+        if self._passed is not None:
             piece = self._passed(text)
             if piece:
                 self.receiver.arguments(self.calls[-1].index, piece)
-                self.base += len(text)
-                self.ledger.mark(ARGUMENT_TEXT, self.base)
+                end = self.base = self.base + len(text)
+                ledger = self.ledger
+                if ledger.spans is None:
+                    ledger.frontier = end
+                else:
+                    ledger.mark(ARGUMENT_TEXT, end)
+                return
+        goes_on = self.cur.goes_on
+        if goes_on is not None:
+            kept = self.cur.text
+            size = len(kept) + len(text)
+            room = self.max_held - size
+            # White space that waits counts, too: it is text if there is too much of it.
+            few = size <= _MOST_KEPT and self.speculation.size < room and self.base - self.ledger.frontier < room
+            if few and goes_on(kept, text):
+                self.cur.text = kept + text
+                self._plain = False
+                self._passed = None
                 return
         if self.speculation.size + len(self.cur.text) + len(text) > self.max_held:
             text = self._read_parts(text)
@@ -169,14 +191,24 @@ class Machine(ReaderContext):
         """Find out how much of the next text can be emitted unread: most deltas are words in the middle of a text."""
         plain = False
         passed: Callable[[str], str] | None = None
-        if not self.cur.text:
-            mode = self._mode
-            if mode == READ_TEXT:
-                plain = self._text.is_plain
-            elif mode == READ_CALL and not self.speculation.active and self._calls is not None:
+        goes_on: GoesOn | None = None
+        mode = self._mode
+        if mode == READ_TEXT:
+            plain = not self.cur.text and self._text.is_plain
+            goes_on = self.state.goes_on
+        elif mode == READ_CALL and self._calls is not None:
+            if not self.cur.text and not self.speculation.active:
                 passed = self._calls.passed
+            goes_on = self._calls.goes_on
         self._plain = plain
         self._passed = passed
+        self.cur.goes_on = goes_on
+
+    def _read_next(self) -> None:
+        """Take no short path for the next text."""
+        self._plain = False
+        self._passed = None
+        self.cur.goes_on = None
 
     def keep_space(self) -> None:
         """Take white space that touches a marker for text, unless the Format writes it there."""
@@ -188,7 +220,7 @@ class Machine(ReaderContext):
         while waiting and waiting[0][0] < self.base and not self.speculation.active:
             waiting.popleft()
         waiting += places
-        self._plain = False
+        self._read_next()
         self.spaces = self.spaces or [""]
 
     def _read_parts(self, text: str) -> str:
@@ -218,6 +250,7 @@ class Machine(ReaderContext):
             cur.final = True
             self._text.finish()
             return
+        self._read("")  # what was kept unread
         while True:
             # A speculation that is still active here is undecided because the output ends.
             self.speculation.undecided = self.speculation.number
@@ -238,7 +271,7 @@ class Machine(ReaderContext):
     def enter(self, index: int) -> None:
         """Begin in this state, as a hand-written config asks."""
         self.state = self.program.states[index]
-        self._plain = False
+        self._read_next()
 
     def switch(self, program: Program) -> None:
         """Continue with another Program that has the same states."""
@@ -253,22 +286,24 @@ class Machine(ReaderContext):
         """Begin inside reasoning, which the prompt left open."""
         self._enter_text(self.program.reasoning)
         self._text.fresh = True
-        self._plain = False
+        self._read_next()
 
     def start_turn(self) -> None:
         """Begin at the start of the turn, because the prompt ends in the opening of an assistant turn."""
         self._enter_text(self.program.after_turn_start)
         self._text.fresh = True
-        self._plain = False
+        self._read_next()
         if self.program.header_first:
             self._mode = READ_HEADER_START
 
     def start_output(self) -> None:
         """Begin the output here, in the state that the text fed so far led to: that text was the prompt's."""
         cur = self.cur
+        cur.ends_prompt = True
+        self._read("")
+        cur.ends_prompt = False
         self.base = 0
-        self._plain = False
-        self._passed = None
+        self._read_next()
         cur.text = ""
         cur.pos = 0
         text = self._text

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from .lexer import WS, Literals
+from .lexer import WS, GoesOn, Literals
 
 # Regions: what the text of a state is.
 IN_CONTENT: Final = 0
@@ -114,6 +114,8 @@ class MarkerRule:
         unknown, the opener must be at the start."""
         self.alone: bool = False
         """OPEN_BARE_CALLS: True if the calls have no marker at all, so that text on their line makes them text."""
+        self.follows: bool = False
+        """OPEN_BARE_CALLS: True if such a call may also follow another one, on a line of its own."""
         self.before: str = ""
         """White space that the Format writes before the marker."""
         self.after: str = ""
@@ -133,6 +135,8 @@ class TextState:
         """The rule of calls without any marker, which begin where the state begins; None if there are none."""
         self.trims: bool = trims
         """True if white space that touches a marker belongs to the marker."""
+        self.goes_on: GoesOn = self.literals.goes_on_after_spaces if trims else self.literals.goes_on
+        """The test for text that decides nothing."""
         self.heads: tuple[str, ...] = tuple(sorted({"`", *(text[0] for text in rules)}))
         """First characters of the literals and of inline code. Text without any of them can be emitted at once."""
 

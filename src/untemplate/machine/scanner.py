@@ -16,14 +16,23 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from itertools import compress
-from typing import Final, final
+from collections.abc import Mapping, Sequence
+from itertools import chain, compress
+from typing import Final, Protocol, final
 
 from .ledger import MAX_NOTES
 
-TokenBytes = Callable[[int], bytes | None]
-"""token id → its bytes; None if unknown."""
+
+class TokenTexts(Protocol):
+    """The texts of token ids."""
+
+    @property
+    def sizes(self) -> Mapping[int, int]:
+        """token id → the number of its bytes, of those that ``bytes_of`` has returned before."""
+
+    def bytes_of(self, token: int) -> bytes | None:
+        """Return the bytes of a token; None if it is unknown."""
+
 
 _UNREAD: Final = 256
 """Most deltas that wait to be counted."""
@@ -31,8 +40,9 @@ _UNREAD: Final = 256
 _REPLACEMENT: Final = "�"
 _NOTHING: Final = "(?!)"
 """Pattern that matches nowhere; an empty one matches everywhere."""
-_INTEGERS: Final = frozenset({int})
 _FEW: Final = 64
+_MOST_LITERALS: Final = 256
+"""Most literals whose special tokens are remembered."""
 _MOST_AWAITED: Final = 4096
 """Most ids of one literal whose text is awaited after a delta; beyond that, the oldest authorise nothing."""
 
@@ -43,8 +53,11 @@ def check_ids(ids: Sequence[object]) -> None:
     Raises:
         TypeError: an id is not an integer.
     """
-    if set(map(type, ids)) <= _INTEGERS:
-        return
+    try:
+        if type(sum(ids)) is int:  # type: ignore[arg-type]
+            return
+    except TypeError:
+        pass
     for place, token in enumerate(ids):
         if not hasattr(token, "__index__"):
             raise TypeError(
@@ -69,24 +82,32 @@ class SpecialTokens:
         self.literals: dict[int, str] = {**self.unknown, **self.own}
         """All of them: id → text."""
         self.ids: frozenset[int] = frozenset(self.literals)
+        self._places: dict[str, tuple[int, ...]] = {}
         self.longest: int = max(map(len, special), default=0)
         longest_first = sorted(special, key=len, reverse=True)
         self.pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, longest_first)) or _NOTHING)
+
+    def places_in(self, literal: str) -> tuple[int, ...]:
+        """Return where special tokens begin in a literal of the Format."""
+        found = self._places.get(literal)
+        if found is None:
+            found = tuple([match.start() for match in self.pattern.finditer(literal)])
+            if len(self._places) < _MOST_LITERALS:
+                self._places[literal] = found
+        return found
 
 
 @final
 class TokenScanner:
     """Follows text and ids of one output. Offsets are in characters of the output."""
 
-    def __init__(
-        self,
-        tokens: SpecialTokens,
-        token_bytes: TokenBytes,
-        read_bytes: Mapping[int, bytes | None],
-        stripped: bool,
-    ) -> None:
-        """``read_bytes``: what ``token_bytes`` has returned before."""
-        self.ids: dict[int, str] = tokens.own
+    def __init__(self, tokens: SpecialTokens, texts: TokenTexts, stripped: bool = False, whole: bool = False) -> None:
+        """``stripped``: the text comes without special tokens. ``whole``: one delta is the whole output."""
+        self._tokens: SpecialTokens = tokens
+        self._texts: TokenTexts = texts
+        self._sizes: Mapping[int, int] = texts.sizes
+        self._stripped: bool = stripped
+        self._whole: bool = whole
         self.authorised: set[int] = set()
         """Places where markers begin that have a token id."""
         self.unknown_places: list[tuple[int, int]] = []
@@ -96,14 +117,6 @@ class TokenScanner:
         self.ambiguous: list[int] = []
         self.active: bool = False
         """True if any ids have come."""
-        self._empty: bool = tokens.empty
-        self._pattern: re.Pattern[str] = tokens.pattern
-        self._longest: int = tokens.longest
-        self._bytes: TokenBytes = token_bytes
-        self._read_bytes: Mapping[int, bytes | None] = read_bytes
-        self._stripped: bool = stripped
-        self._unknown: dict[int, str] = tokens.unknown
-        self._literals: dict[int, str] = tokens.literals
         self._awaited: deque[tuple[str, int, int]] = deque()
         """Unknown special tokens whose text has not come, each with the characters known when its id came, and its
         place in bytes or -1."""
@@ -137,15 +150,14 @@ class TokenScanner:
 
     def read(self, text: str, ids: Sequence[int]) -> str:
         """Take a delta that does not pass."""
-        if self._empty:
+        if self._tokens.empty:
             return text
-        if ids and not self.active:
-            check_ids(ids)
-            self.active = True
-            if self.passes(text, ids):
-                return text
+        if ids and not self.active and self._read_first(text, ids):
+            return text
         if self._unread:
             self._count_unread()
+        if len(ids) == 1 and self._comes_alone(text, ids[0]):
+            return text
         if ids:
             if self._stripped:
                 text = self._restore(text, ids)
@@ -163,14 +175,58 @@ class TokenScanner:
         self._quiet = not (self._awaited or self._held or any(map(self._is_awaited, self._pending.values())))
         return shown
 
+    def _read_first(self, text: str, ids: Sequence[int]) -> bool:
+        """Take note of the first ids. True if nothing else has to be read of this delta."""
+        check_ids(ids)
+        if self._unread:
+            self._count_unread()
+        self.active = True
+        return self.passes(text, ids) or (self._whole and self._read_whole(text, ids))
+
     def passes(self, text: str, ids: Sequence[int]) -> bool:
         """Take a delta without special tokens, while none is awaited. False if it must be read."""
-        if not self._quiet or not self._literal_ids.isdisjoint(ids) or (ids and not self.active):
+        if not self._quiet or (ids and not self.active) or not self._literal_ids.isdisjoint(ids):
             return False
         unread = self._unread
         unread.append((text, tuple(ids)))
         if len(unread) == _UNREAD:
             self._count_unread()
+        return True
+
+    def _read_whole(self, text: str, ids: Sequence[int]) -> bool:
+        """Take a whole output if its text is that of all its ids, and the special tokens in it are those among the ids,
+        one for one. If the text of an id has not come, a copy of its text could be taken for it."""
+        if self._stripped or self._seen_bytes != self._id_bytes:
+            return False
+        try:
+            if sum(map(self._sizes.__getitem__, ids)) != _size(text):
+                return False
+        except KeyError:  # it is unknown, or has not been read before
+            return False
+        literals = self._tokens.literals
+        found = list(self._tokens.pattern.finditer(text))
+        if [match.group() for match in found] != [literals[token] for token in filter(literals.__contains__, ids)]:
+            return False
+        self.authorised = {self._seen + match.start() for match in found}
+        self._seen += len(text)
+        self._seen_bytes += _size(text)
+        self._id_bytes = self._seen_bytes
+        self._carry = self._tail(text)
+        return True
+
+    def _comes_alone(self, text: str, token: int) -> bool:
+        """Take a delta that is one special token with its text, if the text has kept up with the ids. Then its place
+        need not be searched for."""
+        if text != self._tokens.own.get(token) or self._seen_bytes != self._id_bytes:
+            return False
+        if not (self._quiet and self._exact) or self._gaps or self._stripped:
+            return False
+        self.authorised.add(self._seen)
+        size = _size(text)
+        self._seen += len(text)
+        self._seen_bytes += size
+        self._id_bytes += size
+        self._carry = self._tail(self._carry + text)
         return True
 
     def _is_awaited(self, waiting: deque[tuple[int, int, int]]) -> bool:
@@ -181,17 +237,42 @@ class TokenScanner:
         """Count the deltas that passed."""
         unread = self._unread
         self._unread = []
-        for text, ids in unread:
-            if ids:
-                self._check_place()
-                self._add_bytes(ids, text)
+        pieces = [piece for piece, _ in unread]
+        text = "".join(pieces)
+        size = _size(text)
+        if not (self.active and self._exact) or self._keep_up(pieces, [ids for _, ids in unread], size == len(text)):
             self._seen += len(text)
-            self._seen_bytes += len(text) if text.isascii() else _size(text)
-        self._carry = self._tail(self._carry + "".join([text for text, _ in unread]))
+            self._seen_bytes += size
+        else:
+            for piece, ids in unread:
+                if ids:
+                    self._check_place()
+                    self._add_bytes(ids, piece)
+                self._seen += len(piece)
+                self._seen_bytes += _size(piece)
+        self._carry = self._tail(self._carry + text)
+
+    def _keep_up(self, pieces: list[str], ids: list[Sequence[int]], is_ascii: bool) -> bool:
+        """Count the tokens of these deltas at once, if each has come with its own text."""
+        if self._seen_bytes > self._id_bytes:
+            return False
+        sizes = self._sizes
+        each = list(chain.from_iterable(ids))
+        try:
+            if len(each) == len(ids) and all(ids):
+                counts = list(map(sizes.__getitem__, each))
+            else:
+                counts = [sum([sizes[token] for token in some]) for some in ids]
+        except KeyError:  # it is unknown, or has not been read before
+            return False
+        if counts != (list(map(len, pieces)) if is_ascii else list(map(_size, pieces))):
+            return False
+        self._id_bytes += sum(counts)
+        return True
 
     def _tail(self, text: str) -> str:
         """Return the end of this text in which a literal may have begun that the next text completes."""
-        return text[max(len(text) - self._longest + 1, 0) :]
+        return text[max(len(text) - self._tokens.longest + 1, 0) :]
 
     def _check_place(self) -> None:
         """Take note if text has come without ids: the place of the next token is not known any more."""
@@ -204,12 +285,12 @@ class TokenScanner:
             return
         if self._id_bytes or self._seen:
             try:
-                self._id_bytes += sum(map(len, map(self._read_bytes.__getitem__, ids)))  # type: ignore[arg-type]
+                self._id_bytes += sum([self._sizes[token] for token in ids])
                 return
-            except (KeyError, TypeError):
+            except KeyError:
                 pass  # one has not been read before, or is unknown
         for token in ids:
-            data = self._bytes(token)
+            data = self._texts.bytes_of(token)
             if data is None:
                 self._exact = False
                 return
@@ -284,10 +365,10 @@ class TokenScanner:
         if self._unread:
             self._count_unread()
         for place in places:
-            if self._pattern.match(text, place) is not None:
+            if self._tokens.pattern.match(text, place) is not None:
                 self.authorised.add(self._seen + place)
                 continue
-            size = max((len(t) for t in self._unknown.values() if text.startswith(t, place)), default=0)
+            size = max((len(t) for t in self._tokens.unknown.values() if text.startswith(t, place)), default=0)
             if size:
                 self.unknown_places.append((self._seen + place, self._seen + place + size))
         self._seen += len(text)
@@ -301,30 +382,31 @@ class TokenScanner:
 
     def covers(self, literal: str, start: int) -> bool:
         """True if every special token in the literal at ``start`` has a token id."""
-        return all(start + found.start() in self.authorised for found in self._pattern.finditer(literal))
+        places = self._tokens.places_in(literal)
+        return not places or all(start + place in self.authorised for place in places)
 
     def holds(self, literal: str) -> bool:
         """True if the literal contains a special token."""
-        return self._pattern.search(literal) is not None
+        return bool(self._tokens.places_in(literal))
 
     def _expect(self, text: str, ids: Sequence[int]) -> None:
         """Note the ids of special tokens, whose text comes now or later."""
         self._check_place()
         self._order += 1
         start = 0
-        literals = self._literals
+        literals = self._tokens.literals
         for place in list(compress(range(len(ids)), map(literals.__contains__, ids))):
             self._add_bytes(ids[start:place], text)
             token = ids[place]
             self._expect_literal(token, literals[token])
-            if token in self.ids or not self._stripped:
+            if token in self._tokens.own or not self._stripped:
                 self._add_bytes(ids[place : place + 1], text)
             start = place + 1
         self._add_bytes(ids[start:], text)
 
     def _expect_literal(self, token: int, literal: str) -> None:
         place = self._id_bytes if self._exact else -1
-        if token in self.ids:
+        if token in self._tokens.own:
             self._order += place >= 0
             self._pending.setdefault(literal, deque()).append((self._order, self._seen, place))
         elif not self._stripped:
@@ -337,7 +419,7 @@ class TokenScanner:
         matched: dict[str, int] = {}
         at = 0
         byte = self._seen_bytes - _size(self._carry)
-        for found in self._pattern.finditer(window):
+        for found in self._tokens.pattern.finditer(window):
             if found.end() <= len(self._carry):
                 continue
             literal = found.group()
@@ -374,21 +456,21 @@ class TokenScanner:
 
     def _restore(self, text: str, ids: Sequence[int]) -> str:
         """Restore stripped markers at the places of their ids among the other tokens of this delta."""
-        if not any(token in self.ids for token in ids):
+        if not any(token in self._tokens.own for token in ids):
             return text
         parts: list[str] = []
         rest = text
-        ids = [token for token in ids if token not in self._unknown]
-        plain = sum(1 for token in ids if token not in self.ids)
+        ids = [token for token in ids if token not in self._tokens.unknown]
+        plain = sum(1 for token in ids if token not in self._tokens.own)
         if not plain:
-            return text + "".join(self.ids[token] for token in ids)
+            return text + "".join(self._tokens.own[token] for token in ids)
         for token in ids:
-            literal = self.ids.get(token)
+            literal = self._tokens.own.get(token)
             if literal is not None:
                 parts.append(literal)
                 continue
             plain -= 1
-            data = self._bytes(token)
+            data = self._texts.bytes_of(token)
             if plain == 0:
                 piece = rest
             elif data is None:

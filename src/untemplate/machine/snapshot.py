@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from .calls import PHASES
+from .lexer import WS
 from .machine import Machine
 from .modes import MODES, READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 
@@ -59,6 +60,6 @@ def _why(machine: Machine, mode: int) -> str:
         return "a policy decides on the call when it has ended"
     if mode == READ_CALL and machine.speculation.active:
         return "a call may begin here: its name is not complete"
-    if machine.spaces and not machine.cur.text:
+    if (machine.spaces or machine.cur.text) and not machine.cur.text.strip(WS):
         return "white space belongs to what follows it"
     return _WHY.get(mode, "")

@@ -14,7 +14,8 @@ from .lexer import WS
 from .machine import Machine
 from .program import Program
 
-_WINDOW: Final = 4096
+_WINDOWS: Final = (256, 4096)
+"""Characters at the end of a prompt that are searched first. A prompt for an answer ends just after a turn start."""
 
 
 def start(machine: Machine, prompt: str) -> None:
@@ -37,12 +38,12 @@ def start(machine: Machine, prompt: str) -> None:
 
 def turn_tail(program: Program, prompt: str) -> str | None:
     """Return the prompt's text after its last turn start, or None if there is none or that turn has ended."""
-    recent = prompt[-_WINDOW:]
-    end = _last_end(recent, program.turn_starts)
+    for size in (*_WINDOWS, len(prompt)):
+        recent = prompt[-size:]
+        end = _last_end(recent, program.turn_starts)
+        if end >= 0 or size >= len(prompt):
+            break
     tail = recent[end:] if end >= 0 else None
-    if tail is None and len(prompt) > _WINDOW:
-        end = _last_end(prompt, program.turn_starts)
-        tail = prompt[end:] if end >= 0 else None
     if tail is not None and program.turn_end.find(tail, 0) is not None:
         return None
     return tail

@@ -20,7 +20,7 @@ from ..machine.ids import IdFactory
 from ..messages import ChatCompletionRequest, DeltaMessage, FunctionCall, Item, ParsedOutput, ToolCall
 from ..policy import Policy
 from ..requests import adjusted
-from ..stream import StreamBackend
+from ..stream_backend import StreamBackend
 from .delegating import DelegatingParser
 from .managers import ParserManager, ReasoningParserManager, ToolParserManager
 

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 from ..backend import OutputContext
 from ..deltas import merge_deltas
 from ..format import Channels, Format, Marker
-from ..format_backend import FormatBackend, FormatStream
+from ..format_backend import FormatBackend
+from ..format_stream import FormatStream
 from ..formats import IncompatibleFormatsError, merge
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall

@@ -69,7 +69,7 @@ class StreamingParserEngine:
         self._scanner: TokenScanner | None = None
         if not self._special.empty:
             table = self._table
-            self._scanner = machine.scanner = TokenScanner(self._special, table.bytes_of, table.read_bytes, False)
+            self._scanner = machine.scanner = TokenScanner(self._special, table)
 
     def feed(self, delta_text: str, delta_token_ids: Sequence[int] = ()) -> list[SemanticEvent]:
         """Take the next part of the output, and the token ids that have come with it or before it.

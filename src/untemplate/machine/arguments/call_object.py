@@ -16,12 +16,14 @@ from collections.abc import Callable
 from typing import Final, final
 
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
-from ..lexer import SPACES, Cursor
+from ..lexer import SPACES, Cursor, GoesOn
 from ..program import CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
 from .base import ArgumentWriter, BufferedWriter, CallHandler
 from .json_reader import EncodedJsonReader, JsonReader
 
+_SHORT: Final = 128
+"""Most characters of a string that waits to be read at once."""
 _SIMPLE: Final = re.compile(r'"([^"\\]*)"')
 """A string that has arrived whole and has no escapes."""
 
@@ -30,6 +32,25 @@ _KEY: Final = 1
 _COLON: Final = 2
 _VALUE: Final = 3
 _NEXT: Final = 4
+
+_STRING: Final = r'(?:"[^"\\]*)?'
+"""Pattern of the beginning of a string without escapes, or of nothing."""
+_OPEN_STRING: Final = re.compile(rf"{_STRING}\Z")
+
+
+def _until_string(string: str) -> list[re.Pattern[str]]:
+    """Return the pattern of text that decides nothing, by phase. ``string``: the pattern of a string in it."""
+    spaces = r"[ \t\r\n]*"
+    inside = rf"{spaces}{string}"
+    return [
+        re.compile(rf"{spaces}{text}\Z") for text in (rf"(?:\{{{inside}\Z)?", string, rf"(?::{inside}\Z)?", string, "")
+    ]
+
+
+_OPEN_MEMBER: Final = _until_string(_STRING)
+"""By phase: text that is read when more has come."""
+_NO_STRING: Final = _until_string("")
+"""The same, where a string is read as it comes."""
 
 # Kinds of values.
 _SKIP: Final = 0
@@ -124,6 +145,8 @@ class CallObjectReader:
             elif self._phase == _KEY:
                 if c == '"':
                     call.mark(MARKUP, cur.pos)
+                    if self._may_wait(cur):
+                        return MORE
                     found = _SIMPLE.match(cur.text, cur.pos)
                     if found is None:
                         self._capture()
@@ -145,6 +168,8 @@ class CallObjectReader:
                 cur.pos += 1
                 self._phase = _VALUE
             elif self._phase == _VALUE:
+                if c == '"' and self._key in self._syntax.name_keys and not self._name and self._may_wait(cur):
+                    return MORE
                 if not self._begin_value(cur, c, call):
                     return NO_MATCH
             elif c == ",":
@@ -168,6 +193,23 @@ class CallObjectReader:
         """Return the short path for the next text, in arguments that stream."""
         value = self._value
         return None if value is None or self._out is not call else value.passed
+
+    @property
+    def goes_on(self) -> GoesOn | None:
+        """The test for text that decides nothing."""
+        return self._member_goes_on if self._value is None and self._text is None else None
+
+    def _member_goes_on(self, kept: str, text: str) -> bool:
+        """True if this is the beginning of a key, or of the name."""
+        phase = self._phase
+        is_name = self._key in self._syntax.name_keys and not self._name
+        reads_string = phase in (_COLON, _VALUE) and not is_name
+        return (_NO_STRING if reads_string else _OPEN_MEMBER)[phase].match(kept + text) is not None
+
+    def _may_wait(self, cur: Cursor) -> bool:
+        """True if a short string without escapes at the cursor is not complete."""
+        short = len(cur.text) - cur.pos <= _SHORT
+        return short and not cur.final and not cur.ends_prompt and _OPEN_STRING.match(cur.text, cur.pos) is not None
 
     def cut(self, cur: Cursor, call: CallHandler) -> bool:
         """Take note that the output ends here. True if what there is makes a call."""

@@ -14,7 +14,7 @@ from typing import Final, final
 from ...jsontext.lexical import json_escape
 from ...tools import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
-from ..lexer import SPACES, WS, Cursor, Literals
+from ..lexer import SPACES, WS, Cursor, GoesOn, Literals
 from ..program import IS_KEY_CLOSE, IS_KEY_OPEN, IS_TYPE_OPEN, IS_VALUE_CLOSE, IS_VALUE_OPEN, CallSyntax
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .base import CallHandler
@@ -56,6 +56,8 @@ class TaggedReader:
         self._opened: bool = False
         self._begins: bool = False
         """True before the first character of a value."""
+        self._waits: bool = False
+        """True if the text after a literal decides if it ends the value."""
         self._trim: int = 0
         self._newlines: str = ""
         self._last: str = "\n"
@@ -92,6 +94,27 @@ class TaggedReader:
                 return ""
         self._last = text[-1]
         return json_escape(text)
+
+    @property
+    def goes_on(self) -> GoesOn | None:
+        """The test for text that decides nothing."""
+        phase = self._phase
+        if phase == _VALUE:
+            if not self._opened or self._trim or self._begins:
+                return None
+            return self._ends.goes_on if self._waits else self._value_goes_on
+        if phase == _KEY:
+            return self._syntax.key_ends.word_goes_on if self._syntax.tags.word_goes_on is not None else None
+        if phase == _VALUE_OPEN:
+            return self._syntax.value_opens.goes_on_after_spaces
+        return self._syntax.tags.goes_on_after_spaces if phase == _BETWEEN else None
+
+    def _value_goes_on(self, kept: str, text: str) -> bool:
+        """True if nothing in this text can be put yet: a newline that may belong to the close, and its beginning."""
+        rest = kept + text
+        if self._syntax.trim_after and not self._newlines and rest[0] == "\n":
+            rest = rest[1:]
+        return not rest or rest in self._syntax.value_stops.prefixes
 
     def _read_between(self, cur: Cursor, call: CallHandler) -> int:
         text = cur.text
@@ -286,6 +309,7 @@ class TaggedReader:
             call.mark(MARKUP, cur.pos)
         if self._begins and not self._read_section(cur, call):
             return MORE
+        self._waits = False
         syntax = self._syntax
         start = cur.pos
         search = start
@@ -306,6 +330,7 @@ class TaggedReader:
                 continue
             self._read_text(cur, at, call)
             if verdict == MORE:
+                self._waits = True
                 return MORE
             call.mark(MARKUP, at)
             if verdict == ENDS_BEFORE:

@@ -76,6 +76,11 @@ class ValueEnds:
         self._quoted_calls: int = 0
         """Calls that the value quotes and that are still open."""
         self._quoted_keys: int = 0
+        self._start: int = 0
+        """Where the literal in question begins."""
+        self._awaited: Literals = syntax.value_successors
+        self._undecided: int = 0
+        """After MORE: characters from the literal to the text that decides; 0 if any text may decide."""
         self.end: int = 0
         """After a decision: where the literal in question ends, or where reading of the value goes on."""
 
@@ -94,6 +99,8 @@ class ValueEnds:
         value, or MORE. ``line_start``: the literal begins a line of the value."""
         start = found.start()
         self.end = found.end()
+        self._start = start
+        self._undecided = 0
         tag = self._syntax.value_stops.tags[found.group()]
         if tag != IS_VALUE_STEM and not call.may_be_marker(start, self.end):
             return NO_MATCH
@@ -117,6 +124,16 @@ class ValueEnds:
             self.end = end
         return NO_MATCH
 
+    def goes_on(self, kept: str, text: str) -> bool:
+        """True if the text does not decide the literal at the beginning of ``kept``."""
+        return self._undecided > 0 and self._awaited.goes_on_after_spaces(kept[self._undecided :], text)
+
+    def _wait(self, literals: Literals, pos: int) -> int:
+        """Return MORE, as the text from ``pos`` on may be one of these literals."""
+        self._awaited = literals
+        self._undecided = pos - self._start
+        return MORE
+
     def _at_close(self, cur: Cursor, start: int, call: CallHandler) -> int:
         end = self.end
         if call.has_id(start, end):
@@ -137,7 +154,9 @@ class ValueEnds:
             if pos < 0:
                 return NO_MATCH
             if pos >= len(text):
-                return MORE if not cur.final else ENDS if correct else NO_MATCH
+                if cur.final:
+                    return ENDS if correct else NO_MATCH
+                return self._wait(self._syntax.value_successors, pos)
             end = self._syntax.value_successors.at(text, pos, cur.final)
             if end < 0:
                 break
@@ -151,7 +170,7 @@ class ValueEnds:
             if not correct or self._quoted_keys:
                 return NO_MATCH
         if end == MORE:
-            return MORE
+            return self._wait(self._syntax.value_successors, pos)
         if cur.final and correct and self._syntax.value_successors.undecided(text, pos):
             return ENDS
         return self._stray_line(cur, pos, call) if correct else NO_MATCH
@@ -299,10 +318,10 @@ class ValueEnds:
         end = pos = start
         while rank < self._outermost:
             if pos >= len(text):
-                return (rank if cur.final else MORE), end
+                return (rank if cur.final else self._wait(syntax.value_successors, pos)), end
             stop = syntax.value_successors.at(text, pos, cur.final)
             if stop == MORE:
-                return MORE, end
+                return self._wait(syntax.value_successors, pos), end
             here = 0 if stop < 0 else _RANKS.get(syntax.value_successors.tags[text[pos:stop]], 0)
             if here <= rank or not call.may_be_marker(pos, stop):
                 break
@@ -322,10 +341,10 @@ class ValueEnds:
             if pos < 0 or pos > most:
                 return _TEXT
             if pos >= len(text):
-                return _END if cur.final else MORE
+                return _END if cur.final else self._wait(self._syntax.value_stops, pos)
             stop = self._syntax.value_stops.at(text, pos, cur.final)
             if stop == MORE:
-                return MORE
+                return self._wait(self._syntax.value_stops, pos)
             if stop < 0:
                 return _END if cur.final and self._syntax.value_stops.undecided(text, pos) else _TEXT
             tag = self._syntax.value_stops.tags[text[pos:stop]]

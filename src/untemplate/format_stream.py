@@ -1,0 +1,276 @@
+"""One output that a Format describes: the machine, the scanner of token ids and the builder of deltas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
+
+from .abilities import abilities_of_calls
+from .call_log import INVALID, reason_of, warn_of_call
+from .machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status, next_index
+from .machine.diagnostics import DIAGNOSTICS, DiagnosticCode
+from .machine.events import DeltaBuilder
+from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
+from .machine.machine import Machine
+from .machine.scanner import TokenScanner, check_ids
+from .machine.snapshot import Snapshot, snapshot
+from .markers import foreign_marker
+from .messages import CallStatus, DeltaMessage, Diagnostic, ParsedOutput, Span, SpanKind
+from .stream_backend import StreamBackend
+
+if TYPE_CHECKING:
+    from .validation import Problem, Validator
+
+__all__ = ["FormatStream"]
+
+_CALL_KINDS: Final = frozenset({NAME_TEXT, ID_TEXT, ARGUMENT_TEXT})
+_KINDS: Final[dict[int, SpanKind]] = {
+    MARKUP: "markup",
+    NAME_TEXT: "name",
+    ID_TEXT: "id",
+    ARGUMENT_TEXT: "arguments",
+    DROPPED: "dropped",
+    REASONING_TEXT: "reasoning",
+    CONTENT_TEXT: "content",
+}
+
+
+@final
+class FormatStream(StreamBackend):
+    """One output that a Format describes."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        builder: DeltaBuilder,
+        scanner: TokenScanner | None,
+        checks_ids: bool,
+        keep_text: bool,
+        own_markers: frozenset[str] = frozenset(),
+        denied: frozenset[str] = frozenset(),
+    ) -> None:
+        """``checks_ids``: a marker that is one special token counts only if a token id proves it."""
+        machine.scanner = scanner
+        self._denied = denied
+        self._machine = machine
+        self._builder = builder
+        self._scanner = scanner
+        self._checks_ids = checks_ids
+        self._own = own_markers
+        self._raw: list[str] | None = [] if keep_text else None
+        self._waiting: list[DeltaMessage] | None = None
+        """Deltas of another parser, while a call is open; ``None``: there were none so far."""
+        self._numbers: dict[int, int] | None = None
+        """Numbers of calls in those deltas → numbers in the message."""
+        self._validator: Validator | None = None
+        self._found: list[Problem] = []
+        """Problems of the call that was validated last."""
+        self._had_whole_call: bool = False
+        """True if one of the calls that the machine has forgotten has ended by itself."""
+        if not keep_text:
+            machine.forget_call = self._forget_call
+
+    def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
+        scanner = self._scanner
+        if scanner is not None:
+            if not scanner.passes(text, token_ids):
+                text = self._scan(scanner, text, token_ids)
+        elif token_ids:
+            check_ids(token_ids)
+        if text:
+            self._machine.feed(text)
+            if self._raw is not None:
+                self._raw.append(text)
+        builder = self._builder
+        deltas = builder.take() if builder.deltas else []
+        return deltas if self._waiting is None else deltas + self._numbered()
+
+    def _scan(self, scanner: TokenScanner, text: str, token_ids: Sequence[int]) -> str:
+        """Find special tokens in a delta. Return its text, with stripped markers restored."""
+        text = scanner.read(text, token_ids)
+        machine = self._machine
+        machine.checks_ids = scanner.active and self._checks_ids
+        if scanner.unknown_places:
+            machine.drop_tokens(scanner.unknown_places)
+            scanner.unknown_places = []
+        return text
+
+    def feed_tokens(self, text: str, token_ids: Sequence[int], places: Sequence[int]) -> list[DeltaMessage]:
+        if self._scanner is not None:
+            self._scanner.follow(text, places)
+            self._machine.checks_ids = self._checks_ids
+            if self._scanner.unknown_places:
+                self._machine.drop_tokens(self._scanner.unknown_places)
+                self._scanner.unknown_places = []
+        self._read(text)
+        return self._take()
+
+    def _read(self, text: str) -> None:
+        if text:
+            self._machine.feed(text)
+            if self._raw is not None:
+                self._raw.append(text)
+
+    def _take(self) -> list[DeltaMessage]:
+        return self._builder.take() if self._waiting is None else self._builder.take() + self._numbered()
+
+    def finish(self, finish_reason: str | None) -> list[DeltaMessage]:
+        machine = self._machine
+        if self._scanner is not None:
+            self._read(self._scanner.finish())
+        machine.finish()
+        machine.receiver.end(finish_reason)
+        if self._raw is None:
+            for call in machine.calls:
+                self._forget_call(call)
+        return self._take()
+
+    def _forget_call(self, call: CallState) -> None:
+        """Warn of a call whose arguments were streamed and not kept, as far as they need not be read again."""
+        tools = self._machine.tools
+        self._had_whole_call = self._had_whole_call or call.whole
+        if call.status is None:
+            if not call.whole:
+                warn_of_call("kept", call.name, reason_of("incomplete"))
+            elif tools.known and call.name not in tools.names:
+                warn_of_call("kept", call.name, reason_of("unknown_tool"))
+
+    def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
+        self._waiting = [*(self._waiting or ()), delta]
+        return self._builder.take() + self._numbered()
+
+    def _numbered(self) -> list[DeltaMessage]:
+        """Return the deltas of another parser, their calls numbered; none of them while a call is open."""
+        machine = self._machine
+        if not machine.finished and machine.calls and not machine.calls[-1].whole:
+            return []
+        deltas = self._waiting or []
+        self._waiting = None
+        if self._numbers is None:
+            self._numbers = {}
+        for delta in deltas:
+            for part in delta.tool_calls or ():
+                if part.index not in self._numbers:
+                    name = part.function.name if part.function is not None else None
+                    call = CallState(next_index(machine.calls), part.id or "", name or "")
+                    call.whole = True
+                    self._numbers[part.index] = call.index
+                    machine.calls.append(call)
+                part.index = self._numbers[part.index]
+        return deltas
+
+    @property
+    def has_calls(self) -> bool:
+        return bool(self._machine.calls)
+
+    @property
+    def has_whole_calls(self) -> bool:
+        return self._had_whole_call or any(call.whole for call in self._machine.calls)
+
+    @property
+    def ends_in_cut_call(self) -> bool:
+        calls = self._machine.calls
+        return bool(calls) and not calls[-1].whole
+
+    @property
+    def in_reasoning(self) -> bool:
+        return self._machine.in_reasoning
+
+    @property
+    def marked(self) -> Sequence[tuple[int, int, int]]:
+        return self._machine.ledger.spans or ()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return snapshot(self._machine)
+
+    def complete(self, result: ParsedOutput) -> None:
+        problems: list[tuple[DiagnosticCode, int, int]] = []
+        for call, found in zip(self._machine.calls, result.tool_calls, strict=True):
+            if call.status is None:
+                call.status = self._status(call, found.function.arguments)
+                if call.status in INVALID:
+                    warn_of_call("kept", call.name, reason_of(call.status, self._found))
+            status = found.status = call.status
+            found.model_id = call.model_id or None
+            found.repairs = list(call.repairs)
+            if status in STATUS_DIAGNOSTICS:
+                problems.append((STATUS_DIAGNOSTICS[status], call.start, call.end))
+        problems += [(note.code, note.start, note.end) for note in self._machine.ledger.notes]
+        if self._scanner is not None:
+            problems += [("ambiguous_marker", at, at) for at in self._scanner.ambiguous]
+        if self._denied:
+            problems += self._uncertified(result)
+        if problems:
+            result.diagnostics = self._diagnostics(problems)
+        content = result.content
+        if content is not None and ("<" in content or "[" in content):  # markers begin so; most texts have neither
+            foreign = foreign_marker(content, self._own)
+            if foreign is not None:
+                result.diagnostics.append(self._foreign(content, *foreign))
+        if self._machine.ledger.spans:
+            result.spans = self._spans(self._machine.ledger.spans)
+
+    def _uncertified(self, result: ParsedOutput) -> Iterator[tuple[DiagnosticCode, int, int]]:
+        """Yield a diagnostic for each call that needs an ability which the certificate denies."""
+        needed = abilities_of_calls(
+            (call.function.arguments for call in result.tool_calls),
+            content=bool((result.content or "").strip()),
+            reasoning=bool(result.reasoning),
+            ids=any(call.model_id for call in result.tool_calls),
+        )
+        for call, abilities in zip(self._machine.calls, needed, strict=True):
+            if abilities & self._denied:
+                yield "uncertified_arguments", call.start, call.end
+
+    def _status(self, call: CallState, arguments: str) -> CallStatus:
+        """Return the status of a call when no call policy is active."""
+        tools = self._machine.tools
+        return call_status(call, arguments, tools, partial(self._problems, call, arguments) if tools.known else None)
+
+    def _problems(self, call: CallState, arguments: str) -> list[str]:
+        from .validation import Validator
+
+        if self._validator is None:
+            self._validator = Validator(self._machine.tools)
+        self._found = self._validator.check(call.name, arguments)
+        return [problem.slug for problem in self._found]
+
+    def _diagnostics(self, problems: list[tuple[DiagnosticCode, int, int]]) -> list[Diagnostic]:
+        raw = "".join(self._raw or ())
+        return [
+            Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=end, text=raw[start:end][:200])
+            for code, start, end in sorted(problems, key=lambda problem: problem[1])
+        ]
+
+    def _foreign(self, content: str, marker: str, place: int, meaning: str) -> Diagnostic:
+        """Report a marker of another format in the content."""
+        raw = "".join(self._raw or ())
+        start = raw.find(content[place : place + 64])
+        if start < 0:  # the content goes on after a call
+            start = raw.find(marker)
+        message = f"content holds {marker!r}, which {meaning}"
+        return Diagnostic(code="foreign_marker", message=message, start=start, end=start + len(marker), text=marker)
+
+    def _spans(self, marked: list[tuple[int, int, int]]) -> list[Span]:
+        """Return the spans of the output, neighbours of one kind and call joined."""
+        spans: list[Span] = []
+        calls = self._machine.calls
+        raw = "".join(self._raw or ())
+        current = 0
+        for number, begin, end in marked:
+            call = None
+            if number in _CALL_KINDS:
+                while current < len(calls) - 1 and begin >= max(calls[current].start, calls[current].end):
+                    current += 1
+                call = current
+                # An id may follow the arguments of its call.
+                if number == ID_TEXT and current and raw[begin:end] == calls[current - 1].model_id:
+                    call -= 1
+            kind = _KINDS[number]
+            if spans and spans[-1].kind == kind and spans[-1].call == call:
+                spans[-1].end = end
+            else:
+                spans.append(Span(kind=kind, start=begin, end=end, call=call))
+        return spans
