@@ -107,10 +107,13 @@ test-smollm: $(STAMP) ## SmolLM2 under llama.cpp through all APIs, with generic 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
 	@$(PYTEST) -p tests.chaos tests/gateway tests/test_cli_serve.py -n 3
 
-compiled: $(STAMP) ## the engine compiled by mypyc, in build/compiled, and the parser's tests on it (opt-in, minutes)
+compiled: $(STAMP) ## the engine compiled by mypyc, in build/compiled: the same results, and the parser's tests (opt-in, minutes)
 	@rm -rf build/compiled
 	@UNTEMPLATE_COMPILE=1 $(BIN)/pip install -qq --no-deps --no-build-isolation --target build/compiled .
 	@PYTHONPATH=build/compiled $(BIN)/python -c "import untemplate; assert untemplate.COMPILED, untemplate.__file__"
+	@PYTHONPATH=src $(BIN)/python -m tests.builds build/results-interpreted.jsonl
+	@PYTHONPATH=build/compiled $(BIN)/python -m tests.builds build/results-compiled.jsonl
+	@cmp build/results-interpreted.jsonl build/results-compiled.jsonl
 	@PYTHONPATH=build/compiled $(PYTEST) tests/machine tests/laws tests/vllm_api tests/test_*.py -n 2
 
 bench: $(STAMP) ## pytest-benchmark, one process
@@ -124,8 +127,8 @@ bench-check: $(STAMP) ## instruction counts against the recorded ones; a rise of
 	@$(BIN)/python -m benchmarks.instructions $(OPTIONS)
 
 # The pins of one peer fit together with the CPU build of torch; without dependencies, pip fetches nothing else.
-bench-peers-install: $(STAMP) ## environments with vLLM's, SGLang's and transformers' parsers in build/peers
-	@for peer in vllm sglang transformers; do \
+bench-peers-install: $(STAMP) ## environments with the parsers of vLLM, SGLang, transformers and mlx-lm in build/peers
+	@for peer in vllm sglang transformers mlx_lm; do \
 	    echo "build/peers/$$peer"; \
 	    test -x build/peers/$$peer/bin/python || $(BIN)/python -m venv build/peers/$$peer; \
 	    build/peers/$$peer/bin/pip install -qq --no-deps --requirement benchmarks/peers/$$peer.txt || exit 1; \

@@ -90,7 +90,8 @@ class Reader:
 
 
 def version() -> dict[str, str]:
-    return {"name": "untemplate", "version": untemplate.__version__, "file": untemplate.__file__}
+    compiled = ", compiled" if getattr(untemplate, "COMPILED", False) else ""  # older checkouts do not say
+    return {"name": "untemplate", "version": untemplate.__version__ + compiled, "file": untemplate.__file__}
 
 
 def candidates(stream: dict[str, Any]) -> Iterator[Reader]:

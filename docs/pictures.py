@@ -37,6 +37,7 @@ DARK: Final = {"back": "#16181d", "front": "#e4e6ea", "faint": "#a2a9b3", "line"
 CELL: Final = 7.8
 """Width of a character of code. Every run of code is stretched to it, whatever the reader's font is."""
 ROW: Final = 22
+WIDTH: Final = 960
 
 
 def _style() -> str:
@@ -56,8 +57,7 @@ def _style() -> str:
 class Drawing:
     """A picture that grows by texts, boxes and arrows. Places are in pixels."""
 
-    def __init__(self, width: int, title: str, description: str) -> None:
-        self.width = width
+    def __init__(self, title: str, description: str) -> None:
         self.height = 0.0
         self._title = title
         self._description = description
@@ -106,14 +106,14 @@ class Drawing:
         self._reach(max(y for _, y in points))
 
     def svg(self) -> str:
-        width, height = self.width, self.height + 12
+        height = self.height + 12
         head = '<path d="M0 0 8 4 0 8z" class="head"/>'
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:g}" width="{width}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" '
             f'height="{height:g}" role="img" aria-labelledby="t d">\n<title id="t">{escape(self._title)}</title>\n'
             f'<desc id="d">{escape(self._description)}</desc>\n<style>{_style()}</style>\n'
             f'<defs><marker id="head" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">{head}</marker>'
-            f'</defs>\n<rect width="{width}" height="{height:g}" rx="8" class="back"/>\n'
+            f'</defs>\n<rect width="{WIDTH}" height="{height:g}" rx="8" class="back"/>\n'
             + "\n".join(self._parts)
             + "\n</svg>\n"
         )
@@ -131,7 +131,6 @@ def regions() -> str:
     """Return the regions of an output, and next to them the message."""
     parsed = OutputParser.named("hermes+qwen3").parse(SAMPLE, seed=1, spans=True)
     drawing = Drawing(
-        960,
         "What a model wrote, and what a client gets",
         "The regions of a raw output in their colours, "
         "with an arrow to the message with reasoning, content and tool calls.",
@@ -172,7 +171,6 @@ def stream() -> str:
     parser = OutputParser.named("hermes")
     pieces = ["Sure", ". <tool", '_call>\n{"na', 'me": "f", "argu', 'ments": {"x"', ": 1}}\n</tool_ca", "ll>"]
     drawing = Drawing(
-        960,
         "One output, piece by piece",
         "A table: each piece as it arrives, the text that the machine holds back after it, and what it emits.",
     )
@@ -215,7 +213,6 @@ def _said(deltas: list[DeltaMessage]) -> Iterator[tuple[str, str]]:
 def design() -> str:
     """Return the way from a chat template to messages."""
     drawing = Drawing(
-        960,
         "One description of each model family",
         "A chat template, a name, a JSON file or a response "
         "template become a Format. Parser, grammar, renderer and certificate follow from it. The machine "
@@ -254,7 +251,6 @@ CORNERS: Final = ((380, 170), (380, 330), (40, 20), (720, 20), (720, 330), (40, 
 def machine() -> str:
     """Return the modes of the machine and what may follow each of them."""
     drawing = Drawing(
-        960,
         "The modes of the machine",
         "A box for each mode, with the reader that runs in it, and arrows "
         "to the modes that may follow. The page has them as a table as well.",
@@ -301,7 +297,6 @@ def policies() -> str:
     if missing:
         raise ValueError(f"pictures.py: QUESTIONS and Policy differ in {sorted(missing)}")
     drawing = Drawing(
-        960,
         "Where each policy decides",
         "The parts of an output in order, from a marker to the whole "
         "message, with the question at each part and the policies that answer it.",
@@ -347,7 +342,6 @@ def glossary() -> str:
         [(end, "markup", "end of the turn: a special token")],
     ]
     drawing = Drawing(
-        960,
         "The words for the parts of an output",
         "The end of a prompt and an output in five rows, with "
         "a word under each part: turn header, opener, region, closer, name, arguments, end of the turn.",
@@ -369,7 +363,6 @@ def glossary() -> str:
 def templates() -> str:
     """Return the way from a chat template to a certificate."""
     drawing = Drawing(
-        960,
         "From a chat template to a certificate",
         "The template renders pairs of conversations that "
         "differ in one property. The differences become a Format. New messages are rendered, parsed and "
@@ -430,7 +423,6 @@ def tokens() -> str:
     parsed = OutputParser.named("hermes").parse(raw, spans=True)
     starts = [sum(map(len, pieces[:i])) for i in range(len(pieces))]
     drawing = Drawing(
-        960,
         "Tokens and regions",
         "A row of tokens. Each has the colour of the region that its first "
         "character is in: content, markup, name, arguments.",

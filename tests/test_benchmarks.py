@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 
 import pytest
-from benchmarks import compare, instructions
+from benchmarks import compare, construction, gateway_profile, instructions
 from benchmarks.peers import chart, measure, report
 from benchmarks.streams import FAMILIES, SHAPES, WAYS, Message, Stream, cut, every, make, scaled, tokens, vocabulary
 from benchmarks.worker import ROOT, Worker, WorkerError
@@ -231,28 +233,110 @@ def test_the_report_has_ratios_slower_streams_and_wrong_answers() -> None:
     assert report.not_timed({}) == ["None."]
 
 
+SPACE = "{http://www.w3.org/2000/svg}"
+
+
 def test_the_page_keeps_what_is_written_by_hand(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"Before.\n\n{report.BEGIN}\nold\n{report.END}\n\nAfter.\n", "utf-8")
+    (tmp_path / "pictures").mkdir()
+    marks = f"{report.BEGIN}\nold\n{report.END}\n\nBetween.\n\n{report.GROWTH_BEGIN}\nold\n{report.GROWTH_END}"
+    page.write_text(f"Before.\n\n{marks}\n\nAfter.\n", "utf-8")
     results = measure.Results({"untemplate": "0"}, [], ROWS, {}, ROWS[:2])
     report.write_page(page, results)
     text = page.read_text("utf-8")
     assert text.startswith(f"Before.\n\n{report.BEGIN}\n\nMeasured on ")
-    assert text.endswith(f"{report.END}\n\nAfter.\n")
+    assert f"{report.END}\n\nBetween.\n\n{report.GROWTH_BEGIN}\n\nMeasured on " in text
+    assert text.endswith(f"{report.GROWTH_END}\n\nAfter.\n")
     assert "old\n" not in text
-    assert "![growth-hermes](growth-hermes.svg)" in text
-    drawn = ElementTree.parse(tmp_path / "growth-hermes.svg").getroot()
-    assert [line.get("stroke") for line in drawn.iter("{http://www.w3.org/2000/svg}polyline")] == list(
-        chart.COLOURS[:2]
+    assert "![CPU time per delta, hermes](pictures/growth-hermes.svg)" in text
+    assert "| hermes | vLLM, older | 0.40 | 10 | 1.60 | 40 | ×4.0 |" in text.splitlines()
+    drawn = ElementTree.parse(tmp_path / "pictures" / "growth-hermes.svg").getroot()
+    names = [element.text for element in drawn.iter(f"{SPACE}text") if element.get("x") == "622"]
+    assert names == ["vLLM, older", "untemplate, ids"]
+    # A run without ratios leaves theirs in place.
+    report.write_page(page, measure.Results({"untemplate": "1"}, growth=ROWS[:2]))
+    assert page.read_text("utf-8") == text.replace(
+        f"{report.GROWTH_BEGIN}\n\nMeasured on {date.today()}: untemplate 0;",
+        f"{report.GROWTH_BEGIN}\n\nMeasured on {date.today()}: untemplate 1;",
     )
 
 
+def test_a_page_without_a_place_for_the_results_is_an_error(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{report.BEGIN}\n", "utf-8")
+    needed = re.escape(f"the page needs the lines {report.BEGIN} and {report.END}")
+    with pytest.raises(ValueError, match=f"^{needed}$"):
+        report.write_page(page, measure.Results({"untemplate": "0"}, [], ROWS))
+    assert page.read_text("utf-8") == f"{report.BEGIN}\n"
+
+
 def test_a_chart_places_points_on_logarithmic_axes() -> None:
-    text = chart.line_chart("a < b", "x", "y", {"line": [(1, 1), (4, 10), (16, 100)]})
-    drawn = ElementTree.fromstring(text)
-    (line,) = drawn.iter("{http://www.w3.org/2000/svg}polyline")
-    points = [tuple(map(float, point.split(","))) for point in (line.get("points") or "").split()]
-    assert points == [(70.0, 350.0), (300.0, 195.0), (530.0, 40.0)]
+    lines = {"low": [(1, 1), (4, 10), (16, 100)], "high": [(1, 10), (4, 1000)]}
+    drawn = ElementTree.fromstring(chart.line_chart("a < b", "Two lines.", "x", "y", lines, ["a & b"]))
+    curves = {line.get("class"): line.get("points") for line in drawn.iter(f"{SPACE}polyline")}
+    assert curves.pop("grid") is not None
+    assert curves == {"c0 curve": "70.0,350.0 330.0,249.3 590.0,148.7", "c1 curve": "70.0,249.3 330.0,48.0"}
+    texts = [element.text for element in drawn.iter(f"{SPACE}text")]
+    assert texts == [
+        *("a < b", "1", "10", "100", "1000", "1", "4", "16", "x", "y"),
+        *("high", "low", "a & b"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["hermes", "qwen3_coder", "deepseek_v31"])
+def test_the_charts_of_the_page_are_readable(name: str) -> None:
+    """A chart has a text for readers who do not see it, colours for both schemes, and date, versions and machine."""
+    root = ElementTree.parse(ROOT / "docs" / "pictures" / f"growth-{name}.svg").getroot()
+    assert root.get("aria-labelledby") == "t d"
+    assert root.findtext(f"{SPACE}title") == f"{name}: one long argument, one token per delta"
+    assert len(root.findtext(f"{SPACE}desc") or "") > 10
+    assert "prefers-color-scheme:dark" in (root.findtext(f"{SPACE}style") or "")
+    texts = [element.text or "" for element in root.iter(f"{SPACE}text")]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d: untemplate .+", texts[-2])
+    assert re.fullmatch(r"\d+ cores of .+, Python 3\.\d+\.\d+", texts[-1])
+
+
+# -- Before the first delta, and a request through the gateway -----------------------------------------------------
+
+
+def test_figures_of_two_checkouts_are_side_by_side() -> None:
+    assert construction.table({"before": {"a": 0.0123, "b": 2e-6}, "now": {"a": 0.001, "c": 1e-4}}) == (
+        "| step | before, µs | now, µs |\n| --- | ---: | ---: |\n| a | 12,300 | 1,000 |\n| b | 2.0 |  |\n| c |  | 100 |"
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "area"),
+    [
+        ("src/untemplate/gateway/engines/replay.py", "engine: recorded outputs"),
+        ("src/untemplate/gateway/protocols/chat/request.py", "reading the request"),
+        ("src/untemplate/gateway/protocols/chat/response.py", "writing the answer"),
+        ("src/untemplate/gateway/app.py", "routes, access, limits, frames of the stream"),
+        ("src/untemplate/templates/sandbox.py", "prompt: the chat template"),
+        ("src/untemplate/machine/machine.py", "parser"),
+        ("site-packages/uvicorn/protocols/http/httptools_impl.py", "HTTP server and sockets"),
+        ("python3.11/json/decoder.py", None),
+    ],
+)
+def test_a_file_belongs_to_an_area(file: str, area: str | None) -> None:
+    assert gateway_profile.area_of(file) == area
+
+
+def test_the_parts_of_a_profile_exist() -> None:
+    for part, _ in gateway_profile.AREAS:
+        if part.startswith("untemplate/"):
+            assert (ROOT / "src" / part).exists(), part
+
+
+def test_the_cost_of_a_request_is_shared_out() -> None:
+    found = {"one": (1e-3, {"a": 0.75, "b": 0.25}), "two": (2e-3, {"b": 1.0})}
+    assert gateway_profile.table(found) == (
+        "| area | one, µs | two, µs |\n"
+        "| --- | ---: | ---: |\n"
+        "| b | 250 | 2000 |\n"
+        "| a | 750 | 0 |\n"
+        "| all | 1000 | 2000 |"
+    )
 
 
 # -- Instruction counts -------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Measure untemplate next to the parsers of other projects.
 
-python -m benchmarks.peers [--peer NAME] [--only TEXT] [--page docs/benchmarks.md]
+python -m benchmarks.peers [--peer NAME] [--only TEXT] [--growth] [--page docs/benchmarks.md]
 """
 
 from __future__ import annotations
@@ -22,11 +22,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--peer", action="append", choices=list(measure.PEERS), help="only this peer (repeatable)")
     parser.add_argument("--only", default="", metavar="TEXT", help="streams whose name contains this text")
-    parser.add_argument("--no-growth", action="store_true", help="leave out the growth curves")
+    growth_only = parser.add_mutually_exclusive_group()
+    growth_only.add_argument("--growth", action="store_true", help="only the growth curves")
+    growth_only.add_argument("--no-growth", action="store_true", help="leave out the growth curves")
     parser.add_argument("--size", type=int, default=1_024, help="characters of a growing shape (default: 1024)")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each side, in turns (default: 3)")
     parser.add_argument("--seconds", type=float, default=0.005, help="least CPU time of one measurement")
-    parser.add_argument("--page", type=Path, help="Markdown page whose generated part is replaced")
+    parser.add_argument(
+        "--build",
+        type=Path,
+        default=ROOT / "src",
+        metavar="FOLDER",
+        help="build of untemplate to measure, such as build/compiled (default: src)",
+    )
+    parser.add_argument("--page", type=Path, help="Markdown page whose generated parts are replaced")
     parser.add_argument(
         "--save", type=Path, default=ROOT / "build" / "peers" / "results.json", help="file for all rows"
     )
@@ -45,16 +54,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.suppress(KeyboardInterrupt):  # the measurements so far are reported
             measure.run(
                 chosen.peer or measure.PEERS,
-                measure.streams(chosen.only, chosen.size),
+                [] if chosen.growth else measure.streams(chosen.only, chosen.size),
                 growth,
                 rounds=chosen.rounds,
                 seconds=chosen.seconds,
                 write=lambda line: print(line, flush=True),
                 results=results,
+                folder=chosen.build,
             )
         chosen.save.write_text(json.dumps(asdict(results), indent=1), "utf-8")
     print()
-    print(report.markdown(results, []))
+    if results.rows:
+        print(report.markdown(results))
+    if results.growth:
+        print(report.growth_markdown(results, []))
     if chosen.page:
         report.write_page(chosen.page, results)
     return 0

@@ -16,11 +16,12 @@ from benchmarks.compare import answer, best_of
 from benchmarks.streams import FAMILIES, Stream, every, make
 from benchmarks.worker import ROOT, Worker, WorkerError
 
-PEERS = {"vllm": "vLLM", "sglang": "SGLang", "transformers": "transformers"}
+PEERS = {"vllm": "vLLM", "sglang": "SGLang", "transformers": "transformers", "mlx_lm": "mlx-lm"}
 """Names of the adapters and environments → names of the projects."""
 
 GROWTH = ("hermes", "qwen3_coder", "deepseek_v31")
-SIZES = (1_024, 4_096, 16_384, 65_536)
+SIZES = (1_024, 4_096, 16_384, 65_536, 262_144)
+"""Characters of the argument; a token has about four."""
 
 
 @dataclass(frozen=True)
@@ -164,10 +165,14 @@ def run(
     write: Callable[[str], Any] = print,
     start: Callable[[str], Worker] | None = None,
     results: Results | None = None,
+    folder: Path = ROOT / "src",
 ) -> Results:
-    """Return the CPU times of all installed peers and untemplate for the streams, and fill `results` meanwhile."""
+    """Return the CPU times of all installed peers and untemplate for the streams, and fill `results` meanwhile.
+
+    `folder` holds the build of untemplate that is measured.
+    """
     results = Results() if results is None else results
-    ours = Worker("benchmarks.adapter", folder=ROOT / "src")
+    ours = Worker("benchmarks.adapter", folder=folder)
     with ours:
         results.versions["untemplate"] = ours.ask("version")["version"]
         for peer in peers:
@@ -225,13 +230,13 @@ def _run_growth(
     seconds: float,
     write: Callable[[str], Any],
 ) -> None:
-    """Measure streams of growing size until the peer is too slow for the next one."""
+    """Measure streams of growing size until the peer is wrong, or too slow for the next one."""
     for stream in series:
         rows, _ = measure(stream, ours, theirs, min(2, rounds), seconds)
         results.growth += rows
         for row in rows:
             write(f"{row.kind:14} {row.name:40} {row.deltas:6} deltas {row.ratio:8.2f}")
-        if any(row.theirs > TOO_LONG for row in rows):
+        if not rows or any(row.theirs > TOO_LONG for row in rows):
             break
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
 from benchmarks.compare import geometric_mean
 
 from .chart import line_chart
-from .measure import Results, Row
+from .measure import TOO_LONG, Results, Row
 
 BEGIN = "<!-- measured: written by benchmarks/peers -->"
 END = "<!-- measured: end -->"
+GROWTH_BEGIN = "<!-- growth: written by benchmarks/peers -->"
+GROWTH_END = "<!-- growth: end -->"
 
 
 def machine() -> str:
@@ -68,28 +71,72 @@ def not_timed(wrong: dict[str, list[str]]) -> list[str]:
     return lines if wrong else ["None."]
 
 
-def growth_charts(rows: Sequence[Row]) -> dict[str, str]:
+LINES = ("untemplate, ids", "untemplate, text")
+"""Lines of the charts, before the kinds of parsers; each has the same colour in every chart."""
+
+
+def growth_charts(results: Results) -> dict[str, str]:
     """Return SVG texts by name: CPU time per delta while a long argument grows."""
+    rows = results.growth
+    kinds = [*LINES, *sorted({row.kind for row in rows})]
     charts = {}
     for format in dict.fromkeys(row.format for row in rows):
-        lines: dict[str, list[tuple[float, float]]] = {}
+        found: dict[str, dict[float, float]] = {kind: {} for kind in kinds}
         for row in rows:
-            if row.format != format:
-                continue
-            ours = f"untemplate, {'ids' if row.way == 'ids' else 'text'}"
-            lines.setdefault(row.kind, []).append((row.deltas, row.theirs / row.deltas * 1e6))
-            if (row.deltas, row.way) not in {(x, ours) for x, _ in lines.get(ours, [])}:
-                lines.setdefault(ours, []).append((row.deltas, row.ours / row.deltas * 1e6))
-        title = f"{format}: one long argument, one token per delta"
-        drawn = {name: sorted(dict(points).items()) for name, points in sorted(lines.items())}
-        charts[f"growth-{format}.svg"] = line_chart(title, "deltas", "µs of CPU time per delta", drawn)
+            if row.format == format:
+                found[row.kind][row.deltas] = row.theirs / row.deltas * 1e6
+                ours = found[LINES[0] if row.way == "ids" else LINES[1]]
+                ours[row.deltas] = min(ours.get(row.deltas, math.inf), row.ours / row.deltas * 1e6)
+        charts[f"growth-{format}.svg"] = line_chart(
+            f"{format}: one long argument, one token per delta",
+            "Lines: CPU time per delta of each parser, over the number of deltas.",
+            "deltas",
+            "µs of CPU time per delta",
+            {kind: sorted(points.items()) for kind, points in found.items()},
+            [f"{date.today().isoformat()}: {_versions(results)}", machine()],
+        )
     return charts
 
 
-def markdown(results: Results, charts: Iterable[str]) -> str:
-    """Return the generated part of docs/benchmarks.md."""
-    versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
-    lines = [f"Measured on {date.today().isoformat()}: {versions}; {machine()}."]
+def growth_markdown(results: Results, charts: Iterable[str]) -> str:
+    """Return the generated part of docs/benchmarks.md with the growth curves."""
+    lines = [
+        f"Measured on {date.today().isoformat()}: {_versions(results)}; {machine()}.",
+        "",
+        "CPU time per delta while one string argument grows. Both axes are logarithmic. A line ends where one stream",
+        f"takes the parser more than {TOO_LONG:g} s, or where its answer is wrong. The table has the shortest stream",
+        "of each parser and its longest.",
+        "",
+    ]
+    for name in charts:
+        lines += [f"![CPU time per delta, {name[7:-4]}](pictures/{name})", ""]
+    lines += ["| format | parser | µs per delta | of so many | µs per delta | of so many | growth |"]
+    lines += ["| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
+    lines += _growth_table(results.growth)
+    return "\n".join(lines) + "\n"
+
+
+def _growth_table(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a row for each parser: the figures of its shortest and its longest stream."""
+    series: dict[tuple[str, str], dict[int, float]] = {}
+    for row in rows:
+        ours = series.setdefault((row.format, LINES[0] if row.way == "ids" else LINES[1]), {})
+        ours[row.deltas] = min(ours.get(row.deltas, math.inf), row.ours)
+        series.setdefault((row.format, row.kind), {})[row.deltas] = row.theirs
+    formats = list(dict.fromkeys(row.format for row in rows))
+    for (format, name), points in sorted(series.items(), key=lambda item: formats.index(item[0][0])):
+        (few, first), (many, last) = min(points.items()), max(points.items())
+        first, last = first / few * 1e6, last / many * 1e6
+        yield f"| {format} | {name} | {first:.2f} | {few:,} | {last:.2f} | {many:,} | ×{last / first:.1f} |"
+
+
+def _versions(results: Results) -> str:
+    return ", ".join(f"{name} {version}" for name, version in results.versions.items())
+
+
+def markdown(results: Results) -> str:
+    """Return the generated part of docs/benchmarks.md with the ratios."""
+    lines = [f"Measured on {date.today().isoformat()}: {_versions(results)}; {machine()}."]
     if results.missing:
         lines += ["", f"Not measured, because not installed: {', '.join(results.missing)}."]
     lines += ["", "### Ratios", ""]
@@ -107,19 +154,25 @@ def markdown(results: Results, charts: Iterable[str]) -> str:
     lines += ["", "### Streams that were not timed", ""]
     lines += ["The peer did not return the message that the output means, or failed.", ""]
     lines += not_timed(results.wrong)
-    if results.growth:
-        lines += ["", "### Growth", ""]
-        lines += ["CPU time per delta while one string argument grows; both axes are logarithmic.", ""]
-        lines += [f"![{name.removesuffix('.svg')}]({name})" for name in charts]
     return "\n".join(lines) + "\n"
 
 
 def write_page(page: Path, results: Results) -> None:
-    """Replace the generated part of a page, and write the charts next to it."""
-    charts = growth_charts(results.growth)
+    """Replace the generated parts of a page for which there are results, and write the charts into `pictures`."""
     text = page.read_text("utf-8")
-    head, _, rest = text.partition(BEGIN)
-    tail = rest.partition(END)[2]
-    page.write_text(f"{head}{BEGIN}\n\n{markdown(results, charts)}\n{END}{tail}", "utf-8")
-    for name, chart in charts.items():
-        (page.parent / name).write_text(chart, "utf-8")
+    if results.rows:
+        text = _replaced(text, BEGIN, END, markdown(results))
+    if results.growth:
+        charts = growth_charts(results)
+        text = _replaced(text, GROWTH_BEGIN, GROWTH_END, growth_markdown(results, charts))
+        for name, chart in charts.items():
+            (page.parent / "pictures" / name).write_text(chart, "utf-8")
+    page.write_text(text, "utf-8")
+
+
+def _replaced(text: str, begin: str, end: str, made: str) -> str:
+    head, found, rest = text.partition(begin)
+    _, closed, tail = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"the page needs the lines {begin} and {end}")
+    return f"{head}{begin}\n\n{made}\n{end}{tail}"
