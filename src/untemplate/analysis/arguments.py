@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .tools import CallSamples
     from .turns import TurnFrame
 
-__all__ = ["ArgumentsGuess", "arguments_guesses"]
-
 NUMBER: Final = 73914
 _NUMBER_TEXT: Final = "73914"
 _TYPED: Final[tuple[tuple[str, Any, str], ...]] = (
@@ -115,16 +113,20 @@ class _Values:
     texts: dict[str, str]
 
 
+def _turn_with(frame: TurnFrame, samples: CallSamples, value: Any) -> str:
+    """Return the turn of a call whose only argument has this value; empty if the template does not render it."""
+    message = ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),))
+    turn = frame.turn(message, samples.style, samples.place)
+    return "" if turn is None else turn.text
+
+
 def _values(frame: TurnFrame, samples: CallSamples) -> _Values:
     gaps: dict[str, str] = {}
     texts: dict[str, str] = {}
     for kind, value, starts in _TYPED:
-        turn = frame.turn(
-            ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), samples.style, samples.place
-        )
-        if turn is None or KEYS[0] not in turn.text:
+        _, key, rest = _turn_with(frame, samples, value).partition(KEYS[0])
+        if not key:
             continue
-        rest = turn.text[turn.text.index(KEYS[0]) + len(KEYS[0]) :]
         places = [p for p in (rest.find(starts), rest.find(starts.title())) if p >= 0]
         if not places:
             continue
@@ -178,22 +180,15 @@ _OTHER_QUOTES: Final = ("'", '"')
 def _written_raw(frame: TurnFrame, samples: CallSamples) -> bool:
     """True if a backslash in a string is written as it is."""
     value = VALUES[0] + "\\" + VALUES[1]
-    turn = frame.turn(
-        ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), samples.style, samples.place
-    )
-    return turn is not None and value in turn.text
+    return value in _turn_with(frame, samples, value)
 
 
 def _words(frame: TurnFrame, samples: CallSamples, gap: str, behind: str) -> tuple[str, str, str]:
     """Return the spellings of true, false and null."""
     found = []
     for value, default in ((True, "true"), (False, "false"), (None, "null")):
-        turn = frame.turn(
-            ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0]),)), samples.style, samples.place
-        )
-        text = "" if turn is None or KEYS[0] not in turn.text else turn.text
-        rest = text[text.index(KEYS[0]) + len(KEYS[0]) + len(gap) :] if text else ""
-        word = re.match(r"\w+", rest)
+        rest = _turn_with(frame, samples, value).partition(KEYS[0])[2]
+        word = re.match(r"\w+", rest[len(gap) :])
         found.append(word.group() if word is not None else default)
     return found[0], found[1], found[2]
 
@@ -227,9 +222,7 @@ def _elements(frame: TurnFrame, samples: CallSamples, layout: _Layout) -> Argume
 
 def _item(frame: TurnFrame, samples: CallSamples, before: str, behind: str) -> str:
     """Return the name of the elements of an array, if they are elements."""
-    call = ProbeCall(NAMES[0], {KEYS[0]: [NUMBER]}, IDS[0])
-    turn = frame.turn(ProbeMessage(calls=(call,)), samples.style, samples.place)
-    text = "" if turn is None else turn.text
+    text = _turn_with(frame, samples, [NUMBER])
     found = re.search(re.escape(KEYS[0] + before) + r"(\w+)" + re.escape(behind + _NUMBER_TEXT), text)
     return "" if found is None else found.group(1)
 
@@ -243,9 +236,7 @@ _SPECIAL: Final = "<i>&\n"
 def _escape(frame: TurnFrame, samples: CallSamples) -> Literal["none", "xml", "cdata"]:
     """Return how a template escapes the characters that are special in XML."""
     value = VALUES[0] + _SPECIAL + VALUES[1]
-    call = ProbeCall(NAMES[0], {KEYS[0]: value}, IDS[0])
-    turn = frame.turn(ProbeMessage(calls=(call,)), samples.style, samples.place)
-    text = "" if turn is None else turn.text
+    text = _turn_with(frame, samples, value)
     if f"<![CDATA[{value}]]>" in text:
         return "cdata"
     return "xml" if value not in text and value in unescape(text) else "none"

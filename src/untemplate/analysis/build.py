@@ -19,8 +19,6 @@ from .probes import EOS, WORDS
 from .result import ChannelsGuess, ContentGuess, ReasoningGuess, ToolsGuess
 from .turns import TurnFrame
 
-__all__ = ["Candidate", "best_of", "build", "build_channels"]
-
 
 @dataclass(slots=True)
 class Candidate:

@@ -22,8 +22,6 @@ from .probes import Template
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
 from .traits import Traits
 
-__all__ = ["CACHE_VERSION", "analyze", "cache_folder", "clear_memory"]
-
 CACHE_VERSION: Final = 7
 """Increase whenever the same template may be analysed differently."""
 _KEEP: Final = 256

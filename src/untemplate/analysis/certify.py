@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..format import Format
+from ..jsontext.equality import equal_values
 from ..machine.compiler import compile_format
 from ..machine.events import EventReceiver
 from ..machine.ids import pattern_ids
@@ -26,8 +27,6 @@ from ..machine.tentative_calls import RECOVER
 from ..tools import ToolSet
 from .checks import CAPABILITIES, Check, Finding
 from .traits import NO_TRAITS, Traits
-
-__all__ = ["Certificate", "FailedCheck", "Outcome", "Runner", "certify"]
 
 _NO_TOOLS: Final = ToolSet(None)
 
@@ -243,19 +242,8 @@ def _compare(got: _Collected, check: Check) -> str:
             found = json.loads(arguments)
         except ValueError:
             return f"arguments {arguments!r} are no JSON"
-        if not _same(found, values):
+        if not equal_values(found, values):
             return f"arguments {arguments!r}"
     if check.ids and got.ids != list(check.ids):
         return f"ids {got.ids!r}"
     return ""
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Compare as JSON: 1 is not true, and 2 equals 2.0."""
-    if isinstance(a, bool) != isinstance(b, bool):
-        return False
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return bool(a == b)

@@ -22,8 +22,6 @@ from .result import CHANNEL, RECIPIENT_BASED, ChannelsGuess
 from .tools import CallSamples, tools_guesses
 from .turns import LAST, TurnFrame
 
-__all__ = ["channels_guesses"]
-
 _WORD: Final = re.compile(r"\w+")
 
 

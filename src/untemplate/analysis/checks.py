@@ -20,8 +20,6 @@ from .reasoning import ReasoningSamples
 from .tools import CallSamples
 from .turns import LAST, MIDDLE, RenderedTurn, TurnFrame
 
-__all__ = ["CAPABILITIES", "Check", "Checks", "Finding", "checks_of"]
-
 Finding = Literal["yes", "no", "failed", "cannot say"]
 """Outcome for one capability."""
 

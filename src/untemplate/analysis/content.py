@@ -15,8 +15,6 @@ from .reasoning import ReasoningSamples
 from .result import ContentGuess, ReasoningGuess
 from .turns import LAST, MIDDLE, TurnFrame
 
-__all__ = ["content_guesses"]
-
 
 def content_guesses(
     frame: TurnFrame, reasoning: ReasoningGuess | None, samples: ReasoningSamples, call_end: str

@@ -16,27 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-__all__ = [
-    "Found",
-    "JsonSpan",
-    "closed_tags",
-    "common_prefix",
-    "common_suffix",
-    "find_loosely",
-    "is_tag",
-    "json_around",
-    "json_at",
-    "lead",
-    "locate",
-    "loose_prefix",
-    "same_end",
-    "same_start",
-    "split_tags",
-    "strip_front",
-    "tokens",
-    "trail",
-]
-
 # Brackets by their shape, which prose rarely has.
 _OPENING: Final = "<«‹⟨⟪〈《「『【〔〖⟦❮◁"
 _CLOSING: Final = ">»›⟩⟫〉》」』】〕〗⟧❯▷"

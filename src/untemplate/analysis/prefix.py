@@ -15,8 +15,6 @@ from . import diff
 from .probes import AGAIN, ASKED, CONTENT, IDS, KEYS, NAMES, RESULT, THOUGHT, VALUES, ProbeCall, ProbeMessage, Style
 from .turns import TurnFrame
 
-__all__ = ["PrefixBreak", "Step", "find_prefix_breaks"]
-
 Step = Literal["turn", "question", "result"]
 """The message that was appended: the model's ``turn`` to its prompt, the next ``question`` or a call's ``result`` to
 the turn."""

@@ -14,26 +14,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Final, Protocol
 
-__all__ = [
-    "AGAIN",
-    "ASKED",
-    "CONTENT",
-    "EOS",
-    "IDS",
-    "KEYS",
-    "NAMES",
-    "RESULT",
-    "THOUGHT",
-    "TOOLS",
-    "VALUES",
-    "WORDS",
-    "ProbeCall",
-    "ProbeMessage",
-    "Prober",
-    "Style",
-    "Template",
-]
-
 ASKED: Final = "qzaskedqz"
 AGAIN: Final = "qzagainqz"
 SYSTEM: Final = "qzsystemqz"

@@ -24,8 +24,6 @@ from .probes import ASKED, CONTENT, KEYS, NAMES, THOUGHT, VALUES, ProbeCall, Pro
 from .result import ReasoningGuess
 from .turns import LAST, MIDDLE, RenderedTurn, Settings, TurnFrame
 
-__all__ = ["ReasoningSamples", "dropping_literals", "find_reasoning", "reasoning_guesses"]
-
 _KEYS: Final = ("reasoning_content", "reasoning", "thinking", "thought")
 _CALL: Final = ProbeCall(NAMES[0], {KEYS[0]: VALUES[0]})
 

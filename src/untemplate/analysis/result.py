@@ -24,27 +24,6 @@ from ..format import (
     Tools,
 )
 
-__all__ = [
-    "BRACKET_TAG",
-    "CHANNEL",
-    "JSON_NATIVE",
-    "MARKDOWN_BLOCK",
-    "NAME_AS_KEY",
-    "PREFIXED_INDEXED",
-    "PYTHONIC",
-    "RECIPIENT_BASED",
-    "TAG_WITH_JSON",
-    "TAG_WITH_TAGGED",
-    "AnalysisResult",
-    "ChannelsGuess",
-    "ContentGuess",
-    "Hypothesis",
-    "MarkerRegistry",
-    "ReasoningGuess",
-    "ToolsGuess",
-    "describe",
-]
-
 JSON_NATIVE: Final = "json-native"
 TAG_WITH_JSON: Final = "tagged-json"
 TAG_WITH_TAGGED: Final = "tagged-args"

@@ -32,8 +32,6 @@ from .result import (
 )
 from .turns import LAST, MIDDLE, TurnFrame
 
-__all__ = ["CallSamples", "find_calls", "marker", "tools_guesses"]
-
 NAMED_IDS: Final = "functions.{name}:{index}"
 """Ids that hold the name, as Kimi's models count their calls: some templates write nothing else of the name."""
 ONE: Final = ProbeCall(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}, IDS[0])

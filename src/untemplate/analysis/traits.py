@@ -33,8 +33,6 @@ from .reasoning import ReasoningSamples
 from .tools import ONE, CallSamples
 from .turns import LAST, MIDDLE, TurnFrame
 
-__all__ = ["NO_TRAITS", "Dropped", "Part", "Remark", "RemarkCode", "Traits", "find_traits"]
-
 Part = Literal["reasoning", "calls", "content next to calls"]
 """A part of an assistant's message."""
 

@@ -17,8 +17,6 @@ from ..errors import AnalysisError
 from . import diff
 from .probes import AGAIN, ASKED, CONTENT, EOS, IDS, KEYS, NAMES, RESULT, VALUES, ProbeCall, ProbeMessage, Prober, Style
 
-__all__ = ["LAST", "MIDDLE", "RenderedTurn", "Settings", "TurnFrame", "find_frame"]
-
 Settings = tuple[tuple[str, Any], ...]
 
 LAST: Final = "last"

@@ -7,7 +7,7 @@ Messages".
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -18,10 +18,8 @@ from .cases import TOOLS
 from .client import Answer
 from .compare import compare
 from .model import Call, Message, Result
-from .reading import Malformed
-from .session import Refused, Session
-
-__all__ = ["checks", "read_messages", "read_responses"]
+from .reading import Malformed, objects
+from .session import Refused, ServerCheck, Session
 
 _REASONS: Final = {
     "completed": "stop",
@@ -34,7 +32,7 @@ _REASONS: Final = {
 """Finish reason of another API → that of Chat Completions."""
 
 
-def checks() -> Iterator[tuple[str, Callable[[Session], Awaitable[list[Result]]]]]:
+def checks() -> Iterator[ServerCheck]:
     """Yield the checks, each with its name."""
     for api in ("responses", "messages"):
         for name, text, tools in (("content", STORY, ()), ("a call", WEATHER, TOOLS[:1])):
@@ -101,17 +99,9 @@ def _object(answer: Answer, api: str) -> dict[str, Any]:
 
 
 def _decoded(answer: Answer) -> Iterator[dict[str, Any]]:
-    for event in answer.events:
-        if event.strip() == "[DONE]":
-            continue
-        try:
-            value = json.loads(event)
-        except ValueError:
-            raise Malformed(f"an event of the stream is not JSON: {event[:60]!r}") from None
-        if not isinstance(value, dict):
-            raise Malformed(f"an event of the stream is not an object: {event[:60]!r}")
+    for value in objects(answer.events):
         if value.get("type") in ("error", "response.failed"):
-            raise Malformed(f"the stream reports an error: {event[:160]}")
+            raise Malformed(f"the stream reports an error: {json.dumps(value)[:160]}")
         yield value
 
 

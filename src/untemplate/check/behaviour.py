@@ -13,14 +13,13 @@ from typing import Any, Final
 
 import msgspec
 
+from ..jsontext.equality import equal_texts
 from ..validation import Validator
 from .cases import TOOLS, is_clean, message_of
-from .compare import compare, is_object, same_arguments
+from .compare import compare, is_object
 from .model import Message, Observation, Result
-from .session import Session
+from .session import ServerCheck, Session
 from .statistics import share
-
-__all__ = ["checks"]
 
 WEATHER: Final = "What is the weather in Rome? Use the tool."
 TWO: Final = "What is the weather in Oslo, and what in Bergen? Use the tool for both."
@@ -40,10 +39,9 @@ _ARGUMENTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 """Calls that a schema with constants forces, by name."""
 
 Fill = Callable[[Session, Result], Awaitable[None]]
-Check = tuple[str, Callable[[Session], Awaitable[list[Result]]]]
 
 
-def checks(repeat: int) -> Iterator[Check]:
+def checks(repeat: int) -> Iterator[ServerCheck]:
     """Yield the checks, each with its name."""
     found: dict[str, Fill] = {
         "stream equals whole": _streams,
@@ -169,7 +167,7 @@ async def _schema(session: Session, result: Result, *, tool: str, arguments: dic
         seen = await session.chat(body, stream=stream)
         _check_protocol(result, seen)
         calls = seen.message.calls
-        if calls and calls[0].name == tool and same_arguments(calls[0].arguments, wanted):
+        if calls and calls[0].name == tool and equal_texts(calls[0].arguments, wanted):
             continue
         if seen.message.finish_reason == "length":
             return _cannot(result, "the model does not end its call within 600 tokens")
@@ -216,7 +214,7 @@ async def _cut_call(session: Session, result: Result) -> None:
         if seen.message.finish_reason != "length":
             return _fail(result, f"a cut call came with the finish_reason {seen.message.finish_reason!r}", seen)
         for call in seen.message.calls:
-            if is_object(call.arguments) and not same_arguments(call.arguments, wanted):
+            if is_object(call.arguments) and not equal_texts(call.arguments, wanted):
                 result.expected = wanted
                 return _fail(result, "a cut call came with arguments that look complete", seen)
     return None

@@ -18,8 +18,6 @@ from ..messages import ParsedOutput
 from ..output_parser import OutputParser
 from .model import Call, Message
 
-__all__ = ["TOOLS", "Case", "Record", "cases_for", "corpus", "is_clean", "message_of"]
-
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One record of the corpus; ``corpus.schema.json`` and docs/corpus.md describe its fields."""

@@ -17,8 +17,6 @@ import msgspec
 
 from ..gateway.engines.wire import Client, Events, Response, WireError
 
-__all__ = ["Answer", "Late", "Limits", "NoAnswer", "OutOfBudget", "Server", "Unusable"]
-
 _AGAIN: Final = frozenset((429, 502, 503, 504))
 _ATTEMPTS: Final = 3
 _LONGEST_WAIT: Final = 30.0

@@ -6,19 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ..jsontext.equality import equal_texts
 from .model import Call, Message, Observation, Verdict
-
-__all__ = ["compare", "first_difference", "is_object", "same_arguments"]
-
-
-def same_arguments(a: str, b: str) -> bool:
-    """True if two texts are equal, or equal as JSON."""
-    if a == b:
-        return True
-    try:
-        return bool(json.loads(a) == json.loads(b))
-    except (ValueError, RecursionError):
-        return False
 
 
 def is_object(text: str) -> bool:
@@ -48,7 +37,7 @@ def _differences(expected: Message, got: Message) -> Iterator[str]:
     for i, (wanted, found) in enumerate(zip(expected.calls, got.calls, strict=False)):
         if wanted.name != found.name:
             yield f"call {i} is named {found.name!r}, expected {wanted.name!r}"
-        if not same_arguments(wanted.arguments, found.arguments):
+        if not equal_texts(wanted.arguments, found.arguments):
             yield f"the arguments of call {i} differ: {_apart(wanted.arguments, found.arguments)}"
     for name in ("reasoning", "content"):
         wanted_text, found_text = getattr(expected, name).strip(), getattr(got, name).strip()

@@ -16,8 +16,6 @@ from .compare import compare, first_difference, is_object
 from .model import Message, Observation, Result
 from .session import Refused, Session, Start
 
-__all__ = ["check_case"]
-
 
 async def check_case(session: Session, case: Case) -> list[Result]:
     """Force the text of a case, whole and streamed, and judge what came."""

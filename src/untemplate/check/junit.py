@@ -9,8 +9,6 @@ from xml.sax.saxutils import escape, quoteattr
 
 from .model import Report, Result
 
-__all__ = ["junit"]
-
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow, not even escaped."""
 

@@ -10,8 +10,6 @@ import msgspec
 
 from .model import Result
 
-__all__ = ["issue_for"]
-
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     server: str

@@ -9,8 +9,6 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-__all__ = ["VERDICTS", "Call", "Capabilities", "Message", "Observation", "Report", "Result", "Verdict"]
-
 Verdict = Literal["pass", "soft", "fail", "cannot"]
 VERDICTS: Final[dict[Verdict, str]] = {
     "pass": "passed",

@@ -10,8 +10,6 @@ from ..terminal import visible
 from .model import VERDICTS, Report, Result
 from .text import summary
 
-__all__ = ["badge", "page"]
-
 _STYLE: Final = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}

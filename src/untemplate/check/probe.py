@@ -16,8 +16,6 @@ from .reading import Malformed
 from .session import Refused, Session, Start
 from .ways import CONTINUED, WAYS
 
-__all__ = ["look", "probe"]
-
 _WORDS: Final = "Zephyr 41 quokkas hum."
 """No model writes this by chance."""
 _VERSIONS: Final = (

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from .client import Answer
 from .model import Call, Message, Observation
-
-__all__ = ["Malformed", "chat", "completion"]
 
 _REASONING: Final = ("reasoning_content", "reasoning")
 
@@ -119,6 +118,24 @@ def _logged(choice: dict[str, Any]) -> str | None:
     return b"".join(parts).decode("utf-8", "replace") if parts else None
 
 
+def objects(events: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a stream.
+
+    Raises:
+        Malformed: an event is not one.
+    """
+    for event in events:
+        if event.strip() == "[DONE]":
+            continue
+        try:
+            value = json.loads(event)
+        except ValueError:
+            raise Malformed(f"an event of the stream is not JSON: {event[:60]!r}") from None
+        if not isinstance(value, dict):
+            raise Malformed(f"an event of the stream is not an object: {event[:60]!r}")
+        yield value
+
+
 class _Stream:
     """Assembles a stream."""
 
@@ -135,10 +152,9 @@ class _Stream:
         choices: list[dict[str, Any]] = []
         usage = None
         seen: set[Any] = set()
-        for event in events:
-            value = self._event(event)
-            if value is None:
-                continue
+        for value in objects(events):
+            if value.get("error"):
+                raise Malformed(f"the stream reports an error: {json.dumps(value['error'])[:160]}")
             usage = value.get("usage") or usage
             for choice in value.get("choices") or ():
                 seen.add(choice.get("index"))
@@ -165,19 +181,6 @@ class _Stream:
             problems=self.problems,
             choices=len(seen),
         )
-
-    def _event(self, event: str) -> dict[str, Any] | None:
-        if event.strip() == "[DONE]":
-            return None
-        try:
-            value = json.loads(event)
-        except ValueError:
-            raise Malformed(f"an event of the stream is not JSON: {event[:60]!r}") from None
-        if not isinstance(value, dict):
-            raise Malformed(f"an event of the stream is not an object: {event[:60]!r}")
-        if value.get("error"):
-            raise Malformed(f"the stream reports an error: {json.dumps(value['error'])[:160]}")
-        return value
 
     def _choice(self, choice: dict[str, Any]) -> None:
         delta = choice.get("delta") or {}

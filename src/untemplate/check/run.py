@@ -9,7 +9,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -26,16 +26,12 @@ from .given import check_case
 from .known import issue_for
 from .model import Report, Result
 from .probe import look, probe
-from .session import Session
+from .session import ServerCheck, Session
 from .vendor import Sample
-
-__all__ = ["Order", "Progress", "run"]
 
 _GONE: Final = 3
 """Checks in a row without any answer, after which the server counts as gone."""
 
-Do = Callable[[Session], Awaitable[list[Result]]]
-Check = tuple[str, Do]
 ParserFor = Callable[[str, str, str], OutputParser]
 Progress = Callable[[str, int, int], None]
 """Called with the name of a check, its number and the number of all checks; before the first one with 0 and 0."""
@@ -109,7 +105,7 @@ async def run(
     return report
 
 
-def _checks(session: Session, order: Order) -> Iterator[Check]:
+def _checks(session: Session, order: Order) -> Iterator[ServerCheck]:
     cases = cases_for(session.parser)
     for case in cases[: order.most or None]:
         yield f"given/{case.id}", partial(check_case, case=case)
@@ -121,7 +117,7 @@ def _checks(session: Session, order: Order) -> Iterator[Check]:
 class _Run:
     """The checks of a run, done by several sessions at once."""
 
-    def __init__(self, checks: Sequence[Check], state: _State, report: Report, progress: Progress | None) -> None:
+    def __init__(self, checks: Sequence[ServerCheck], state: _State, report: Report, progress: Progress | None) -> None:
         self.checks = checks
         self.state = state
         self.report = report
@@ -133,13 +129,14 @@ class _Run:
 
     async def work(self, session: Session) -> None:
         """Do checks until none is left."""
-        for number, (name, check) in self.waiting:
+        for number, (name, _) in self.waiting:
             if self.progress is not None:
                 self.progress(name, number, len(self.checks))
             found = self.state.done.get(name)
-            self.results[number] = await self._done(session, name, check) if found is None else found
+            self.results[number] = await self._done(session, number) if found is None else found
 
-    async def _done(self, session: Session, name: str, check: Do) -> list[Result]:
+    async def _done(self, session: Session, number: int) -> list[Result]:
+        name, check = self.checks[number]
         if not self.report.stopped:
             session.sent = session.answered = 0
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -13,8 +13,6 @@ from .client import Answer, Late, NoAnswer, Server
 from .model import Capabilities, Observation, Result
 from .reading import Malformed
 from .ways import CONTINUED, forced
-
-__all__ = ["ASKED", "Prompt", "Refused", "Session", "Start"]
 
 ASKED = "Say something."
 """The user's message of requests whose text is forced."""
@@ -186,3 +184,7 @@ class Session:
             result.verdict, result.reason = "fail", str(error)
         result.replay = self.server.curl(self.path, self.body)
         return result
+
+
+ServerCheck = tuple[str, Callable[[Session], Awaitable[list[Result]]]]
+"""A check of a server: its name, and the function that asks the server."""

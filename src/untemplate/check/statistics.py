@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["interval", "share"]
-
 _Z = 1.96
 """Standard deviations of a two-sided interval of 95 %."""
 

@@ -8,8 +8,6 @@ from typing import Any
 from ..terminal import visible
 from .model import VERDICTS, Report, Result
 
-__all__ = ["described", "summary"]
-
 _LONGEST = 300
 
 

@@ -8,7 +8,7 @@ are asked, and the reference is what each of them needs; then the similarity is 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +19,8 @@ from ..tools import ToolSet
 from ..validation import Validator
 from .cases import TOOLS
 from .model import Message, Result
-from .session import Session
+from .session import ServerCheck, Session
 from .statistics import share
-
-__all__ = ["Sample", "checks", "read_samples", "totals"]
 
 _SIMILAR: Final = {"thinking": 0.73, "": 0.8}
 """Part of a model's name → least similarity (F1) that the verifier accepts."""
@@ -93,9 +91,7 @@ def _without_input(message: Any) -> Any:
     return {**message, "role": "system"} if isinstance(message, dict) and message.get("role") == "_input" else message
 
 
-def checks(
-    vendor: str, repeat: int, samples: Sequence[Sample]
-) -> Iterator[tuple[str, Callable[[Session], Awaitable[list[Result]]]]]:
+def checks(vendor: str, repeat: int, samples: Sequence[Sample]) -> Iterator[ServerCheck]:
     """Yield the checks of a profile: one for each sample."""
     if vendor != "kimi":
         return

@@ -15,8 +15,6 @@ from typing import Any, Final
 from ..grammar import gbnf, structural_tag
 from ..grammar.rules import Lit, Rules
 
-__all__ = ["CONTINUED", "WAYS", "forced"]
-
 Build = Callable[[str, Rules], dict[str, Any]]
 
 

@@ -10,8 +10,6 @@ from ..output_parser import OutputParser
 from ..policy import Policy
 from ..stream import Stream
 
-__all__ = ["MAX_TEXT", "Case", "open_stream", "parser_for_tokens", "pieces", "same_result"]
-
 MAX_TEXT: Final = 500_000
 """Most characters of an output."""
 

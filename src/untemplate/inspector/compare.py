@@ -6,18 +6,15 @@ and the first event after which one is not a prefix is the first wrong one.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import msgspec
 
 from ..format import Format
+from ..jsontext.equality import equal_texts
 from ..markers import markers_of
 from ..messages import ParsedOutput
-
-__all__ = ["KNOWN", "StreamError", "compare", "read_events"]
 
 
 class StreamError(ValueError):
@@ -393,20 +390,10 @@ class _Comparison:
         path += ".function.arguments"
         if call.arguments == wanted:
             return
-        if _same_json(call.arguments, wanted):
+        if equal_texts(call.arguments, wanted):
             self._add(number, "arguments_spelling", path, wanted, call.arguments)
         elif not call.arguments:
             self._add(number, "arguments_empty", path, wanted, "")
         else:
             cut = len(call.arguments) < len(wanted)
             self._add(number, "arguments_cut" if cut else "arguments_differ", path, wanted, call.arguments)
-
-
-def _same_json(a: str, b: str) -> bool:
-    def loaded(text: str) -> Iterator[Any]:
-        try:
-            yield json.loads(text)
-        except (ValueError, RecursionError):
-            return
-
-    return list(loaded(a)) == list(loaded(b)) != []

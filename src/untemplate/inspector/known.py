@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ..selection import Selection
     from ..templates import ChatTemplate
 
-__all__ = ["SAMPLES", "SAMPLE_TOOLS", "Known", "everything", "example"]
-
 _RICHEST: Final = ("reasoning_with_calls", "content_with_calls", "parallel_calls", "calls", "reasoning", "content")
 """Kinds of checks, the one that shows most first."""
 

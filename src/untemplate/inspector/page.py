@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["FILES", "HEADERS", "one_file", "read_file"]
-
 _FOLDER: Final = Path(__file__).parent / "static"
 _SCRIPTS: Final = ("text.js", "output.js", "time.js", "template.js", "page.js")
 FILES: Final = {

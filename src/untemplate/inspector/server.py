@@ -13,8 +13,6 @@ from ..templates import ChatTemplate
 from .inspector import Inspector, InspectorError
 from .page import FILES, HEADERS, read_file
 
-__all__ = ["LocalModels", "make_server"]
-
 _NAMES: Final = ("127.0.0.1", "localhost", "::1")
 _MAX_BODY: Final = 16 * 1024 * 1024
 

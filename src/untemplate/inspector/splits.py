@@ -10,8 +10,6 @@ from ..stream import Stream
 from .cases import Case, open_stream, parser_for_tokens, pieces, same_result
 from .units import Units
 
-__all__ = ["every_split", "one_split"]
-
 _CHARACTERS: Final = 4_000_000
 """Most characters that are parsed to try splits."""
 

@@ -14,8 +14,6 @@ from .cases import Case
 from .known import SAMPLE_TOOLS, Known, everything
 from .view import view
 
-__all__ = ["known_of", "template_view"]
-
 _DIALECTS: Final = ("gbnf", "lark", "structural_tag")
 
 

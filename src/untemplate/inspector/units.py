@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-__all__ = ["Units", "units"]
-
 
 def units(text: str) -> int:
     """Return the number of UTF-16 code units of a text."""

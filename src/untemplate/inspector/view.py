@@ -20,8 +20,6 @@ from .cases import Case, open_stream, parser_for_tokens, pieces
 from .splits import every_split
 from .units import Units, units
 
-__all__ = ["alone", "view"]
-
 
 def alone(parser: OutputParser, case: Case) -> dict[str, Any]:
     """Return what a page without a server shows of a case, as `one_file` takes it.

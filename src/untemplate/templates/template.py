@@ -244,22 +244,21 @@ class ChatTemplate:
 
 # -- Compiled templates, by source --------------------------------------------------------------------------------
 
-_cache: OrderedDict[bytes, CompiledTemplate] = OrderedDict()
+_cache: OrderedDict[str, CompiledTemplate] = OrderedDict()
 _lock = threading.Lock()
 
 
 def _compiled(source: str) -> CompiledTemplate:
-    key = sha256(source.encode("utf-8", "surrogatepass")).digest()
     with _lock:
-        compiled = _cache.get(key)
+        compiled = _cache.get(source)
         if compiled is not None:
-            _cache.move_to_end(key)
+            _cache.move_to_end(source)
             return compiled
     from .sandbox import compile_source
 
     compiled = compile_source(source)
     with _lock:
-        _cache[key] = compiled
+        _cache[source] = compiled
         if len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
     return compiled

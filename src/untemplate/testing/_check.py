@@ -42,8 +42,7 @@ def check(
         raw: the output of the model, special tokens included.
         expected: the message, compared character by character. A mapping may have ``reasoning``, ``content`` (missing
             ones must be empty), ``tool_calls`` (``(name, arguments)`` or ``(name, arguments, status)``; arguments that
-            are
-            not a str are compared as JSON, the default status is ``ok``), ``finish_reason`` and ``diagnostics``
+            are not a str are compared as JSON, the default status is ``ok``), ``finish_reason`` and ``diagnostics``
             (the codes, in order). ``None``: test the laws only.
         tools, tool_choice, prompt, prefill, messages, policy: as in :meth:`OutputParser.stream`.
         reasoning: as in :meth:`OutputParser.named`.

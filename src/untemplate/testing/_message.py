@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 from ..messages import ParsedOutput
+from ..render import expressible, render
 from ._ledger import ledger
 from ._subject import SEED, Outcome, Subject, as_parsed, difference
 
@@ -85,18 +85,14 @@ def sound(subject: Subject, raw: str, outcome: Outcome, where: str) -> None:
 
 def round_trip(subject: Subject) -> None:
     """Check that a message which can be rendered parses back."""
-    try:
-        render: Any = importlib.import_module("untemplate.render")
-    except ModuleNotFoundError:
-        return
     result = subject.whole.result
     if any(call.status != "ok" for call in result.tool_calls):
         return
     message = result.message()
     tools = subject.context.get("tools")
-    if not hasattr(render, "expressible") or render.expressible(subject.format, message, tools=tools) is not None:
+    if expressible(subject.format, message, tools=tools) is not None:
         return
-    text = render.render(subject.format, message)
+    text = render(subject.format, message)
     again = subject.parser.parse(text, tools=tools, seed=SEED).message()
     if _comparable(again) != _comparable(message):
         raise subject.fail("round trip", f"rendered {text!r}" + difference(message, again), [text])

@@ -13,8 +13,7 @@ def start_states(subject: Subject) -> None:
     """Check the state at the start.
 
     An opening marker means the same in the prompt as in the output. After closed reasoning the rest of the message is
-    the
-    same. The user's text has no influence.
+    the same. The user's text has no influence.
     """
     fmt = subject.format
     reasoning = fmt.reasoning

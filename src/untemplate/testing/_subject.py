@@ -126,8 +126,10 @@ class Subject:
         self.exhaustive = cuts is None
         self.cuts = cuts
         policy: Policy | None = self.context.get("policy")
-        self.default_policy = (self.parser.policy if policy is None else policy.resolved()).needs_no_filter
-        """True if no policy drops, trims or repairs anything."""
+        inline = self.format.reasoning is not None and self.format.reasoning.inline
+        policy = self.parser.policy if policy is None else policy.resolved()
+        self.default_policy = policy.needs_no_filter and not inline
+        """True if no policy drops, trims or repairs anything, and reasoning stays apart from content."""
         self.random = random.Random(zlib.crc32(raw.encode("utf-8", "surrogatepass")))
         self.whole = self.run([raw])
 

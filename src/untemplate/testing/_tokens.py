@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..output_parser import OutputParser
-from ..tokens import TokenTable
+from ..tokens import BYTE_LEVEL, TokenTable
 from ._subject import Subject, difference
 
 _LAGS: Final = (1, 2, 3, 5, 8, 13, 20)
@@ -18,14 +18,8 @@ _LAGS: Final = (1, 2, 3, 5, 8, 13, 20)
 _PIECES: Final = re.compile(r"(?s: ?[^\W\d_]{1,5}|[0-9]|\s{1,3}|[^\w\s]{1,2}|.)")
 
 
-def _bytes_to_letters() -> dict[int, str]:
-    """Return GPT-2's letters for bytes: printable ASCII and Latin-1 are themselves, the others come after 255."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [b for b in range(256) if b not in plain]
-    return {**{b: chr(b) for b in plain}, **{b: chr(256 + i) for i, b in enumerate(others)}}
-
-
-_LETTERS: Final = _bytes_to_letters()
+_LETTERS: Final = {byte: letter for letter, byte in BYTE_LEVEL.items()}
+"""Byte → GPT-2's letter for it."""
 
 
 class PieceTokenizer:
@@ -153,8 +147,7 @@ def _markers_only(subject: Subject, special: Sequence[str]) -> bool:
     """True if every literal of a special token in the output was read as markup.
 
     Only then must ids, which make each of them a marker, give the same message. An end-of-turn token counts wherever
-    its
-    id is, so it may only come last.
+    its id is, so it may only come last.
     """
     if not special:
         return True
