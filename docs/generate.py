@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import json
 import re
 import sys
@@ -38,10 +39,10 @@ from untemplate.format import (
 from untemplate.formats import Entry, Evidence, Kind, entries, named, registry
 from untemplate.formats.family import Engine
 from untemplate.formats.registry import chosen_name
+from untemplate.formats.unlisted import UNLISTED
 from untemplate.gateway import settings
 from untemplate.gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
 from untemplate.gateway.protocols.openapi import requests
-from untemplate.gateway.settings import GROUPS
 from untemplate.machine.compiler import compile_format
 from untemplate.machine.modes import mode_table
 from untemplate.machine.program import (
@@ -147,6 +148,12 @@ the model's chat template.
 | models | name | vLLM | SGLang | Ollama | TensorRT-LLM |
 | --- | --- | --- | --- | --- | --- |
 """
+UNLISTED_HEAD: Final = """\
+## Names without a format
+
+`OutputParser.named` and `untemplate formats` answer these names with the reason.
+
+"""
 ENGINE_COLUMNS: Final[tuple[Engine, ...]] = ("vllm", "sglang", "ollama", "tensorrt-llm")
 
 
@@ -154,7 +161,9 @@ def models_page() -> str:
     """Return the page ``models-names.md``."""
     engines = json.loads((DOCS / "engine_names.json").read_text("utf-8"))
     patterns = {pattern for entry in entries() if entry.verified for pattern in entry.models if "/" in pattern}
-    return MODELS_HEAD + "".join(_model(pattern, engines) for pattern in sorted(patterns, key=str.lower))
+    models = "".join(_model(pattern, engines) for pattern in sorted(patterns, key=str.lower))
+    names = "".join(f"* `{name}`: {reason}.\n" for name, reason in sorted(UNLISTED.items()))
+    return f"{MODELS_HEAD}{models}\n{UNLISTED_HEAD}{names}"
 
 
 def _model(pattern: str, engines: Mapping[Engine, Mapping[Kind, Sequence[str]]]) -> str:
@@ -207,7 +216,7 @@ def _markdown(docstring: str) -> Iterator[str]:
 FORMAT_HEAD = """\
 # Fields of a Format
 
-<!-- Made by `make docs` from src/untemplate/format/model.py. Do not edit. -->
+<!-- Made by `make docs` from src/untemplate/format. Do not edit. -->
 
 A Format describes the output of one model family as data: frozen dataclasses, imported from `untemplate.format`.
 [CONTRIBUTING](../CONTRIBUTING.md#add-a-model-in-one-file) shows one being written, and `untemplate formats NAME --json`
@@ -292,10 +301,10 @@ def row(*cells: str) -> str:
 def settings_tables() -> str:
     """Return the settings of the gateway, with a table for each group of ``--help``."""
     blocks = []
-    for title, names in GROUPS.items():
+    for title, group in itertools.groupby(settings.fields(), key=lambda one: one.title):
         lines = [f"## {title[0].upper()}{title[1:]}", ""]
         lines += ["| key | flag | default | meaning |", "| --- | --- | --- | --- |"]
-        lines += [_setting(one) for one in settings.fields() if (one.group or one.name) in names]
+        lines += [_setting(one) for one in group]
         blocks.append("\n".join(lines))
     about = "The keys that only a table `[models.NAME]` has ([several models](several-models.md))."
     lines = ["## Several models", "", about, "", "| key | default | meaning |", "| --- | --- | --- |"]

@@ -35,7 +35,7 @@ from untemplate.cli.arguments import parser_for
 from untemplate.format import model
 from untemplate.formats import _index, named, names, registered, registry
 from untemplate.gateway.protocols.openapi import document, requests
-from untemplate.gateway.settings_sources import resolve
+from untemplate.gateway.settings.sources import resolve
 from untemplate.machine.diagnostics import DIAGNOSTICS
 from untemplate.selection import suggested
 
@@ -325,10 +325,11 @@ def test_the_fields_of_a_format_are_in_step():
 
 
 def test_every_class_of_a_format_is_on_the_page():
-    classes = {name for name, cls in vars(model).items() if is_dataclass(cls) and cls.__module__ == model.__name__}
+    classes = {name for name, cls in vars(model).items() if is_dataclass(cls)}
     assert classes == {part.__name__ for part in generate.PARTS}
 
 
+@pytest.mark.skipif(untemplate.COMPILED, reason="compiled classes have no docstrings")
 def test_the_api_is_in_step():
     made = generate.api_page()
     assert page("docs/api.md") == made, "run `make docs`"

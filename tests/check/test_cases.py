@@ -10,6 +10,8 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.check.cases import cases_for, corpus, message_of
+from untemplate.check.compare import compare
+from untemplate.check.model import Call, Message
 
 FOLDER = files("untemplate.check")
 FORMATS = sorted({record.format for record in corpus()})
@@ -57,3 +59,12 @@ def test_most_records_are_cases(name: str) -> None:
     ]
     # Its white space is the marker's only if the end of the turn is text, which a server does not force.
     assert left == (["turn-end-at-the-end"] if name == "hermes" else [])
+
+
+def test_true_is_not_one() -> None:
+    true, one = (Message(calls=(Call("f", arguments),)) for arguments in ('{"x": true}', '{"x": 1}'))
+    found = compare(true, one)
+    assert found == (
+        "fail",
+        """the arguments of call 0 differ: '{"x": 1}' came, '{"x": true}' expected""",
+    )

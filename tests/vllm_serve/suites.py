@@ -86,7 +86,7 @@ REASONS: Final = (
     (r"is_reasoning_end|assert (False|True) (==|is) (True|False)\b.*is_reasoning|reasoning_end|extract_content_ids|"
      r"count_reasoning",
      "`is_reasoning_end` and its relatives are False until a marker has come"),
-    (r"append_reasoning", "the tags of reasoning stay in vLLM's content (`append_think`); untemplate splits them off"),
+    (r"append_reasoning", "without thoughts, vLLM's `append_think` still writes the tags; untemplate writes none"),
 )  # fmt: skip
 REASONS_BY_TEST: Final[dict[str, str]] = json.loads((HERE / "recorded" / "reasons.json").read_text(encoding="utf-8"))
 """Test, class or file → reason, for tests that no pattern explains. A parameter may be cut; the longest name counts."""
