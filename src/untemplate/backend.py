@@ -49,8 +49,6 @@ class OutputContext(msgspec.Struct, frozen=True, kw_only=True):
     spans: bool = False
     seed: int | str | bytes | None = None
     on_event: Callable[[SemanticEvent], None] | None = None
-    whole: bool = False
-    """The output comes at once, with all of its token ids."""
 
 
 _SCALARS: Final = (str, bytes, int, float)

@@ -153,7 +153,7 @@ class FormatBackend(ParserBackend):
         machine.receiver = receiver
         scanner, checks_ids = None, False
         if not self._special_tokens.empty:
-            scanner = TokenScanner(self._special_tokens, self.tokens, self._stripped, context.whole)
+            scanner = TokenScanner(self._special_tokens, self.tokens, self._stripped)
             checks_ids = (self.format if policy.spelled_markers == "format" else policy).spelled_markers == "text"
         return FormatStream(machine, builder, scanner, checks_ids, context.collect, self._own, self.denied)
 

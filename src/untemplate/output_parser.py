@@ -511,7 +511,6 @@ class OutputParser:
             spans=spans,
             seed=seed,
             on_event=on_event,
-            whole=True,
         )
         check_context(context)
         return self._backend.parse(model_output, token_ids, finish_reason, context)

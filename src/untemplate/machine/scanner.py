@@ -101,13 +101,12 @@ class SpecialTokens:
 class TokenScanner:
     """Follows text and ids of one output. Offsets are in characters of the output."""
 
-    def __init__(self, tokens: SpecialTokens, texts: TokenTexts, stripped: bool = False, whole: bool = False) -> None:
-        """``stripped``: the text comes without special tokens. ``whole``: one delta is the whole output."""
+    def __init__(self, tokens: SpecialTokens, texts: TokenTexts, stripped: bool = False) -> None:
+        """``stripped``: the text comes without special tokens."""
         self._tokens: SpecialTokens = tokens
         self._texts: TokenTexts = texts
         self._sizes: Mapping[int, int] = texts.sizes
         self._stripped: bool = stripped
-        self._whole: bool = whole
         self.authorised: set[int] = set()
         """Places where markers begin that have a token id."""
         self.unknown_places: list[tuple[int, int]] = []
@@ -152,13 +151,16 @@ class TokenScanner:
         """Take a delta that does not pass."""
         if self._tokens.empty:
             return text
-        if ids and not self.active and self._read_first(text, ids):
-            return text
+        if ids and not self.active:
+            check_ids(ids)
+            self.active = True
+            if self.passes(text, ids):
+                return text
         if self._unread:
             self._count_unread()
-        if len(ids) == 1 and self._comes_alone(text, ids[0]):
-            return text
         if ids:
+            if self._keeps_up(text, ids):
+                return text
             if self._stripped:
                 text = self._restore(text, ids)
             self._expect(text, ids)
@@ -175,14 +177,6 @@ class TokenScanner:
         self._quiet = not (self._awaited or self._held or any(map(self._is_awaited, self._pending.values())))
         return shown
 
-    def _read_first(self, text: str, ids: Sequence[int]) -> bool:
-        """Take note of the first ids. True if nothing else has to be read of this delta."""
-        check_ids(ids)
-        if self._unread:
-            self._count_unread()
-        self.active = True
-        return self.passes(text, ids) or (self._whole and self._read_whole(text, ids))
-
     def passes(self, text: str, ids: Sequence[int]) -> bool:
         """Take a delta without special tokens, while none is awaited. False if it must be read."""
         if not self._quiet or (ids and not self.active) or not self._literal_ids.isdisjoint(ids):
@@ -193,36 +187,27 @@ class TokenScanner:
             self._count_unread()
         return True
 
-    def _read_whole(self, text: str, ids: Sequence[int]) -> bool:
-        """Take a whole output if its text is that of all its ids, and the special tokens in it are those among the ids,
-        one for one. If the text of an id has not come, a copy of its text could be taken for it."""
-        if self._stripped or self._seen_bytes != self._id_bytes:
+    def _keeps_up(self, text: str, ids: Sequence[int]) -> bool:
+        """Take a delta whose text is that of its ids, and whose special tokens are those among the ids, one for one.
+        If the text of an id had not come, a copy of its text could be taken for it."""
+        if self._seen_bytes != self._id_bytes or self._stripped or self._gaps or not (self._quiet and self._exact):
             return False
-        try:
-            if sum(map(self._sizes.__getitem__, ids)) != _size(text):
-                return False
-        except KeyError:  # it is unknown, or has not been read before
-            return False
-        literals = self._tokens.literals
-        found = list(self._tokens.pattern.finditer(text))
-        if [match.group() for match in found] != [literals[token] for token in filter(literals.__contains__, ids)]:
-            return False
-        self.authorised = {self._seen + match.start() for match in found}
-        self._seen += len(text)
-        self._seen_bytes += _size(text)
-        self._id_bytes = self._seen_bytes
-        self._carry = self._tail(text)
-        return True
-
-    def _comes_alone(self, text: str, token: int) -> bool:
-        """Take a delta that is one special token with its text, if the text has kept up with the ids. Then its place
-        need not be searched for."""
-        if text != self._tokens.own.get(token) or self._seen_bytes != self._id_bytes:
-            return False
-        if not (self._quiet and self._exact) or self._gaps or self._stripped:
-            return False
-        self.authorised.add(self._seen)
         size = _size(text)
+        if len(ids) == 1:
+            if text != self._tokens.own.get(ids[0]):
+                return False
+            self.authorised.add(self._seen)
+        else:
+            try:
+                if sum(map(self._sizes.__getitem__, ids)) != size:
+                    return False
+            except KeyError:  # it is unknown, or has not been read before
+                return False
+            literals = self._tokens.literals
+            found = list(self._tokens.pattern.finditer(text))
+            if [match.group() for match in found] != [literals[token] for token in filter(literals.__contains__, ids)]:
+                return False
+            self.authorised.update([self._seen + match.start() for match in found])
         self._seen += len(text)
         self._seen_bytes += size
         self._id_bytes += size
@@ -240,7 +225,7 @@ class TokenScanner:
         pieces = [piece for piece, _ in unread]
         text = "".join(pieces)
         size = _size(text)
-        if not (self.active and self._exact) or self._keep_up(pieces, [ids for _, ids in unread], size == len(text)):
+        if not (self.active and self._exact) or self._count_together(pieces, [ids for _, ids in unread], size == len(text)):
             self._seen += len(text)
             self._seen_bytes += size
         else:
@@ -252,7 +237,7 @@ class TokenScanner:
                 self._seen_bytes += _size(piece)
         self._carry = self._tail(self._carry + text)
 
-    def _keep_up(self, pieces: list[str], ids: list[Sequence[int]], is_ascii: bool) -> bool:
+    def _count_together(self, pieces: list[str], ids: list[Sequence[int]], is_ascii: bool) -> bool:
         """Count the tokens of these deltas at once, if each has come with its own text."""
         if self._seen_bytes > self._id_bytes:
             return False
