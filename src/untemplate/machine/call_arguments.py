@@ -24,7 +24,7 @@ from .call_state import RECOVERING
 from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .ledger import ARGUMENT_TEXT, MARKUP
-from .lexer import WS, GoesOn, Literals
+from .lexer import WS, Literals
 from .names import MAX_NAME, WORD
 from .program import (
     IS_ARGUMENTS_CLOSE,
@@ -192,33 +192,6 @@ class ArgumentsReader(CallHandler):
             if answer != AGAIN:
                 return answer
 
-    @property
-    def passed(self) -> Callable[[str], str] | None:
-        """The short path for the next text (``CallReader.passed``)."""
-        if self._phase == _CALL_OBJECT:
-            return None if self._call_object is None else self._call_object.passed(self)
-        if self._phase != _VALUE:
-            return None
-        if self._json is not None:
-            return self._json.passed
-        if self._tagged is not None:
-            return self._tagged.passed
-        if self._elements is not None:
-            return self._elements.passed
-        return None if self._literal is None else self._literal.passed
-
-    @property
-    def goes_on(self) -> GoesOn | None:
-        """The test for text that decides nothing."""
-        if self._phase == _CALL_OBJECT:
-            return None if self._call_object is None else self._call_object.goes_on
-        if self._phase == _VALUE:
-            return None if self._tagged is None else self._tagged.goes_on
-        if self._phase == _BEFORE and self._syntax.body != NAMED_LITERAL:
-            in_tags = self._syntax.body == NAMED_TAGGED or self._syntax.body == NAMED_ELEMENTS
-            return (self._syntax.tags if in_tags else self._syntax.after).goes_on_after_spaces
-        return None
-
     def finish(self) -> bool:
         """Take note that the output ended inside the arguments. False if this is not a call."""
         cur = self.context.cur
@@ -258,17 +231,20 @@ class ArgumentsReader(CallHandler):
         cur = context.cur
         if syntax.body != NAMED_LITERAL:
             cur.pos = cur.spaces()
+        in_tags = syntax.body == NAMED_TAGGED or syntax.body == NAMED_ELEMENTS
+        closes = syntax.tags if in_tags else syntax.after
+        if syntax.body != NAMED_LITERAL:
+            cur.goes_on = closes.goes_on_after_spaces
         if cur.pos >= len(cur.text):
             return MORE
         context.mark(MARKUP, cur.pos)
         c = cur.text[cur.pos]
         if syntax.body == NAMED_LITERAL:
             return self._begin_literal(c)
-        in_tags = syntax.body == NAMED_TAGGED or syntax.body == NAMED_ELEMENTS
-        closes = syntax.tags if in_tags else syntax.after
         end = self._at(closes)
         if end == MORE:
             return MORE
+        cur.goes_on = None
         if end >= 0:
             tag = closes.tags[cur.text[cur.pos : end]]
             if tag not in (IS_KEY_OPEN, IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE, IS_SECTION_CLOSE):
@@ -366,10 +342,17 @@ class ArgumentsReader(CallHandler):
         call_object = self._call_object
         assert call_object is not None
         context = self.context
-        answer = call_object.step(context.cur, self)
-        if answer == MORE or (answer == NO_MATCH and not self.committed):
-            return answer
-        pos = context.cur.pos
+        cur = context.cur
+        answer = call_object.step(cur, self)
+        if answer == MORE:
+            cur.goes_on = call_object.goes_on
+            cur.passed = call_object.passed(self)
+            return MORE
+        if answer == NO_MATCH:
+            call_object.flush(cur, self)
+            if not self.committed:
+                return NO_MATCH
+        pos = cur.pos
         context.mark(MARKUP, pos)
         if answer == NO_MATCH and not call_object.whole:
             self.report("broken_json", pos, pos)
@@ -386,14 +369,21 @@ class ArgumentsReader(CallHandler):
         cur = context.cur
         json = self._json
         literal = self._literal
+        passed: Callable[[str], str] | None = None
         if json is not None:
             answer = json.step(cur, self)
+            passed = json.passed
         elif self._tagged is not None:
             answer = self._tagged.step(cur, self)
+            if answer == MORE:
+                cur.goes_on = self._tagged.goes_on
+                passed = self._tagged.passed
         elif literal is not None:
             answer = literal.step(cur, self)
+            passed = literal.passed
         elif self._elements is not None:
             answer = self._elements.step(cur, self)
+            passed = self._elements.passed
         else:
             assert self._text is not None
             answer = self._text.step(cur, self)
@@ -414,6 +404,7 @@ class ArgumentsReader(CallHandler):
                 literal.close(self)
                 self._valid = literal.valid
             return DONE
+        cur.passed = passed
         return MORE
 
     def _read_raw(self) -> int:
@@ -460,10 +451,21 @@ class ArgumentsReader(CallHandler):
 
     def put(self, text: str) -> None:
         self._wrote = True
-        self._emitter.arguments(text)
+        context = self.context
+        if context.held_call is None:
+            context.receiver.arguments(context.calls[-1].index, text)
+        else:
+            self._emitter.arguments(text)
 
     def mark(self, kind: int, pos: int) -> None:
-        self.context.mark(kind, pos)
+        # As the context does it, which would take one more call for each of the many marks in arguments.
+        context = self.context
+        ledger = context.ledger
+        end = context.base + pos
+        if ledger.spans is not None:
+            ledger.mark(kind, end)
+        elif end > ledger.frontier:
+            ledger.frontier = end
 
     def report(self, code: DiagnosticCode, start: int, end: int) -> None:
         self._recovered = self._recovered or code in RECOVERING

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Final, final
 
 from .arguments.xml_text import masked_xml, unescape_xml
@@ -156,7 +155,14 @@ class CallReader:
         while True:
             phase = self._phase
             if phase == _ARGUMENTS:
-                answer = self._read_arguments()
+                answer = self._arguments.step()
+                if self._arguments.committed:
+                    self.has_call = True
+                if answer == MORE:
+                    return MORE
+                if answer == DONE:
+                    self._phase = _AFTER
+                    answer = AGAIN
             elif phase == _BETWEEN:
                 answer = self._read_between()
             elif phase == _NAME:
@@ -170,20 +176,12 @@ class CallReader:
             else:
                 answer = self._choose()
             if answer != AGAIN:
+                if answer == MORE:
+                    self.context.cur.goes_on = self._goes_on(phase)
                 return answer
 
-    @property
-    def passed(self) -> Callable[[str], str] | None:
-        """In the arguments of a call: a function that returns what to emit for the next text, or "" if that must be
-        read in the phases. It spares most deltas of a long argument the way through all readers."""
-        return self._arguments.passed if self._phase == _ARGUMENTS else None
-
-    @property
-    def goes_on(self) -> GoesOn | None:
-        """The test for text that decides nothing."""
-        phase = self._phase
-        if phase == _ARGUMENTS:
-            return self._arguments.goes_on
+    def _goes_on(self, phase: int) -> GoesOn | None:
+        """Return the test for text that decides nothing in a phase before or after the arguments."""
         if phase == _NAME:
             return self.syntax.name_ends.word_goes_on
         if phase == _BETWEEN:
@@ -511,14 +509,6 @@ class CallReader:
         return AGAIN
 
     # -- arguments, and after them ------------------------------------------------------------------------------
-
-    def _read_arguments(self) -> int:
-        answer = self._arguments.step()
-        self.has_call = self.has_call or self._arguments.committed
-        if answer == DONE:
-            self._phase = _AFTER
-            return AGAIN
-        return NO_MATCH if answer == NO_MATCH else MORE
 
     def _read_after(self) -> int:
         """Read what closes the call. It may be missing."""

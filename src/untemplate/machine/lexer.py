@@ -127,8 +127,11 @@ class Cursor:
         self.pos: int = 0
         self.final: bool = False
         """True if no more text will come."""
+        # A reader that returns MORE says how the next text may take a short path. None: that must be read.
         self.goes_on: GoesOn | None = None
-        """The test for text that decides nothing; None: the next text must be read."""
+        """The test for text that decides nothing."""
+        self.passed: Callable[[str], str] | None = None
+        """In the arguments of a call: the next text → what to emit for it; "" if it must be read."""
         self.ends_prompt: bool = False
         """True at the end of the prompt's text, which is forgotten: a reader keeps what it needs of it."""
         self.misreadings: int = 0

@@ -50,7 +50,6 @@ with JsonReader as a generator saved lines and no time.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Final, final
 
 from ..tools import ToolSet
@@ -62,7 +61,7 @@ from .free_text import FreeText
 from .headers import HeaderReader
 from .ids import IdFactory
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
-from .lexer import WS, GoesOn
+from .lexer import WS
 from .modes import (
     READ_AFTER_TENTATIVE_CALLS,
     READ_CALL,
@@ -121,8 +120,6 @@ class Machine(ReaderContext):
             and self.state.region in (IN_CONTENT, IN_REASONING)
         )
         """True if nothing is waiting, so that text without a possible marker is emitted unread."""
-        self._passed: Callable[[str], str] | None = None
-        """In the arguments of a call: text → what of it can be emitted unread (``CallReader.passed``)."""
         self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
         self._calls: CallReader | None = None
@@ -156,8 +153,9 @@ class Machine(ReaderContext):
                     else:
                         ledger.mark(CONTENT_TEXT if in_content else REASONING_TEXT, end)
                     return
-        if self._passed is not None:
-            piece = self._passed(text)
+        cur = self.cur
+        if cur.passed is not None:
+            piece = cur.passed(text)
             if piece:
                 self.receiver.arguments(self.calls[-1].index, piece)
                 end = self.base = self.base + len(text)
@@ -167,19 +165,18 @@ class Machine(ReaderContext):
                 else:
                     ledger.mark(ARGUMENT_TEXT, end)
                 return
-        goes_on = self.cur.goes_on
-        if goes_on is not None:
-            kept = self.cur.text
+        if cur.goes_on is not None:
+            kept = cur.text
             size = len(kept) + len(text)
             room = self.max_held - size
             # White space that waits counts, too: it is text if there is too much of it.
             few = size <= _MOST_KEPT and self.speculation.size < room and self.base - self.ledger.frontier < room
-            if few and goes_on(kept, text):
-                self.cur.text = kept + text
+            if few and cur.goes_on(kept, text):
+                cur.text = kept + text
                 self._plain = False
-                self._passed = None
+                cur.passed = None
                 return
-        if self.speculation.size + len(self.cur.text) + len(text) > self.max_held:
+        if self.speculation.size + len(cur.text) + len(text) > self.max_held:
             text = self._read_parts(text)
         while len(text) > _PART and self._text.unknown_tokens:
             self._read(text[:_PART])
@@ -188,26 +185,21 @@ class Machine(ReaderContext):
         self._look_ahead()
 
     def _look_ahead(self) -> None:
-        """Find out how much of the next text can be emitted unread: most deltas are words in the middle of a text."""
-        plain = False
-        passed: Callable[[str], str] | None = None
-        goes_on: GoesOn | None = None
-        mode = self._mode
-        if mode == READ_TEXT:
-            plain = not self.cur.text and self._text.is_plain
-            goes_on = self.state.goes_on
-        elif mode == READ_CALL and self._calls is not None:
-            if not self.cur.text and not self.speculation.active:
-                passed = self._calls.passed
-            goes_on = self._calls.goes_on
-        self._plain = plain
-        self._passed = passed
-        self.cur.goes_on = goes_on
+        """Find out if the next text can be emitted unread: most deltas are words in the middle of a text. In calls, the
+        reader that returned MORE has said so."""
+        cur = self.cur
+        if self._mode == READ_TEXT:
+            self._plain = not cur.text and self._text.is_plain
+            cur.goes_on = self.state.goes_on
+        else:
+            self._plain = False
+            if cur.text or self.speculation.active:
+                cur.passed = None
 
     def _read_next(self) -> None:
         """Take no short path for the next text."""
         self._plain = False
-        self._passed = None
+        self.cur.passed = None
         self.cur.goes_on = None
 
     def keep_space(self) -> None:
@@ -337,6 +329,9 @@ class Machine(ReaderContext):
 
     def _run(self) -> None:
         """Run readers until one needs more text."""
+        cur = self.cur
+        cur.passed = None
+        cur.goes_on = None
         while True:
             mode = self._mode
             if mode == READ_TEXT:
@@ -344,7 +339,11 @@ class Machine(ReaderContext):
                 if result == READ_CALL:
                     self._enter_calls(self._text.rule, self._text.marker_end)
             elif mode == READ_CALL:
-                result = self._read_calls()
+                calls = self._calls
+                assert calls is not None
+                result = calls.step()
+                if result == DONE:
+                    result = self._after_calls(calls)
             elif mode == READ_TURN_END:
                 result = self._read_turn_end()
             elif mode == READ_HEADER_START:
@@ -359,7 +358,7 @@ class Machine(ReaderContext):
                 return
             if result == NO_MATCH and mode == READ_CALL and self._has_only_markers():
                 result = READ_EMPTY_CALLS
-            if result == NO_MATCH and self.cur.final and self._was_undecided():
+            if result == NO_MATCH and cur.final and self._was_undecided():
                 self._end_undecided()
             elif result == NO_MATCH:
                 self._release()
@@ -537,12 +536,8 @@ class Machine(ReaderContext):
             [(syntaxes[i], entry) for i, entry in rule.entries], rule.ambiguous, rule.kind == OPEN_CALLS, opener
         )
 
-    def _read_calls(self) -> int:
-        calls = self._calls
-        assert calls is not None
-        result = calls.step()
-        if result != DONE:
-            return result
+    def _after_calls(self, calls: CallReader) -> int:
+        """Go on after the last call. Return the next mode."""
         if self.tentative is not None:
             self.mark_closed()
             self.tentative.end_of_last_call = self.speculation.length(self.cur)

@@ -82,18 +82,19 @@ class SpecialTokens:
         self.literals: dict[int, str] = {**self.unknown, **self.own}
         """All of them: id → text."""
         self.ids: frozenset[int] = frozenset(self.literals)
-        self._places: dict[str, tuple[int, ...]] = {}
+        self.places: dict[str, tuple[int, ...]] = {}
+        """What `places_in` has found."""
         self.longest: int = max(map(len, special), default=0)
         longest_first = sorted(special, key=len, reverse=True)
         self.pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, longest_first)) or _NOTHING)
 
     def places_in(self, literal: str) -> tuple[int, ...]:
         """Return where special tokens begin in a literal of the Format."""
-        found = self._places.get(literal)
+        found = self.places.get(literal)
         if found is None:
             found = tuple([match.start() for match in self.pattern.finditer(literal)])
-            if len(self._places) < _MOST_LITERALS:
-                self._places[literal] = found
+            if len(self.places) < _MOST_LITERALS:
+                self.places[literal] = found
         return found
 
 
@@ -106,6 +107,7 @@ class TokenScanner:
         self._tokens: SpecialTokens = tokens
         self._texts: TokenTexts = texts
         self._sizes: Mapping[int, int] = texts.sizes
+        self._places: dict[str, tuple[int, ...]] = tokens.places
         self._stripped: bool = stripped
         self.authorised: set[int] = set()
         """Places where markers begin that have a token id."""
@@ -225,7 +227,7 @@ class TokenScanner:
         pieces = [piece for piece, _ in unread]
         text = "".join(pieces)
         size = _size(text)
-        if not (self.active and self._exact) or self._count_together(pieces, [ids for _, ids in unread], size == len(text)):
+        if not (self.active and self._exact) or self._count_all(pieces, [ids for _, ids in unread], size == len(text)):
             self._seen += len(text)
             self._seen_bytes += size
         else:
@@ -237,7 +239,7 @@ class TokenScanner:
                 self._seen_bytes += _size(piece)
         self._carry = self._tail(self._carry + text)
 
-    def _count_together(self, pieces: list[str], ids: list[Sequence[int]], is_ascii: bool) -> bool:
+    def _count_all(self, pieces: list[str], ids: list[Sequence[int]], is_ascii: bool) -> bool:
         """Count the tokens of these deltas at once, if each has come with its own text."""
         if self._seen_bytes > self._id_bytes:
             return False
@@ -367,8 +369,13 @@ class TokenScanner:
 
     def covers(self, literal: str, start: int) -> bool:
         """True if every special token in the literal at ``start`` has a token id."""
-        places = self._tokens.places_in(literal)
-        return not places or all(start + place in self.authorised for place in places)
+        places = self._places.get(literal)
+        if places is None:
+            places = self._tokens.places_in(literal)
+        for place in places:  # noqa: SIM110 (most literals are one token: a generator costs more than it)
+            if start + place not in self.authorised:
+                return False
+        return True
 
     def holds(self, literal: str) -> bool:
         """True if the literal contains a special token."""

@@ -14,7 +14,7 @@ from ..machine.arguments.call_object import CallObjectReader
 from ..machine.arguments.json_reader import EncodedJsonReader, JsonReader
 from ..machine.lexer import WS, Cursor
 from ..machine.program import JSON_BODY, CallSyntax
-from ..machine.signals import DONE, MORE
+from ..machine.signals import DONE, MORE, NO_MATCH
 
 _MAX_HELD: Final = 1 << 20
 _GRAMMAR: Final = CallSyntax(JSON_BODY, "")
@@ -100,6 +100,8 @@ class ArgumentReader(CallHandler):
             answer = self._object.step(cur, self)
             if answer == MORE:
                 return False
+            if answer == NO_MATCH:
+                self._object.flush(cur, self)
             if answer == DONE or self._object.whole:
                 self._phase = _AFTER
             else:

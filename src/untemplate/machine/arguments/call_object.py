@@ -93,13 +93,6 @@ class CallObjectReader:
         self._others_values: list[tuple[int, int]] = []
         """Where the value of each begins and ends."""
 
-    def step(self, cur: Cursor, call: CallHandler) -> int:
-        """Return DONE after the closing brace, NO_MATCH where the text cannot be a call object."""
-        answer = self._step(cur, call)
-        if answer == NO_MATCH:
-            self._flush(cur, call)
-        return answer
-
     def _read_start(self, cur: Cursor, call: CallHandler) -> bool:
         """Read ``{"name": "f", "arguments": `` at once, if all of it has come. False if this is not a call."""
         start = self._syntax.object_start.match(cur.text, cur.pos)
@@ -117,7 +110,9 @@ class CallObjectReader:
         self._phase = _VALUE
         return self._begin_value(cur, "{", call)
 
-    def _step(self, cur: Cursor, call: CallHandler) -> int:
+    def step(self, cur: Cursor, call: CallHandler) -> int:
+        """Return DONE after the closing brace, NO_MATCH where the text cannot be a call object. After NO_MATCH what is
+        buffered must be flushed."""
         if self._phase == _OPEN and not self._read_start(cur, call):
             return NO_MATCH
         while True:
@@ -215,10 +210,10 @@ class CallObjectReader:
         """Take note that the output ends here. True if what there is makes a call."""
         if self.ready and not self.committed:
             call.named(self._name, self._id, False)
-        self._flush(cur, call)
+        self.flush(cur, call)
         return self.committed
 
-    def _flush(self, cur: Cursor, call: CallHandler) -> None:
+    def flush(self, cur: Cursor, call: CallHandler) -> None:
         """Emit what is buffered, as the object ends here. Without a key for arguments the other members, the last one
         perhaps cut, are the arguments; otherwise a cut member is dropped."""
         if not self.committed:
