@@ -17,7 +17,7 @@ import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import chain, compress
+from itertools import compress
 from typing import Final, Protocol, final
 
 from .ledger import MAX_NOTES
@@ -135,8 +135,10 @@ class TokenScanner:
         self._pending: dict[str, deque[tuple[int, int, int]]] = {}
         """Literal → (its order, characters known when its id came, its place in bytes or -1), by order. Without the
         table, ids that came with one delta have one order: they may belong to its literals in another way."""
-        self._unread: list[tuple[str, Sequence[int]]] = []
-        """Deltas that passed and are not counted yet."""
+        self._unread: list[str] = []
+        """Texts of the deltas that passed and are not counted yet."""
+        self._unread_ids: list[int] = []
+        """Their ids."""
         self._literal_ids: frozenset[int] = tokens.ids
         self._quiet: bool = True
         """True if no special token's text is awaited."""
@@ -184,7 +186,8 @@ class TokenScanner:
         if not self._quiet or (ids and not self.active) or not self._literal_ids.isdisjoint(ids):
             return False
         unread = self._unread
-        unread.append((text, tuple(ids)))
+        unread.append(text)
+        self._unread_ids.extend(ids)
         if len(unread) == _UNREAD:
             self._count_unread()
         return True
@@ -222,40 +225,15 @@ class TokenScanner:
 
     def _count_unread(self) -> None:
         """Count the deltas that passed."""
-        unread = self._unread
+        text = "".join(self._unread)
         self._unread = []
-        pieces = [piece for piece, _ in unread]
-        text = "".join(pieces)
-        size = _size(text)
-        if not (self.active and self._exact) or self._count_all(pieces, [ids for _, ids in unread], size == len(text)):
-            self._seen += len(text)
-            self._seen_bytes += size
-        else:
-            for piece, ids in unread:
-                if ids:
-                    self._check_place()
-                    self._add_bytes(ids, piece)
-                self._seen += len(piece)
-                self._seen_bytes += _size(piece)
+        if self._unread_ids:
+            self._check_place()
+            self._add_bytes(self._unread_ids, text)
+            self._unread_ids = []
+        self._seen += len(text)
+        self._seen_bytes += _size(text)
         self._carry = self._tail(self._carry + text)
-
-    def _count_all(self, pieces: list[str], ids: list[Sequence[int]], is_ascii: bool) -> bool:
-        """Count the tokens of these deltas at once, if each has come with its own text."""
-        if self._seen_bytes > self._id_bytes:
-            return False
-        sizes = self._sizes
-        each = list(chain.from_iterable(ids))
-        try:
-            if len(each) == len(ids) and all(ids):
-                counts = list(map(sizes.__getitem__, each))
-            else:
-                counts = [sum([sizes[token] for token in some]) for some in ids]
-        except KeyError:  # it is unknown, or has not been read before
-            return False
-        if counts != (list(map(len, pieces)) if is_ascii else list(map(_size, pieces))):
-            return False
-        self._id_bytes += sum(counts)
-        return True
 
     def _tail(self, text: str) -> str:
         """Return the end of this text in which a literal may have begun that the next text completes."""
@@ -272,7 +250,7 @@ class TokenScanner:
             return
         if self._id_bytes or self._seen:
             try:
-                self._id_bytes += sum([self._sizes[token] for token in ids])
+                self._id_bytes += sum(map(self._sizes.__getitem__, ids))
                 return
             except KeyError:
                 pass  # one has not been read before, or is unknown
