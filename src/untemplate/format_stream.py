@@ -83,7 +83,11 @@ class FormatStream(StreamBackend):
             if self._raw is not None:
                 self._raw.append(text)
         builder = self._builder
-        deltas = builder.take() if builder.deltas else []
+        deltas = builder.deltas
+        if not deltas or builder.parts:
+            deltas = builder.take()
+        else:  # one delta with one text, as most are
+            builder.deltas = []
         return deltas if self._waiting is None else deltas + self._numbered()
 
     def _scan(self, scanner: TokenScanner, text: str, token_ids: Sequence[int]) -> str:

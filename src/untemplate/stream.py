@@ -40,6 +40,7 @@ class Stream:
         "_feed",
         "_finish_reason",
         "_finished",
+        "_keeps",
         "_pending",
         "_policy",
         "_prefill",
@@ -59,6 +60,7 @@ class Stream:
         self._policy = Policy() if policy is None else policy
         self._collected: list[DeltaMessage] | None = [] if collect else None
         self._pending: list[DeltaMessage] = backend.feed(prefill, ()) if prefill else []
+        self._keeps = collect or bool(self._pending)
         self._finished = False
         self._finish_reason: str | None = None
         self._prefill = prefill
@@ -79,11 +81,7 @@ class Stream:
             raise TypeError(f"feed() text: expected str, got {type(text).__name__}: {text!r:.200}")
         feed = self._feed  # calling the slot itself would look it up as a method first
         deltas = feed(text, token_ids)
-        if self._pending:
-            deltas = self._with_pending(deltas)
-        if self._collected is not None:
-            self._collected += deltas
-        return deltas
+        return self._taken(deltas) if self._keeps else deltas
 
     def feed_tokens(self, token_ids: Sequence[int]) -> list[DeltaMessage]:
         """Take the next token ids of the output; their text is read from the parser's tokenizer.
@@ -150,15 +148,13 @@ class Stream:
         return deltas + self._taken(self._backend.finish(finish_reason))
 
     def _taken(self, deltas: list[DeltaMessage]) -> list[DeltaMessage]:
+        """Add what is waiting to these deltas, and keep them for the result."""
         if self._pending:
-            deltas = self._with_pending(deltas)
+            deltas = self._pending + deltas
+            self._pending = []
         if self._collected is not None:
             self._collected += deltas
         return deltas
-
-    def _with_pending(self, deltas: list[DeltaMessage]) -> list[DeltaMessage]:
-        pending, self._pending = self._pending, []
-        return pending + deltas
 
     @property
     def finish_reason(self) -> str:

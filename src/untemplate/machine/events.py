@@ -59,17 +59,18 @@ class DeltaBuilder(EventReceiver):
 
     def __init__(self) -> None:
         self.deltas: list[DeltaMessage] = []
-        self._current: DeltaMessage | None = None
+        """Those built since they were taken last; the last one may not be complete."""
         self._stage: int = 0
-        self._parts: list[str] = []
+        """What the last one got last."""
+        self.parts: list[str] = []
+        """Text that belongs there and is not in it yet."""
 
     def take(self) -> list[DeltaMessage]:
         """Return the deltas built since the last call."""
         deltas = self.deltas
         if deltas:
-            if self._parts:
+            if self.parts:
                 self._close_parts()
-            self._current = None
             self.deltas = []
             return deltas
         return []
@@ -77,24 +78,22 @@ class DeltaBuilder(EventReceiver):
     # The first text of a delta is put into it at once: most deltas have no other.
 
     def reasoning(self, text: str) -> None:
-        if self._current is None:
-            self._current = delta = DeltaMessage(reasoning=text)
+        if not self.deltas:
+            self.deltas.append(DeltaMessage(reasoning=text))
             self._stage = _REASONING
-            self.deltas.append(delta)
             return
         if self._stage != _REASONING:
             self._enter(_REASONING)
-        self._parts.append(text)
+        self.parts.append(text)
 
     def content(self, text: str) -> None:
-        if self._current is None:
-            self._current = delta = DeltaMessage(content=text)
+        if not self.deltas:
+            self.deltas.append(DeltaMessage(content=text))
             self._stage = _CONTENT
-            self.deltas.append(delta)
             return
         if self._stage != _CONTENT:
             self._enter(_CONTENT)
-        self._parts.append(text)
+        self.parts.append(text)
 
     def call_start(self, index: int, call_id: str, name: str) -> None:
         self._enter(_CALLS)
@@ -102,20 +101,18 @@ class DeltaBuilder(EventReceiver):
         self._add_call(call)
 
     def arguments(self, index: int, text: str) -> None:
-        if self._current is None:
+        if not self.deltas:
             call = DeltaToolCall(index=index, function=DeltaFunctionCall(arguments=text))
-            self._current = delta = DeltaMessage(tool_calls=[call])
+            self.deltas.append(DeltaMessage(tool_calls=[call]))
             self._stage = _CALLS
-            self.deltas.append(delta)
             return
         if self._stage != _CALLS:
             self._enter(_CALLS)
             self._add_call(DeltaToolCall(index=index, function=DeltaFunctionCall()))
-        self._parts.append(text)
+        self.parts.append(text)
 
     def _add_call(self, call: DeltaToolCall) -> None:
-        delta = self._current
-        assert delta is not None
+        delta = self.deltas[-1]
         if delta.tool_calls is None:
             delta.tool_calls = [call]
         else:
@@ -123,19 +120,17 @@ class DeltaBuilder(EventReceiver):
 
     def _enter(self, stage: int) -> None:
         """Begin the parts of this stage, in a new delta if the current one is past it."""
-        if self._parts:
+        if self.parts:
             self._close_parts()
-        if self._current is None or stage < self._stage:
-            self._current = DeltaMessage()
-            self.deltas.append(self._current)
+        if not self.deltas or stage < self._stage:
+            self.deltas.append(DeltaMessage())
         self._stage = stage
 
     def _close_parts(self) -> None:
         """Put the parts of this stage into the delta."""
-        text = "".join(self._parts)
-        self._parts = []
-        delta = self._current
-        assert delta is not None
+        text = "".join(self.parts)
+        self.parts = []
+        delta = self.deltas[-1]
         if self._stage == _CONTENT:
             delta.content = (delta.content or "") + text
         elif self._stage == _REASONING:

@@ -129,7 +129,7 @@ class Machine(ReaderContext):
 
     def feed(self, text: str) -> None:
         """Read the next piece of the output."""
-        if self._plain:
+        if self._plain and "`" not in text:
             state = self.state
             if not (state.trims and text[-1] in WS):
                 for head in state.heads:
@@ -141,17 +141,16 @@ class Machine(ReaderContext):
                     if free.at_start:
                         free.emit(text, end)
                         return
-                    in_content = state.region == IN_CONTENT
-                    if in_content:
+                    free.last_piece = text
+                    if state.region == IN_CONTENT:
                         self.receiver.content(text)
                     else:
                         self.receiver.reasoning(text)
-                    free.last_piece = text
                     ledger = self.ledger
                     if ledger.spans is None:
                         ledger.frontier = end
                     else:
-                        ledger.mark(CONTENT_TEXT if in_content else REASONING_TEXT, end)
+                        ledger.mark(CONTENT_TEXT if state.region == IN_CONTENT else REASONING_TEXT, end)
                     return
         cur = self.cur
         if cur.passed is not None:

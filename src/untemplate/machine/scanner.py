@@ -183,14 +183,14 @@ class TokenScanner:
 
     def passes(self, text: str, ids: Sequence[int]) -> bool:
         """Take a delta without special tokens, while none is awaited. False if it must be read."""
-        if not self._quiet or (ids and not self.active) or not self._literal_ids.isdisjoint(ids):
-            return False
-        unread = self._unread
-        unread.append(text)
-        self._unread_ids.extend(ids)
-        if len(unread) == _UNREAD:
-            self._count_unread()
-        return True
+        if self._quiet and self._literal_ids.isdisjoint(ids) and (self.active or not ids):
+            unread = self._unread
+            unread.append(text)
+            self._unread_ids.extend(ids)
+            if len(unread) == _UNREAD:
+                self._count_unread()
+            return True
+        return False
 
     def _keeps_up(self, text: str, ids: Sequence[int]) -> bool:
         """Take a delta whose text is that of its ids, and whose special tokens are those among the ids, one for one.
@@ -248,21 +248,18 @@ class TokenScanner:
         """Count the bytes of tokens that come with this text."""
         if not self._exact or not ids:
             return
-        if self._id_bytes or self._seen:
-            try:
-                self._id_bytes += sum(map(self._sizes.__getitem__, ids))
-                return
-            except KeyError:
-                pass  # one has not been read before, or is unknown
-        for token in ids:
-            data = self._texts.bytes_of(token)
-            if data is None:
-                self._exact = False
-                return
-            if self._id_bytes == 0 and self._seen == 0 and data[:1] == b" " and text and text[0] != " ":
-                # Detokenizers drop the first token's leading space.
-                data = data[1:]
-            self._id_bytes += len(data)
+        first = self._id_bytes == 0 and self._seen == 0
+        try:
+            self._id_bytes += sum(map(self._sizes.__getitem__, ids))
+        except KeyError:  # one is unknown, or has not been read before
+            for token in ids:
+                data = self._texts.bytes_of(token)
+                if data is None:
+                    self._exact = False
+                    return
+                self._id_bytes += len(data)
+        if first and text and text[0] != " " and (self._texts.bytes_of(ids[0]) or b"")[:1] == b" ":
+            self._id_bytes -= 1  # detokenizers drop the first token's leading space
 
     def finish(self) -> str:
         """Return the text that is still held: no awaited token comes any more."""
