@@ -479,7 +479,11 @@ class ArgumentsReader(CallHandler):
         self.context.drop_arguments(code, start, values)
 
     def may_be_marker(self, start: int, end: int) -> bool:
-        return not self.context.checks_ids or self.context.may_be_marker(start, end)
+        context = self.context
+        scanner = context.scanner
+        if not context.checks_ids or scanner is None or not scanner.active:
+            return True
+        return scanner.covers(context.cur.text[start:end], context.base + start)
 
     def has_id(self, start: int, end: int) -> bool:
         return self.context.checks_ids and self.context.has_id(start, end)

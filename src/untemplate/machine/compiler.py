@@ -406,6 +406,8 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         # A value's opener ends the key even if key_close is missing.
         opens = ((arguments.value_open, IS_VALUE_OPEN), (arguments.type_open, IS_TYPE_OPEN))
         syntax.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), *opens))
+        if syntax.key.plain and syntax.key_ends.word_goes_on and syntax.tags.word_goes_on:
+            syntax.simple_key = re.compile(rf"([\w.\-]{{1,64}}+)({syntax.key_ends.pattern.pattern})")
         syntax.value_opens = Literals(_tags(*opens))
         syntax.has_value_open = arguments.value_open is not None
         syntax.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))

@@ -238,6 +238,8 @@ class CallSyntax:
         self.tags: Literals = Literals({})
         """Between arguments."""
         self.key_ends: Literals = Literals({})
+        self.simple_key: re.Pattern[str] = re.compile("(?!)")
+        """Matches a key (1) that is one word, and its close (2)."""
         self.value_opens: Literals = Literals({})
         self.has_value_open: bool = False
         self.unopened: Literals = Literals({})

@@ -244,7 +244,8 @@ class ElementReader:
         self._element.holds = _TEXT
         self._quoted_calls = 0
         self._value.begin(self._element.node.param, "", "")
-        self._value.open(call)
+        if self._value.beginning:
+            call.put(self._value.beginning)
 
     def _read_opened(self, cur: Cursor, call: CallHandler) -> int:
         """Read the beginning of an element that may hold text or elements."""

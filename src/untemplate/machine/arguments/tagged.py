@@ -170,6 +170,15 @@ class TaggedReader:
     def _read_key(self, cur: Cursor, call: CallHandler) -> int:
         syntax = self._syntax
         text = cur.text
+        simple = syntax.simple_key.match(text, cur.pos)
+        if simple is not None and (cur.final or len(text) - simple.start(2) >= syntax.key_ends.longest):
+            call.mark(MARKUP, cur.pos)
+            self._key_start = call.accounted()
+            call.mark(ARGUMENT_TEXT, simple.end(1))
+            self._key = simple.group(1)
+            self._value.begin(self._tools.param(self._name, self._key), "", "")
+            self._begin_value(cur, simple.group(2), simple.start(2), call)
+            return AGAIN
         found = syntax.key_ends.near(text, cur.pos, cur.pos + _MAX_KEY)
         if found is not None and not cur.final and syntax.key_ends.longer_from(text, cur.pos, found.start()) >= 0:
             found = None
@@ -190,13 +199,19 @@ class TaggedReader:
         key = variables.get("key", raw).strip(WS)
         self._key = unescape_xml(key) if syntax.unescape_keys else key
         self._mark_key(cur.pos, raw, key, call)
-        if found.group() in syntax.variants:
-            call.report("variant_spelling", end, found.end())
-        cur.pos = found.end()
-        call.mark(MARKUP, cur.pos)
         param = self._tools.param(self._name, self._key)
         self._value.begin(param, variables.get("string", ""), variables.get("type", ""))
-        tag = syntax.key_ends.tags[found.group()]
+        self._begin_value(cur, found.group(), end, call)
+        return AGAIN
+
+    def _begin_value(self, cur: Cursor, close: str, start: int, call: CallHandler) -> None:
+        """Read the close of a key, which begins at ``start``, and go on with the value."""
+        syntax = self._syntax
+        cur.pos = start + len(close)
+        if close in syntax.variants:
+            call.report("variant_spelling", start, cur.pos)
+        call.mark(MARKUP, cur.pos)
+        tag = syntax.key_ends.tags[close]
         opened = tag == IS_VALUE_OPEN or not syntax.has_value_open
         self._phase = _VALUE if opened else _TYPE if tag == IS_TYPE_OPEN else _VALUE_OPEN
         self._opened = False
@@ -205,7 +220,6 @@ class TaggedReader:
         self._ends.begin(self._key)
         self._trim = syntax.trim
         self._begins = True
-        return AGAIN
 
     def _mark_key(self, start: int, raw: str, key: str, call: CallHandler) -> None:
         """Mark a key and the literals of its pattern. Anything else between the tags is dropped."""
@@ -399,9 +413,8 @@ class TaggedReader:
         return True
 
     def _put_key(self, call: CallHandler) -> None:
-        call.put(f'{", " if self._any else "{"}"{json_escape(self._key)}": ')
+        call.put(f'{", " if self._any else "{"}"{json_escape(self._key)}": {self._value.beginning}')
         self._any = True
-        self._value.open(call)
 
     def _add(self, piece: str, call: CallHandler) -> None:
         """Add text to the value, but buffer the newlines at its end, which may belong to the close tag."""

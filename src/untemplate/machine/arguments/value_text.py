@@ -68,10 +68,10 @@ class ValueText:
         else:
             self.handling = _MAYBE_NULL if self._param.nullable else _HOLD
 
-    def open(self, call: CallHandler) -> None:
-        """Put the beginning of the value."""
-        if self.handling == STREAM:
-            call.put('"')
+    @property
+    def beginning(self) -> str:
+        """What to put before the value."""
+        return '"' if self.handling == STREAM else ""
 
     def add(self, piece: str, call: CallHandler) -> None:
         """Add text to the value."""
