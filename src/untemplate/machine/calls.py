@@ -427,6 +427,12 @@ class CallReader:
         syntax = self.syntax
         cur = self.context.cur
         text = cur.text
+        simple = syntax.simple_name.match(text, cur.pos)
+        if simple is not None and (cur.final or len(text) - simple.start(2) >= syntax.name_ends.longest):
+            tag = syntax.name_ends.tags[simple.group(2)]
+            if tag != IS_KEY_CLOSE:
+                self._check_spelling(simple.start(2), simple.end())
+                return self._take_name(simple.group(1), "", tag, simple.start(2), simple.end())
         found = syntax.name_ends.near(text, cur.pos, cur.pos + MAX_NAME)
         if found is not None and not cur.final and syntax.name_ends.longer_from(text, cur.pos, found.start()) >= 0:
             found = None
@@ -472,7 +478,12 @@ class CallReader:
         call_id = variables.get("id", "")
         if not syntax.name.plain and "index" in variables and "name" in variables and "." in syntax.name.pattern:
             call_id = name
-        if not self._arguments.begin_named(unescape_xml(tool) if syntax.unescape else tool, call_id):
+        return self._take_name(unescape_xml(tool) if syntax.unescape else tool, call_id, tag, end, found.end())
+
+    def _take_name(self, name: str, call_id: str, tag: int, end: int, close_end: int) -> int:
+        """Read a name, from the cursor to ``end``, and what ends it, to ``close_end``."""
+        cur = self.context.cur
+        if not self._arguments.begin_named(name, call_id):
             cur.pos = end
             return NO_MATCH
         self.context.mark(MARKUP, cur.pos)
@@ -480,14 +491,14 @@ class CallReader:
         cur.pos = end
         self._phase = _ARGUMENTS
         if tag == IS_NAME_CLOSE:
-            cur.pos = found.end()
+            cur.pos = close_end
         elif tag == IS_EMPTY_CLOSE:
-            cur.pos = found.end()
+            cur.pos = close_end
             self._arguments.close_empty()
             self.has_call = True
             self._phase = _AFTER
         elif tag == IS_ID_OPEN:
-            cur.pos = found.end()
+            cur.pos = close_end
             self._phase = _ID
         return AGAIN
 

@@ -438,6 +438,8 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         syntax.escaping = tuple(quote for quote in ("'", '"') if quote not in raw)
     syntax.name_ends = Literals(_tags(*ends))
     syntax.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
+    if syntax.name.plain and syntax.name_ends.word_goes_on:
+        syntax.simple_name = re.compile(rf"([\w.\-]{{1,64}}+)({syntax.name_ends.pattern.pattern})")
     syntax.id_ends = Literals(_tags((body.name_close, IS_NAME_CLOSE)))
 
 

@@ -231,6 +231,8 @@ class CallSyntax:
         self.name: Pattern = Pattern("{name}")
         self.name_ends: Literals = Literals({})
         self.name_illegal: re.Pattern[str] = re.compile("(?!)")
+        self.simple_name: re.Pattern[str] = re.compile("(?!)")
+        """Matches a name (1) that is one word, and what ends it (2)."""
         self.unescape: bool = False
         self.id_ends: Literals = Literals({})
         # NAMED_TAGGED

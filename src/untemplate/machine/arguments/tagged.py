@@ -18,7 +18,7 @@ from ..lexer import SPACES, WS, Cursor, GoesOn, Literals
 from ..program import IS_KEY_CLOSE, IS_KEY_OPEN, IS_TYPE_OPEN, IS_VALUE_CLOSE, IS_VALUE_OPEN, CallSyntax
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .base import CallHandler
-from .tagged_ends import ENDS_BEFORE, ENDS_IN_QUOTATION, ENDS_MISSPELLED, MAX_LOOKAHEAD, ValueEnds
+from .tagged_ends import ENDS, ENDS_BEFORE, ENDS_IN_QUOTATION, ENDS_MISSPELLED, MAX_LOOKAHEAD, ValueEnds
 from .value_text import STREAM, ValueText
 from .xml_text import unescape_xml
 
@@ -346,7 +346,8 @@ class TaggedReader:
             if verdict == MORE:
                 self._waits = True
                 return MORE
-            call.mark(MARKUP, at)
+            if verdict != ENDS:
+                call.mark(MARKUP, at)
             if verdict == ENDS_BEFORE:
                 call.report("missing_close", at, at)
             else:
@@ -386,10 +387,14 @@ class TaggedReader:
     def _read_text(self, cur: Cursor, end: int, call: CallHandler) -> None:
         """Read a part of the value."""
         if end > cur.pos:
-            self._last = cur.text[end - 1]
-        self._add(cur.text[cur.pos : end], call)
-        cur.pos = end
-        call.mark(ARGUMENT_TEXT, end - len(self._newlines))
+            piece = cur.text[cur.pos : end]
+            self._last = piece[-1]
+            if self._syntax.trim_after and (self._newlines or self._last in "\r\n"):
+                piece = self._hold_newlines(self._newlines + piece)
+            if piece:
+                self._value.add(piece, call)
+            cur.pos = end
+            call.mark(ARGUMENT_TEXT, end - len(self._newlines))
 
     def _trim_front(self, cur: Cursor) -> bool:
         """Skip the declared newlines before the value. False if more text is needed."""
@@ -416,23 +421,17 @@ class TaggedReader:
         call.put(f'{", " if self._any else "{"}"{json_escape(self._key)}": {self._value.beginning}')
         self._any = True
 
-    def _add(self, piece: str, call: CallHandler) -> None:
-        """Add text to the value, but buffer the newlines at its end, which may belong to the close tag."""
-        if not piece:
-            return
+    def _hold_newlines(self, piece: str) -> str:
+        """Return a part of the value without the newlines at its end, which may belong to the close tag and wait."""
         limit = self._syntax.trim_after
-        if limit:
-            piece = self._newlines + piece
-            end = len(piece)
-            while limit and end and piece[end - 1] == "\n":
-                end -= 2 if piece[end - 2 : end] == "\r\n" else 1
-                limit -= 1
-            if limit and end and piece[end - 1] == "\r":
-                end -= 1
-            self._newlines = piece[end:]
-            piece = piece[:end]
-        if piece:
-            self._value.add(piece, call)
+        end = len(piece)
+        while limit and end and piece[end - 1] == "\n":
+            end -= 2 if piece[end - 2 : end] == "\r\n" else 1
+            limit -= 1
+        if limit and end and piece[end - 1] == "\r":
+            end -= 1
+        self._newlines = piece[end:]
+        return piece[:end]
 
     def cut(self, cur: Cursor, call: CallHandler) -> None:
         """Put the beginning of the key or value in which the output was cut."""
