@@ -51,6 +51,8 @@ _BEFORE_COLON: Final = COLON | ANYTHING | SEPARATOR
 _BEFORE_CLOSER: Final = FIRST_VALUE | FIRST_KEY | NEXT | ANYTHING | SEPARATOR
 
 _STRICT_SPACES: Final = re.compile(r"[ \t\r\n]+")
+_STRINGS: Final = re.compile(r'(?:\s*+"[^"\\]*+"\s*+[,:])*+\s*+("?)')
+"""Lenient: strings without escapes and what separates them, up to the quote that opens the next one (1)."""
 _ANY_SPACES: Final = re.compile(r"\s+")  # other white space is not JSON, but does not hide where a value ends
 
 
@@ -117,15 +119,13 @@ class JsonScanner:
                     state = IN_STRING
                     pos += 1
                     continue
-            elif c == ",":
-                if state & _BEFORE_COMMA:
-                    state = ANYTHING if not self._strict else KEY if closers[-1] == "}" else VALUE
+            elif c == "," or c == ":":
+                if state & (_BEFORE_COMMA if c == "," else _BEFORE_COLON):
                     pos += 1
-                    continue
-            elif c == ":":
-                if state & _BEFORE_COLON:
-                    state = VALUE if self._strict else ANYTHING
-                    pos += 1
+                    if self._strict:
+                        state = VALUE if c == ":" or closers[-1] != "}" else KEY
+                    else:
+                        state, pos = _after_separator(text, pos)
                     continue
             elif c == "}" or c == "]":
                 if state & _BEFORE_CLOSER and closers[-1] == c:
@@ -139,8 +139,11 @@ class JsonScanner:
             elif c == "{" or c == "[":
                 if state & _BEFORE_VALUE:
                     closers.append("}" if c == "{" else "]")
-                    state = ANYTHING if not self._strict else FIRST_KEY if c == "{" else FIRST_VALUE
                     pos += 1
+                    if self._strict:
+                        state = FIRST_KEY if c == "{" else FIRST_VALUE
+                    else:
+                        state, pos = _after_separator(text, pos)
                     continue
             else:
                 found = self._spaces.match(text, pos) if c.isspace() else None
@@ -164,3 +167,10 @@ class JsonScanner:
         """Go on after the string or word at which a strict scan stopped; the caller has read it."""
         key = self.before == KEY or self.before == FIRST_KEY
         self.state = COLON if key else NEXT if self.closers else ENDED
+
+
+def _after_separator(text: str, pos: int) -> tuple[int, int]:
+    """Read, leniently, the strings at ``pos`` as far as they can be read at once. Return the state and the place."""
+    found = _STRINGS.match(text, pos)
+    assert found is not None
+    return (IN_STRING if found.group(1) else ANYTHING), found.end()
