@@ -224,8 +224,9 @@ class CallSyntax:
         self.nested_key: str = ""
         self.name_is_key: bool = False
         self.object_start: re.Pattern[str] = re.compile("(?!)")
-        """Matches an object up to its arguments, written as the renderer writes it: name (1), comma (2), arguments' key
-        (3)."""
+        """Matches the beginning of an object, written as the renderer writes it: its name (1) and a comma."""
+        self.arguments_start: re.Pattern[str] = re.compile("(?!)")
+        """Matches the key of the arguments (1) before an object."""
         self.constant_keys: frozenset[str] = frozenset()
         # NAMED_*
         self.name: Pattern = Pattern("{name}")

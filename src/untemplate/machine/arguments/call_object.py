@@ -18,7 +18,7 @@ from typing import Final, final
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import SPACES, Cursor, GoesOn
 from ..program import CallSyntax
-from ..signals import DONE, MORE, NO_MATCH
+from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .base import ArgumentWriter, BufferedWriter, CallHandler
 from .json_reader import EncodedJsonReader, JsonReader
 
@@ -33,23 +33,26 @@ _COLON: Final = 2
 _VALUE: Final = 3
 _NEXT: Final = 4
 
-_STRING: Final = r'(?:"[^"\\]*)?'
+_SPACES: Final = r"[ \t\r\n]*+"
+_STRING: Final = r'(?:"[^"\\]*+)?'
 """Pattern of the beginning of a string without escapes, or of nothing."""
 _OPEN_STRING: Final = re.compile(rf"{_STRING}\Z")
 
 
-def _until_string(string: str) -> list[re.Pattern[str]]:
-    """Return the pattern of text that decides nothing, by phase. ``string``: the pattern of a string in it."""
-    spaces = r"[ \t\r\n]*"
-    inside = rf"{spaces}{string}"
+def _undecided(key: str, value: str) -> list[re.Pattern[str]]:
+    """Return the pattern of text that decides nothing, by phase. ``key`` and ``value`` are the patterns of strings in
+    the place of a key and of a value."""
+    after_key = rf"(?::{_SPACES}{value})?"
+    member = rf'{key}(?:"{_SPACES}{after_key})?'
     return [
-        re.compile(rf"{spaces}{text}\Z") for text in (rf"(?:\{{{inside}\Z)?", string, rf"(?::{inside}\Z)?", string, "")
+        re.compile(rf"{_SPACES}{text}\Z")
+        for text in (rf"(?:\{{{_SPACES}{member})?", rf'{key}(?:"{_SPACES}(?::{_SPACES})?)?', after_key, value, "")
     ]
 
 
-_OPEN_MEMBER: Final = _until_string(_STRING)
+_OPEN_MEMBER: Final = _undecided(_STRING, rf'{_STRING}(?:"{_SPACES})?')
 """By phase: text that is read when more has come."""
-_NO_STRING: Final = _until_string("")
+_NO_STRING: Final = _undecided(_STRING, "")
 """The same, where a string is read as it comes."""
 
 # Kinds of values.
@@ -94,7 +97,7 @@ class CallObjectReader:
         """Where the value of each begins and ends."""
 
     def _read_start(self, cur: Cursor, call: CallHandler) -> bool:
-        """Read ``{"name": "f", "arguments": `` at once, if all of it has come. False if this is not a call."""
+        """Read ``{"name": "f",`` at once, if all of it has come. False if this is not a call."""
         start = self._syntax.object_start.match(cur.text, cur.pos)
         if start is None:
             return True
@@ -102,13 +105,9 @@ class CallObjectReader:
         call.mark(MARKUP, start.start(1))
         call.mark(NAME_TEXT, start.end(1))
         self.ready = True
-        cur.pos = start.end(2)
-        if not self._syntax.id_key and not call.named(self._name, "", False):
-            return False
+        self._phase = _KEY
         cur.pos = start.end()
-        self._key = start.group(3)
-        self._phase = _VALUE
-        return self._begin_value(cur, "{", call)
+        return self._syntax.id_key != "" or call.named(self._name, "", False)
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         """Return DONE after the closing brace, NO_MATCH where the text cannot be a call object. After NO_MATCH what is
@@ -139,16 +138,9 @@ class CallObjectReader:
                 self._phase = _KEY
             elif self._phase == _KEY:
                 if c == '"':
-                    call.mark(MARKUP, cur.pos)
-                    if self._may_wait(cur):
-                        return MORE
-                    found = _SIMPLE.match(cur.text, cur.pos)
-                    if found is None:
-                        self._capture()
-                    else:
-                        cur.pos = found.end()
-                        self._key = found.group(1)
-                        self._key_done(cur, found.end() - found.start(), call)
+                    answer = self._read_key(cur, call)
+                    if answer != AGAIN:
+                        return answer
                 elif c == "}":
                     cur.pos += 1
                     if self._end(call):
@@ -184,6 +176,26 @@ class CallObjectReader:
             else:
                 return NO_MATCH
 
+    def _read_key(self, cur: Cursor, call: CallHandler) -> int:
+        """Read the key at the cursor, or begin to."""
+        start = None if self._has_arguments else self._syntax.arguments_start.match(cur.text, cur.pos)
+        if start is not None:
+            cur.pos = start.end()
+            self._key = start.group(1)
+            self._phase = _VALUE
+            return AGAIN if self._begin_value(cur, "{", call) else NO_MATCH
+        call.mark(MARKUP, cur.pos)
+        if self._may_wait(cur):
+            return MORE
+        found = _SIMPLE.match(cur.text, cur.pos)
+        if found is None:
+            self._capture()
+        else:
+            cur.pos = found.end()
+            self._key = found.group(1)
+            self._key_done(cur, found.end() - found.start(), call)
+        return AGAIN
+
     def passed(self, call: CallHandler) -> Callable[[str], str] | None:
         """Return the short path for the next text, in arguments that stream."""
         value = self._value
@@ -197,9 +209,9 @@ class CallObjectReader:
     def _member_goes_on(self, kept: str, text: str) -> bool:
         """True if this is the beginning of a key, or of the name."""
         phase = self._phase
-        is_name = self._key in self._syntax.name_keys and not self._name
-        reads_string = phase in (_COLON, _VALUE) and not is_name
-        return (_NO_STRING if reads_string else _OPEN_MEMBER)[phase].match(kept + text) is not None
+        syntax = self._syntax
+        waits = not syntax.name_is_key if phase == _OPEN else self._key in syntax.name_keys and not self._name
+        return (_OPEN_MEMBER if waits else _NO_STRING)[phase].match(kept + text) is not None
 
     def _may_wait(self, cur: Cursor) -> bool:
         """True if a short string without escapes at the cursor is not complete."""
