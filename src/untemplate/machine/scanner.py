@@ -183,7 +183,7 @@ class TokenScanner:
 
     def passes(self, text: str, ids: Sequence[int]) -> bool:
         """Take a delta without special tokens, while none is awaited. False if it must be read."""
-        if self._quiet and self._literal_ids.isdisjoint(ids) and (self.active or not ids):
+        if self._quiet and (self.active or not ids) and self._literal_ids.isdisjoint(ids):
             unread = self._unread
             unread.append(text)
             self._unread_ids.extend(ids)
