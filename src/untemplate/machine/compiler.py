@@ -558,6 +558,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.content = frozenset(channels.content)
     stops = "|".join(map(re.escape, (*closes, *header.opens)))
     header.illegal = re.compile(f"[{re.escape(_ILLEGAL_IN_NAMES.replace(chr(10), ''))}]" if bare else f"{stops}|\n")
+    header.decides = re.compile(f"{header.illegal.pattern}|{header.body.pattern.pattern}")
     program.header = header
     program.header_first = True
     content: dict[str, MarkerRule] = {}

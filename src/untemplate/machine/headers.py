@@ -46,10 +46,9 @@ class HeaderReader:
         end = cur.spaces()
         if end > cur.pos:
             context.hold_space(end)
-        if cur.pos >= len(cur.text):
-            return MORE
-        end = header.literals.at(cur.text, cur.pos, cur.final)
+        end = MORE if cur.pos >= len(cur.text) else header.literals.at(cur.text, cur.pos, cur.final)
         if end == MORE:
+            cur.goes_on = header.literals.goes_on_after_spaces
             return MORE
         if end >= 0 and (not context.checks_ids or context.may_be_marker(cur.pos, end)):
             tag = header.literals.tags[cur.text[cur.pos : end]]
@@ -91,6 +90,7 @@ class HeaderReader:
             self.goes_on_in_content = illegal is not None and not header.bare
             return NO_MATCH
         if found is None:
+            cur.goes_on = header.goes_on
             return MORE
         return self._message(header, piece, found.start(), found.end())
 

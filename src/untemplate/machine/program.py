@@ -330,6 +330,12 @@ class HeaderSyntax:
         """Matches the end of a word of the header, besides white space."""
         self.illegal: re.Pattern[str] = re.compile("(?!)")
         """Matches text that a header cannot contain."""
+        self.decides: re.Pattern[str] = re.compile("(?!)")
+        """Matches that, and what ends a header."""
+
+    def goes_on(self, kept: str, text: str) -> bool:
+        """True if the header goes on in this text."""
+        return self.decides.search(kept + text) is None
 
     def parts(self, text: str) -> tuple[str, int, str]:
         """Return (recipient, its place, channel) of a header. What it does not have is empty."""
