@@ -80,6 +80,37 @@ def test_elements_without_the_prefix() -> None:
     check("minimax_m3", call(f"{NS}<city>Rome</city>"), expected)
 
 
+def test_tags_without_the_prefix_are_text_in_an_element_with_it() -> None:
+    for text in ("<maybe>x</maybe>", "<city>Rome</city>", "see </city>", "</call></invoke>"):
+        expected = {"tool_calls": [("f", {"city": text, "maybe": "y"})]}
+        check("minimax_m3", call(element("city", text) + element("maybe", "y")), expected, tools=TOOLS, exhaustive=True)
+
+
+def test_ends_of_elements_that_are_wrong() -> None:
+    two = {"city": "Rome", "maybe": "x"}
+    for close, code in (
+        ("</city/>", "misspelled_close"),
+        ("</citys>", "misspelled_close"),
+        ("</city", "misspelled_close"),
+    ):
+        raw = call(f"{NS}<city>Rome{NS}{close}{element('maybe', 'x')}")
+        check("minimax_m3", raw, {"tool_calls": [("f", two, "recovered")], "diagnostics": [code]}, tools=TOOLS)
+    raw = call(element("city", "Rome") + "\nDone.\n")
+    check(
+        "minimax_m3", raw, {"tool_calls": [("f", {"city": "Rome"}, "recovered")], "diagnostics": [STRAY]}, tools=TOOLS
+    )
+    quoted = f'see {NS}<invoke name="f">{NS}<city>Rome'
+    raw = call(element("city", quoted))
+    expected = {"tool_calls": [("f", {"city": quoted}, "recovered")], "diagnostics": ["missing_close"]}
+    check("minimax_m3", raw, expected, tools=TOOLS, exhaustive=True)
+
+
+def test_a_call_without_its_close_ends_at_the_next_call() -> None:
+    raw = call(f'{element("city", "Rome")}\n{NS}<invoke name="f">{element("city", "Oslo")}')
+    calls = [("f", {"city": "Rome"}, "recovered"), ("f", {"city": "Oslo"})]
+    check("minimax_m3", raw, {"tool_calls": calls, "diagnostics": ["missing_close"]}, tools=TOOLS)
+
+
 def test_without_schema_elements_are_arrays_and_objects_and_text_is_a_string() -> None:
     inner = element("a", element("item", "1"), element("item", element("x", "true"))) + element("b", "2")
     expected = {"tool_calls": [("f", {"a": ["1", {"x": "true"}], "b": "2"})], "finish_reason": "tool_calls"}

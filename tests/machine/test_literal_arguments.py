@@ -440,3 +440,23 @@ def test_one_call_a_line(raw: str, content: str | None, calls: list[Any] | None)
 def test_one_call_a_line_is_written_so() -> None:
     calls = [{"function": {"name": name, "arguments": {"a": 1}}} for name in "fg"]
     assert render(named("granite_pythonic"), {"tool_calls": calls}) == "f(a=1)\ng(a=1)"
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("pythonic", "[f(a='1'))]"),
+        ("lfm2", "<|tool_call_start|>[f(a='1'))]<|tool_call_end|>"),
+        ("lfm2", "<|tool_call_start|>[f(a='1')]]<|tool_call_end|>"),
+        ("olmo3", "<function_calls>\nf(a='1'))\n</function_calls>"),
+        ("mistral_v3", '[TOOL_CALLS] [{"name": "f", "arguments": {"a": "1"}}}]'),
+    ],
+)
+def test_one_bracket_too_many_in_a_list_or_section_is_dropped(name: str, raw: str) -> None:
+    expected = {"tool_calls": [("f", {"a": "1"}, "recovered")], "diagnostics": ["stray_text"]}
+    check(name, raw, expected, exhaustive=True, roundtrip=False)
+
+
+def test_brackets_after_a_quote_inside_a_string_are_part_of_it() -> None:
+    expected = {"tool_calls": [("f", {"a": "(see 'x')) or y", "b": "z"}, "recovered")]}
+    check("pythonic", "[f(a='(see 'x')) or y', b='z')]", expected, exhaustive=True, roundtrip=False)

@@ -132,3 +132,31 @@ def test_messages_of_one_kind_are_joined_as_the_format_says(join: str) -> None:
         "<|start|>assistant<|channel|>final<|message|>Three."
     )
     check(fmt, raw, {"reasoning": f"One.{join}Two.", "content": "Three."}, roundtrip=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [('{"args": {"q": "x"}}', {"q": "x"}), ('{"q": "x"}', {"q": "x"}), ("{}", {}), ('{"args": "x"}', None)],
+)
+def test_json_that_leaves_the_name_to_the_header(text: str, arguments: dict[str, str] | None) -> None:
+    raw = f"<|message_model|>search<|content_invoke_tool_json|>{text}<|end_message|>"
+    status = "ok" if arguments is not None else "invalid_json"
+    expected = {"tool_calls": [("search", "x" if arguments is None else arguments, status)]}
+    check("inkling", raw, expected, tools=TOOLS, exhaustive=True, roundtrip=False)
+    check("inkling", raw, expected, exhaustive=True, roundtrip=False)
+    nameless = raw.replace("search", "")
+    assert OutputParser.named("inkling").parse(nameless).tool_calls == []
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("inkling", f"<|message_model|>search<|content_invoke_tool_json|>{CALL}<|end_message|>"),
+        ("muse", f"<|start|>assistant to=search<|message|>{SEARCH}<|eom|>"),
+    ],
+)
+def test_a_message_in_inline_code_is_a_quotation(name: str, call: str) -> None:
+    start = " to=user<|message|>" if name == "muse" else "<|content_text|>"
+    expected = {"content": f"Write `{call}` to search."}
+    check(name, f"{start}Write `{call}` to search.", expected, tools=TOOLS, exhaustive=True, roundtrip=False)
+    assert len(OutputParser.named(name).parse(f"{start}I write `{call}").tool_calls) == 1

@@ -94,3 +94,31 @@ def test_an_object_that_the_output_ends_in_is_reported() -> None:
         (call,) = parsed.tool_calls
         assert (call.function.arguments, call.status) == ('{"a": 1}', "recovered")
         assert [d.code for d in parsed.diagnostics] == ["unclosed_object"]
+
+
+def test_arguments_next_to_the_name_are_another_spelling() -> None:
+    raw = '<tool_call>\n{"name": "f", "city": "Paris", "days": 3}\n</tool_call>'
+    expected = {"tool_calls": [("f", {"city": "Paris", "days": 3})], "diagnostics": ["variant_spelling"]}
+    check("hermes", raw, expected, exhaustive=True, roundtrip=False)
+
+
+def test_objects_in_one_block_are_calls() -> None:
+    one, two = '{"name": "f", "arguments": {"a": 1}}', '{"name": "g", "arguments": {}}'
+    for between in ("", "\n", ",\n"):
+        raw = f"<tool_call>\n{one}{between}{two}\n</tool_call>\nDone."
+        expected = {
+            "content": "\nDone.",
+            "tool_calls": [("f", {"a": 1}), ("g", {})],
+            "diagnostics": ["variant_spelling"],
+        }
+        check("hermes", raw, expected, exhaustive=True, roundtrip=False)
+    raw = f'<tool_call>\n{one}\n{{"x": 1}}\n</tool_call>'
+    expected = {"content": '\n{"x": 1}\n</tool_call>', "tool_calls": [("f", {"a": 1})], "diagnostics": []}
+    check("hermes", raw, expected, exhaustive=True, roundtrip=False)
+
+
+def test_the_beginning_of_a_close_at_the_end_of_the_output_is_dropped() -> None:
+    raw = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_ca'
+    expected = {"tool_calls": [("f", {"a": 1})], "diagnostics": ["stray_close"]}
+    check("hermes", raw, expected, exhaustive=True, roundtrip=False)
+    assert OutputParser.named("hermes").parse("Close it with </tool_ca").content == "Close it with </tool_ca"

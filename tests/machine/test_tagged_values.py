@@ -206,3 +206,114 @@ def test_every_tagged_format_recovers(name: str, drift: str) -> None:
     statuses = ["recovered", "ok"]
     assert [c.status for c in parsed.tool_calls] == (statuses[::-1] if drift == "missing last" else statuses)
     assert [d.code for d in parsed.diagnostics] == [f"{drift.split()[0]}_close"]
+
+
+DSML = "<｜DSML｜tool_calls>\n{}\n</｜DSML｜tool_calls>"
+PAIR = "<arg_key>a</arg_key><arg_value>1</arg_value>"
+INVOKE = '<｜DSML｜invoke name="{}">\n<｜DSML｜parameter name="a" string="true">1</｜DSML｜parameter>'
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("deepseek_v4", DSML.format(INVOKE.format("f") + "\n" + INVOKE.format("g") + "\n</｜DSML｜invoke>")),
+        ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n" + NEXT),
+        ("qwen3_coder", "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n" + NEXT[len("<tool_call>\n") :]),
+        ("minimax_m2", MINIMAX.format('{0}\n<invoke name="g">\n{0}\n'.format('<parameter name="a">1</parameter>'))),
+        ("glm45", f"<tool_call>f{PAIR}\n<tool_call>g{PAIR}</tool_call>"),
+    ],
+)
+def test_a_call_without_any_close_ends_at_the_next_call(name: str, raw: str) -> None:
+    """lucebox#742."""
+    holds(name, raw, [*ONE, ("g", {"a": "1"})], ["missing_close"])
+
+
+def test_a_message_that_follows_ends_a_call_without_closes() -> None:
+    one = '<|start|>assistant to=f<|message|><atem:function_calls>\n<atem:invoke name="f">\n{}'
+    one += "</atem:invoke>\n</atem:function_calls><|eom|>"
+    value = '<atem:parameter name="a">1'
+    two = one.replace("f<", "g<").replace('"f"', '"g"').format(value + "</atem:parameter>\n")
+    holds("muse", one.format(value) + two, [*ONE, ("g", {"a": "1"})], ["missing_close"])
+
+
+def test_a_call_that_a_value_quotes_is_the_same_with_token_ids() -> None:
+    quoted = f"see <tool_call>g{PAIR}</tool_call> there"
+    raw = f"<tool_call>f{PAIR}</tool_call>".replace(">1<", f">{quoted}<")
+    holds("glm45", raw, [("f", {"a": quoted})], [])
+    unclosed = f"see <tool_call>g{PAIR}".removesuffix("</arg_value>")
+    raw = f"<tool_call>f{PAIR}</tool_call>".replace(">1<", f">{unclosed}<")
+    holds("glm45", raw, [("f", {"a": unclosed}, "recovered")], ["missing_close"])
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        (
+            "deepseek_v4",
+            DSML.format(f"{INVOKE.format('f')}\n</｜DSML｜invoke>").replace("</｜DSML｜parameter>", ""),
+        ),
+        ("glm45", "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1\n</tool_call>"),
+        ("minimax_m2", MINIMAX.format('<parameter name="a">1\n')),
+    ],
+)
+def test_without_its_close_a_value_loses_the_newline_that_is_written_after_it(name: str, raw: str) -> None:
+    holds(name, raw, ONE, ["missing_close"])
+    # GLM 4.7 writes no newlines, so this one is the value's.
+    holds(
+        "glm47",
+        "<tool_call>f<arg_key>a</arg_key><arg_value>1\n</tool_call>",
+        [("f", {"a": "1\n"}, "recovered")],
+        ["missing_close"],
+    )
+
+
+def test_newlines_before_a_close_are_the_values_where_the_format_writes_none() -> None:
+    written = MINIMAX.format('<parameter name="a">1\n\n</parameter>\n')
+    holds("minimax_m2", written, [("f", {"a": "1\n\n"})], [])
+
+
+@pytest.mark.parametrize(
+    ("written", "calls", "codes"),
+    [
+        ('<parameter name="a">1</a>\n<parameter name="b">2</parameter>\n', TWO, ["misspelled_close"]),
+        ('<parameter name="a">1</a>\n', ONE, ["misspelled_close"]),
+        ('<parameter name="a"><a>1</a></parameter>\n', [("f", {"a": "<a>1</a>"})], []),
+        ('<parameter name="a"><a>1</a>\n', [("f", {"a": "<a>1</a>"}, "recovered")], ["missing_close"]),
+        ('<parameter name="a">1</a>, 2</parameter>\n', [("f", {"a": "1</a>, 2"})], []),
+    ],
+)
+def test_a_close_that_is_named_after_the_argument(written: str, calls: list[Call], codes: list[str]) -> None:
+    """claude-code#83088: ``<parameter name="content">…</content>``."""
+    holds("minimax_m2", MINIMAX.format(written), calls, codes)
+    holds("minimax_m2", MINIMAX.format(written), calls, codes, tools=None)
+
+
+def test_the_close_of_a_key_in_place_of_that_of_a_value() -> None:
+    pair = "<arg_key>b</arg_key><arg_value>2</arg_value>"
+    holds("glm47", GLM.format(f"<arg_key>a</arg_key><arg_value>1</arg_key>{pair}"), TWO, ["misspelled_close"])
+    quoted = "<arg_key>1</arg_key>"
+    calls: list[Call] = [("f", {"a": quoted, "b": "2"}, "recovered")]
+    holds("glm47", GLM.format(f"<arg_key>a</arg_key><arg_value>{quoted}{pair}"), calls, ["missing_close"])
+
+
+def test_other_spellings_of_the_tags_of_arguments_are_reported() -> None:
+    raw = DSML.format(INVOKE.format("f") + "\n</｜DSML｜invoke>")
+    other = raw.replace("</｜DSML｜parameter>", "</｜｜DSML｜｜parameter>")
+    holds("deepseek_v4", other, [("f", {"a": "1"})], ["variant_spelling"])
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("qwen3_coder", QWEN.format("<parameter=a>\n1\n</parameter>\nDone.")),
+        ("glm47", GLM.format("<arg_key>a</arg_key><arg_value>1</arg_value>\nDone.\n")),
+        ("minimax_m2", MINIMAX.format('<parameter name="a">1</parameter>\n\nDone, all.\n')),
+    ],
+)
+def test_stray_lines_after_the_last_argument(name: str, raw: str) -> None:
+    holds(name, raw, ONE, ["text_between_arguments"])
+
+
+def test_text_on_the_line_of_a_quoted_close_is_not_stray() -> None:
+    raw = QWEN.format("<parameter=a>\n1 ends with </parameter> always")
+    holds("qwen3_coder", raw, [("f", {"a": "1 ends with </parameter> always"}, "recovered")], ["missing_close"])

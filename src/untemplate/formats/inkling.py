@@ -1,6 +1,6 @@
 """Inkling: a turn is blocks, each ``<|message_model|>`` [name] ``<|content_kind|>`` text ``<|end_message|>``.
 
-The text of a tool block is ``{"name": …, "args": {…}}``. Its header may name the tool as well.
+The text of a tool block is ``{"name": …, "args": {…}}``. Its header may name the tool as well, or alone.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from .call_emitter import CallEmitter
 from .call_state import RECOVERING
 from .context import ReaderContext
 from .diagnostics import DiagnosticCode
-from .ledger import ARGUMENT_TEXT, MARKUP
+from .ledger import ARGUMENT_TEXT, MARKUP, NAME_TEXT
 from .lexer import WS, Literals
 from .names import MAX_NAME, WORD
 from .program import (
@@ -86,6 +86,8 @@ class ArgumentsReader(CallHandler):
         self._valid: bool = False
         self._recovered: bool = False
         """True if a part of the call was ended, dropped or read again."""
+        self._name_start: int = 0
+        """The place of the name of a message header in the output."""
         self._raw_space: list[str] = []
         self._call_object: CallObjectReader | None = None
         self._json: JsonReader | None = None
@@ -109,9 +111,13 @@ class ArgumentsReader(CallHandler):
         self._name = ""
         self._id = ""
 
-    def begin_object(self) -> None:
-        """Read an object that holds name and arguments; the cursor is at its brace."""
+    def begin_object(self, name: str, name_start: int) -> None:
+        """Read an object that holds name and arguments; the cursor is at its brace. ``name``: that of a header, and
+        ``name_start``: its place in the output."""
+        self._name = name
+        self._name_start = name_start
         self._call_object = CallObjectReader(self._syntax, self.context.max_held)
+        self._call_object.given_name = name
         self._phase = _CALL_OBJECT
 
     def begin_named(self, name: str, call_id: str) -> bool:
@@ -467,9 +473,15 @@ class ArgumentsReader(CallHandler):
         elif end > ledger.frontier:
             ledger.frontier = end
 
+    def remark(self, kind: int, start: int, end: int) -> None:
+        self.context.ledger.cut_out(kind, start, end)
+
     def report(self, code: DiagnosticCode, start: int, end: int) -> None:
         self._recovered = self._recovered or code in RECOVERING
         self.context.report(code, start, end)
+
+    def report_at(self, code: DiagnosticCode, start: int, end: int) -> None:
+        self.context.ledger.report(code, start, end)
 
     def accounted(self) -> int:
         return self.context.accounted()
@@ -502,6 +514,9 @@ class ArgumentsReader(CallHandler):
         self._call_object = call_object
         call_object.committed = True
         return True
+
+    def named_before(self) -> None:
+        self.context.ledger.cut_out(NAME_TEXT, self._name_start, self._name_start + len(self._name))
 
     def late_id(self, call_id: str) -> None:
         self._emitter.set_model_id(call_id)

@@ -59,6 +59,8 @@ _TEXT_LIST: Final = 3
 """Its opener has become text with its first call, so its closer is text too."""
 
 _STRAY: Final = re.compile(r"[\]})\"'`,;]{1,8}[ \t\r\n]{0,64}")
+_STRAY_BRACKET: Final = re.compile(r"[\])}][ \t\r\n]{0,64}")
+_ANOTHER: Final = re.compile(r",?[ \t\r\n]{0,64}\{")
 _SENTENCE_ENDS: Final = (".", "!", "?")
 _NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
 
@@ -88,6 +90,10 @@ class CallReader:
         """The marker that these calls began with; empty if they have none."""
         self._opener_end: int = 0
         """Where it ends in the output."""
+        self.given_name: str = ""
+        """The tool of a call whose text does not name it."""
+        self.given_start: int = 0
+        """The place of that name in the output."""
         self._arguments: ArgumentsReader = ArgumentsReader(context, emitter)
 
     # -- entering -----------------------------------------------------------------------------------------------
@@ -97,6 +103,7 @@ class CallReader:
         candidate is a syntax and where it is entered. ``ambiguous``: prose may hold the opener too, so the tool must be
         an offered one. ``marked``: there is an opener."""
         self._opener = opener
+        self.given_name = ""
         self._opener_end = self.context.base + self.context.cur.pos
         self._candidates = candidates
         self._ambiguous = ambiguous
@@ -144,7 +151,7 @@ class CallReader:
         """Begin a call at the first character of what holds its name."""
         if self.syntax.body == JSON_BODY:
             self._begin(_ARGUMENTS, marked)
-            self._arguments.begin_object()
+            self._arguments.begin_object(self.given_name, self.given_start)
         else:
             self._begin(_NAME, marked)
 
@@ -310,6 +317,10 @@ class CallReader:
             self._open(context.cur.pos)
             self._begin_object_or_name(False)
             return AGAIN
+        if self.has_call and (self._list != _NO_LIST or context.in_section):
+            answer = self._read_stray(_STRAY_BRACKET, self.syntax.between)
+            if answer != NO_MATCH:
+                return answer
         # Text between calls is content. Free text still looks for further calls and the end of the section.
         return NO_MATCH if context.text_makes_text else self._leave()
 
@@ -541,23 +552,46 @@ class CallReader:
             if tag == IS_CALL_CLOSE or not syntax.call_closes:
                 return self._over()
             return AGAIN
-        stray = _STRAY.match(cur.text, cur.pos)
-        if stray is not None and syntax.call_closes:
-            if stray.end() == len(cur.text) and not cur.final:
-                return MORE
-            end = syntax.after.at(cur.text, stray.end(), cur.final)
-            if end == MORE:
-                return MORE
-            if end >= 0:
-                context.report("stray_text", cur.pos, stray.end())
-                context.calls[-1].recovered = True
-                if context.holds_space:
-                    context.drop_space()
-                context.mark(MARKUP, cur.pos)
-                cur.pos = stray.end()
-                context.mark(DROPPED, cur.pos)
-                return AGAIN
+        if syntax.call_closes:
+            answer = self._read_stray(_STRAY, syntax.after)
+            if answer != NO_MATCH:
+                return answer
+            another = None if syntax.body != JSON_BODY else _ANOTHER.match(cur.text, cur.pos)
+            if another is not None and syntax.call_opens:
+                return self._over_before(another.end() - 1)
         return self._over()
+
+    def _over_before(self, start: int) -> int:
+        """End a call that has no closer. Another object follows it at ``start``, which may be a call as well."""
+        answer = self._over()
+        if answer == DONE and not self.last_became_text:
+            pos = self.context.cur.pos
+            self._open(start)
+            self.context.report("variant_spelling", pos, start)
+            self._begin_object_or_name(True)
+            return AGAIN
+        return answer
+
+    def _read_stray(self, stray: re.Pattern[str], literals: Literals) -> int:
+        """Drop punctuation in front of one of these literals. Return AGAIN, NO_MATCH or MORE."""
+        context = self.context
+        cur = context.cur
+        found = stray.match(cur.text, cur.pos)
+        if found is None:
+            return NO_MATCH
+        if found.end() == len(cur.text) and not cur.final:
+            return MORE
+        end = literals.at(cur.text, found.end(), cur.final)
+        if end < 0:
+            return end
+        context.report("stray_text", cur.pos, found.end())
+        context.calls[-1].recovered = True
+        if context.holds_space:
+            context.drop_space()
+        context.mark(MARKUP, cur.pos)
+        cur.pos = found.end()
+        context.mark(DROPPED, cur.pos)
+        return AGAIN
 
     def _over(self) -> int:
         """End the call after its closer, and choose what comes next."""

@@ -57,6 +57,7 @@ from .program import (
     IS_LIST_OPEN,
     IS_NAME_CLOSE,
     IS_NAME_OPEN,
+    IS_OTHER_CLOSE,
     IS_SECTION_CLOSE,
     IS_SECTION_OPEN,
     IS_SEPARATOR,
@@ -189,7 +190,9 @@ def _compile_empty_calls(program: Program, fmt: Format) -> None:
     program.call_markers = re.compile(f"(?:{markers or '(?!)'}|[ \\t\\r\\n])*")
 
 
-def _add_message_calls(program: Program, header: HeaderSyntax, fmt: Format, closes: dict[str, int]) -> None:
+def _add_message_calls(
+    program: Program, header: HeaderSyntax, fmt: Format, channels: Channels, closes: dict[str, int]
+) -> None:
     """Add the syntaxes of calls that are the text of a message. The first syntax stays the one that headers name."""
     end = Marker("".join(list(closes)[:1]) or "\n", tuple(closes))
     rules: dict[str, MarkerRule] = {}
@@ -198,6 +201,7 @@ def _add_message_calls(program: Program, header: HeaderSyntax, fmt: Format, clos
             way = replace(way, section_close=end)  # the message is the section of its calls
         syntax = _compile_tools(way, f"tools[{i - 1}]", end if closes else None)
         syntax.variants = syntax.variants.difference(closes)
+        syntax.message_opens = Literals(_tags((channels.open, IS_HEADER_OPEN)))
         # The header marks the call, so no tool has to be known.
         syntax.bare = False
         program.call_syntaxes.append(syntax)
@@ -351,7 +355,8 @@ def _variants(tools: Tools) -> frozenset[str]:
         markers += [body.name_open, body.name_close, body.id_open, body.arguments_close]
         others.update(_spellings(body.empty_close))
         if isinstance(body.arguments, TaggedArguments):
-            markers.append(body.arguments.key_close)
+            arguments = body.arguments
+            markers += [arguments.key_open, arguments.key_close, arguments.value_open, arguments.value_close]
     written = {text for marker in markers for text in _spellings(marker)[:1]}
     return frozenset(others.union(*(_spellings(marker)[1:] for marker in markers)) - written)
 
@@ -400,7 +405,9 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         if arguments.value_open is not None:
             # If key_open is missing, the name and the first key are one word.
             ends.append((arguments.key_close, IS_KEY_CLOSE))
-        syntax.tags = Literals({**_tags((arguments.key_open, IS_KEY_OPEN)), **_around(tools, body, turn_end)})
+        name_open = body.name_open if not syntax.call_opens or syntax.call_optional else None
+        around = _around(tools, body, turn_end) | _tags((name_open, IS_NAME_OPEN))
+        syntax.tags = Literals({**_tags((arguments.key_open, IS_KEY_OPEN)), **around})
         syntax.key = Pattern(arguments.key)
         # A value's opener ends the key even if key_close is missing.
         opens = ((arguments.value_open, IS_VALUE_OPEN), (arguments.type_open, IS_TYPE_OPEN))
@@ -412,6 +419,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         syntax.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))
         _compile_value_ends(syntax, tools, body, arguments, turn_end)
         syntax.trim, syntax.trim_after = arguments.trims
+        syntax.holds_after = max(syntax.trim_after, int(syntax.key_on_line))
         syntax.unescape_values = arguments.escape == "xml"
         syntax.unescape_keys = arguments.escape_of_keys == "xml"
     elif isinstance(arguments, ElementArguments):
@@ -463,6 +471,7 @@ def _compile_elements(
     syntax.tags = Literals({**elements, **tags})
     syntax.value_heads = tuple(sorted({text[0] for text in syntax.tags.tags}))
     syntax.element_closes = arguments.close.spellings
+    syntax.element_close_of = dict(zip(arguments.open.spellings, arguments.close.spellings, strict=False))
     syntax.tag_end = arguments.name_close
     syntax.tag_ends = Literals({arguments.name_close: 0})
     syntax.item = arguments.item
@@ -476,17 +485,21 @@ def _call_starts(tools: Tools, body: NamedBody) -> Literals:
 
 
 _CLOSE_TAG: Final = re.compile(r"</[^<>]+>")
+_NAMED_TAG: Final = re.compile(r"(</(?:[^<>]*\W)?)\w+>")
 
 
 def _compile_value_ends(
     syntax: CallSyntax, tools: Tools, body: NamedBody, arguments: TaggedArguments, turn_end: Marker | None
 ) -> None:
     """Compile where a tagged value may end, with its own close and without."""
-    successors = {t: k for t, k in syntax.tags.tags.items() if k not in (IS_CALL_OPEN, IS_SECTION_OPEN)}
+    openers = (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN)
+    successors = {t: k for t, k in syntax.tags.tags.items() if k not in openers}
     syntax.value_successors = Literals({**syntax.value_ends.tags, **successors})
-    name_open = body.name_open if not syntax.call_opens or syntax.call_optional else None
     stems = {text[:-1]: IS_VALUE_STEM for text in syntax.value_ends.tags if _CLOSE_TAG.fullmatch(text)}
-    stops = {**stems, **_tags((name_open, IS_NAME_OPEN)), **syntax.tags.tags, **syntax.value_ends.tags}
+    others = {text: IS_OTHER_CLOSE for text in arguments.key_close.spellings if _CLOSE_TAG.fullmatch(text)}
+    stops = {**others, **stems, **syntax.tags.tags, **syntax.value_ends.tags}
+    named = _NAMED_TAG.fullmatch(arguments.value_close.text.strip(WS))
+    syntax.close_head = "" if named is None else named.group(1)
     syntax.value_stops = Literals(stops)
     syntax.value_heads = tuple(sorted({text[0] for text in stops}))
     unopened = {**syntax.tags.tags, **syntax.value_opens.tags, **syntax.value_ends.tags}
@@ -502,7 +515,9 @@ def _compile_value_ends(
         whole = replace(
             arguments, escape="none", value_close=Marker(closes[0], tuple(closes[1:])), trim=0, trim_after=0
         )
-        syntax.section = _compile_tools(replace(tools, body=replace(body, arguments=whole)), syntax.path, turn_end)
+        section = _compile_tools(replace(tools, body=replace(body, arguments=whole)), syntax.path, turn_end)
+        section.variants = section.variants.difference(closes)
+        syntax.section = section
 
 
 def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:
@@ -552,6 +567,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.marks = re.compile("|".join(["<", *(re.escape(t) for t in header.literals.tags if t.strip() == t)]))
     header.namespace = channels.namespace
     header.join = channels.join
+    header.closes = Literals({text: IS_HEADER_CLOSE for text in closes if text not in program.turn_end.tags})
     header.only_text = frozenset((*channels.reasoning, *channels.content[:1]))
     header.names_tools = channels.call_body is None
     header.reasoning = frozenset(channels.reasoning)
@@ -592,4 +608,4 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
             dict.fromkeys((*syntax.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end)), IS_CALL_CLOSE)
         )
         program.call_syntaxes = [syntax]
-        _add_message_calls(program, header, fmt, closes)
+        _add_message_calls(program, header, fmt, channels, closes)

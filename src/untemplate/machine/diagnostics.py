@@ -54,7 +54,7 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "incomplete_call": "the output ended inside a call",
     "incomplete_header": "the output ended inside a message header",
     "invalid_json": "the arguments are not valid JSON",
-    "missing_close": "a value was not closed; it ends where the next argument or the end of the call begins",
+    "missing_close": "a value or a call was not closed; it ends where the next argument, close or call begins",
     "missing_open": "a value was not opened; the text up to its close is the value",
     "misspelled_close": "a value's close was misspelled",
     "nested_too_deep": "elements are nested too deep; those in the innermost one that is read are its text",

@@ -234,6 +234,9 @@ class FreeText:
             search = found.end() if is_text else start + 1
         if end < 0:
             end = size if cur.final else literals.undecided_from(text, pos)
+        if cur.final and self.after_call and self._is_cut_close(text[pos:]):
+            self.drop("stray_close", size)
+            return MORE
         self.emit_trimmed(text[pos:end], base + end)
         cur.pos = end
         return MORE
@@ -425,6 +428,11 @@ class FreeText:
             self._open_calls -= 1
             return False
         return self.context.has_id(start, end)
+
+    def _is_cut_close(self, text: str) -> bool:
+        """True if this text after a call, with which the output ends, begins a closer of calls."""
+        begun = text.strip(WS)
+        return len(begun) > 1 and begun in self.context.program.call_closes.prefixes
 
     def _right_after_call(self, start: int) -> bool:
         cur = self.context.cur

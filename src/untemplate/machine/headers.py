@@ -114,7 +114,9 @@ class HeaderReader:
         # Models leave out the recipient of a call, or write another word of content.
         unsaid = header.names_tools and kind == IN_CONTENT and channel not in header.only_text
         if not header.calls.empty and (is_call or unsaid):
-            answer = self._call_in_message(header, end)
+            answer = self._call_in_message(
+                header, end, recipient if kind == IN_ARGUMENTS else "", context.base + cur.pos + at
+            )
             if answer != NO_MATCH or kind == IN_ARGUMENTS:
                 return answer
         if not name:
@@ -129,8 +131,9 @@ class HeaderReader:
         self._calls.enter_arguments(program.call_syntaxes[0], name, not (header.bare or self._is_in_prose()))
         return READ_CALL
 
-    def _call_in_message(self, header: HeaderSyntax, end: int) -> int:
-        """Begin the call that the text of a message is, after a header that ends at ``end``."""
+    def _call_in_message(self, header: HeaderSyntax, end: int, name: str, name_start: int) -> int:
+        """Begin the call that the text of a message is, after a header that ends at ``end``. ``name``: the tool, if the
+        text does not name it; ``name_start``: its place in the output."""
         context = self.context
         cur = context.cur
         found = SPACES.match(cur.text, end)
@@ -151,6 +154,8 @@ class HeaderReader:
         entries = [(syntaxes[i], entry) for i, entry in rule.entries]
         context.in_section = any(syntax.section_closes for syntax, _ in entries)
         self._calls.enter(entries, False, True, opener)
+        self._calls.given_name = name
+        self._calls.given_start = name_start
         return READ_CALL
 
     def _is_in_prose(self) -> bool:

@@ -84,6 +84,23 @@ class Ledger:
         """The frontier at the last ``save``."""
         return self._saved_frontier
 
+    def cut_out(self, new: int, start: int, end: int) -> None:
+        """Change a part of a span to ``new``."""
+        spans = self.spans or []
+        for i in range(len(spans) - 1, -1, -1):
+            kind, begin, stop = spans[i]
+            if stop <= start:
+                return
+            if begin <= start and end <= stop:
+                if kind == new:
+                    return
+                parts = [(kind, begin, start), (new, start, end), (kind, end, stop)]
+                parts = [part for part in parts if part[1] < part[2]]
+                spans[i : i + 1] = parts
+                if i < self._saved_spans:
+                    self._saved_spans += len(parts) - 1
+                return
+
     def change_all(self, new: int) -> None:
         """Change all spans since ``save`` to ``new``."""
         spans = self.spans

@@ -586,13 +586,21 @@ class Machine(ReaderContext):
 
     def _read_after_quoted_calls(self, tentative: TentativeCalls) -> int:
         """Read the character after calls that began after a backtick: before another backtick they are a quotation.
-        Close tags of another format may come between."""
+        The close of the message and close tags of another format may come between."""
         cur = self.cur
         if cur.pos >= len(cur.text) or (not cur.final and _CLOSE_TAGS_BEGUN.match(cur.text, cur.pos) is not None):
             return MORE
-        closes = _CLOSE_TAGS.match(cur.text, cur.pos)
-        end = cur.pos if closes is None else closes.end()
+        start = cur.pos
+        if self.program.header is not None:
+            start = self.program.header.closes.at(cur.text, cur.pos, cur.final)
+            if start == MORE or (start == len(cur.text) and not cur.final):
+                return MORE
+            start = max(start, cur.pos)
+        closes = _CLOSE_TAGS.match(cur.text, start)
+        end = start if closes is None else closes.end()
         quoted = cur.text[end : end + 1] == "`" and not self.spaces
+        if quoted:
+            cur.pos = start
         if quoted or not self._accept_tentative_calls(tentative):
             return NO_MATCH
         return self._leave_calls(True)

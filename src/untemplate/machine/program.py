@@ -80,6 +80,10 @@ IS_ELEMENT_CLOSE: Final = 21
 IS_EMPTY_CLOSE: Final = 22
 """What comes before the name of an element that ends."""
 IS_TYPE_OPEN: Final = 23
+IS_OTHER_OPEN: Final = 24
+IS_OTHER_CLOSE: Final = 25
+"""A tag that models write in place of a value's close: that of a key, or one that is named after the argument. It is
+not one if the value has opened it."""
 # Inside a message header: what a literal is.
 IS_HEADER_OPEN: Final = 16
 IS_HEADER_PART: Final = 17
@@ -250,12 +254,16 @@ class CallSyntax:
         self.value_ends: Literals = Literals({})
         self.value_stops: Literals = Literals({})
         """Literals in a value at which it may end, or at which a quoted call begins."""
+        self.close_head: str = ""
+        """What precedes the name of the argument in a close that is named after it; empty: there is no such close."""
         self.value_heads: tuple[str, ...] = ()
         """First characters of ``value_stops``."""
         self.value_successors: Literals = Literals({})
         """After a value's close: what may follow it, and a second close."""
         self.call_starts: Literals = Literals({})
         """The literals with which a call begins, in order: of the section, of the call, of the name."""
+        self.message_opens: Literals = Literals({})
+        """After the message that holds the call: what begins another."""
         self.innermost: int = IS_CALL_CLOSE
         """The first of the closes around a value (IS_ARGUMENTS_CLOSE or IS_CALL_CLOSE)."""
         self.key_on_line: bool = False
@@ -264,12 +272,16 @@ class CallSyntax:
         """After the type of a value: its close, and what may follow if that is missing. Empty: values have no type."""
         self.trim: int = 0
         self.trim_after: int = 0
+        self.holds_after: int = 0
+        """Most newlines at the end of a value that are held back. If the close is missing, they are not the value's."""
         self.unescape_values: bool = False
         self.section: CallSyntax | None = None
         """The same syntax, if the value is inside ``<![CDATA[`` and ``]]>``; ``None``: values are never inside it."""
         self.unescape_keys: bool = False
         # NAMED_ELEMENTS, besides ``tags``, ``value_heads`` and ``call_starts``
         self.element_closes: tuple[str, ...] = ()
+        self.element_close_of: dict[str, str] = {}
+        """For each spelling before the name of an element, the same spelling before the name of one that ends."""
         self.tag_end: str = ">"
         self.tag_ends: Literals = Literals({})
         self.item: str = "item"
@@ -319,6 +331,8 @@ class HeaderSyntax:
         self.recipient: tuple[str, ...] = ()
         self.constraint: tuple[str, ...] = ()
         self.opens: tuple[str, ...] = ()
+        self.closes: Literals = Literals({})
+        """Markers after a message."""
         self.bare: bool = False
         """The header is one word, the recipient."""
         self.namespace: str = ""

@@ -30,13 +30,22 @@ class CallHandler(ArgumentWriter):
         """The name is known; ``arguments``: they follow now. False if this is not a call."""
         return True
 
+    def named_before(self) -> None:
+        """The call has the name of its message header."""
+
     def late_id(self, call_id: str) -> None:
         """Take an id that came after the call had begun."""
 
     def mark(self, kind: int, pos: int) -> None:
         """Record everything before ``pos`` that has no kind yet as text of this kind."""
 
+    def remark(self, kind: int, start: int, end: int) -> None:
+        """Record a part of the output that has another kind as text of this kind."""
+
     def report(self, code: DiagnosticCode, start: int, end: int) -> None: ...
+
+    def report_at(self, code: DiagnosticCode, start: int, end: int) -> None:
+        """Report a place that is given in characters of the output."""
 
     def accounted(self) -> int:
         """Return where the marked part of the output ends, in characters of the output."""

@@ -3,8 +3,8 @@
 * Once the name is known and the arguments begin, they stream. Arguments that come before the name are buffered, up to a
   limit.
 * Keys and short values are buffered whole; their white space and order do not matter.
-* If the object has no key for arguments, its other members are the arguments. If it has one, other members are dropped
-  and reported.
+* If the object has no key for arguments, its other members are the arguments, which is another spelling. If it has
+  one, other members are dropped and reported.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ class CallObjectReader:
         self.valid: bool = False
         self.ready: bool = False
         """True if the name is known and more follows, so that this is a call even if the output ends here."""
+        self.given_name: str = ""
+        """The name of the call if the object has none; empty: then it is not a call."""
         self._syntax: CallSyntax = syntax
         self._max_held: int = max_held
         self._phase: int = _OPEN
@@ -143,7 +145,7 @@ class CallObjectReader:
                         return answer
                 elif c == "}":
                     cur.pos += 1
-                    if self._end(call):
+                    if self._end(cur, call):
                         return DONE
                     if self._phase != _NEXT:
                         return NO_MATCH
@@ -169,7 +171,7 @@ class CallObjectReader:
                     return NO_MATCH
             elif c == "}":
                 cur.pos += 1
-                if self._end(call):
+                if self._end(cur, call):
                     return DONE
                 if self._phase != _NEXT:
                     return NO_MATCH
@@ -431,13 +433,19 @@ class CallObjectReader:
             call.put(held)
         return True
 
-    def _end(self, call: CallHandler) -> bool:
+    def _end(self, cur: Cursor, call: CallHandler) -> bool:
         """Use a closing brace. False if only the nested object has ended, or this is not a call."""
         if self._nested and not self._closed_inner:
             self._closed_inner = True
             self._phase = _NEXT
             return False
         self._phase = _OPEN
+        if not self._name and self.given_name:
+            self._name = self.given_name
+            call.report("variant_spelling", cur.pos, cur.pos)
+            call.named_before()
+            if self._has_arguments and not self._release(call):
+                return False
         if not self._name:
             return False
         if not self.committed and not call.named(self._name, self._id, self._has_arguments):
@@ -445,6 +453,7 @@ class CallObjectReader:
         if not self.committed:
             return False
         if not self._has_arguments and self._others:
+            call.report_at("variant_spelling", *self._others_values[0])
             call.put("{" + ", ".join(self._others) + "}")
         self.whole = True
         return True

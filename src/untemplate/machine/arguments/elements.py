@@ -2,7 +2,8 @@
 
 * An element holds text, or elements. Its schema decides; where it allows both, what comes first in it does.
 * A text ends at the close tag of its element, if what follows may follow one. Without it, a text ends before another
-  declared argument, the close of an element around it, or the end of the call. Other tags are part of the text.
+  declared argument, the close of an element around it, or the end of the call. Other tags are part of the text, and so
+  are tags that are spelled in another way than the one that opened the element, but for its own close.
 * An element that is not closed ends with the element around it, and a close tag that closes nothing is dropped. Both
   are reported.
 * A tag is read as a whole, so at most its name is kept. Beyond ``MAX_DEPTH`` levels elements are text.
@@ -32,7 +33,17 @@ from ..program import (
 )
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .base import CallHandler
-from .tagged_ends import ENDS, ENDS_BEFORE, MAX_LOOKAHEAD, after_spaces, whole_opener
+from .tagged_ends import (
+    ENDS,
+    ENDS_BEFORE,
+    ENDS_IN_QUOTATION,
+    ENDS_MISSPELLED,
+    MAX_LOOKAHEAD,
+    after_spaces,
+    begins_line,
+    misspelled_tag,
+    whole_opener,
+)
 from .value_text import STREAM, ValueText
 
 _MAX_KEY: Final = 1024
@@ -196,6 +207,8 @@ class ElementReader:
             return AGAIN
         if kind < 0:
             return self._drop(cur, call)
+        if kind in _OPENERS:
+            call.report("missing_close", cur.pos, cur.pos)
         self._close_all(cur, call)
         return DONE
 
@@ -347,11 +360,13 @@ class ElementReader:
             if verdict == MORE:
                 return MORE
             call.mark(MARKUP, at)
-            if verdict == ENDS_BEFORE:
+            if verdict in (ENDS_BEFORE, ENDS_IN_QUOTATION):
                 call.report("missing_close", at, at)
-            else:
+            if verdict == ENDS_MISSPELLED:
+                call.report("misspelled_close", at, self._end)
+            if verdict != ENDS_BEFORE:
                 cur.pos = self._end
-                call.mark(MARKUP, cur.pos)
+                call.mark(DROPPED if verdict == ENDS_MISSPELLED else MARKUP, cur.pos)
             self._value.close(call, cur.pos)
             self._element = self._around.pop()
             return AGAIN
@@ -373,27 +388,34 @@ class ElementReader:
         own = self._closes(cur, start, self._element.name)
         if own == MORE:
             return MORE
-        if own >= 0:
-            return self._at_own_close(cur, start, own, call)
         kind = self._kind(cur, start, end)
+        if own >= 0:
+            return self._at_own_close(cur, start, found.group(), own, call)
         if kind == IS_KEY_OPEN:
-            return self._at_open(cur, end)
+            return self._at_open(cur, end) if self._spells(found.group(), kind) else NO_MATCH
         if kind == IS_ELEMENT_CLOSE:
-            return self._at_close(cur, end, call)
+            return self._at_close(cur, end, self._spells(found.group(), kind), call)
         if kind == IS_TURN_END:
             return ENDS_BEFORE if call.has_id(start, end) else NO_MATCH
         if kind in _OPENERS:
             return self._at_call(cur, start)
         return self._at_chain(cur, start, call)
 
-    def _at_own_close(self, cur: Cursor, start: int, end: int, call: CallHandler) -> int:
+    def _at_own_close(self, cur: Cursor, start: int, opener: str, end: int, call: CallHandler) -> int:
         self._end = end
         if call.has_id(start, end):
             return ENDS
         if self._quoted_calls:
-            return self._quoted(cur, end, ENDS, call)
-        follows = self._may_follow(cur, end)
-        return self._stray_text(cur, end) if follows == NO_MATCH else follows
+            return self._quoted(cur, end, ENDS_IN_QUOTATION, call)
+        if not self._spells(opener, IS_ELEMENT_CLOSE):
+            return self._may_follow(cur, end, False)
+        follows = self._may_follow(cur, end, True)
+        return self._stray_text(cur, end, call) if follows == NO_MATCH else follows
+
+    def _spells(self, opener: str, kind: int) -> bool:
+        """True if a tag begins as the tags of this element do."""
+        written = self._element.opener
+        return opener == (self._syntax.element_close_of.get(written, opener) if kind == IS_ELEMENT_CLOSE else written)
 
     def _at_open(self, cur: Cursor, end: int) -> int:
         """Decide at the opener of another element: it ends the text if it is the next one of those around it."""
@@ -407,32 +429,49 @@ class ElementReader:
             return ENDS_BEFORE if name == self._syntax.item else NO_MATCH
         return ENDS_BEFORE if name in outer.node.properties() and name not in outer.seen else NO_MATCH
 
-    def _at_close(self, cur: Cursor, end: int, call: CallHandler) -> int:
-        """Decide at the close tag of another element: it ends the text if that element is around it."""
+    def _at_close(self, cur: Cursor, end: int, spells: bool, call: CallHandler) -> int:
+        """Decide at a close tag that is not this element's: it ends the text if it is that of an element around it, or
+        a misspelled one. ``spells``: it begins as the tags of this element do."""
+        if self._quoted_calls:
+            return NO_MATCH
+        wrong = misspelled_tag(cur, end, self._element.name)
+        if wrong == MORE:
+            return MORE
+        if wrong >= 0:
+            self._end = wrong
+            follows = self._may_follow(cur, wrong, False)
+            if follows != NO_MATCH:
+                return ENDS_MISSPELLED if follows == ENDS else follows
+            self._end = end
         after = self._tag(cur, end)
-        if after < 0 or self._quoted_calls:
-            return MORE if after == MORE and not cur.final else NO_MATCH
+        if after < 0 or not spells:
+            return MORE if after == MORE and spells and not cur.final else NO_MATCH
         self._end = after
         name = self._name(cur, end, after)
         if all(element.name != name for element in self._around[1:]):
             return NO_MATCH
-        follows = self._may_follow(cur, after)
+        follows = self._may_follow(cur, after, True)
         return ENDS_BEFORE if follows == ENDS else follows
 
-    def _may_follow(self, cur: Cursor, end: int) -> int:
-        """Return ENDS if the text at ``end`` may follow a close tag."""
+    def _may_follow(self, cur: Cursor, end: int, correct: bool) -> int:
+        """Return ENDS if the text at ``end`` may follow a close tag. After a tag that is not ``correct``, the output
+        must go on, and not with another close of this element."""
         pos = after_spaces(cur.text, end)
         if pos < 0:
             return NO_MATCH
         if pos >= len(cur.text):
-            return ENDS if cur.final else MORE
+            return MORE if not cur.final else ENDS if correct else NO_MATCH
         found = self._syntax.tags.at(cur.text, pos, cur.final)
-        if found == NO_MATCH and cur.final and self._syntax.tags.undecided(cur.text, pos):
+        if found == NO_MATCH and cur.final and correct and self._syntax.tags.undecided(cur.text, pos):
             return ENDS
-        return ENDS if found >= 0 else found
+        if found < 0:
+            return found
+        own = NO_MATCH if correct else self._closes(cur, pos, self._element.name)
+        return ENDS if own == NO_MATCH else MORE if own == MORE else NO_MATCH
 
-    def _stray_text(self, cur: Cursor, end: int) -> int:
-        """Return ENDS if there is only stray text between a close tag, which ends at ``end``, and the next element."""
+    def _stray_text(self, cur: Cursor, end: int, call: CallHandler) -> int:
+        """Return ENDS if there is only stray text between a close tag, which ends at ``end``, and the next element, or
+        only stray lines before what ends the calls."""
         text = cur.text
         tags = self._syntax.tags
         found = tags.near(text, end, end + MAX_LOOKAHEAD)
@@ -443,7 +482,14 @@ class ElementReader:
             return NO_MATCH
         if found is None or (not cur.final and tags.longer_from(text, end, at) >= 0):
             return MORE
-        if self._kind(cur, at, found.end()) != IS_KEY_OPEN:
+        kind = self._kind(cur, at, found.end())
+        if kind in (IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE, IS_SECTION_CLOSE):
+            pos = after_spaces(text, end)
+            if pos < 0 or not begins_line(text, pos) or text[at - 1] != "\n":
+                return NO_MATCH
+            follows = self._follows(cur, at, call)
+            return ENDS if follows in (DONE, AGAIN) else follows
+        if kind != IS_KEY_OPEN:
             return NO_MATCH
         opened = self._at_open(cur, found.end())
         self._end = end

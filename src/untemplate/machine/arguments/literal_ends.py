@@ -29,6 +29,7 @@ _UNDECIDED: Final = re.compile(rf"{_WORD}=?)?\Z")
 _QUOTED: Final = r"""[ \t\r\n]*(?:["'<)\]}]|\Z)"""
 _KEY: Final = re.compile(rf"{_QUOTED}|{_WORD}(?:=(?:[^=]|\Z)|:))")
 _ITEM: Final = re.compile(rf"{_QUOTED}|[ \t\r\n]*(?:[\[({{\d+\-.]|(?:[Tt]rue|[Ff]alse|None|null)\b)")
+_CLOSING: Final = ")]}"
 _GOES_ON: Final = re.compile(r"""[\w"')\]}.,]""")
 """Characters that do not directly follow whole calls."""
 
@@ -55,6 +56,7 @@ class StringEnds:
         text = cur.text
         depth = len(self._closers)
         in_order = True
+        surplus = False
         most = pos + _MAX_LOOKAHEAD
         while True:
             start = pos
@@ -68,8 +70,15 @@ class StringEnds:
             if stop == MORE or (stop >= 0 and call.may_be_marker(pos, stop)):
                 return MORE if stop == MORE else DONE
             c = text[pos]
+            if depth == 0 and not surplus and c != self.outer and c in _CLOSING:
+                # One bracket too many: what ends the calls must follow.
+                surplus = True
+                pos += 1
+                continue
             if depth < 0 or (depth == 0 and not self.outer):
                 # The calls are closed.
+                if surplus:
+                    return NO_MATCH
                 return DONE if pos > start or _GOES_ON.match(c) is None else NO_MATCH
             if c == ",":
                 return self._item_follows(cur, pos + 1, depth, takes_values)

@@ -4,7 +4,8 @@
   tag, nothing is buffered.
 * A value whose opener or close is missing, doubled or misspelled is read all the same, and reported.
 * Values that can only become a string stream. Others are converted by their schema when they close.
-* A value loses the newlines that its format declares, and no other white space.
+* A value loses the newlines that its format declares, and no other white space. Without its close it also loses the
+  newline that the format writes after a close.
 """
 
 from __future__ import annotations
@@ -15,10 +16,26 @@ from ...jsontext.lexical import json_escape
 from ...tools import ToolSet
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor, GoesOn, Literals
-from ..program import IS_KEY_CLOSE, IS_KEY_OPEN, IS_TYPE_OPEN, IS_VALUE_CLOSE, IS_VALUE_OPEN, CallSyntax
+from ..program import (
+    IS_ARGUMENTS_CLOSE,
+    IS_KEY_CLOSE,
+    IS_KEY_OPEN,
+    IS_TYPE_OPEN,
+    IS_VALUE_CLOSE,
+    IS_VALUE_OPEN,
+    CallSyntax,
+)
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .base import CallHandler
-from .tagged_ends import ENDS, ENDS_BEFORE, ENDS_IN_QUOTATION, ENDS_MISSPELLED, MAX_LOOKAHEAD, ValueEnds
+from .tagged_ends import (
+    ENDS,
+    ENDS_BEFORE,
+    ENDS_IN_QUOTATION,
+    ENDS_MISSPELLED,
+    MAX_LOOKAHEAD,
+    OPENERS,
+    ValueEnds,
+)
 from .value_text import STREAM, ValueText
 from .xml_text import unescape_xml
 
@@ -84,15 +101,27 @@ class TaggedReader:
 
     def passed(self, text: str) -> str:
         """Return the JSON of text in the middle of a value that streams; "" if it is not, and nothing has happened."""
-        if self._phase != _VALUE or self._value.handling != STREAM or self._trim or not self._opened or self._newlines:
+        if self._phase != _VALUE or self._value.handling != STREAM or self._trim or not self._opened:
             return ""
         syntax = self._syntax
-        if syntax.unescape_values or (syntax.trim_after and text[-1] in "\r\n"):
+        if syntax.unescape_values:
             return ""
         for head in syntax.value_heads:
             if head in text:
                 return ""
-        self._last = text[-1]
+        last = text[-1]
+        if last in "\r\n" and syntax.holds_after:
+            if last == "\r" or syntax.holds_after > 1 or text[-2:-1] in "\r\n":
+                return ""
+            # The newline is marked as text of the value, until what follows decides.
+            self._last = last
+            text = self._newlines + text[:-1]
+            self._newlines = last
+            return json_escape(text)
+        self._last = last
+        if self._newlines:
+            text = self._newlines + text
+            self._newlines = ""
         return json_escape(text)
 
     @property
@@ -112,9 +141,9 @@ class TaggedReader:
     def _value_goes_on(self, kept: str, text: str) -> bool:
         """True if nothing in this text can be put yet: a newline that may belong to the close, and its beginning."""
         rest = kept + text
-        if self._syntax.trim_after and not self._newlines and rest[0] == "\n":
+        if self._syntax.holds_after and not self._newlines and rest[0] == "\n":
             rest = rest[1:]
-        return not rest or rest in self._syntax.value_stops.prefixes
+        return not rest or rest in self._ends.stops.prefixes
 
     def _read_between(self, cur: Cursor, call: CallHandler) -> int:
         text = cur.text
@@ -126,11 +155,14 @@ class TaggedReader:
             return MORE
         if end >= 0 and call.may_be_marker(cur.pos, end):
             self._dropping = False
-            if tags.tags[text[cur.pos : end]] == IS_KEY_OPEN:
-                cur.pos = end
-                call.mark(MARKUP, end)
+            tag = tags.tags[text[cur.pos : end]]
+            if tag == IS_KEY_OPEN:
+                self._take_marker(cur, end, call)
                 self._phase = _KEY
                 return AGAIN
+            syntax = self._syntax
+            if tag in OPENERS and (syntax.call_closes or syntax.innermost == IS_ARGUMENTS_CLOSE):
+                call.report("missing_close", cur.pos, cur.pos)
             if self._any:
                 call.put("}")
             return DONE
@@ -141,6 +173,13 @@ class TaggedReader:
         stop = len(text) if cur.final else tags.undecided_from(text, cur.pos + 1)
         self._drop(cur, stop if next_tag is None else next_tag.start(), call)
         return AGAIN if next_tag is not None else MORE
+
+    def _take_marker(self, cur: Cursor, end: int, call: CallHandler) -> None:
+        """Read a marker up to ``end``."""
+        if self._syntax.variants and cur.text[cur.pos : end] in self._syntax.variants:
+            call.report("variant_spelling", cur.pos, end)
+        cur.pos = end
+        call.mark(MARKUP, end)
 
     def _doubled_close(self, cur: Cursor, call: CallHandler) -> int:
         """Drop a close tag after a value that is closed already."""
@@ -259,8 +298,7 @@ class TaggedReader:
         if end >= 0:
             self._dropping = False
             self._phase = _TYPE if syntax.value_opens.tags[text[cur.pos : end]] == IS_TYPE_OPEN else _VALUE
-            cur.pos = end
-            call.mark(MARKUP, end)
+            self._take_marker(cur, end, call)
             return AGAIN
         end = syntax.tags.at(text, cur.pos, cur.final)
         if end == MORE:
@@ -325,16 +363,17 @@ class TaggedReader:
             return MORE
         self._waits = False
         syntax = self._syntax
+        stops = self._ends.stops
         start = cur.pos
         search = start
         while True:
-            found = syntax.value_stops.find(text, search)
+            found = stops.find(text, search)
             if found is None:
-                end = len(text) if cur.final else syntax.value_stops.undecided_from(text, search)
+                end = len(text) if cur.final else stops.undecided_from(text, search)
                 self._read_text(cur, end, call)
                 return MORE
             at = found.start()
-            held = -1 if cur.final else syntax.value_stops.longer_from(text, search, at)
+            held = -1 if cur.final else stops.longer_from(text, search, at)
             if held >= 0:
                 self._read_text(cur, held, call)
                 return MORE
@@ -346,16 +385,23 @@ class TaggedReader:
             if verdict == MORE:
                 self._waits = True
                 return MORE
-            if verdict != ENDS:
+            if self._newlines and verdict != ENDS_BEFORE and not syntax.trim_after:
+                self._value.add(self._newlines, call)
+                call.mark(ARGUMENT_TEXT, at)
+            elif self._newlines:
+                call.mark(MARKUP, at)
+                call.remark(MARKUP, call.accounted() - len(self._newlines), call.accounted())
+            elif verdict != ENDS:
                 call.mark(MARKUP, at)
             if verdict == ENDS_BEFORE:
                 call.report("missing_close", at, at)
-            else:
+            elif verdict == ENDS_MISSPELLED:
                 cur.pos = self._ends.end
-                call.mark(DROPPED if verdict == ENDS_MISSPELLED else MARKUP, cur.pos)
-                if verdict == ENDS_MISSPELLED:
-                    call.report("misspelled_close", at, cur.pos)
-                elif verdict == ENDS_IN_QUOTATION:
+                call.mark(DROPPED, cur.pos)
+                call.report("misspelled_close", at, cur.pos)
+            else:
+                self._take_marker(cur, self._ends.end, call)
+                if verdict == ENDS_IN_QUOTATION:
                     call.report("missing_close", at, at)
             self._newlines = ""
             self._value.close(call, cur.pos)
@@ -389,7 +435,7 @@ class TaggedReader:
         if end > cur.pos:
             piece = cur.text[cur.pos : end]
             self._last = piece[-1]
-            if self._syntax.trim_after and (self._newlines or self._last in "\r\n"):
+            if self._syntax.holds_after and (self._newlines or self._last in "\r\n"):
                 piece = self._hold_newlines(self._newlines + piece)
             if piece:
                 self._value.add(piece, call)
@@ -423,7 +469,7 @@ class TaggedReader:
 
     def _hold_newlines(self, piece: str) -> str:
         """Return a part of the value without the newlines at its end, which may belong to the close tag and wait."""
-        limit = self._syntax.trim_after
+        limit = self._syntax.holds_after
         end = len(piece)
         while limit and end and piece[end - 1] == "\n":
             end -= 2 if piece[end - 2 : end] == "\r\n" else 1

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, final
 
 from ...tools import ToolSet
@@ -23,6 +24,8 @@ from ..program import (
     IS_CALL_OPEN,
     IS_KEY_OPEN,
     IS_NAME_OPEN,
+    IS_OTHER_CLOSE,
+    IS_OTHER_OPEN,
     IS_SECTION_CLOSE,
     IS_SECTION_OPEN,
     IS_TURN_END,
@@ -31,7 +34,7 @@ from ..program import (
     IS_VALUE_STEM,
     CallSyntax,
 )
-from ..signals import MORE, NO_MATCH
+from ..signals import DONE, MORE, NO_MATCH
 from .base import CallHandler
 
 MAX_LOOKAHEAD: Final = 256
@@ -40,6 +43,8 @@ _MAX_DOUBLED: Final = 4
 _MAX_OPENERS: Final = 6
 """Most literals that one opener of a call is made of: those of the section, the call and the name, each doubled."""
 _MISSPELLED: Final = re.compile(r"[^<>\n]{0,8}>")
+OPENERS: Final = (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN)
+_TAG_NAME: Final = re.compile(r"[\w.\-]{1,64}")
 _RANKS: Final = {IS_ARGUMENTS_CLOSE: 1, IS_CALL_CLOSE: 2, IS_SECTION_CLOSE: 3}
 
 # How a value goes on at a literal.
@@ -72,10 +77,14 @@ class ValueEnds:
         self._outermost: int = _RANKS[outermost]
         self._call: int = min(self._outermost, 2)
         """Rank of the close that ends a call."""
+        self.stops: Literals = syntax.value_stops
+        """The literals in the current value at which it may end, or at which a quotation begins."""
         self._seen: set[str] = set()
         self._quoted_calls: int = 0
         """Calls that the value quotes and that are still open."""
         self._quoted_keys: int = 0
+        self._other_opens: int = 0
+        """Tags in the value whose closes could be taken for its own."""
         self._start: int = 0
         """Where the literal in question begins."""
         self._awaited: Literals = syntax.value_successors
@@ -89,10 +98,20 @@ class ValueEnds:
         self._seen.add(key)
         self._quoted_calls = 0
         self._quoted_keys = 0
+        self._other_opens = 0
+        syntax = self._syntax
+        self.stops = syntax.value_stops
+        if syntax.close_head and _TAG_NAME.fullmatch(key) is not None and self._may_be_declared(key):
+            self.stops = _stops_of(self.stops, syntax.close_head, key)
 
     def enter(self, syntax: CallSyntax) -> None:
         """Go on with another syntax of values."""
         self._syntax = syntax
+        self.stops = syntax.value_stops
+
+    def _may_be_declared(self, key: str) -> bool:
+        tool = self._tools.get(self._name)
+        return not self._tools.known or (tool is not None and key in tool.properties())
 
     def decide(self, cur: Cursor, found: re.Match[str], line_start: bool, call: CallHandler) -> int:
         """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
@@ -101,13 +120,15 @@ class ValueEnds:
         self.end = found.end()
         self._start = start
         self._undecided = 0
-        tag = self._syntax.value_stops.tags[found.group()]
+        tag = self.stops.tags[found.group()]
         if tag != IS_VALUE_STEM and not call.may_be_marker(start, self.end):
             return NO_MATCH
         if tag == IS_VALUE_CLOSE:
             return self._at_close(cur, start, call)
         if tag == IS_KEY_OPEN:
             return self._at_key(cur, start, line_start, call)
+        if tag in (IS_OTHER_OPEN, IS_OTHER_CLOSE):
+            return self._at_other(cur, tag, call)
         if tag == IS_VALUE_STEM:
             return NO_MATCH if self._quoted_calls else self._at_misspelled(cur, call)
         if tag in _RANKS:
@@ -136,10 +157,10 @@ class ValueEnds:
 
     def _at_close(self, cur: Cursor, start: int, call: CallHandler) -> int:
         end = self.end
-        if call.has_id(start, end):
-            return ENDS
         if self._quoted_calls:
             return self._at_quoted_chain(cur, end, ENDS_IN_QUOTATION, call)
+        if call.has_id(start, end):
+            return ENDS
         verdict = self._may_follow(cur, end, True, call)
         if verdict == NO_MATCH and self._quoted_keys:
             self._quoted_keys -= 1
@@ -173,7 +194,39 @@ class ValueEnds:
             return self._wait(self._syntax.value_successors, pos)
         if cur.final and correct and self._syntax.value_successors.undecided(text, pos):
             return ENDS
-        return self._stray_line(cur, pos, call) if correct else NO_MATCH
+        if not correct:
+            return NO_MATCH
+        opened = NO_MATCH if self._quoted_keys else self._at_call(cur, pos, call)
+        return self._stray_line(cur, pos, call) if opened == NO_MATCH else opened
+
+    def _at_call(self, cur: Cursor, pos: int, call: CallHandler) -> int:
+        """Return ENDS if another call begins at ``pos``, with its first argument or its close; NO_MATCH or MORE."""
+        end = self._at_opener(cur, pos, call)
+        if end < 0:
+            return end
+        keys = tuple(text for text, tag in self._syntax.tags.tags.items() if tag == IS_KEY_OPEN)
+        if cur.text.endswith(keys, pos, end):
+            return ENDS
+        pos = after_spaces(cur.text, end)
+        if pos < 0:
+            return NO_MATCH
+        if pos >= len(cur.text):
+            return ENDS if cur.final else MORE
+        successors = self._syntax.value_successors
+        end = successors.at(cur.text, pos, cur.final)
+        if end < 0:
+            return end
+        return NO_MATCH if successors.tags[cur.text[pos:end]] == IS_VALUE_CLOSE else ENDS
+
+    def _at_opener(self, cur: Cursor, pos: int, call: CallHandler) -> int:
+        """Return where the opener of another call at ``pos`` ends, name included, NO_MATCH or MORE."""
+        stops = self._syntax.value_stops
+        end = stops.at(cur.text, pos, cur.final)
+        if end == MORE:
+            return self._wait(stops, pos)
+        if end < 0 or stops.tags[cur.text[pos:end]] not in OPENERS or not call.may_be_marker(pos, end):
+            return NO_MATCH
+        return whole_opener(self._syntax, self._syntax.value_successors, cur, pos)
 
     def _after_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
         """Return ENDS if the chain at ``start`` ends a call whose last value has a close tag."""
@@ -190,7 +243,8 @@ class ValueEnds:
         return ENDS if follows != _TEXT or (spaces is not None and "\n" in spaces.group()) else NO_MATCH
 
     def _stray_line(self, cur: Cursor, pos: int, call: CallHandler) -> int:
-        """Return ENDS if there is only stray text between a close tag and another parameter at the start of a line."""
+        """Return ENDS if there is only stray text between a close tag and another parameter at the start of a line, or
+        only stray lines before what ends the calls."""
         text = cur.text
         found = self._syntax.value_stops.near(text, pos, pos + MAX_LOOKAHEAD)
         if found is None:
@@ -198,9 +252,13 @@ class ValueEnds:
             # Text with a tag that is not one of the format's is not stray.
             return NO_MATCH if cur.final or at - pos > MAX_LOOKAHEAD or "<" in text[pos:at] else MORE
         at = found.start()
-        if self._syntax.value_stops.tags[found.group()] != IS_KEY_OPEN or "<" in text[pos:at] or text[at - 1] != "\n":
+        tag = self._syntax.value_stops.tags[found.group()]
+        if "<" in text[pos:at] or text[at - 1] != "\n" or not call.may_be_marker(at, found.end()):
             return NO_MATCH
-        if not call.may_be_marker(at, found.end()):
+        if tag == self._syntax.innermost and begins_line(text, pos):
+            ends = self._ends_calls(cur, at, call)
+            return ENDS if ends == DONE else ends
+        if tag != IS_KEY_OPEN:
             return NO_MATCH
         key = self._whole_key(cur, found.end())
         if key is None:
@@ -217,6 +275,8 @@ class ValueEnds:
             return ENDS_BEFORE
         if key:
             self._quoted_keys += 1
+        else:
+            self._other_opens += 1
         return NO_MATCH
 
     def _may_begin(self, key: str, line_start: bool) -> bool:
@@ -256,19 +316,23 @@ class ValueEnds:
                 return "" if opened == NO_MATCH or cur.final else None
         return syntax.key.split(raw.strip(WS)).get("key", raw).strip(WS)
 
+    def _at_other(self, cur: Cursor, tag: int, call: CallHandler) -> int:
+        """Decide at a tag that models write in place of the value's close, or that opens such a one."""
+        if tag == IS_OTHER_OPEN:
+            self._other_opens += 1
+        elif self._other_opens:
+            self._other_opens -= 1
+        elif not self._quoted_calls:
+            verdict = self._may_follow(cur, self.end, False, call)
+            return ENDS_MISSPELLED if verdict == ENDS else verdict
+        return NO_MATCH
+
     def _at_misspelled(self, cur: Cursor, call: CallHandler) -> int:
-        text = cur.text
-        rest = _MISSPELLED.match(text, self.end)
-        if (
-            rest is None
-            and not cur.final
-            and len(text) - self.end < 9
-            and not set("<\n").intersection(text[self.end :])
-        ):
-            return MORE
         stem = self.end
-        if rest is not None:
-            self.end = rest.end()
+        end = misspelled_tag(cur, stem, "")
+        if end == MORE:
+            return MORE
+        self.end = end
         verdict = self._may_follow(cur, self.end, False, call)
         if verdict == NO_MATCH:
             self.end = stem
@@ -280,6 +344,12 @@ class ValueEnds:
             return self._at_quoted_chain(cur, start, ENDS_BEFORE, call)
         if self._syntax.value_stops.tags[cur.text[start : self.end]] != self._syntax.innermost:
             return NO_MATCH
+        ends = self._ends_calls(cur, start, call)
+        return ENDS_BEFORE if ends == DONE else ends
+
+    def _ends_calls(self, cur: Cursor, start: int, call: CallHandler) -> int:
+        """Return DONE if a whole chain is at ``start``, and a call or the end of the output after it; NO_MATCH or
+        MORE."""
         rank, end = self._read_chain(cur, start, call)
         if rank == MORE:
             return MORE
@@ -288,7 +358,7 @@ class ValueEnds:
         follows = self._follows(cur, end, call)
         if follows == MORE:
             return MORE
-        return ENDS_BEFORE if (follows == _END and rank == self._outermost) or follows == _OPENER else NO_MATCH
+        return DONE if (follows == _END and rank == self._outermost) or follows == _OPENER else NO_MATCH
 
     def _at_quoted_chain(self, cur: Cursor, pos: int, ends: int, call: CallHandler) -> int:
         """Decide at a chain while the value quotes a call: the chain belongs to that, unless the output ends here."""
@@ -336,27 +406,40 @@ class ValueEnds:
         """Return what follows a chain that ends at ``end``, or MORE."""
         text = cur.text
         most = end + MAX_LOOKAHEAD
+        stops = self._syntax.value_stops
+        message_ends = False
         while True:
             pos = after_spaces(text, end)
             if pos < 0 or pos > most:
                 return _TEXT
             if pos >= len(text):
-                return _END if cur.final else self._wait(self._syntax.value_stops, pos)
-            stop = self._syntax.value_stops.at(text, pos, cur.final)
+                return _END if cur.final else self._wait(stops, pos)
+            if message_ends:
+                opened = self._syntax.message_opens.at(text, pos, cur.final)
+                if opened == MORE:
+                    return MORE
+                if opened >= 0 and call.may_be_marker(pos, opened):
+                    return _OPENER
+            stop = stops.at(text, pos, cur.final)
             if stop == MORE:
-                return self._wait(self._syntax.value_stops, pos)
+                return self._wait(stops, pos)
             if stop < 0:
-                return _END if cur.final and self._syntax.value_stops.undecided(text, pos) else _TEXT
-            tag = self._syntax.value_stops.tags[text[pos:stop]]
-            if tag != IS_TURN_END or not call.may_be_marker(pos, stop):
+                return _END if cur.final and stops.undecided(text, pos) else _TEXT
+            if stops.tags[text[pos:stop]] != IS_TURN_END or not call.may_be_marker(pos, stop):
                 break
             if call.has_id(pos, stop):
                 return _END
             end = stop
-        if tag not in (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN) or not call.may_be_marker(pos, stop):
-            return _TEXT
-        opened = whole_opener(self._syntax, self._syntax.value_successors, cur, pos)
+            message_ends = True
+        opened = self._at_opener(cur, pos, call)
         return MORE if opened == MORE else _OPENER if opened >= 0 else _TEXT
+
+
+@lru_cache(maxsize=256)
+def _stops_of(stops: Literals, head: str, key: str) -> Literals:
+    """Return the literals at which the value of this argument may end, with a close that is named after it."""
+    named = {f"{head}{key}>": IS_OTHER_CLOSE, f"<{head[2:]}{key}": IS_OTHER_OPEN}
+    return Literals({**named, **stops.tags})
 
 
 def whole_opener(syntax: CallSyntax, successors: Literals, cur: Cursor, start: int) -> int:
@@ -410,3 +493,22 @@ def after_spaces(text: str, pos: int) -> int:
     found = SPACES.match(text, pos)
     end = pos if found is None else found.end()
     return NO_MATCH if end - pos > MAX_LOOKAHEAD else end
+
+
+def begins_line(text: str, pos: int) -> bool:
+    """True if only white space comes between ``pos`` and the start of its line."""
+    line = text.rfind("\n", max(pos - MAX_LOOKAHEAD, 0), pos)
+    return line >= 0 and not text[line:pos].strip(WS)
+
+
+def misspelled_tag(cur: Cursor, start: int, name: str) -> int:
+    """Return where a tag ends whose name is at ``start`` and that may be a misspelled one of this ``name``: with up to
+    eight characters more, or without its end. NO_MATCH or MORE."""
+    text = cur.text
+    stem = start + len(name)
+    if not text.startswith(name, start):
+        return MORE if not cur.final and name.startswith(text[start:]) else NO_MATCH
+    rest = _MISSPELLED.match(text, stem)
+    if rest is None and not cur.final and len(text) - stem < 9 and not set("<\n").intersection(text[stem:]):
+        return MORE
+    return stem if rest is None else rest.end()
