@@ -61,6 +61,7 @@ class Stream:
         self._collected: list[DeltaMessage] | None = [] if collect else None
         self._pending: list[DeltaMessage] = backend.feed(prefill, ()) if prefill else []
         self._keeps = collect or bool(self._pending)
+        """True if deltas are kept, or some wait for the next ones."""
         self._finished = False
         self._finish_reason: str | None = None
         self._prefill = prefill
@@ -152,6 +153,7 @@ class Stream:
         if self._pending:
             deltas = self._pending + deltas
             self._pending = []
+            self._keeps = self._collected is not None
         if self._collected is not None:
             self._collected += deltas
         return deltas

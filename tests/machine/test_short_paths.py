@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 
 from untemplate import OutputParser
+from untemplate.format import Format, Marker, NamedBody, TaggedArguments, Tools
 
 WORDS = ["The", " harbour", " was", " quiet", "."]
 CALL = '{"name": "f", "arguments": {"a": [1, "b"]}}'
@@ -116,3 +117,53 @@ def test_readers_have_few_attributes(format: str, output: str) -> None:
     }
     assert "Machine" in counts
     assert {name: count for name, count in counts.items() if count > 29} == {}
+
+
+class Unknown:
+    """A tokenizer with a special token that hermes does not know."""
+
+    all_special_tokens = ("<tool_call>", "</tool_call>", "<|unk|>")
+
+    def get_vocab(self) -> dict[str, int]:
+        return {"<tool_call>": 0, "</tool_call>": 1, "<|unk|>": 2, "abc": 4, "xyz": 5}
+
+
+@pytest.mark.parametrize(
+    ("prefill", "deltas", "content"),
+    [
+        ("abc", [("", [5]), ("xyz<|unk|>", [2])], "abcxyz"),
+        ("", [("abc", []), ("", [5]), ("xyz<|unk|>", [2])], "abcxyz"),
+        ("", [("xyz", [5]), ("abc", []), ("", [5]), ("xyz<|unk|>", [2])], "xyzabcxyz"),
+    ],
+)
+def test_text_without_ids_may_be_ahead_of_them(prefill: str, deltas: list[tuple[str, list[int]]], content: str) -> None:
+    """The ids that follow run ahead of their text, so the number of bytes is the same in between."""
+    stream = OutputParser.named("hermes", tokenizer=Unknown()).stream(collect=True, prefill=prefill)
+    for text, ids in deltas:
+        stream.feed(text, ids)
+    stream.finish()
+    result = stream.result()
+    assert (result.content, [d.code for d in result.diagnostics]) == (content, ["unknown_token"])
+
+
+def test_a_call_with_an_empty_name_is_text_at_once() -> None:
+    stream = OutputParser.named("hermes").stream()
+    begun = '<tool_call>{"name": ""'
+    deltas = [delta for character in begun for delta in stream.feed(character)]
+    assert "".join(delta.content or "" for delta in deltas) == begun
+
+
+def test_literals_of_hyphens_are_not_part_of_a_key() -> None:
+    arguments = TaggedArguments(key_open=Marker("--"), key_close=Marker("="), value_close=Marker("\n"))
+    body = NamedBody(name_open=Marker("<function="), name_close=Marker(">\n"), arguments=arguments)
+    tools = Tools(call_open=Marker("<tool_call>\n"), call_close=Marker("</tool_call>"), body=body)
+    parser = OutputParser.from_format(Format(name="hyphens", tools=(tools,)))
+    output = "<tool_call>\n<function=f>\n--a--b=1\n</tool_call>"
+    stream = parser.stream(collect=True)
+    for character in output:
+        stream.feed(character)
+    stream.finish()
+    for result in (stream.result(), parser.parse(output)):
+        assert [(call.function.arguments, [d.code for d in result.diagnostics]) for call in result.tool_calls] == [
+            ('{"b": "1"}', ["broken_key"])
+        ]

@@ -235,18 +235,17 @@ class ArgumentsReader(CallHandler):
         syntax = self._syntax
         context = self.context
         cur = context.cur
-        if syntax.body != NAMED_LITERAL:
-            cur.pos = cur.spaces()
+        if syntax.body == NAMED_LITERAL:
+            context.mark(MARKUP, cur.pos)
+            return self._begin_literal(cur.text[cur.pos]) if cur.pos < len(cur.text) else MORE
+        cur.pos = cur.spaces()
         in_tags = syntax.body == NAMED_TAGGED or syntax.body == NAMED_ELEMENTS
         closes = syntax.tags if in_tags else syntax.after
-        if syntax.body != NAMED_LITERAL:
-            cur.goes_on = closes.goes_on_after_spaces
+        cur.goes_on = closes.goes_on_after_spaces
         if cur.pos >= len(cur.text):
             return MORE
         context.mark(MARKUP, cur.pos)
         c = cur.text[cur.pos]
-        if syntax.body == NAMED_LITERAL:
-            return self._begin_literal(c)
         end = self._at(closes)
         if end == MORE:
             return MORE
@@ -395,23 +394,30 @@ class ArgumentsReader(CallHandler):
             answer = self._text.step(cur, self)
         if (self._tagged is None and self._elements is None) or answer == NO_MATCH:
             context.mark(ARGUMENT_TEXT, cur.pos)
+        if answer == MORE:
+            cur.passed = passed
+            return MORE
+        return self._end_value(answer)
+
+    def _end_value(self, answer: int) -> int:
+        """Go on after arguments that are complete (DONE) or broken (NO_MATCH)."""
+        json = self._json
+        literal = self._literal
         if answer == DONE:
             self._whole = True
             # The text in a string has not been checked.
             self._valid = self._text is None and (json is None or json.valid) and (literal is None or literal.valid)
             return DONE
-        if answer == NO_MATCH:
-            self.report("broken_json" if json is not None else "broken_arguments", cur.pos, cur.pos)
-            if literal is None:
-                self._phase = _RAW
-                return AGAIN
-            self._whole = self._closes_here()
-            if self._whole:
-                literal.close(self)
-                self._valid = literal.valid
-            return DONE
-        cur.passed = passed
-        return MORE
+        pos = self.context.cur.pos
+        self.report("broken_json" if json is not None else "broken_arguments", pos, pos)
+        if literal is None:
+            self._phase = _RAW
+            return AGAIN
+        self._whole = self._closes_here()
+        if self._whole:
+            literal.close(self)
+            self._valid = literal.valid
+        return DONE
 
     def _read_raw(self) -> int:
         """Pass on arguments that broke, up to a literal that ends a call."""

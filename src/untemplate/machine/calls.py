@@ -161,31 +161,31 @@ class CallReader:
         """Read as far as the text decides. Return DONE after the last call, NO_MATCH or MORE."""
         while True:
             phase = self._phase
-            if phase == _ARGUMENTS:
-                answer = self._arguments.step()
-                if self._arguments.committed:
-                    self.has_call = True
-                if answer == MORE:
-                    return MORE
-                if answer == DONE:
-                    self._phase = _AFTER
-                    answer = AGAIN
-            elif phase == _BETWEEN:
-                answer = self._read_between()
-            elif phase == _NAME:
-                answer = self._read_name()
-            elif phase == _AFTER:
-                answer = self._read_after()
-            elif phase == _BODY:
-                answer = self._read_body()
-            elif phase == _ID:
-                answer = self._read_id()
-            else:
-                answer = self._choose()
-            if answer != AGAIN:
+            if phase != _ARGUMENTS:
+                answer = self._read(phase)
+                if answer == AGAIN:
+                    continue
                 if answer == MORE:
                     self.context.cur.goes_on = self._goes_on(phase)
                 return answer
+            answer = self._arguments.step()
+            if self._arguments.committed:
+                self.has_call = True
+            if answer != DONE:
+                return answer
+            self._phase = _AFTER
+
+    def _read(self, phase: int) -> int:
+        """Read on in a phase before or after the arguments."""
+        if phase == _BETWEEN:
+            return self._read_between()
+        if phase == _NAME:
+            return self._read_name()
+        if phase == _AFTER:
+            return self._read_after()
+        if phase == _BODY:
+            return self._read_body()
+        return self._read_id() if phase == _ID else self._choose()
 
     def _goes_on(self, phase: int) -> GoesOn | None:
         """Return the test for text that decides nothing in a phase before or after the arguments."""

@@ -413,7 +413,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         opens = ((arguments.value_open, IS_VALUE_OPEN), (arguments.type_open, IS_TYPE_OPEN))
         syntax.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), *opens))
         if syntax.key.plain and syntax.key_ends.word_goes_on and syntax.tags.word_goes_on:
-            syntax.simple_key = re.compile(rf"([\w.\-]{{1,64}}+)({syntax.key_ends.pattern.pattern})")
+            syntax.simple_key = re.compile(rf"(\w{{1,64}}+)({syntax.key_ends.pattern.pattern})")
         syntax.value_opens = Literals(_tags(*opens))
         syntax.has_value_open = arguments.value_open is not None
         syntax.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))
@@ -446,7 +446,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
     syntax.name_ends = Literals(_tags(*ends))
     syntax.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
     if syntax.name.plain and syntax.name_ends.word_goes_on:
-        syntax.simple_name = re.compile(rf"([\w.\-]{{1,64}}+)({syntax.name_ends.pattern.pattern})")
+        syntax.simple_name = re.compile(rf"(\w{{1,64}}+)({syntax.name_ends.pattern.pattern})")
     syntax.id_ends = Literals(_tags((body.name_close, IS_NAME_CLOSE)))
 
 

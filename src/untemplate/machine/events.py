@@ -61,9 +61,9 @@ class DeltaBuilder(EventReceiver):
         self.deltas: list[DeltaMessage] = []
         """Those built since they were taken last; the last one may not be complete."""
         self._stage: int = 0
-        """What the last one got last."""
+        """The kind of text that the last delta got last."""
         self.parts: list[str] = []
-        """Text that belongs there and is not in it yet."""
+        """Text of that kind that is not in the last delta yet."""
 
     def take(self) -> list[DeltaMessage]:
         """Return the deltas built since the last call."""

@@ -237,7 +237,7 @@ class CallSyntax:
         self.name_ends: Literals = Literals({})
         self.name_illegal: re.Pattern[str] = re.compile("(?!)")
         self.simple_name: re.Pattern[str] = re.compile("(?!)")
-        """Matches a name (1) that is one word, and what ends it (2)."""
+        """Matches a name (1) of letters, digits and underscores, and what ends it (2)."""
         self.unescape: bool = False
         self.id_ends: Literals = Literals({})
         # NAMED_TAGGED
@@ -246,7 +246,7 @@ class CallSyntax:
         """Between arguments."""
         self.key_ends: Literals = Literals({})
         self.simple_key: re.Pattern[str] = re.compile("(?!)")
-        """Matches a key (1) that is one word, and its close (2)."""
+        """Matches a key (1) of letters, digits and underscores, and its close (2)."""
         self.value_opens: Literals = Literals({})
         self.has_value_open: bool = False
         self.unopened: Literals = Literals({})

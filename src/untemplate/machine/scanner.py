@@ -8,7 +8,7 @@
 * Without the table, more literals than ids in one stretch cannot be told apart. All of them count as markers, and
   that is reported.
 * Most deltas have no special token, and none is awaited: one test of sets decides that (``passes``). They are counted
-  later, and only if a special token comes.
+  later and together: when a special token comes, or when there are many.
 """
 
 from __future__ import annotations
@@ -155,15 +155,15 @@ class TokenScanner:
         """Take a delta that does not pass."""
         if self._tokens.empty:
             return text
+        if self._unread:
+            self._count_unread()
         if ids and not self.active:
             check_ids(ids)
             self.active = True
             if self.passes(text, ids):
                 return text
-        if self._unread:
-            self._count_unread()
         if ids:
-            if self._keeps_up(text, ids):
+            if self._take_in_step(text, ids):
                 return text
             if self._stripped:
                 text = self._restore(text, ids)
@@ -182,8 +182,9 @@ class TokenScanner:
         return shown
 
     def passes(self, text: str, ids: Sequence[int]) -> bool:
-        """Take a delta without special tokens, while none is awaited. False if it must be read."""
-        if self._quiet and (self.active or not ids) and self._literal_ids.isdisjoint(ids):
+        """Take a delta without special tokens, while none is awaited. False if it must be read: once ids have come,
+        text without ids must be, too, because it may be ahead of its ids."""
+        if self._quiet and (self.active if ids else not self.active) and self._literal_ids.isdisjoint(ids):
             unread = self._unread
             unread.append(text)
             self._unread_ids.extend(ids)
@@ -192,7 +193,7 @@ class TokenScanner:
             return True
         return False
 
-    def _keeps_up(self, text: str, ids: Sequence[int]) -> bool:
+    def _take_in_step(self, text: str, ids: Sequence[int]) -> bool:
         """Take a delta whose text is that of its ids, and whose special tokens are those among the ids, one for one.
         If the text of an id had not come, a copy of its text could be taken for it."""
         if self._seen_bytes != self._id_bytes or self._stripped or self._gaps or not (self._quiet and self._exact):

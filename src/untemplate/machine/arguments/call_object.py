@@ -40,7 +40,7 @@ _OPEN_STRING: Final = re.compile(rf"{_STRING}\Z")
 
 
 def _undecided(key: str, value: str) -> list[re.Pattern[str]]:
-    """Return the pattern of text that decides nothing, by phase. ``key`` and ``value`` are the patterns of strings in
+    """Return the patterns of text that decides nothing, by phase. ``key`` and ``value`` are the patterns of strings in
     the place of a key and of a value."""
     after_key = rf"(?::{_SPACES}{value})?"
     member = rf'{key}(?:"{_SPACES}{after_key})?'
@@ -50,8 +50,8 @@ def _undecided(key: str, value: str) -> list[re.Pattern[str]]:
     ]
 
 
-_OPEN_MEMBER: Final = _undecided(_STRING, rf'{_STRING}(?:"{_SPACES})?')
-"""By phase: text that is read when more has come."""
+_OPEN_MEMBER: Final = _undecided(_STRING, rf'(?:"(?:[^"\\]++(?:"{_SPACES})?)?)?')
+"""By phase: text that is read when more has come. A name that is empty is not waited for."""
 _NO_STRING: Final = _undecided(_STRING, "")
 """The same, where a string is read as it comes."""
 

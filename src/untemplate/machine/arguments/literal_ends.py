@@ -77,9 +77,7 @@ class StringEnds:
                 continue
             if depth < 0 or (depth == 0 and not self.outer):
                 # The calls are closed.
-                if surplus:
-                    return NO_MATCH
-                return DONE if pos > start or _GOES_ON.match(c) is None else NO_MATCH
+                return DONE if not surplus and (pos > start or _GOES_ON.match(c) is None) else NO_MATCH
             if c == ",":
                 return self._item_follows(cur, pos + 1, depth, takes_values)
             below = self._below(c, depth)

@@ -138,12 +138,10 @@ class ValueEnds:
         if tag == IS_NAME_OPEN and self._marked and self._syntax.call_opens:
             return NO_MATCH
         end = whole_opener(self._syntax, self._syntax.value_successors, cur, start)
-        if end == MORE:
-            return MORE
         if end >= 0:
             self._quoted_calls += 1
             self.end = end
-        return NO_MATCH
+        return MORE if end == MORE else NO_MATCH
 
     def goes_on(self, kept: str, text: str) -> bool:
         """True if the text does not decide the literal at the beginning of ``kept``."""
@@ -414,12 +412,11 @@ class ValueEnds:
                 return _TEXT
             if pos >= len(text):
                 return _END if cur.final else self._wait(stops, pos)
-            if message_ends:
-                opened = self._syntax.message_opens.at(text, pos, cur.final)
-                if opened == MORE:
-                    return MORE
-                if opened >= 0 and call.may_be_marker(pos, opened):
-                    return _OPENER
+            opened = self._syntax.message_opens.at(text, pos, cur.final) if message_ends else NO_MATCH
+            if opened == MORE:
+                return MORE
+            if opened >= 0 and call.may_be_marker(pos, opened):
+                return _OPENER
             stop = stops.at(text, pos, cur.final)
             if stop == MORE:
                 return self._wait(stops, pos)
