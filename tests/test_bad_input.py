@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import time
@@ -267,6 +268,7 @@ def kept(parser: OutputParser, pieces: Iterable[str], **context: Any) -> tuple[i
                 said += len(delta.reasoning or "") + len(delta.content or "")
                 for call in delta.tool_calls or ():
                     said += len((call.function and call.function.arguments) or "")
+        gc.collect()  # what is not reachable is not kept
         return tracemalloc.get_traced_memory()[0] - before, said
     finally:
         tracemalloc.stop()
