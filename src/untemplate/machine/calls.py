@@ -317,12 +317,18 @@ class CallReader:
             self._open(context.cur.pos)
             self._begin_object_or_name(False)
             return AGAIN
-        if self.has_call and (self._list != _NO_LIST or context.in_section):
+        if self.has_call and (self._list != _NO_LIST or context.in_section) and not self._is_accepted_close():
             answer = self._read_stray(_STRAY_BRACKET, self.syntax.between)
             if answer != NO_MATCH:
                 return answer
         # Text between calls is content. Free text still looks for further calls and the end of the section.
         return NO_MATCH if context.text_makes_text else self._leave()
+
+    def _is_accepted_close(self) -> bool:
+        """True if the Format accepts the bracket at the cursor as a surplus one, which free text drops."""
+        context = self.context
+        closes = context.program.states[context.program.content].literals
+        return context.cur.text[context.cur.pos] in closes.tags
 
     def _read_marker(self, tag: int, end: int) -> int:
         """Read a marker before, between or after calls, if it has a meaning here."""
