@@ -44,6 +44,7 @@ _MAX_OPENERS: Final = 6
 """Most literals that one opener of a call is made of: those of the section, the call and the name, each doubled."""
 _MISSPELLED: Final = re.compile(r"[^<>\n]{0,8}>")
 OPENERS: Final = (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN)
+"""Kinds of literals with which another call begins."""
 _TAG_NAME: Final = re.compile(r"[\w.\-]{1,64}")
 _RANKS: Final = {IS_ARGUMENTS_CLOSE: 1, IS_CALL_CLOSE: 2, IS_SECTION_CLOSE: 3}
 
@@ -110,6 +111,7 @@ class ValueEnds:
         self.stops = syntax.value_stops
 
     def _may_be_declared(self, key: str) -> bool:
+        """True if the tool lists this parameter, or the tools are not known."""
         tool = self._tools.get(self._name)
         return not self._tools.known or (tool is not None and key in tool.properties())
 
