@@ -151,11 +151,12 @@ class FormatBackend(ParserBackend):
 
             receiver = Tee(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
-        scanner, checks_ids = None, False
         if not self._special_tokens.empty:
             scanner = TokenScanner(self._special_tokens, self.tokens, self._stripped)
-            checks_ids = (self.format if policy.spelled_markers == "format" else policy).spelled_markers == "text"
-        return FormatStream(machine, builder, scanner, checks_ids, context.collect, self._own, self.denied)
+            spelled = (self.format if policy.spelled_markers == "format" else policy).spelled_markers
+            scanner.proves_markers = spelled == "text"
+            machine.use_ids(scanner)
+        return FormatStream(machine, builder, context.collect, self._own, self.denied)
 
     def _prompt(self, context: OutputContext) -> str:
         """Return the prompt's text without the prefill; from ids, the text after the last turn start."""

@@ -13,10 +13,18 @@ from .machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 from .machine.events import DeltaBuilder
 from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .machine.machine import Machine
-from .machine.scanner import TokenScanner, check_ids
 from .machine.snapshot import Snapshot, snapshot
 from .markers import foreign_marker
-from .messages import CallStatus, DeltaMessage, Diagnostic, ParsedOutput, Span, SpanKind
+from .messages import (
+    CallStatus,
+    DeltaFunctionCall,
+    DeltaMessage,
+    DeltaToolCall,
+    Diagnostic,
+    ParsedOutput,
+    Span,
+    SpanKind,
+)
 from .stream_backend import StreamBackend
 
 if TYPE_CHECKING:
@@ -44,19 +52,16 @@ class FormatStream(StreamBackend):
         self,
         machine: Machine,
         builder: DeltaBuilder,
-        scanner: TokenScanner | None,
-        checks_ids: bool,
         keep_text: bool,
         own_markers: frozenset[str] = frozenset(),
         denied: frozenset[str] = frozenset(),
     ) -> None:
-        """``checks_ids``: a marker that is one special token counts only if a token id proves it."""
-        machine.scanner = scanner
+        self._path = machine.path
+        self._sends_pieces = machine.receiver is builder and not keep_text
+        """True if what passes on the short path becomes a delta at once."""
         self._denied = denied
         self._machine = machine
         self._builder = builder
-        self._scanner = scanner
-        self._checks_ids = checks_ids
         self._own = own_markers
         self._raw: list[str] | None = [] if keep_text else None
         self._waiting: list[DeltaMessage] | None = None
@@ -72,58 +77,44 @@ class FormatStream(StreamBackend):
             machine.forget_call = self._forget_call
 
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
-        scanner = self._scanner
-        if scanner is not None:
-            if not scanner.passes(text, token_ids):
-                text = self._scan(scanner, text, token_ids)
-        elif token_ids:
-            check_ids(token_ids)
-        if text:
-            self._machine.feed(text)
-            if self._raw is not None:
-                self._raw.append(text)
-        builder = self._builder
-        deltas = builder.deltas
-        if not deltas or builder.parts:
-            deltas = builder.take()
-        else:  # one delta with one text, as most are
-            builder.deltas = []
+        path = self._path
+        if path.kind and text:
+            piece = path.passes(text, token_ids)
+            if piece and self._sends_pieces:
+                if path.kind == CONTENT_TEXT:
+                    return [DeltaMessage(content=piece)]
+                if path.kind == REASONING_TEXT:
+                    return [DeltaMessage(reasoning=piece)]
+                function = DeltaFunctionCall(arguments=piece)
+                return [DeltaMessage(tool_calls=[DeltaToolCall(index=path.call, function=function)])]
+            if piece:
+                self._machine.emit(piece)
+            else:
+                text = self._machine.read(text, token_ids)
+        else:
+            text = self._machine.read(text, token_ids)
+        if self._raw is not None and text:
+            self._raw.append(text)
+        deltas = self._builder.take()
         return deltas if self._waiting is None else deltas + self._numbered()
 
-    def _scan(self, scanner: TokenScanner, text: str, token_ids: Sequence[int]) -> str:
-        """Find special tokens in a delta. Return its text, with stripped markers restored."""
-        text = scanner.read(text, token_ids)
-        machine = self._machine
-        machine.checks_ids = scanner.active and self._checks_ids
-        if scanner.unknown_places:
-            machine.drop_tokens(scanner.unknown_places)
-            scanner.unknown_places = []
-        return text
-
     def feed_tokens(self, text: str, token_ids: Sequence[int], places: Sequence[int]) -> list[DeltaMessage]:
-        if self._scanner is not None:
-            self._scanner.follow(text, places)
-            self._machine.checks_ids = self._checks_ids
-            if self._scanner.unknown_places:
-                self._machine.drop_tokens(self._scanner.unknown_places)
-                self._scanner.unknown_places = []
-        self._read(text)
+        scanner = self._machine.scanner
+        if scanner is None or (scanner.active and not places):
+            return self.feed(text, ())
+        text = self._machine.read(text, (), places)
+        if self._raw is not None and text:
+            self._raw.append(text)
         return self._take()
-
-    def _read(self, text: str) -> None:
-        if text:
-            self._machine.feed(text)
-            if self._raw is not None:
-                self._raw.append(text)
 
     def _take(self) -> list[DeltaMessage]:
         return self._builder.take() if self._waiting is None else self._builder.take() + self._numbered()
 
     def finish(self, finish_reason: str | None) -> list[DeltaMessage]:
         machine = self._machine
-        if self._scanner is not None:
-            self._read(self._scanner.finish())
-        machine.finish()
+        held = machine.finish()
+        if self._raw is not None and held:
+            self._raw.append(held)
         machine.receiver.end(finish_reason)
         if self._raw is None:
             for call in machine.calls:
@@ -142,6 +133,7 @@ class FormatStream(StreamBackend):
 
     def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
         self._waiting = [*(self._waiting or ()), delta]
+        self._sends_pieces = False
         return self._builder.take() + self._numbered()
 
     def _numbered(self) -> list[DeltaMessage]:
@@ -183,10 +175,12 @@ class FormatStream(StreamBackend):
 
     @property
     def marked(self) -> Sequence[tuple[int, int, int]]:
+        self._machine.settle()
         return self._machine.ledger.spans or ()
 
     @property
     def snapshot(self) -> Snapshot:
+        self._machine.settle()
         return snapshot(self._machine)
 
     def complete(self, result: ParsedOutput) -> None:
@@ -202,8 +196,9 @@ class FormatStream(StreamBackend):
             if status in STATUS_DIAGNOSTICS:
                 problems.append((STATUS_DIAGNOSTICS[status], call.start, call.end))
         problems += [(note.code, note.start, note.end) for note in self._machine.ledger.notes]
-        if self._scanner is not None:
-            problems += [("ambiguous_marker", at, at) for at in self._scanner.ambiguous]
+        scanner = self._machine.scanner
+        if scanner is not None:
+            problems += [("ambiguous_marker", at, at) for at in scanner.ambiguous]
         if self._denied:
             problems += self._uncertified(result)
         if problems:

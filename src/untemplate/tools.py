@@ -14,6 +14,7 @@ none. Schemas are only looked into when a value needs the type of a parameter: m
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, final
 
 from .jsontext.coercion import Param
@@ -202,24 +203,25 @@ def find_tool(tools: Any, name: str) -> Tool | None:
 
 def _read(entry: object, i: int) -> Tool | None:
     """Read one tool; ``None`` for a tool of the server that has no name."""
-    function = _field(entry, "function")
+    function = entry.get("function") if type(entry) is dict else _field(entry, "function")
     nested = function is not None
     part = function if nested else entry
-    name = _field(part, "name")
+    field = part.get if type(part) is dict else partial(_field, part)
+    name = field("name")
     if not isinstance(name, str) or not name:
         kind = _field(entry, "type")
         if name is None and isinstance(kind, str) and kind != "function":
             return None
         raise ValueError(_no_name(part, name, f"tools[{i}].function" if nested else f"tools[{i}]"))
     key = "parameters"
-    schema = _field(part, key)
+    schema = field(key)
     if schema is None:
         for other in _OTHER_KEYS:
-            found = _field(part, other)
+            found = field(other)
             if found is not None:
                 key, schema = other, found
                 break
-    tool = Tool(name, None, _field(part, "strict") is True, (i, nested, key))
+    tool = Tool(name, None, field("strict") is True, (i, nested, key))
     tool.schema = schema if schema is None or isinstance(schema, dict) else _schema(schema, tool.path)
     return tool
 

@@ -7,6 +7,7 @@ import pytest
 from untemplate import OutputParser, Policy
 from untemplate.format import Format
 from untemplate.machine.scanner import _MOST_AWAITED
+from untemplate.machine.short_path import MOST_UNCOUNTED
 from untemplate.testing import PieceTokenizer, check
 
 from .strategies import FORMATS, TOOLS
@@ -112,7 +113,7 @@ def test_ids_whose_text_never_comes_are_kept_within_the_bound(name: str, table: 
     stream = OutputParser.from_format(FORMATS[name], tokenizer=tokenizer).stream()
     for _ in range(3 * _MOST_AWAITED):
         stream.feed(text, ids)
-    scanner = stream._backend._scanner  # type: ignore[attr-defined]
+    scanner = stream._backend._machine.scanner  # type: ignore[attr-defined]
     kept = [scanner._awaited, scanner._gaps, scanner._shifts, scanner._carry, *scanner._pending.values()]
     assert max(map(len, kept)) <= 2 * _MOST_AWAITED + 1
 
@@ -128,4 +129,15 @@ def test_a_scanner_of_an_output_without_markers_keeps_none_of_its_text(known: bo
             backend.feed_tokens("word ", [1], [])  # type: ignore[attr-defined]
         else:
             stream.feed("word ", [1])
-    assert len(backend._scanner._carry) < 10  # type: ignore[attr-defined]
+    assert len(backend._machine.scanner._carry) < 10  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("tokenizer", [None, PieceTokenizer(["<pad>"])])
+def test_text_that_passes_unread_is_not_kept(tokenizer: PieceTokenizer | None) -> None:
+    stream = OutputParser.from_format(FORMATS["generic"], tokenizer=tokenizer).stream()
+    path = stream._backend._machine.path  # type: ignore[attr-defined]
+    most = 0
+    for _ in range(2_000):
+        stream.feed(" word", [1])
+        most = max(most, len(path.texts), len(path.ids))
+    assert 0 < most <= MOST_UNCOUNTED

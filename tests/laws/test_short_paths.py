@@ -27,7 +27,7 @@ def deltas(parser: OutputParser, raw: str, policy: Policy | None) -> list[list[D
 SHORT = Policy(max_held=64)
 
 
-@pytest.mark.skipif(not hasattr(Machine.feed, "__code__"), reason="a compiled class cannot be patched")
+@pytest.mark.skipif(not hasattr(Machine.read, "__code__"), reason="a compiled class cannot be patched")
 @EVERY
 def test_text_that_is_kept_unread_delays_nothing(fmt: Format) -> None:
     parser = OutputParser.from_format(fmt)

@@ -162,15 +162,21 @@ class FreeText:
 
     # -- in -----------------------------------------------------------------------------------------------------
 
-    @property
-    def is_plain(self) -> bool:
-        """True if text without a possible marker, a backtick or white space at its end can be emitted unread."""
+    def passing_kind(self) -> int:
+        """Return the kind of the text that is being read, if text without a possible marker, a backtick or white space
+        at its end can be emitted unread; else MARKUP."""
         context = self.context
-        if self.fresh or self.after_call or self._code_waits or context.spaces:
-            return False
-        if self.at_start and context.state.lone_calls is not None:
-            return False
-        return context.state.region in (IN_CONTENT, IN_REASONING) and not self.unknown_tokens
+        if self.fresh or self.after_call or self._code_waits or context.spaces or self.unknown_tokens:
+            return MARKUP
+        if self.at_start and not self._begins_simply():
+            return MARKUP
+        region = context.state.region
+        return CONTENT_TEXT if region == IN_CONTENT else REASONING_TEXT if region == IN_REASONING else MARKUP
+
+    def _begins_simply(self) -> bool:
+        """True if the first text of the state means no more than that text has begun."""
+        context = self.context
+        return context.state.lone_calls is None and context.program.header is None and self._region_code() is None
 
     def step(self, whole: bool = True) -> int:
         """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE. ``whole``: the text

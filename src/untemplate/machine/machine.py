@@ -50,6 +50,7 @@ with JsonReader as a generator saved lines and no time.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, final
 
 from ..tools import ToolSet
@@ -81,6 +82,8 @@ from .program import (
     MarkerRule,
     Program,
 )
+from .scanner import TokenScanner, check_ids
+from .short_path import MOST_UNCOUNTED, ShortPath
 from .signals import DONE, MORE, NO_MATCH
 from .tentative_calls import RECOVER, TentativeCalls
 
@@ -114,12 +117,9 @@ class Machine(ReaderContext):
         self._text: FreeText = FreeText(self)
         self.shows_cut_calls: bool = False
         """True if an opener or header that the output ends after becomes text; else it is dropped."""
-        self._plain: bool = (
-            not program.header_first
-            and self.state.lone_calls is None
-            and self.state.region in (IN_CONTENT, IN_REASONING)
-        )
-        """True if nothing is waiting, so that text without a possible marker is emitted unread."""
+        self.path: ShortPath = ShortPath(self.state)
+        if not program.header_first:
+            self.path.kind = self._text.passing_kind()
         self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
         self._calls: CallReader | None = None
@@ -127,55 +127,132 @@ class Machine(ReaderContext):
 
     # -- in -----------------------------------------------------------------------------------------------------
 
-    def feed(self, text: str) -> None:
-        """Read the next piece of the output."""
-        if self._plain and "`" not in text:
-            state = self.state
-            if not (state.trims and text[-1] in WS):
-                for head in state.heads:
-                    if head in text:
-                        break
-                else:
-                    end = self.base = self.base + len(text)
-                    free = self._text
-                    if free.at_start:
-                        free.emit(text, end)
-                        return
-                    free.last_piece = text
-                    if state.region == IN_CONTENT:
-                        self.receiver.content(text)
-                    else:
-                        self.receiver.reasoning(text)
-                    ledger = self.ledger
-                    if ledger.spans is None:
-                        ledger.frontier = end
-                    else:
-                        ledger.mark(CONTENT_TEXT if state.region == IN_CONTENT else REASONING_TEXT, end)
-                    return
+    def use_ids(self, scanner: TokenScanner) -> None:
+        """Let a scanner say which literals are markers."""
+        self.scanner = scanner
+        self.path.special = scanner.special_ids
+
+    def feed(self, text: str, ids: Sequence[int] = ()) -> str:
+        """Take the next delta of the output. Return its text, with stripped markers restored."""
+        path = self.path
+        piece = path.passes(text, ids) if text and path.kind != MARKUP else ""
+        if not piece:
+            return self.read(text, ids)
+        self.emit(piece)
+        return text
+
+    def emit(self, piece: str) -> None:
+        """Emit what the short path has returned."""
+        path = self.path
+        if path.kind == ARGUMENT_TEXT:
+            self.receiver.arguments(path.call, piece)
+        elif path.kind == CONTENT_TEXT:
+            self.receiver.content(piece)
+        else:
+            self.receiver.reasoning(piece)
+
+    def settle(self) -> None:
+        """Account for the deltas that have passed on the short path, before anything asks for a place in the output."""
+        path = self.path
+        texts = path.texts
+        count = len(texts)
+        if path.settled == count:
+            return
+        end = self.base = self.base + sum(map(len, texts[path.settled :]))
+        ledger = self.ledger
+        if ledger.spans is None:
+            ledger.frontier = end
+        else:
+            ledger.mark(path.kind, end)
+        if path.kind != ARGUMENT_TEXT:
+            self._text.at_start = False
+            self._text.last_piece = texts[-1]
+        if self.scanner is None:
+            path.clear()
+        else:
+            path.settled = count
+
+    def read(self, text: str, ids: Sequence[int] = (), places: Sequence[int] | None = None) -> str:
+        """Take a delta that does not pass.
+
+        Args:
+            text: the text; it may be empty.
+            ids: the token ids that came with it.
+            places: where special tokens begin in the text, if that is known.
+
+        Returns:
+            The text, with stripped markers restored.
+        """
+        path = self.path
+        if path.settled < len(path.texts):
+            self.settle()
+        scanner = self.scanner
+        if scanner is None:
+            if ids:
+                check_ids(ids)
+                path.takes_ids = True
+        elif places is None and ((path.takes_ids and path.special.isdisjoint(ids)) if ids else path.takes_text):
+            path.texts.append(text)
+            if ids:
+                path.ids.extend(ids)
+            path.settled += 1
+            if path.settled >= MOST_UNCOUNTED:
+                self._count(scanner)
+        elif ids and not scanner.active:
+            self._begin_ids(scanner, ids)
+            return self.feed(text, ids)
+        else:
+            text = self._scan(scanner, text, ids, places)
+        if text:
+            self._read_on(text)
+        return text
+
+    def _begin_ids(self, scanner: TokenScanner, ids: Sequence[int]) -> None:
+        """Take note that the output comes with ids."""
+        check_ids(ids)
+        self._count(scanner)
+        scanner.active = True
+        self.checks_ids = self.checks_ids or scanner.proves_markers
+        self.path.takes_ids = True
+        self.path.takes_text = False
+
+    def _count(self, scanner: TokenScanner) -> None:
+        """Let the scanner count the deltas without special tokens."""
+        path = self.path
+        if path.texts:
+            scanner.count(path.texts, path.ids)
+            path.clear()
+
+    def _scan(self, scanner: TokenScanner, text: str, ids: Sequence[int], places: Sequence[int] | None) -> str:
+        """Find special tokens in a delta. Return its text, with stripped markers restored."""
+        path = self.path
+        self._count(scanner)
+        if places is None:
+            text = scanner.read(text, ids)
+        else:
+            scanner.follow(text, places)
+            self.checks_ids = self.checks_ids or scanner.proves_markers
+        if scanner.unknown_places:
+            self._drop_tokens(scanner.unknown_places)
+            scanner.unknown_places = []
+        path.takes_ids = scanner.quiet and scanner.active
+        path.takes_text = scanner.quiet and (not scanner.active or places is not None)
+        return text
+
+    def _read_on(self, text: str) -> None:
+        """Read text, if it may decide anything."""
         cur = self.cur
-        if cur.passed is not None:
-            piece = cur.passed(text)
-            if piece:
-                self.receiver.arguments(self.calls[-1].index, piece)
-                end = self.base = self.base + len(text)
-                ledger = self.ledger
-                if ledger.spans is None:
-                    ledger.frontier = end
-                else:
-                    ledger.mark(ARGUMENT_TEXT, end)
-                return
-        if cur.goes_on is not None:
-            kept = cur.text
-            size = len(kept) + len(text)
+        kept = cur.text
+        size = len(kept) + len(text)
+        if cur.goes_on is not None and size <= _MOST_KEPT:
             room = self.max_held - size
             # White space that waits counts, too: it is text if there is too much of it.
-            few = size <= _MOST_KEPT and self.speculation.size < room and self.base - self.ledger.frontier < room
+            few = self.speculation.size < room and self.base - self.ledger.frontier < room
             if few and cur.goes_on(kept, text):
                 cur.text = kept + text
-                self._plain = False
-                cur.passed = None
+                self.path.kind = MARKUP
                 return
-        if self.speculation.size + len(cur.text) + len(text) > self.max_held:
+        if self.speculation.size + size > self.max_held:
             text = self._read_parts(text)
         while len(text) > _PART and self._text.unknown_tokens:
             self._read(text[:_PART])
@@ -184,28 +261,30 @@ class Machine(ReaderContext):
         self._look_ahead()
 
     def _look_ahead(self) -> None:
-        """Find out if the next text can be emitted unread: most deltas are words in the middle of a text. In calls, the
-        reader that returned MORE has said so."""
+        """Open or close the short path for the next delta. In calls, the reader that returned MORE has said which."""
         cur = self.cur
+        path = self.path
         if self._mode == READ_TEXT:
-            self._plain = not cur.text and self._text.is_plain
+            path.kind = MARKUP if cur.text else self._text.passing_kind()
+            path.state = self.state
             cur.goes_on = self.state.goes_on
+        elif cur.passed is None or cur.text or self.speculation.active:
+            path.kind = MARKUP
         else:
-            self._plain = False
-            if cur.text or self.speculation.active:
-                cur.passed = None
+            path.kind = ARGUMENT_TEXT
+            path.value = cur.passed
+            path.call = self.calls[-1].index
 
     def _read_next(self) -> None:
-        """Take no short path for the next text."""
-        self._plain = False
-        self.cur.passed = None
+        """Take no short path for the next delta."""
+        self.path.kind = MARKUP
         self.cur.goes_on = None
 
     def keep_space(self) -> None:
         """Take white space that touches a marker for text, unless the Format writes it there."""
         self._text.keeps_space = True
 
-    def drop_tokens(self, places: list[tuple[int, int]]) -> None:
+    def _drop_tokens(self, places: list[tuple[int, int]]) -> None:
         """Drop the special tokens at these places of the next text, where they are free text."""
         waiting = self._text.unknown_tokens
         while waiting and waiting[0][0] < self.base and not self.speculation.active:
@@ -231,16 +310,21 @@ class Machine(ReaderContext):
         self._run()
         self._compact()
 
-    def finish(self) -> None:
-        """End the output: no more text will come, so everything is decided."""
+    def finish(self) -> str:
+        """End the output: no more text will come, so everything is decided. Return text that was held back because a
+        special token might have begun in it."""
         if self.finished:
-            return
+            return ""
+        self.settle()
+        held = "" if self.scanner is None else self.scanner.finish()
+        if held:
+            self._read_on(held)
         self.finished = True
         cur = self.cur
-        if self._plain:
+        if self.path.kind in (CONTENT_TEXT, REASONING_TEXT):
             cur.final = True
             self._text.finish()
-            return
+            return held
         self._read("")  # what was kept unread
         while True:
             # A speculation that is still active here is undecided because the output ends.
@@ -256,6 +340,7 @@ class Machine(ReaderContext):
         self.cur.pos = 0
         self.cur.text = ""
         self.mark(MARKUP, 0)
+        return held
 
     # -- the start state ----------------------------------------------------------------------------------------
 
@@ -266,6 +351,8 @@ class Machine(ReaderContext):
 
     def switch(self, program: Program) -> None:
         """Continue with another Program that has the same states."""
+        self.settle()
+        self._read_next()
         self.state = program.states[self.state_index]
         self.program = program
 
@@ -322,6 +409,7 @@ class Machine(ReaderContext):
     @property
     def offset(self) -> int:
         """Number of characters that are decided."""
+        self.settle()
         return self.base
 
     # -- running the readers ------------------------------------------------------------------------------------

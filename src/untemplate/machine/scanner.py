@@ -7,8 +7,8 @@
 * An id whose text has not come before the text of the next id authorises nothing.
 * Without the table, more literals than ids in one stretch cannot be told apart. All of them count as markers, and
   that is reported.
-* Most deltas have no special token, and none is awaited: one test of sets decides that (``passes``). They are counted
-  later and together: when a special token comes, or when there are many.
+* Deltas without special tokens, while none is awaited, are most; they do not come here one by one but together, when a
+  special token comes or when there are many (``count``).
 """
 
 from __future__ import annotations
@@ -33,9 +33,6 @@ class TokenTexts(Protocol):
     def bytes_of(self, token: int) -> bytes | None:
         """Return the bytes of a token; None if it is unknown."""
 
-
-_UNREAD: Final = 256
-"""Most deltas that wait to be counted."""
 
 _REPLACEMENT: Final = "�"
 _NOTHING: Final = "(?!)"
@@ -109,6 +106,8 @@ class TokenScanner:
         self._sizes: Mapping[int, int] = texts.sizes
         self._places: dict[str, tuple[int, ...]] = tokens.places
         self._stripped: bool = stripped
+        self.proves_markers: bool = False
+        """True if a marker that is one special token counts only with its id, once ids have come."""
         self.authorised: set[int] = set()
         """Places where markers begin that have a token id."""
         self.unknown_places: list[tuple[int, int]] = []
@@ -135,33 +134,16 @@ class TokenScanner:
         self._pending: dict[str, deque[tuple[int, int, int]]] = {}
         """Literal → (its order, characters known when its id came, its place in bytes or -1), by order. Without the
         table, ids that came with one delta have one order: they may belong to its literals in another way."""
-        self._unread: list[str] = []
-        """Texts of the deltas that passed and are not counted yet."""
-        self._unread_ids: list[int] = []
-        """Their ids."""
-        self._literal_ids: frozenset[int] = tokens.ids
-        self._quiet: bool = True
+        self.special_ids: frozenset[int] = tokens.ids
+        self.quiet: bool = True
         """True if no special token's text is awaited."""
         self._order: int = 0
         """Order of the last id that came."""
         self._passed: int = 0
         """Order of the last id whose text has come."""
 
-    def feed(self, text: str, ids: Sequence[int]) -> str:
-        """Take a delta. Return its text, with stripped markers restored."""
-        return text if self.passes(text, ids) else self.read(text, ids)
-
     def read(self, text: str, ids: Sequence[int]) -> str:
-        """Take a delta that does not pass."""
-        if self._tokens.empty:
-            return text
-        if self._unread:
-            self._count_unread()
-        if ids and not self.active:
-            check_ids(ids)
-            self.active = True
-            if self.passes(text, ids):
-                return text
+        """Take a delta that may hold special tokens. Return its text, with stripped markers restored."""
         if ids:
             if self._take_in_step(text, ids):
                 return text
@@ -178,25 +160,23 @@ class TokenScanner:
         self._carry = self._tail(window)
         if ids:
             self._forget_oldest()
-        self._quiet = not (self._awaited or self._held or any(map(self._is_awaited, self._pending.values())))
+        self.quiet = not (self._awaited or self._held or any(map(self._is_awaited, self._pending.values())))
         return shown
 
-    def passes(self, text: str, ids: Sequence[int]) -> bool:
-        """Take a delta without special tokens, while none is awaited. False if it must be read: once ids have come,
-        text without ids must be, too, because it may be ahead of its ids."""
-        if self._quiet and (self.active if ids else not self.active) and self._literal_ids.isdisjoint(ids):
-            unread = self._unread
-            unread.append(text)
-            self._unread_ids.extend(ids)
-            if len(unread) == _UNREAD:
-                self._count_unread()
-            return True
-        return False
+    def count(self, texts: list[str], ids: list[int]) -> None:
+        """Take deltas without special tokens that have come while none was awaited."""
+        text = "".join(texts)
+        if ids:
+            self._check_place()
+            self._add_bytes(ids, text)
+        self._seen += len(text)
+        self._seen_bytes += _size(text)
+        self._carry = self._tail(self._carry + text)
 
     def _take_in_step(self, text: str, ids: Sequence[int]) -> bool:
         """Take a delta whose text is that of its ids, and whose special tokens are those among the ids, one for one.
         If the text of an id had not come, a copy of its text could be taken for it."""
-        if self._seen_bytes != self._id_bytes or self._stripped or self._gaps or not (self._quiet and self._exact):
+        if self._seen_bytes != self._id_bytes or self._stripped or self._gaps or not (self.quiet and self._exact):
             return False
         size = _size(text)
         if len(ids) == 1:
@@ -223,18 +203,6 @@ class TokenScanner:
     def _is_awaited(self, waiting: deque[tuple[int, int, int]]) -> bool:
         """True if one of these ids of a literal may still authorise it."""
         return bool(waiting) and waiting[-1][0] >= self._passed
-
-    def _count_unread(self) -> None:
-        """Count the deltas that passed."""
-        text = "".join(self._unread)
-        self._unread = []
-        if self._unread_ids:
-            self._check_place()
-            self._add_bytes(self._unread_ids, text)
-            self._unread_ids = []
-        self._seen += len(text)
-        self._seen_bytes += _size(text)
-        self._carry = self._tail(self._carry + text)
 
     def _tail(self, text: str) -> str:
         """Return the end of this text in which a literal may have begun that the next text completes."""
@@ -325,8 +293,6 @@ class TokenScanner:
         """Read a delta whose special tokens begin at these places of it."""
         self.active = True
         self._exact = False
-        if self._unread:
-            self._count_unread()
         for place in places:
             if self._tokens.pattern.match(text, place) is not None:
                 self.authorised.add(self._seen + place)

@@ -69,7 +69,8 @@ class StreamingParserEngine:
         self._scanner: TokenScanner | None = None
         if not self._special.empty:
             table = self._table
-            self._scanner = machine.scanner = TokenScanner(self._special, table)
+            self._scanner = TokenScanner(self._special, table)
+            machine.use_ids(self._scanner)
 
     def feed(self, delta_text: str, delta_token_ids: Sequence[int] = ()) -> list[SemanticEvent]:
         """Take the next part of the output, and the token ids that have come with it or before it.
@@ -85,10 +86,7 @@ class StreamingParserEngine:
             raise RuntimeError("feed() after finish(): this output has ended; reset() begins another")
         if len(delta_token_ids):
             machine.checks_ids = True
-        if self._scanner is not None:
-            delta_text = self._scanner.feed(delta_text, delta_token_ids)
-        if delta_text:
-            machine.feed(delta_text)
+        machine.feed(delta_text, delta_token_ids)
         return self._sink.take()
 
     def finish(self) -> list[SemanticEvent]:
