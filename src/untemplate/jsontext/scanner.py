@@ -15,6 +15,7 @@ copied, and streams are copied in the middle of a value. Measured per delta, a g
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from .lexical import STRING_STOP, WORD
@@ -54,6 +55,8 @@ _STRICT_SPACES: Final = re.compile(r"[ \t\r\n]+")
 _STRINGS: Final = re.compile(r'(?:\s*+"[^"\\]*+"\s*+[,:])*+\s*+("?)')
 """Lenient: strings without escapes and what separates them, up to the quote that opens the next one (1)."""
 _ANY_SPACES: Final = re.compile(r"\s+")  # other white space is not JSON, but does not hide where a value ends
+_IN_STRING: Final = r'[^"\\]*+(?:\\.[^"\\]*+)*+'
+_IN_WORD: Final = r'[^\s"{}\[\],:]'
 
 
 class JsonScanner:
@@ -167,6 +170,30 @@ class JsonScanner:
         """Go on after the string or word at which a strict scan stopped; the caller has read it."""
         key = self.before == KEY or self.before == FIRST_KEY
         self.state = COLON if key else NEXT if self.closers else ENDED
+
+
+def _flat(state: int, start: str, items: str) -> tuple[re.Pattern[str], tuple[int, ...]]:
+    """Return the pattern of text without brackets outside strings, from this state on, and the state after it for each
+    of its groups, the last of which counts. ``start``: pattern of the text up to the first separator, with two groups;
+    after the second one a separator must follow. ``items``: pattern of what follows a separator, with five groups."""
+    states = (state, state, SEPARATOR, ANYTHING, IN_STRING, SEPARATOR, IN_WORD, SEPARATOR)
+    return re.compile(rf"{start}{items}\Z", re.DOTALL), states
+
+
+@lru_cache(maxsize=64)
+def flat_text(word_heads: str) -> dict[int, tuple[re.Pattern[str], tuple[int, ...]]]:
+    """Return, for each state inside the brackets of a lenient scan, the pattern of text in which no bracket opens or
+    closes, and no word begins with one of these characters. Text that ends in the middle of an escape does not match.
+    With the pattern come the states after the text, by the number of the last group."""
+    word = (f"(?![{re.escape(word_heads)}])" if word_heads else "") + f"{_IN_WORD}++"
+    items = rf'[\s,:]*+(?:(?:"{_IN_STRING}"|{word})\s*+[,:][\s,:]*+)*+()(?:("{_IN_STRING})("\s*+)?|({word})(\s++)?)?'
+    later = f"(?:[,:]{items})?"
+    return {
+        IN_STRING: _flat(IN_STRING, rf'({_IN_STRING})("\s*+)?', later),
+        IN_WORD: _flat(IN_WORD, rf"({_IN_WORD}*+)(\s++)?", later),
+        SEPARATOR: _flat(SEPARATOR, r"()(\s++)?", later),
+        ANYTHING: _flat(ANYTHING, "()()", items),
+    }
 
 
 def _after_separator(text: str, pos: int) -> tuple[int, int]:

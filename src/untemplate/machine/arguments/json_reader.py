@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from ...jsontext.lexical import ENCODED, STRING_STOP, escape_end, unescape
-from ...jsontext.scanner import AT_STRING, AT_WORD, BROKEN, ENDED, IN_STRING, IN_WORD, VALUE, JsonScanner
+from ...jsontext.scanner import AT_STRING, AT_WORD, BROKEN, ENDED, IN_STRING, IN_WORD, VALUE, JsonScanner, flat_text
 from ...jsontext.well_formed import LOOSE, STANDARD
 from ..lexer import Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
@@ -20,10 +20,12 @@ class JsonReader(JsonScanner):
     """Passes one JSON value through, whatever it holds. ``stops`` are literals that end it where a word could begin."""
 
     def __init__(self, stops: Literals | None = None) -> None:
-        super().__init__(strict=False, word_heads="" if stops is None else stops.first_characters)
+        word_heads = "" if stops is None else stops.first_characters
+        super().__init__(strict=False, word_heads=word_heads)
         self.stops: Literals | None = stops
         self.valid: bool = False
         """True if the value is known to be valid JSON."""
+        self._flat = flat_text(word_heads)
 
     def step(self, cur: Cursor, out: ArgumentWriter) -> int:
         text = cur.text
@@ -61,7 +63,13 @@ class JsonReader(JsonScanner):
     def passed(self, text: str) -> str:
         """Return text that does not end the value; "" if it may, and nothing has happened."""
         state = self.state
-        if state == IN_STRING and '"' not in text and "\\" not in text:
+        if self.closers and state in self._flat:
+            pattern, states = self._flat[state]
+            found = pattern.match(text)
+            if found is not None:
+                self.state = states[found.lastindex or 0]
+                return text
+        elif state == IN_STRING and '"' not in text and "\\" not in text:
             return text
         if state == VALUE or "}" in text or "]" in text:
             return ""
