@@ -15,7 +15,7 @@ from typing import Final, final
 from .arguments.base import CallHandler
 from .arguments.call_object import CallObjectReader
 from .arguments.elements import ElementReader
-from .arguments.json_reader import EncodedJsonReader, JsonReader
+from .arguments.json_reader import EncodedJsonReader, JsonReader, whole_object
 from .arguments.literal import LiteralReader
 from .arguments.tagged import TaggedReader
 from .arguments.tagged_ends import ValueEnds
@@ -45,6 +45,7 @@ _BEFORE: Final = 0
 _CALL_OBJECT: Final = 1
 _VALUE: Final = 2
 _RAW: Final = 3
+_OBJECT: Final = 4
 
 _CLOSERS: Final = (IS_CALL_CLOSE, IS_ARGUMENTS_CLOSE, IS_SECTION_CLOSE)
 _ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?=[^=]))")
@@ -59,6 +60,8 @@ _ENCODED_PREFIX: Final = re.compile(r'"(?:[ \t\r\n]|\\[nrt])*\\?\Z')
 _LINK: Final = re.compile(r"[ \t\r\n]*\)[ \t\r\n]*\]\(")
 _LINK_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:\)[ \t\r\n]*\]?)?\Z")
 """``[name()](…)`` after its first bracket, and the beginning of that."""
+
+_OBJECT_END: Final = re.compile(r"[ \t\r\n]*+\}")
 
 _NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
 
@@ -116,9 +119,7 @@ class ArgumentsReader(CallHandler):
         ``name_start``: its place in the output."""
         self._name = name
         self._name_start = name_start
-        self._call_object = CallObjectReader(self._syntax, self.context.max_held)
-        self._call_object.given_name = name
-        self._phase = _CALL_OBJECT
+        self._phase = _OBJECT
 
     def begin_named(self, name: str, call_id: str) -> bool:
         """Start after a complete name. False if no call can have this name."""
@@ -191,6 +192,8 @@ class ArgumentsReader(CallHandler):
                 answer = self._read_value()
             elif phase == _CALL_OBJECT:
                 answer = self._read_call_object()
+            elif phase == _OBJECT:
+                answer = self._read_object_start()
             elif phase == _BEFORE:
                 answer = self._read_before()
             else:
@@ -342,6 +345,51 @@ class ArgumentsReader(CallHandler):
         self._literal = LiteralReader(syntax, self.context.tools, self._name, outer, self.context.max_held)
         self._phase = _VALUE
         return AGAIN
+
+    def _read_object_start(self) -> int:
+        """Read an object that holds name and arguments at once, if it has arrived whole and is written as the renderer
+        writes it. Otherwise begin to read it member by member."""
+        syntax = self._syntax
+        context = self.context
+        cur = context.cur
+        start = syntax.call_start.match(cur.text, cur.pos)
+        if start is not None:
+            begin = start.end()
+            end = whole_object(cur, begin)
+            close = _OBJECT_END.match(cur.text, end) if end > begin else None
+            if close is not None and (not syntax.bare or self._allowed(start.group(1))):
+                self._take_object(start, end, close.end())
+                return DONE
+        call_object = CallObjectReader(syntax, context.max_held)
+        call_object.given_name = self._name
+        self._call_object = call_object
+        self._phase = _CALL_OBJECT
+        return AGAIN
+
+    def _take_object(self, start: re.Match[str], end: int, close_end: int) -> None:
+        """Read a call from its name in ``start`` to the ``end`` of the arguments, and what closes the object."""
+        context = self.context
+        ledger = context.ledger
+        text = context.cur.text
+        begin = start.end()
+        self._name = start.group(1)
+        # Where a name alone does not make a call, or an id may follow it, the call begins with the arguments.
+        call_start = begin if self._syntax.bare or self._syntax.id_key else start.end(1)
+        if ledger.spans is None:
+            ledger.frontier = context.base + call_start
+        else:
+            context.mark(MARKUP, start.start(1))
+            context.mark(NAME_TEXT, start.end(1))
+            context.mark(MARKUP, call_start)
+        self.commit()
+        self.put(text[begin:end])
+        if ledger.spans is not None:
+            context.mark(MARKUP, begin)
+            context.mark(ARGUMENT_TEXT, end)
+        context.mark(MARKUP, close_end)
+        context.cur.pos = close_end
+        self._whole = True
+        self._valid = True
 
     def _read_call_object(self) -> int:
         call_object = self._call_object

@@ -430,11 +430,14 @@ class CallReader:
                 return end
             self._check_spelling(cur.pos, end)
             cur.pos = end
-            self._begin(_NAME, True)
-        elif self.syntax.body == JSON_BODY and cur.text[cur.pos] != "{":
-            return NO_MATCH
+            self._phase = _NAME
+        elif self.syntax.body != JSON_BODY:
+            self._phase = _NAME
+        elif cur.text[cur.pos] == "{":
+            self._arguments.begin_object(self.given_name, self.given_start)
+            self._phase = _ARGUMENTS
         else:
-            self._begin_object_or_name(True)
+            return NO_MATCH
         return AGAIN
 
     # -- the name -----------------------------------------------------------------------------------------------
@@ -547,6 +550,9 @@ class CallReader:
             self._arguments.end()
         if syntax.after.empty:
             return self._over()
+        close = syntax.plain_close.match(cur.text, cur.pos)
+        if close is not None and self._take_close(close):
+            return self._over()
         if not self._skip_spaces():
             return MORE
         end = self._at(syntax.after)
@@ -566,6 +572,22 @@ class CallReader:
             if another is not None and syntax.call_opens:
                 return self._over_before(another.end() - 1)
         return self._over()
+
+    def _take_close(self, close: re.Match[str]) -> bool:
+        """Read white space and what closes the call. False if that is no marker, or there is too much white space."""
+        context = self.context
+        start = close.start(1)
+        end = close.end()
+        if context.checks_ids and not context.may_be_marker(start, end):
+            return False
+        if not context.speculation.active:
+            if context.base + start - context.ledger.frontier > context.max_held:
+                return False
+            context.mark(MARKUP, end)
+        if context.spaces and context.holds_space:
+            context.spaces = []
+        context.cur.pos = end
+        return True
 
     def _over_before(self, start: int) -> int:
         """End a call that has no closer. Another object follows it at ``start``, which may be a call as well."""

@@ -339,6 +339,9 @@ def _compile_tools(tools: Tools, path: str, turn_end: Marker | None) -> CallSynt
         _compile_named_body(syntax, tools, body, turn_end)
     _compile_starts(syntax, tools)
     syntax.variants = _variants(tools)
+    closes = [text for text, tag in syntax.after.tags.items() if tag == IS_CALL_CLOSE and text not in syntax.variants]
+    if len(closes) == 1 and closes[0] not in syntax.after.prefixes:
+        syntax.plain_close = re.compile(rf"[ \t\r\n]*+({re.escape(closes[0])})")
     return syntax
 
 
@@ -381,8 +384,10 @@ def _compile_json_body(syntax: CallSyntax, body: JsonBody) -> None:
     syntax.constant_keys = frozenset(key for key, _ in body.constants)
     if not body.name_is_key and body.arguments_key != body.nested_key:
         name, arguments = re.escape(body.name_key), re.escape(body.arguments_key)
-        syntax.object_start = re.compile(rf'\{{{_WS}"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS},')
+        object_start = rf'\{{{_WS}"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS},'
+        syntax.object_start = re.compile(object_start)
         syntax.arguments_start = re.compile(rf'"({arguments})"{_WS}:{_WS}(?=\{{)')
+        syntax.call_start = re.compile(rf'{object_start}{_WS}"{arguments}"{_WS}:{_WS}(?=\{{)')
 
 
 def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_end: Marker | None) -> None:

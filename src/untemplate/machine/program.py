@@ -212,6 +212,8 @@ class CallSyntax:
         self.after: Literals = Literals({})
         """After the arguments: what closes the call."""
         self.call_closes: bool = False
+        self.plain_close: re.Pattern[str] = re.compile("(?!)")
+        """Matches white space and what closes the call (1), as the renderer writes it."""
         self.before_body: Literals = Literals({})
         """After the call's opener: the name's opener."""
         self.after_section: list[list[Literals]] = []
@@ -231,6 +233,8 @@ class CallSyntax:
         """Matches the beginning of an object, written as the renderer writes it: its name (1) and a comma."""
         self.arguments_start: re.Pattern[str] = re.compile("(?!)")
         """Matches the key of the arguments (1) before an object."""
+        self.call_start: re.Pattern[str] = re.compile("(?!)")
+        """Matches both: an object up to its arguments, written as the renderer writes it, with its name (1)."""
         self.constant_keys: frozenset[str] = frozenset()
         # NAMED_*
         self.name: Pattern = Pattern("{name}")

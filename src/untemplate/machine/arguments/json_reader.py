@@ -15,6 +15,19 @@ _LONG: Final = 64
 """Characters of a string that are worth decoding at once."""
 
 
+def whole_object(cur: Cursor, start: int) -> int:
+    """Return where an object that has arrived whole ends, found in C; ``start`` if it has not, or is not valid."""
+    text = cur.text
+    if text[start : start + 1] != "{" or not cur.may_close_after(start):
+        return start
+    try:
+        _, end = STANDARD.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        cur.misreadings += 1
+        return start
+    return int(end)
+
+
 @final
 class JsonReader(JsonScanner):
     """Passes one JSON value through, whatever it holds. ``stops`` are literals that end it where a word could begin."""
@@ -31,7 +44,7 @@ class JsonReader(JsonScanner):
         text = cur.text
         start = cur.pos
         if self.state == VALUE:
-            end = self._whole(cur, text, start)
+            end = whole_object(cur, start)
             if end > start:
                 out.put(text[start:end])
                 cur.pos = end
@@ -79,17 +92,6 @@ class JsonReader(JsonScanner):
         self.state = state
         del self.closers[depth:]
         return ""
-
-    def _whole(self, cur: Cursor, text: str, start: int) -> int:
-        """Return where an object that has arrived whole ends, found in C; ``start`` if it has not, or is not valid."""
-        if text[start : start + 1] != "{" or not cur.may_close_after(start):
-            return start
-        try:
-            _, end = STANDARD.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            cur.misreadings += 1
-            return start
-        return int(end)
 
 
 @final
