@@ -121,7 +121,7 @@ def _effects(program: Program, rule: MarkerRule) -> Iterator[str]:
     elif rule.kind in (p.OPEN_CALLS, p.OPEN_BARE_CALLS):
         only = " (only in an open section)" if rule.in_section_only else ""
         for syntax, entry in rule.entries:
-            yield f"opens {_ENTRIES[entry]} -> {program.call_syntaxes[syntax].path}{only}"
+            yield f"opens {_ENTRIES[entry]} -> {syntax.path}{only}"
     elif rule.kind == p.OPEN_WRAP:
         yield _RULES[rule.kind] + (" anywhere" if rule.anywhere else " at the start")
     else:

@@ -15,7 +15,7 @@ from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
 from .context import ReaderContext
 from .ledger import DROPPED, ID_TEXT, MARKUP, NAME_TEXT
-from .lexer import SPACES, WS, GoesOn, Literals
+from .lexer import SPACES, WS, GoesOn, Literals, spaces_go_on
 from .names import MAX_NAME, NAME_START, merged, offered
 from .program import (
     AT_BARE,
@@ -195,7 +195,9 @@ class CallReader:
             return self.syntax.between.goes_on_after_spaces
         if phase == _AFTER:
             return self.syntax.after.goes_on_after_spaces
-        return self.syntax.before_body.goes_on_after_spaces if phase == _BODY else None
+        if phase == _BODY:
+            return self.syntax.before_body.goes_on_after_spaces
+        return spaces_go_on if phase == _CHOOSE else None
 
     def finish(self) -> bool:
         """End the output. Return False if what is being read is not a call and must become text."""
@@ -252,7 +254,13 @@ class CallReader:
     def _choose(self) -> int:
         """Choose the first of the syntaxes that share this opener which the text after it fits."""
         cur = self.context.cur
-        cur.pos = cur.spaces()
+        pos = cur.pos = cur.spaces()
+        if pos >= len(cur.text) and not cur.final:
+            return MORE
+        first, entry = self._candidates[0]
+        if entry == AT_CALL and first.body == JSON_BODY and cur.text[pos : pos + 1] == "{":
+            self._chosen(first, entry)
+            return AGAIN
         for syntax, entry in self._candidates:
             if entry == AT_SECTION:
                 fits = self._fits(syntax.after_section)
@@ -422,6 +430,10 @@ class CallReader:
     def _read_body(self) -> int:
         """Read what follows the call's opener: the opener of the name, or the call itself."""
         cur = self.context.cur
+        if self.syntax.body == JSON_BODY and cur.text[cur.pos : cur.pos + 1] == "{":
+            self._arguments.begin_object(self.given_name, self.given_start)
+            self._phase = _ARGUMENTS
+            return AGAIN
         if not self._skip_spaces():
             return MORE
         if self.syntax.name_opens:
@@ -433,10 +445,7 @@ class CallReader:
             self._phase = _NAME
         elif self.syntax.body != JSON_BODY:
             self._phase = _NAME
-        elif cur.text[cur.pos] == "{":
-            self._arguments.begin_object(self.given_name, self.given_start)
-            self._phase = _ARGUMENTS
-        else:
+        elif cur.text[cur.pos] != "{":
             return NO_MATCH
         return AGAIN
 

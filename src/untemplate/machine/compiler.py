@@ -132,9 +132,9 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
             thinking[text] = _rule(OPEN_WRAP, fmt.content.open)
         for text in fmt.content.close.spellings:
             content[text] = _rule(CLOSE_WRAP, fmt.content.close)
-    for i, (syntax, way) in enumerate(zip(program.call_syntaxes, fmt.tools, strict=False)):
-        _add_call_openers(content, i, syntax, way)
-        _add_call_openers(thinking, i, syntax, way, marked_only=True)
+    for syntax, way in zip(program.call_syntaxes, fmt.tools, strict=False):
+        _add_call_openers(content, syntax, way)
+        _add_call_openers(thinking, syntax, way, marked_only=True)
     for way in fmt.tools if tools else ():
         for text in _spellings(way.section_close):
             content.setdefault(text, MarkerRule(CLOSE_SECTION))
@@ -154,7 +154,7 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
         rule = program.states[0].lone_calls = MarkerRule(OPEN_BARE_CALLS)
         rule.alone = True
         rule.follows = any(fmt.tools[i].one_a_line for i in lone)
-        rule.entries = [(i, AT_BARE) for i in lone]
+        rule.entries = [(program.call_syntaxes[i], AT_BARE) for i in lone]
     if reasoning is not None:
         program.states.append(TextState("reasoning", IN_REASONING, thinking, True))
         program.reasoning = 1
@@ -205,7 +205,7 @@ def _add_message_calls(
         # The header marks the call, so no tool has to be known.
         syntax.bare = False
         program.call_syntaxes.append(syntax)
-        _add_call_openers(rules, i, syntax, way)
+        _add_call_openers(rules, syntax, way)
     header.calls = Literals({text: i for i, text in enumerate(rules)})
     header.call_rules = list(rules.values())
 
@@ -244,7 +244,7 @@ def _accepted(tools: Tools) -> tuple[str, ...]:
 
 
 def _add_call_openers(
-    rules: dict[str, MarkerRule], index: int, syntax: CallSyntax, tools: Tools, *, marked_only: bool = False
+    rules: dict[str, MarkerRule], syntax: CallSyntax, tools: Tools, *, marked_only: bool = False
 ) -> None:
     """Add the literals with which calls of one syntax begin."""
     body = tools.body
@@ -274,7 +274,7 @@ def _add_call_openers(
         rule.ambiguous = rule.ambiguous or (
             kind == OPEN_CALLS and text in _accepted(tools) and not _MARKED.search(text)
         )
-        rule.entries.append((index, entry))
+        rule.entries.append((syntax, entry))
 
 
 def _add_call_texts(rules: dict[str, MarkerRule], fmt: Format) -> None:

@@ -208,7 +208,7 @@ class FreeText:
             if found is None:
                 break
             start = found.start()
-            if size - start < literals.longest and not cur.final:
+            if size - start < literals.longest and not cur.final and found.group() in literals.inner:
                 # A longer literal may have begun before this one and contain it: ``Action:\n``` `` before ``` ``` ``.
                 tail = literals.undecided_from(text, pos)
                 if tail <= start:
@@ -344,6 +344,8 @@ class FreeText:
                 self._spelled_opener = context.base + end
                 self._open_calls += 1
             return False
+        if action == OPEN_CALLS:
+            return self._accepts_calls(rule, start, end)
         if action == OPEN_REASONING:
             return self._accepts_reasoning(start, end)
         if action == CALL_TEXT:
@@ -372,8 +374,6 @@ class FreeText:
             return False
         if action == OPEN_BARE_CALLS:
             return self._nothing_before(start)
-        if action == OPEN_CALLS:
-            return self._accepts_calls(rule, start, end)
         if action == ENTER_STATE:
             if rule.needs_id and (context.checks_ids or rule.needs_id == 2) and not context.has_id(start, end):
                 return False
@@ -455,6 +455,10 @@ class FreeText:
         cur = context.cur
         action = rule.kind
         self.lead = rule.after
+        if action == OPEN_CALLS or action == OPEN_BARE_CALLS:
+            self.rule = rule
+            self.marker_end = end
+            return READ_CALL
         if action == ENTER_STATE:
             self._enter_state(rule, end)
         elif action == OPEN_REASONING:
@@ -494,10 +498,6 @@ class FreeText:
             if not rule.in_header:
                 cur.pos = end
             return READ_HEADER
-        else:
-            self.rule = rule
-            self.marker_end = end
-            return READ_CALL
         return READ_TEXT
 
     def _end_turn(self, end: int) -> int:

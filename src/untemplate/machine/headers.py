@@ -149,11 +149,9 @@ class HeaderReader:
         context.mark(MARKUP, pos)
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[pos:opened]
         cur.pos = pos + len(opener)
-        syntaxes = context.program.call_syntaxes
         self._begin_quotation()
-        entries = [(syntaxes[i], entry) for i, entry in rule.entries]
-        context.in_section = any(syntax.section_closes for syntax, _ in entries)
-        self._calls.enter(entries, False, True, opener)
+        context.in_section = any(syntax.section_closes for syntax, _ in rule.entries)
+        self._calls.enter(rule.entries, False, True, opener)
         self._calls.given_name = name
         self._calls.given_start = name_start
         return READ_CALL

@@ -36,6 +36,11 @@ def word_goes_on(kept: str, text: str) -> bool:
     return word.isidentifier() and word.isascii()
 
 
+def spaces_go_on(kept: str, text: str) -> bool:
+    """True if the text is white space."""
+    return not (kept + text).strip(WS)
+
+
 @final
 class Literals:
     """A set of literals, each with a tag, searched together."""
@@ -52,6 +57,8 @@ class Literals:
         """The first characters of the literals."""
         self.first_character_pattern: re.Pattern[str] = re.compile(f"[{re.escape(heads)}]" if heads else "(?!)")
         self.prefixes: frozenset[str] = frozenset(t[:i] for t in texts for i in range(1, len(t)))
+        self.inner: frozenset[str] = frozenset(t for t in texts if any(t in other and t != other for other in texts))
+        """The literals that others contain."""
         self.word_goes_on: GoesOn | None = None if any(map(_touches_words, texts)) else word_goes_on
         """For a word that ends before one of the literals; None if one begins or ends like a word itself."""
 

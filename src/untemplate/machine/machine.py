@@ -618,10 +618,7 @@ class Machine(ReaderContext):
                 self.begin_tentative_calls(True, rule.alone)
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
-        syntaxes = self.program.call_syntaxes
-        self._call_reader().enter(
-            [(syntaxes[i], entry) for i, entry in rule.entries], rule.ambiguous, rule.kind == OPEN_CALLS, opener
-        )
+        self._call_reader().enter(rule.entries, rule.ambiguous, rule.kind == OPEN_CALLS, opener)
 
     def _after_calls(self, calls: CallReader) -> int:
         """Go on after the last call. Return the next mode."""

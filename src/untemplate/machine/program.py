@@ -111,8 +111,8 @@ class MarkerRule:
         """ENTER_STATE: the events to emit, as numbers that only the ConfigEvents know."""
         self.needs_id: int = 0
         """ENTER_STATE: 1 if the literal counts only by its id once ids are in use, 2 if it counts only by its id."""
-        self.entries: list[tuple[int, int]] = []
-        """OPEN_CALLS: indices of the call syntaxes that may begin here, best first, each with its entry (AT_*)."""
+        self.entries: list[tuple[CallSyntax, int]] = []
+        """OPEN_CALLS: the call syntaxes that may begin here, best first, each with its entry (AT_*)."""
         self.ambiguous: bool = False
         """OPEN_CALLS: True if prose may hold the opener too. Then the tool must be an offered one, and if the tools are
         unknown, the opener must be at the start."""
