@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from .arguments.base import CallHandler
-from .arguments.call_object import CallObjectReader
+from .arguments.call_object import CallObjectReader, begins_call, call_goes_on
 from .arguments.elements import ElementReader
 from .arguments.json_reader import EncodedJsonReader, JsonReader, whole_object
 from .arguments.literal import LiteralReader
@@ -360,6 +360,9 @@ class ArgumentsReader(CallHandler):
             if close is not None and (not syntax.bare or self._allowed(start.group(1))):
                 self._take_object(start, end, close.end())
                 return DONE
+        elif not syntax.name_is_key and begins_call(cur):
+            cur.goes_on = call_goes_on
+            return MORE
         call_object = CallObjectReader(syntax, context.max_held)
         call_object.given_name = self._name
         self._call_object = call_object
@@ -381,13 +384,15 @@ class ArgumentsReader(CallHandler):
             context.mark(MARKUP, start.start(1))
             context.mark(NAME_TEXT, start.end(1))
             context.mark(MARKUP, call_start)
-        self.commit()
-        self.put(text[begin:end])
+        self._emitter.begin_call(self._name, self._id)
+        self._emitter.arguments(text[begin:end])
+        self.committed = True
         if ledger.spans is not None:
             context.mark(MARKUP, begin)
             context.mark(ARGUMENT_TEXT, end)
         context.mark(MARKUP, close_end)
         context.cur.pos = close_end
+        self._wrote = True
         self._whole = True
         self._valid = True
 

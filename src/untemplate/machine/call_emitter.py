@@ -33,20 +33,19 @@ class CallEmitter:
         """Commit a call: its name is complete, and a legal continuation follows."""
         context = self._context
         index = next_index(context.calls)
-        call = CallState(index, call_id or self._make_id(name, self._first_index + index), name)
-        call.start = context.ledger.frontier
-        context.calls.append(call)
+        call_id = call_id or self._make_id(name, self._first_index + index)
+        context.calls.append(CallState(index, call_id, name, context.ledger.frontier))
         if context.tentative is None:
             if context.call_policy is not None:
                 context.held_call = HeldCall()
                 context.spaces = []
                 return
-            context.end_speculation()
+            context.speculation.end()
             context.spaces = []
             self._leave_reasoning()
         elif context.tentative.quoted:
             context.spaces = []
-        context.receiver.call_start(index, call.id, name)
+        context.receiver.call_start(index, call_id, name)
 
     def arguments(self, text: str) -> None:
         """Emit a part of the arguments."""

@@ -47,26 +47,28 @@ NOT_AN_OBJECT: Final = frozenset({"not_json", "not_an_object"})
 class CallState:
     """One call of an output, without its arguments."""
 
-    def __init__(self, index: int, call_id: str, name: str) -> None:
+    # Defaults in the class cost nothing per call.
+    model_id: str = ""
+    """An id that the model wrote after the call had committed with another ``id``; empty if there is none."""
+    end: int = 0
+    """Where its arguments ended."""
+    whole: bool = False
+    """True if its arguments have ended."""
+    valid: bool = False
+    """True if its arguments are known to be valid JSON; False if they are not valid or were not checked."""
+    recovered: bool = False
+    """True if a part of it was ended, dropped or read again."""
+    status: CallStatus | None = None
+    """The status that the call policy found; None if there is no call policy."""
+    repairs: tuple[str, ...] = ()
+    """The steps by which the call policy repaired the call."""
+
+    def __init__(self, index: int, call_id: str, name: str, start: int = 0) -> None:
         self.index: int = index
         self.id: str = call_id
         self.name: str = name
-        self.model_id: str = ""
-        """An id that the model wrote after the call had committed with another ``id``; empty if there is none."""
-        self.start: int = 0
+        self.start: int = start
         """Where the marked part of the output ended when the call committed: after its name, in characters."""
-        self.end: int = 0
-        """Where its arguments ended."""
-        self.whole: bool = False
-        """True if its arguments have ended."""
-        self.valid: bool = False
-        """True if its arguments are known to be valid JSON; False if they are not valid or were not checked."""
-        self.recovered: bool = False
-        """True if a part of it was ended, dropped or read again."""
-        self.status: CallStatus | None = None
-        """The status that the call policy found; None if there is no call policy."""
-        self.repairs: tuple[str, ...] = ()
-        """The steps by which the call policy repaired the call."""
 
 
 def next_index(calls: Sequence[CallState]) -> int:

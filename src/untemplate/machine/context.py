@@ -147,7 +147,7 @@ class ReaderContext:
     def speculate(self, opener: int) -> None:
         """Keep all text from the cursor on: it may become text again. Its first ``opener`` characters are a marker."""
         if not self.speculation.active:
-            if self.forget_call is not None and self.calls:
+            if self.forget_call is not None and len(self.calls) > 1:
                 for call in self.calls[:-1]:
                     self.forget_call(call)
                 del self.calls[:-1]

@@ -102,6 +102,13 @@ class FreeText:
         self.after_call = False
         self._open_calls = 0
 
+    def leave_calls(self, kept: bool) -> None:
+        """Go on with content after calls. ``kept``: the last one has not become text."""
+        self.at_start = False
+        self.fresh = False
+        self.after_call = kept
+        self._open_calls = 0
+
     def begin_message(self, index: int) -> None:
         """Begin a message of its own, in the state of this index."""
         self.enter(index)

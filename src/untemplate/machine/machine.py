@@ -618,7 +618,8 @@ class Machine(ReaderContext):
                 self.begin_tentative_calls(True, rule.alone)
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
-        self._call_reader().enter(rule.entries, rule.ambiguous, rule.kind == OPEN_CALLS, opener)
+        calls = self._calls or self._call_reader()
+        calls.enter(rule.entries, rule.ambiguous, rule.kind == OPEN_CALLS, opener)
 
     def _after_calls(self, calls: CallReader) -> int:
         """Go on after the last call. Return the next mode."""
@@ -630,12 +631,10 @@ class Machine(ReaderContext):
 
     def _leave_calls(self, kept: bool) -> int:
         """Go on with content after calls. ``kept``: the last one has not become text."""
-        text = self._text
-        text.enter(self.program.content)
-        text.at_start = False
-        text.fresh = False
-        text.after_call = kept
-        return READ_HEADER_START if self.program.header_first else READ_TEXT
+        program = self.program
+        self.state = program.states[program.content]
+        self._text.leave_calls(kept)
+        return READ_HEADER_START if program.header_first else READ_TEXT
 
     def _read_after_tentative_calls(self) -> int:
         """Read what follows tentative calls. Those inside reasoning stay calls before another call, the close of

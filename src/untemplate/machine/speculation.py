@@ -51,8 +51,6 @@ class Speculation:
         self.in_section = in_section
         self.calls = calls
         self.spaces = tuple(spaces)
-        self.size = 0
-        self._kept = []
         self._start = pos
         self.opener = opener
 

@@ -62,39 +62,55 @@ _IS_ARGUMENTS: Final = 2
 _IS_ID: Final = 3
 
 
+def begins_call(cur: Cursor) -> bool:
+    """True if an object at the cursor is not decided yet: it ends in its first key, or in a short name."""
+    undecided = not cur.final and not cur.ends_prompt and len(cur.text) - cur.pos <= _SHORT
+    return undecided and _OPEN_MEMBER[_OPEN].match(cur.text, cur.pos) is not None
+
+
+def call_goes_on(kept: str, text: str) -> bool:
+    """True if this is the beginning of an object, up to its name."""
+    return _OPEN_MEMBER[_OPEN].match(kept + text) is not None
+
+
 @final
 class CallObjectReader:
     """Reads ``{"name": …, "arguments": …}``. The handler sets ``committed`` when it accepts the name."""
 
+    # Each call has a reader of its own, so what begins with the same value for each is set here, once.
+    committed: bool = False
+    whole: bool = False
+    """True if the arguments have ended."""
+    valid: bool = False
+    ready: bool = False
+    """True if the name is known and more follows, so that this is a call even if the output ends here."""
+    given_name: str = ""
+    """The name of the call if the object has none; empty: then it is not a call."""
+    _phase: int = _OPEN
+    _nested: bool = False
+    _closed_inner: bool = False
+    _name: str = ""
+    _id: str = ""
+    _key: str = ""
+    _what: int = _SKIP
+    _value: JsonReader | None = None
+    _text: EncodedJsonReader | None = None
+    _out: ArgumentWriter | None = None
+    """Takes the value that is being read."""
+    _held: BufferedWriter | None = None
+    """Keeps arguments that come before the name."""
+    _is_word: bool = False
+    """True while a word in the place of the arguments is kept."""
+    _has_arguments: bool = False
+    _others_size: int = 0
+    _others_start: int = 0
+    """Where the first of the other members begins, in characters of the output."""
+
     def __init__(self, syntax: CallSyntax, max_held: int) -> None:
-        self.committed: bool = False
-        self.whole: bool = False
-        """True if the arguments have ended."""
-        self.valid: bool = False
-        self.ready: bool = False
-        """True if the name is known and more follows, so that this is a call even if the output ends here."""
-        self.given_name: str = ""
-        """The name of the call if the object has none; empty: then it is not a call."""
         self._syntax: CallSyntax = syntax
         self._max_held: int = max_held
-        self._phase: int = _OPEN
-        self._nested: bool = False
-        self._closed_inner: bool = False
-        self._name: str = ""
-        self._id: str = ""
-        self._key: str = ""
-        self._what: int = _SKIP
-        self._value: JsonReader | None = None
-        self._text: EncodedJsonReader | None = None
-        self._out: ArgumentWriter = BufferedWriter(max_held)
-        self._held: BufferedWriter = BufferedWriter(max_held)
-        self._is_word: bool = False
-        """True while a word in the place of the arguments is kept."""
-        self._has_arguments: bool = False
         self._others: list[str] = []
-        self._others_size: int = 0
-        self._others_start: int = 0
-        """Where the first of them begins, in characters of the output."""
+        """Members that are the arguments if there is no key for arguments."""
         self._others_values: list[tuple[int, int]] = []
         """Where the value of each begins and ends."""
 
@@ -319,7 +335,10 @@ class CallObjectReader:
         call.mark(MARKUP, cur.pos)
         if self._name and not self.committed and not call.named(self._name, self._id, True):
             return False
-        self._out = call if self.committed else self._held
+        if self.committed:
+            self._out = call
+        else:
+            self._out = self._held = BufferedWriter(self._max_held)
         if c == '"':
             call.report("variant_spelling", cur.pos, cur.pos + 1)
             self._text = EncodedJsonReader()
@@ -333,11 +352,13 @@ class CallObjectReader:
         return True
 
     def _read_value(self, cur: Cursor, call: CallHandler) -> int:
+        out = self._out
+        assert out is not None
         if self._text is not None:
-            return self._text.step(cur, self._out)
+            return self._text.step(cur, out)
         value = self._value
         assert value is not None
-        answer = value.step(cur, self._out)
+        answer = value.step(cur, out)
         if self._is_word and self.committed:
             self._stream_word(call)
         return answer
@@ -373,7 +394,7 @@ class CallObjectReader:
             if isinstance(out, BufferedWriter) and out is not self._held:
                 word = out.take()
                 if word != "null":
-                    (call if self.committed else self._held).put(word)
+                    (call if self.committed or self._held is None else self._held).put(word)
                 call.mark(MARKUP if word == "null" else ARGUMENT_TEXT, cur.pos)
             elif value is not None:
                 self.valid = value.valid
@@ -428,7 +449,7 @@ class CallObjectReader:
         """Emit the name and the arguments that came before it."""
         if not call.named(self._name, self._id, True):
             return False
-        held = self._held.take()
+        held = "" if self._held is None else self._held.take()
         if held:
             call.put(held)
         return True
