@@ -172,19 +172,22 @@ class JsonScanner:
         self.state = COLON if key else NEXT if self.closers else ENDED
 
 
-def _flat(state: int, start: str, items: str) -> tuple[re.Pattern[str], tuple[int, ...]]:
-    """Return the pattern of text without brackets outside strings, from this state on, and the state after it for each
-    of its groups, the last of which counts. ``start``: pattern of the text up to the first separator, with two groups;
-    after the second one a separator must follow. ``items``: pattern of what follows a separator, with five groups."""
+_Flat = tuple[re.Pattern[str], tuple[int, ...], re.Pattern[str]]
+
+
+def _flat(state: int, start: str, items: str) -> _Flat:
+    """Return the patterns of text without brackets outside strings, from this state on. ``start``: pattern of the text
+    up to the first separator, with two groups; ``items``: pattern of what follows a separator, with five groups."""
     states = (state, state, SEPARATOR, ANYTHING, IN_STRING, SEPARATOR, IN_WORD, SEPARATOR)
-    return re.compile(rf"{start}{items}\Z", re.DOTALL), states
+    return re.compile(rf"{start}{items}\Z", re.DOTALL), states, re.compile(rf"{start}{items}\}}", re.DOTALL)
 
 
 @lru_cache(maxsize=64)
-def flat_text(word_heads: str) -> dict[int, tuple[re.Pattern[str], tuple[int, ...]]]:
+def flat_text(word_heads: str) -> dict[int, _Flat]:
     """Return, for each state inside the brackets of a lenient scan, the pattern of text in which no bracket opens or
     closes, and no word begins with one of these characters. Text that ends in the middle of an escape does not match.
-    With the pattern come the states after the text, by the number of the last group."""
+    With it come the states after the text, by the number of the last group of the match, and the pattern of such text
+    up to a brace that closes an object."""
     word = (f"(?![{re.escape(word_heads)}])" if word_heads else "") + f"{_IN_WORD}++"
     items = rf'[\s,:]*+(?:(?:"{_IN_STRING}"|{word})\s*+[,:][\s,:]*+)*+()(?:("{_IN_STRING})("\s*+)?|({word})(\s++)?)?'
     later = f"(?:[,:]{items})?"

@@ -347,54 +347,74 @@ class ArgumentsReader(CallHandler):
         return AGAIN
 
     def _read_object_start(self) -> int:
-        """Read an object that holds name and arguments at once, if it has arrived whole and is written as the renderer
-        writes it. Otherwise begin to read it member by member."""
+        """Begin to read an object that holds name and arguments: at once up to the arguments, if it is written as the
+        renderer writes it, otherwise member by member."""
         syntax = self._syntax
-        context = self.context
-        cur = context.cur
-        start = syntax.call_start.match(cur.text, cur.pos)
+        cur = self.context.cur
+        start = syntax.object_start.match(cur.text, cur.pos)
         if start is not None:
-            begin = start.end()
-            end = whole_object(cur, begin)
-            close = _OBJECT_END.match(cur.text, end) if end > begin else None
-            if close is not None and (not syntax.bare or self._allowed(start.group(1))):
-                self._take_object(start, end, close.end())
-                return DONE
-        elif not syntax.name_is_key and begins_call(cur):
+            return self._read_name(start)
+        if not syntax.name_is_key and begins_call(cur):
             cur.goes_on = call_goes_on
             return MORE
-        call_object = CallObjectReader(syntax, context.max_held)
+        call_object = self._call_object = CallObjectReader(syntax, self.context.max_held)
         call_object.given_name = self._name
-        self._call_object = call_object
         self._phase = _CALL_OBJECT
         return AGAIN
 
-    def _take_object(self, start: re.Match[str], end: int, close_end: int) -> None:
-        """Read a call from its name in ``start`` to the ``end`` of the arguments, and what closes the object."""
+    def _read_name(self, start: re.Match[str]) -> int:
+        """Read the beginning of an object with its name, and the rest at once if all of it has come."""
+        syntax = self._syntax
         context = self.context
-        ledger = context.ledger
-        text = context.cur.text
-        begin = start.end()
-        self._name = start.group(1)
+        cur = context.cur
+        name = start.group(1)
+        begin = cur.pos = start.end()
+        if syntax.bare and not self._allowed(name):
+            return NO_MATCH
+        at_arguments = start.lastindex == 2
         # Where a name alone does not make a call, or an id may follow it, the call begins with the arguments.
-        call_start = begin if self._syntax.bare or self._syntax.id_key else start.end(1)
-        if ledger.spans is None:
-            ledger.frontier = context.base + call_start
+        waits = syntax.bare or syntax.id_key != ""
+        call_start = begin if waits and at_arguments else start.end(1)
+        if context.ledger.spans is None:
+            context.ledger.frontier = context.base + call_start
         else:
             context.mark(MARKUP, start.start(1))
             context.mark(NAME_TEXT, start.end(1))
             context.mark(MARKUP, call_start)
-        self._emitter.begin_call(self._name, self._id)
-        self._emitter.arguments(text[begin:end])
-        self.committed = True
-        if ledger.spans is not None:
+        if at_arguments:
+            end = whole_object(cur, begin)
+            close = _OBJECT_END.match(cur.text, end) if end > begin else None
+            if close is not None:
+                self._take_arguments(name, end, close.end())
+                return DONE
+        call_object = CallObjectReader(syntax, context.max_held)
+        call_object.begin_named(name)
+        if at_arguments or not waits:
+            self._name = name
+            self.commit()
+            call_object.committed = True
+        if at_arguments:
             context.mark(MARKUP, begin)
-            context.mark(ARGUMENT_TEXT, end)
-        context.mark(MARKUP, close_end)
-        context.cur.pos = close_end
+            call_object.begin_arguments(self)
+        self._call_object = call_object
+        self._phase = _CALL_OBJECT
+        return AGAIN
+
+    def _take_arguments(self, name: str, end: int, close_end: int) -> None:
+        """Read the whole arguments at the cursor and the end of the object."""
+        context = self.context
+        cur = context.cur
+        self._emitter.begin_call(name, self._id)
+        self._emitter.arguments(cur.text[cur.pos : end])
+        self.committed = True
         self._wrote = True
         self._whole = True
         self._valid = True
+        if context.ledger.spans is not None:
+            context.mark(MARKUP, cur.pos)
+            context.mark(ARGUMENT_TEXT, end)
+        context.mark(MARKUP, close_end)
+        cur.pos = close_end
 
     def _read_call_object(self) -> int:
         call_object = self._call_object

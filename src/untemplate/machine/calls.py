@@ -260,7 +260,7 @@ class CallReader:
         first, entry = self._candidates[0]
         if entry == AT_CALL and first.body == JSON_BODY and cur.text[pos : pos + 1] == "{":
             self._chosen(first, entry)
-            return AGAIN
+            return self._read_body()
         for syntax, entry in self._candidates:
             if entry == AT_SECTION:
                 fits = self._fits(syntax.after_section)

@@ -384,10 +384,9 @@ def _compile_json_body(syntax: CallSyntax, body: JsonBody) -> None:
     syntax.constant_keys = frozenset(key for key, _ in body.constants)
     if not body.name_is_key and body.arguments_key != body.nested_key:
         name, arguments = re.escape(body.name_key), re.escape(body.arguments_key)
-        object_start = rf'\{{{_WS}"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS},'
-        syntax.object_start = re.compile(object_start)
+        follows = rf'{_WS}"{arguments}"{_WS}:{_WS}(?=\{{)'
+        syntax.object_start = re.compile(rf'\{{{_WS}"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS},(?:{follows}())?')
         syntax.arguments_start = re.compile(rf'"({arguments})"{_WS}:{_WS}(?=\{{)')
-        syntax.call_start = re.compile(rf'{object_start}{_WS}"{arguments}"{_WS}:{_WS}(?=\{{)')
 
 
 def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_end: Marker | None) -> None:

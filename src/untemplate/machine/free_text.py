@@ -462,7 +462,7 @@ class FreeText:
         cur = context.cur
         action = rule.kind
         self.lead = rule.after
-        if action == OPEN_CALLS or action == OPEN_BARE_CALLS:
+        if action in (OPEN_CALLS, OPEN_BARE_CALLS):
             self.rule = rule
             self.marker_end = end
             return READ_CALL

@@ -230,11 +230,10 @@ class CallSyntax:
         self.nested_key: str = ""
         self.name_is_key: bool = False
         self.object_start: re.Pattern[str] = re.compile("(?!)")
-        """Matches the beginning of an object, written as the renderer writes it: its name (1) and a comma."""
+        """Matches the beginning of an object, written as the renderer writes it: its name (1) and a comma. Group 2
+        matches if the key of the arguments and an object follow."""
         self.arguments_start: re.Pattern[str] = re.compile("(?!)")
         """Matches the key of the arguments (1) before an object."""
-        self.call_start: re.Pattern[str] = re.compile("(?!)")
-        """Matches both: an object up to its arguments, written as the renderer writes it, with its name (1)."""
         self.constant_keys: frozenset[str] = frozenset()
         # NAMED_*
         self.name: Pattern = Pattern("{name}")

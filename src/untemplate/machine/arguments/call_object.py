@@ -99,6 +99,8 @@ class CallObjectReader:
     """Takes the value that is being read."""
     _held: BufferedWriter | None = None
     """Keeps arguments that come before the name."""
+    _open_member: re.Pattern[str] = _OPEN_STRING
+    """Matches text that is not read before more has come."""
     _is_word: bool = False
     """True while a word in the place of the arguments is kept."""
     _has_arguments: bool = False
@@ -114,24 +116,23 @@ class CallObjectReader:
         self._others_values: list[tuple[int, int]] = []
         """Where the value of each begins and ends."""
 
-    def _read_start(self, cur: Cursor, call: CallHandler) -> bool:
-        """Read ``{"name": "f",`` at once, if all of it has come. False if this is not a call."""
-        start = self._syntax.object_start.match(cur.text, cur.pos)
-        if start is None:
-            return True
-        self._name = start.group(1)
-        call.mark(MARKUP, start.start(1))
-        call.mark(NAME_TEXT, start.end(1))
+    def begin_named(self, name: str) -> None:
+        """Begin after the name and a comma."""
+        self._name = name
         self.ready = True
         self._phase = _KEY
-        cur.pos = start.end()
-        return self._syntax.id_key != "" or call.named(self._name, "", False)
+
+    def begin_arguments(self, call: CallHandler) -> None:
+        """Begin at the object of the arguments of a committed call."""
+        self._what = _IS_ARGUMENTS
+        self._has_arguments = True
+        self._out = call
+        self._value = JsonReader(None)
+        self._phase = _VALUE
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         """Return DONE after the closing brace, NO_MATCH where the text cannot be a call object. After NO_MATCH what is
         buffered must be flushed."""
-        if self._phase == _OPEN and not self._read_start(cur, call):
-            return NO_MATCH
         while True:
             if self._value is not None or self._text is not None:
                 answer = self._read_value(cur, call)
@@ -200,6 +201,10 @@ class CallObjectReader:
         if start is not None:
             cur.pos = start.end()
             self._key = start.group(1)
+            if self.committed and not self._others:
+                call.mark(MARKUP, cur.pos)
+                self.begin_arguments(call)
+                return AGAIN
             self._phase = _VALUE
             return AGAIN if self._begin_value(cur, "{", call) else NO_MATCH
         call.mark(MARKUP, cur.pos)
@@ -222,14 +227,17 @@ class CallObjectReader:
     @property
     def goes_on(self) -> GoesOn | None:
         """The test for text that decides nothing."""
-        return self._member_goes_on if self._value is None and self._text is None else None
-
-    def _member_goes_on(self, kept: str, text: str) -> bool:
-        """True if this is the beginning of a key, or of the name."""
+        if self._value is not None or self._text is not None:
+            return None
         phase = self._phase
         syntax = self._syntax
         waits = not syntax.name_is_key if phase == _OPEN else self._key in syntax.name_keys and not self._name
-        return (_OPEN_MEMBER if waits else _NO_STRING)[phase].match(kept + text) is not None
+        self._open_member = (_OPEN_MEMBER if waits else _NO_STRING)[phase]
+        return self._member_goes_on
+
+    def _member_goes_on(self, kept: str, text: str) -> bool:
+        """True if this is the beginning of a key, or of the name."""
+        return self._open_member.match(kept + text) is not None
 
     def _may_wait(self, cur: Cursor) -> bool:
         """True if a short string without escapes at the cursor is not complete."""

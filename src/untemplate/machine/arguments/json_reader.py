@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Final, final
 
 from ...jsontext.lexical import ENCODED, STRING_STOP, escape_end, unescape
-from ...jsontext.scanner import AT_STRING, AT_WORD, BROKEN, ENDED, IN_STRING, IN_WORD, VALUE, JsonScanner, flat_text
+from ...jsontext.scanner import (
+    ANYTHING,
+    AT_STRING,
+    AT_WORD,
+    BROKEN,
+    ENDED,
+    IN_STRING,
+    IN_WORD,
+    VALUE,
+    JsonScanner,
+    flat_text,
+)
 from ...jsontext.well_formed import LOOSE, STANDARD
 from ..lexer import Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
@@ -43,14 +54,16 @@ class JsonReader(JsonScanner):
     def step(self, cur: Cursor, out: ArgumentWriter) -> int:
         text = cur.text
         start = cur.pos
-        if self.state == VALUE:
+        if self.state == VALUE and text[start : start + 1] == "{":
             end = whole_object(cur, start)
             if end > start:
                 out.put(text[start:end])
                 cur.pos = end
                 self.valid = True
                 return DONE
-        end = self.scan(text, start)
+            end = len(text) if self._begin_flat(text, start) else self.scan(text, start)
+        else:
+            end = self._end_flat(text, start) or self.scan(text, start)
         state = self.state
         if state == AT_WORD and self.stops is not None:
             end = self._read_words(self.stops, cur, end)
@@ -61,6 +74,27 @@ class JsonReader(JsonScanner):
         if state < AT_STRING:
             return MORE
         return DONE if state == ENDED else NO_MATCH
+
+    def _begin_flat(self, text: str, start: int) -> bool:
+        """Read the beginning of an object at once, if nothing is open in it."""
+        pattern, states, _ = self._flat[ANYTHING]
+        found = pattern.match(text, start + 1)
+        if found is None:
+            return False
+        self.closers.append("}")
+        self.state = states[found.lastindex or 0]
+        return True
+
+    def _end_flat(self, text: str, start: int) -> int:
+        """Read the end of an object at once, if nothing is open in it, and return where it ends; 0 if not."""
+        if len(self.closers) != 1 or self.closers[0] != "}" or self.state not in self._flat:
+            return 0
+        found = self._flat[self.state][2].match(text, start)
+        if found is None:
+            return 0
+        self.state = ENDED
+        self.closers.pop()
+        return found.end()
 
     def _read_words(self, stops: Literals, cur: Cursor, end: int) -> int:
         """Go on in front of a word that may be a literal that ends the value, and return where reading stopped."""
@@ -77,7 +111,7 @@ class JsonReader(JsonScanner):
         """Return text that does not end the value; "" if it may, and nothing has happened."""
         state = self.state
         if self.closers and state in self._flat:
-            pattern, states = self._flat[state]
+            pattern, states, _ = self._flat[state]
             found = pattern.match(text)
             if found is not None:
                 self.state = states[found.lastindex or 0]
