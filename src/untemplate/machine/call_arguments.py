@@ -242,6 +242,13 @@ class ArgumentsReader(CallHandler):
             context.mark(MARKUP, cur.pos)
             return self._begin_literal(cur.text[cur.pos]) if cur.pos < len(cur.text) else MORE
         cur.pos = cur.spaces()
+        if (
+            syntax.body == NAMED_JSON
+            and cur.text[cur.pos : cur.pos + 1] == "{"
+            and "{" not in syntax.after.first_characters
+        ):
+            context.mark(MARKUP, cur.pos)
+            return self._begin_json("{")
         in_tags = syntax.body == NAMED_TAGGED or syntax.body == NAMED_ELEMENTS
         closes = syntax.tags if in_tags else syntax.after
         cur.goes_on = closes.goes_on_after_spaces
@@ -290,6 +297,14 @@ class ArgumentsReader(CallHandler):
                 if not following and not cur.final:
                     return MORE
             self._commit_once()
+            cur = self.context.cur
+            end = whole_object(cur, cur.pos)
+            if end > cur.pos:
+                self._emitter.arguments(cur.text[cur.pos : end])
+                self.context.mark(ARGUMENT_TEXT, end)
+                cur.pos = end
+                self._wrote = self._whole = self._valid = True
+                return DONE
             self._json = JsonReader(self._syntax.call_stops)
             self._phase = _VALUE
         elif c == '"':

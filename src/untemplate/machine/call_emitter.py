@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import final
 
 from .call_policy import AS_CONTENT, DROP
-from .call_state import CallState, next_index
+from .call_state import CallState
 from .context import HeldCall, ReaderContext
 from .events import emit_call
 from .free_text import FreeText
@@ -32,9 +32,10 @@ class CallEmitter:
     def begin_call(self, name: str, call_id: str) -> None:
         """Commit a call: its name is complete, and a legal continuation follows."""
         context = self._context
-        index = next_index(context.calls)
+        calls = context.calls
+        index = calls[-1].index + 1 if calls else 0
         call_id = call_id or self._make_id(name, self._first_index + index)
-        context.calls.append(CallState(index, call_id, name, context.ledger.frontier))
+        calls.append(CallState(index, call_id, name, context.ledger.frontier))
         if context.tentative is None:
             if context.call_policy is not None:
                 context.held_call = HeldCall()
@@ -42,7 +43,9 @@ class CallEmitter:
                 return
             context.speculation.end()
             context.spaces = []
-            self._leave_reasoning()
+            program = context.program
+            if context.state is not program.states[program.content]:
+                self._leave_reasoning()
         elif context.tentative.quoted:
             context.spaces = []
         context.receiver.call_start(index, call_id, name)

@@ -190,7 +190,7 @@ class CallReader:
     def _goes_on(self, phase: int) -> GoesOn | None:
         """Return the test for text that decides nothing in a phase before or after the arguments."""
         if phase == _NAME:
-            return self.syntax.name_ends.word_goes_on
+            return self.syntax.name_goes_on
         if phase == _BETWEEN:
             return self.syntax.between.goes_on_after_spaces
         if phase == _AFTER:
@@ -457,11 +457,11 @@ class CallReader:
         cur = self.context.cur
         text = cur.text
         simple = syntax.simple_name.match(text, cur.pos)
-        if simple is not None and (cur.final or len(text) - simple.start(2) >= syntax.name_ends.longest):
-            tag = syntax.name_ends.tags[simple.group(2)]
-            if tag != IS_KEY_CLOSE:
-                self._check_spelling(simple.start(2), simple.end())
-                return self._take_name(simple.group(1), "", tag, simple.start(2), simple.end())
+        if simple is not None and self._is_simple(simple):
+            start, end = simple.span("end")
+            self._check_spelling(start, end)
+            call_id = text[cur.pos : start] if syntax.name_is_id else ""
+            return self._take_name(simple.group("name"), call_id, syntax.name_ends.tags[text[start:end]], start, end)
         found = syntax.name_ends.near(text, cur.pos, cur.pos + MAX_NAME)
         if found is not None and not cur.final and syntax.name_ends.longer_from(text, cur.pos, found.start()) >= 0:
             found = None
@@ -505,9 +505,20 @@ class CallReader:
             self.context.report("variant_spelling", begin, begin + len(name))
         self._check_spelling(end, found.end())
         call_id = variables.get("id", "")
-        if not syntax.name.plain and "index" in variables and "name" in variables and "." in syntax.name.pattern:
+        if syntax.name_is_id and "index" in variables and "name" in variables:
             call_id = name
         return self._take_name(unescape_xml(tool) if syntax.unescape else tool, call_id, tag, end, found.end())
+
+    def _is_simple(self, simple: re.Match[str]) -> bool:
+        """True if nothing is unusual about this name and its end."""
+        ends = self.syntax.name_ends
+        end = simple.group("end")
+        cur = self.context.cur
+        if end in ends.inner and not cur.final and len(cur.text) - simple.start("end") < ends.longest:
+            return False
+        tools = self.context.tools
+        known = self.syntax.name.plain or not tools.known or simple.group("name") in tools.names
+        return known and ends.tags[end] != IS_KEY_CLOSE
 
     def _take_name(self, name: str, call_id: str, tag: int, end: int, close_end: int) -> int:
         """Read a name, from the cursor to ``end``, and what ends it, to ``close_end``."""

@@ -339,10 +339,15 @@ def _compile_tools(tools: Tools, path: str, turn_end: Marker | None) -> CallSynt
         _compile_named_body(syntax, tools, body, turn_end)
     _compile_starts(syntax, tools)
     syntax.variants = _variants(tools)
-    closes = [text for text, tag in syntax.after.tags.items() if tag == IS_CALL_CLOSE and text not in syntax.variants]
-    if len(closes) == 1 and closes[0] not in syntax.after.prefixes:
-        syntax.plain_close = re.compile(rf"[ \t\r\n]*+({re.escape(closes[0])})")
+    syntax.plain_close = _plain_close(syntax)
     return syntax
+
+
+def _plain_close(syntax: CallSyntax) -> re.Pattern[str]:
+    """Return the pattern of the closes of a call that the renderer writes, and that no longer literal begins with."""
+    others = syntax.variants | syntax.after.prefixes
+    closes = [text for text, tag in syntax.after.tags.items() if tag == IS_CALL_CLOSE and text not in others]
+    return re.compile(rf"{_WS}+({'|'.join(map(re.escape, closes)) or '(?!)'})")
 
 
 def _variants(tools: Tools) -> frozenset[str]:
@@ -449,9 +454,22 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         syntax.escaping = tuple(quote for quote in ("'", '"') if quote not in raw)
     syntax.name_ends = Literals(_tags(*ends))
     syntax.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
-    if syntax.name.plain and syntax.name_ends.word_goes_on:
-        syntax.simple_name = re.compile(rf"(\w{{1,64}}+)({syntax.name_ends.pattern.pattern})")
+    not_open = re.escape("".join(sorted({*illegal, *syntax.name_ends.first_characters, "&"})))
+    syntax.open_name = re.compile(rf"[^{not_open}]{{1,64}}\Z")
+    _compile_name(syntax)
     syntax.id_ends = Literals(_tags((body.name_close, IS_NAME_CLOSE)))
+
+
+def _compile_name(syntax: CallSyntax) -> None:
+    """Compile the name as it is written where nothing is unusual about it."""
+    pattern = syntax.name
+    numbered = "index" in pattern.variables and "name" in pattern.variables
+    syntax.name_is_id = numbered and "." in pattern.pattern
+    if syntax.name_ends.word_goes_on and (pattern.plain or sorted(pattern.variables) == ["index", "name"]):
+        words = {"name": r"(?P<name>\w{1,64}+)", "index": "[0-9]{1,64}+"}
+        pieces = zip(pattern.literals, [*map(words.__getitem__, pattern.variables), ""], strict=True)
+        name = "".join(re.escape(literal) + variable for literal, variable in pieces)
+        syntax.simple_name = re.compile(f"{name}(?P<end>{syntax.name_ends.pattern.pattern})")
 
 
 def _around(tools: Tools, body: NamedBody, turn_end: Marker | None) -> dict[str, int]:
@@ -608,6 +626,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
             dict.fromkeys((*_spellings(channels.call_close), *_spellings(channels.close)), IS_CALL_CLOSE)
         )
         syntax.call_closes = not syntax.after.empty
+        syntax.plain_close = _plain_close(syntax)
         syntax.call_stops = Literals(
             dict.fromkeys((*syntax.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end)), IS_CALL_CLOSE)
         )

@@ -240,7 +240,12 @@ class CallSyntax:
         self.name_ends: Literals = Literals({})
         self.name_illegal: re.Pattern[str] = re.compile("(?!)")
         self.simple_name: re.Pattern[str] = re.compile("(?!)")
-        """Matches a name (1) of letters, digits and underscores, and what ends it (2)."""
+        """Matches the name of a tool (``name``), of letters, digits and underscores, in its pattern, and what ends it
+        (``end``)."""
+        self.name_is_id: bool = False
+        """True if the name in its pattern is the id of the call."""
+        self.open_name: re.Pattern[str] = re.compile("(?!)")
+        """Matches a short text in which no name ends or breaks."""
         self.unescape: bool = False
         self.id_ends: Literals = Literals({})
         # NAMED_TAGGED
@@ -311,6 +316,10 @@ class CallSyntax:
         """Markers and keys that are accepted, but that the renderer does not write."""
         # Where reading goes on after text that breaks the call.
         self.call_stops: Literals = Literals({})
+
+    def name_goes_on(self, kept: str, text: str) -> bool:
+        """True if a name goes on in this text."""
+        return self.open_name.match(kept + text) is not None
 
 
 @final
