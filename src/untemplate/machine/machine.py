@@ -443,16 +443,21 @@ class Machine(ReaderContext):
                 result = self._read_after_tentative_calls()
             if result == MORE:
                 return
-            if result == NO_MATCH and mode == READ_CALL and self._has_only_markers():
-                result = READ_EMPTY_CALLS
-            if result == NO_MATCH and cur.final and self._was_undecided():
-                self._end_undecided()
-            elif result == NO_MATCH:
-                self._release()
-                if mode == READ_HEADER and self._header_reader().goes_on_in_content:
-                    self.state = self.program.states[self.program.content]
+            if result == NO_MATCH:
+                self._take_back(mode)
             else:
                 self._mode = result
+
+    def _take_back(self, mode: int) -> None:
+        """Go on after a call or a header that is none, or that the output ends in."""
+        if mode == READ_CALL and self._has_only_markers():
+            self._mode = READ_EMPTY_CALLS
+        elif self.cur.final and self._was_undecided():
+            self._end_undecided()
+        else:
+            self._release()
+            if mode == READ_HEADER and self._header_reader().goes_on_in_content:
+                self.state = self.program.states[self.program.content]
 
     def _compact(self) -> None:
         """Remove what has been read from the cursor's text, and end speculation that holds too much."""

@@ -134,6 +134,11 @@ class CallObjectReader:
         """Return DONE after the closing brace, NO_MATCH where the text cannot be a call object. After NO_MATCH what is
         buffered must be flushed."""
         while True:
+            if self._value is not None and self._out is call:
+                answer = self._stream_arguments(self._value, cur, call)
+                if answer != DONE:
+                    return answer
+                continue
             if self._value is not None or self._text is not None:
                 answer = self._read_value(cur, call)
                 streams = self._out is call or self._out is self._held
@@ -358,6 +363,18 @@ class CallObjectReader:
             self._out = BufferedWriter(sys.maxsize)
             self._is_word = True
         return True
+
+    def _stream_arguments(self, value: JsonReader, cur: Cursor, call: CallHandler) -> int:
+        """Read the arguments of a call that has committed."""
+        answer = value.step(cur, call)
+        call.mark(ARGUMENT_TEXT, cur.pos)
+        if answer == DONE:
+            self._value = None
+            self._phase = _NEXT
+            self._is_word = False
+            self.whole = True
+            self.valid = value.valid
+        return answer
 
     def _read_value(self, cur: Cursor, call: CallHandler) -> int:
         out = self._out

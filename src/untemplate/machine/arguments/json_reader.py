@@ -110,14 +110,14 @@ class JsonReader(JsonScanner):
     def passed(self, text: str) -> str:
         """Return text that does not end the value; "" if it may, and nothing has happened."""
         state = self.state
+        if state == IN_STRING and '"' not in text and "\\" not in text:
+            return text
         if self.closers and state in self._flat:
             pattern, states, _ = self._flat[state]
             found = pattern.match(text)
             if found is not None:
                 self.state = states[found.lastindex or 0]
                 return text
-        elif state == IN_STRING and '"' not in text and "\\" not in text:
-            return text
         if state == VALUE or "}" in text or "]" in text:
             return ""
         depth = len(self.closers)
