@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 from untemplate import OutputParser
 from untemplate.jsontext import lexical
 from untemplate.jsontext.equality import equal_texts
-from untemplate.jsontext.scanner import AT_STRING, AT_WORD, BROKEN, ENDED, JsonScanner
+from untemplate.jsontext.scanner import (
+    ANYTHING,
+    AT_STRING,
+    AT_WORD,
+    BROKEN,
+    ENDED,
+    IN_STRING,
+    IN_WORD,
+    SEPARATOR,
+    JsonScanner,
+    flat_text,
+)
 from untemplate.jsontext.well_formed import is_json
 
 PIECES = [*'[]{},:"\\', '"a"', '"a":', "1", "-", "true", "tru", "\\u00e9", "é", " ", "\n", "\u00a0", "1.5", "{}", "[]"]
@@ -49,6 +60,34 @@ def test_a_lenient_scan_ends_with_the_value(value: object) -> None:
     text = json.dumps(value)
     if text[0] in '[{"':
         assert lenient([text + ', "more"'])[:2] == (len(text), ENDED)
+
+
+PIECES = ['"', '"a"', '"b": ', "\\", ",", ":", " ", "\n", "\u00a0", "a", "1", "<", "}", "[", "-"]
+
+
+@settings(max_examples=500)
+@given(
+    st.sampled_from([ANYTHING, IN_STRING, IN_WORD, SEPARATOR]),
+    st.sampled_from(["", "<[", "a-"]),
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join),
+)
+def test_flat_text_is_read_as_a_scan_reads_it(state: int, word_heads: str, text: str) -> None:
+    """The expressions say yes only to text that a scan reads in the same way, and they know the state after it."""
+    inside, states, up_to_brace = flat_text(word_heads)[state]
+    scanner = JsonScanner(word_heads=word_heads)
+    scanner.state = state
+    scanner.closers = ["}"]
+    end = scanner.scan(text, 0)
+    found = inside.match(text)
+    if found is not None:
+        assert (end, scanner.state, scanner.closers) == (len(text), states[found.lastindex or 0], ["}"])
+    else:
+        assert end < len(text) or scanner.state >= AT_STRING or set(text) & set("\\[}")
+    closed = up_to_brace.match(text)
+    if closed is not None:
+        assert (end, scanner.state) == (closed.end(), ENDED)
+    else:
+        assert scanner.state != ENDED
 
 
 def strict(text: str) -> int:
