@@ -23,7 +23,7 @@ from .call_emitter import CallEmitter
 from .call_state import RECOVERING
 from .context import ReaderContext
 from .diagnostics import DiagnosticCode
-from .ledger import ARGUMENT_TEXT, MARKUP, NAME_TEXT
+from .ledger import ARGUMENT_TEXT, ID_TEXT, MARKUP, NAME_TEXT
 from .lexer import WS, Literals
 from .names import MAX_NAME, WORD
 from .program import (
@@ -382,20 +382,25 @@ class ArgumentsReader(CallHandler):
         syntax = self._syntax
         context = self.context
         cur = context.cur
-        name = start.group(1)
+        call_id = start.group(1) or ""
+        name = start.group(2)
         begin = cur.pos = start.end()
         if syntax.bare and not self._allowed(name):
             return NO_MATCH
-        at_arguments = start.lastindex == 2
+        at_arguments = start.lastindex == 3
         # Where a name alone does not make a call, or an id may follow it, the call begins with the arguments.
-        waits = syntax.bare or syntax.id_key != ""
-        call_start = begin if waits and at_arguments else start.end(1)
+        waits = syntax.bare or (syntax.id_key != "" and not call_id)
+        call_start = begin if waits and at_arguments else start.end(2)
         if context.ledger.spans is None:
             context.ledger.frontier = context.base + call_start
         else:
-            context.mark(MARKUP, start.start(1))
-            context.mark(NAME_TEXT, start.end(1))
+            if start.group(1) is not None and syntax.id_key:
+                context.mark(MARKUP, start.start(1) - 1)
+                context.mark(ID_TEXT, start.end(1) + 1)
+            context.mark(MARKUP, start.start(2))
+            context.mark(NAME_TEXT, start.end(2))
             context.mark(MARKUP, call_start)
+        self._id = call_id
         if at_arguments:
             end = whole_object(cur, begin)
             close = _OBJECT_END.match(cur.text, end) if end > begin else None
@@ -403,7 +408,7 @@ class ArgumentsReader(CallHandler):
                 self._take_arguments(name, end, close.end())
                 return DONE
         call_object = CallObjectReader(syntax, context.max_held)
-        call_object.begin_named(name)
+        call_object.begin_named(name, call_id)
         if at_arguments or not waits:
             self._name = name
             self.commit()

@@ -390,7 +390,9 @@ def _compile_json_body(syntax: CallSyntax, body: JsonBody) -> None:
     if not body.name_is_key and body.arguments_key != body.nested_key:
         name, arguments = re.escape(body.name_key), re.escape(body.arguments_key)
         follows = rf'{_WS}"{arguments}"{_WS}:{_WS}(?=\{{)'
-        syntax.object_start = re.compile(rf'\{{{_WS}"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS},(?:{follows}())?')
+        known_id = rf'(?:"{re.escape(body.id_key)}"{_WS}:{_WS}"([^"\\]*)"{_WS},{_WS})?' if body.id_key else "()?"
+        named = rf'"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS},'
+        syntax.object_start = re.compile(rf"\{{{_WS}{known_id}{named}(?:{follows}())?")
         syntax.arguments_start = re.compile(rf'"({arguments})"{_WS}:{_WS}(?=\{{)')
 
 

@@ -230,8 +230,8 @@ class CallSyntax:
         self.nested_key: str = ""
         self.name_is_key: bool = False
         self.object_start: re.Pattern[str] = re.compile("(?!)")
-        """Matches the beginning of an object, written as the renderer writes it: its name (1) and a comma. Group 2
-        matches if the key of the arguments and an object follow."""
+        """Matches the beginning of an object, written as the renderer writes it: its id (1), if it has one, its name
+        (2) and a comma. Group 3 matches if the key of the arguments and an object follow."""
         self.arguments_start: re.Pattern[str] = re.compile("(?!)")
         """Matches the key of the arguments (1) before an object."""
         self.constant_keys: frozenset[str] = frozenset()

@@ -116,9 +116,10 @@ class CallObjectReader:
         self._others_values: list[tuple[int, int]] = []
         """Where the value of each begins and ends."""
 
-    def begin_named(self, name: str) -> None:
-        """Begin after the name and a comma."""
+    def begin_named(self, name: str, call_id: str) -> None:
+        """Begin after the name and a comma. ``call_id``: the id before it, if there was one."""
         self._name = name
+        self._id = call_id
         self.ready = True
         self._phase = _KEY
 
