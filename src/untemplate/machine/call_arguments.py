@@ -18,7 +18,6 @@ from .arguments.elements import ElementReader
 from .arguments.json_reader import EncodedJsonReader, JsonReader, whole_object
 from .arguments.literal import LiteralReader
 from .arguments.tagged import TaggedReader
-from .arguments.tagged_ends import ValueEnds
 from .call_emitter import CallEmitter
 from .call_state import RECOVERING
 from .context import ReaderContext
@@ -96,6 +95,8 @@ class ArgumentsReader(CallHandler):
         self._json: JsonReader | None = None
         self._text: EncodedJsonReader | None = None
         self._tagged: TaggedReader | None = None
+        self._tagged_before: TaggedReader | None = None
+        """The reader of an earlier call, which reads the next one as well."""
         self._elements: ElementReader | None = None
         self._literal: LiteralReader | None = None
 
@@ -105,6 +106,7 @@ class ArgumentsReader(CallHandler):
         """Begin a call. ``ambiguous``: prose may hold its opener too, so the tool must be an offered one.
         ``in_list``: ``]`` ends the list of calls. ``marked``: the opener of the call was written."""
         self.committed = False
+        self.records = self.context.ledger.spans is not None
         self._syntax = syntax
         self._ambiguous = ambiguous
         self._in_list = in_list
@@ -151,9 +153,11 @@ class ArgumentsReader(CallHandler):
             outermost = IS_SECTION_CLOSE
         elif not syntax.call_closes or (syntax.call_opens and not self._marked):
             outermost = syntax.innermost
-        tools = self.context.tools
-        ends = ValueEnds(syntax, tools, self._name, outermost, self._marked)
-        return TaggedReader(syntax, tools, self._name, ends, self.context.max_held)
+        reader = self._tagged_before
+        if reader is None or reader.syntax is not syntax:
+            reader = self._tagged_before = TaggedReader(syntax, self.context.tools, self.context.max_held)
+        reader.begin(self._name, outermost, self._marked)
+        return reader
 
     def identify(self, call_id: str) -> None:
         """Take an id that is written between name and arguments."""
@@ -241,6 +245,15 @@ class ArgumentsReader(CallHandler):
         if syntax.body == NAMED_LITERAL:
             context.mark(MARKUP, cur.pos)
             return self._begin_literal(cur.text[cur.pos]) if cur.pos < len(cur.text) else MORE
+        if syntax.body == NAMED_TAGGED:
+            found = syntax.regular_key.match(cur.text, cur.pos)
+            if found is not None and self.may_be_marker(found.start("opener"), found.end("opener")):
+                cur.pos = found.start("opener")
+                context.mark(MARKUP, cur.pos)
+                self._commit_once()
+                self._tagged = self._tagged_reader()
+                self._phase = _VALUE
+                return AGAIN
         cur.pos = cur.spaces()
         if (
             syntax.body == NAMED_JSON
@@ -465,17 +478,22 @@ class ArgumentsReader(CallHandler):
     def _read_value(self) -> int:
         context = self.context
         cur = context.cur
+        tagged = self._tagged
+        if tagged is not None:
+            answer = tagged.step(cur, self)
+            if answer == MORE:
+                cur.goes_on = tagged.goes_on
+                cur.passed = tagged.passed
+                return MORE
+            self._whole = True
+            self._valid = True
+            return DONE
         json = self._json
         literal = self._literal
         passed: Callable[[str], str] | None = None
         if json is not None:
             answer = json.step(cur, self)
             passed = json.passed
-        elif self._tagged is not None:
-            answer = self._tagged.step(cur, self)
-            if answer == MORE:
-                cur.goes_on = self._tagged.goes_on
-                passed = self._tagged.passed
         elif literal is not None:
             answer = literal.step(cur, self)
             passed = literal.passed
@@ -485,7 +503,7 @@ class ArgumentsReader(CallHandler):
         else:
             assert self._text is not None
             answer = self._text.step(cur, self)
-        if (self._tagged is None and self._elements is None) or answer == NO_MATCH:
+        if self._elements is None or answer == NO_MATCH:
             context.mark(ARGUMENT_TEXT, cur.pos)
         if answer == MORE:
             cur.passed = passed

@@ -83,6 +83,7 @@ from .program import (
     Program,
     TextState,
 )
+from .regular import compile_regular_calls
 
 # A backslash is the sign of a call that was copied into a string, with escapes.
 _ILLEGAL_IN_NAMES: Final = "".join(map(chr, range(33))) + "<>{}()[]\"'`,;=\\"
@@ -340,6 +341,8 @@ def _compile_tools(tools: Tools, path: str, turn_end: Marker | None) -> CallSynt
     _compile_starts(syntax, tools)
     syntax.variants = _variants(tools)
     syntax.plain_close = _plain_close(syntax)
+    if syntax.body == NAMED_TAGGED:
+        compile_regular_calls(syntax)
     return syntax
 
 
@@ -347,7 +350,10 @@ def _plain_close(syntax: CallSyntax) -> re.Pattern[str]:
     """Return the pattern of the closes of a call that the renderer writes, and that no longer literal begins with."""
     others = syntax.variants | syntax.after.prefixes
     closes = [text for text, tag in syntax.after.tags.items() if tag == IS_CALL_CLOSE and text not in others]
-    return re.compile(rf"{_WS}+({'|'.join(map(re.escape, closes)) or '(?!)'})")
+    inner = [text for text, tag in syntax.after.tags.items() if tag == IS_ARGUMENTS_CLOSE and text not in others]
+    close = "|".join(map(re.escape, closes)) or "(?!)"
+    arguments = rf"(?:(?:{'|'.join(map(re.escape, inner))})[ \t\r\n]?)?" if inner else ""
+    return re.compile(rf"{_WS}+({arguments}(?:{close}))")
 
 
 def _variants(tools: Tools) -> frozenset[str]:
@@ -423,8 +429,6 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         # A value's opener ends the key even if key_close is missing.
         opens = ((arguments.value_open, IS_VALUE_OPEN), (arguments.type_open, IS_TYPE_OPEN))
         syntax.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), *opens))
-        if syntax.key.plain and syntax.key_ends.word_goes_on and syntax.tags.word_goes_on:
-            syntax.simple_key = re.compile(rf"(\w{{1,64}}+)({syntax.key_ends.pattern.pattern})")
         syntax.value_opens = Literals(_tags(*opens))
         syntax.has_value_open = arguments.value_open is not None
         syntax.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))
@@ -541,6 +545,7 @@ def _compile_value_ends(
         )
         section = _compile_tools(replace(tools, body=replace(body, arguments=whole)), syntax.path, turn_end)
         section.variants = section.variants.difference(closes)
+        section.regular_ends = {}  # What follows the section is read with the other syntax.
         syntax.section = section
 
 

@@ -57,8 +57,9 @@ class Literals:
         """The first characters of the literals."""
         self.first_character_pattern: re.Pattern[str] = re.compile(f"[{re.escape(heads)}]" if heads else "(?!)")
         self.prefixes: frozenset[str] = frozenset(t[:i] for t in texts for i in range(1, len(t)))
-        self.inner: frozenset[str] = frozenset(t for t in texts if any(t in other and t != other for other in texts))
-        """The literals that others contain."""
+        joined = "\0".join(texts)
+        self.inner: frozenset[str] = frozenset(text for text in texts if joined.count(text) > 1)
+        """The literals that are a part of a longer one."""
         self.word_goes_on: GoesOn | None = None if any(map(_touches_words, texts)) else word_goes_on
         """For a word that ends before one of the literals; None if one begins or ends like a word itself."""
 

@@ -188,6 +188,9 @@ class Pattern:
         return {self.variables[0]: text}
 
 
+_NEVER: Final = re.compile("(?!)")
+
+
 @final
 class CallSyntax:
     """One way to write calls. Literals are grouped by the place where they are searched."""
@@ -213,7 +216,7 @@ class CallSyntax:
         """After the arguments: what closes the call."""
         self.call_closes: bool = False
         self.plain_close: re.Pattern[str] = re.compile("(?!)")
-        """Matches white space and what closes the call (1), as the renderer writes it."""
+        """Matches white space and what closes the arguments and the call (1), as the renderer writes it."""
         self.before_body: Literals = Literals({})
         """After the call's opener: the name's opener."""
         self.after_section: list[list[Literals]] = []
@@ -253,8 +256,6 @@ class CallSyntax:
         self.tags: Literals = Literals({})
         """Between arguments."""
         self.key_ends: Literals = Literals({})
-        self.simple_key: re.Pattern[str] = re.compile("(?!)")
-        """Matches a key (1) of letters, digits and underscores, and its close (2)."""
         self.value_opens: Literals = Literals({})
         self.has_value_open: bool = False
         self.unopened: Literals = Literals({})
@@ -286,6 +287,18 @@ class CallSyntax:
         self.section: CallSyntax | None = None
         """The same syntax, if the value is inside ``<![CDATA[`` and ``]]>``; ``None``: values are never inside it."""
         self.unescape_keys: bool = False
+        # What is written as the renderer writes it (``regular``):
+        self.regular_key: re.Pattern[str] = _NEVER
+        """Matches white space, a key's opener (opener), and what ``regular_name`` matches if that is whole."""
+        self.key_goes_on: GoesOn | None = None
+        """The test for text that does not complete a key."""
+        self.regular_name: re.Pattern[str] = _NEVER
+        """Matches a key (key), its attributes (string, type), what ends it, up to the value's opener (begin), and the
+        newlines before the value."""
+        self.regular_ends: dict[int, re.Pattern[str]] = {}
+        """For each kind of close that ends the calls: matches a value's close (close) and what follows it. This is a
+        key as above, the closes around the value (chain), or the end of the text, which may cut one of these (rest).
+        The group ``markers`` ends after the key's opener, or after the others."""
         # NAMED_ELEMENTS, besides ``tags``, ``value_heads`` and ``call_starts``
         self.element_closes: tuple[str, ...] = ()
         self.element_close_of: dict[str, str] = {}

@@ -26,6 +26,9 @@ class ArgumentWriter:
 class CallHandler(ArgumentWriter):
     """Takes the arguments of a call, and what else a reader finds out about the call."""
 
+    records: bool = True
+    """True if the kind of each part is recorded. If not, only the end of the last one is: many marks may be one."""
+
     def named(self, name: str, call_id: str, arguments: bool) -> bool:
         """The name is known; ``arguments``: they follow now. False if this is not a call."""
         return True

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, final
 
 from ...jsontext.lexical import json_escape
@@ -55,13 +56,13 @@ _TYPE: Final = 4
 class TaggedReader:
     """Reads tagged arguments up to what closes them."""
 
-    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, ends: ValueEnds, max_held: int) -> None:
-        self._syntax: CallSyntax = syntax
-        self._outside: CallSyntax = syntax
+    def __init__(self, syntax: CallSyntax, tools: ToolSet, max_held: int) -> None:
+        self.syntax: CallSyntax = syntax
         """The syntax of values that are not in a CDATA section."""
+        self._syntax: CallSyntax = syntax
         self._tools: ToolSet = tools
-        self._name: str = name
-        self._ends: ValueEnds = ends
+        self._name: str = ""
+        self._ends: ValueEnds = ValueEnds(syntax, tools)
         self._phase: int = _BETWEEN
         self._any: bool = False
         self._dropping: bool = False
@@ -72,28 +73,49 @@ class TaggedReader:
         self._value: ValueText = ValueText(syntax.unescape_values, max_held)
         self._opened: bool = False
         self._begins: bool = False
-        """True before the first character of a value."""
+        """True before the first character of a value that a CDATA section may hold."""
         self._waits: bool = False
         """True if the text after a literal decides if it ends the value."""
         self._trim: int = 0
         self._newlines: str = ""
         self._last: str = "\n"
         """The character before the cursor, in a value."""
+        self._pending: list[str] = []
+        """JSON text to put before any other: one event is cheaper than two."""
+
+    def begin(self, name: str, outermost: int, marked: bool) -> None:
+        """Begin the arguments of a call. ``outermost``: the kind of the close that ends the calls (IS_ARGUMENTS_CLOSE
+        and so on). ``marked``: the optional opener of the call was written."""
+        self._name = name
+        self._leave_section()
+        self._ends.begin_call(name, outermost, marked)
+        self._phase = _BETWEEN
+        self._any = False
+        self._dropping = False
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         while True:
-            if self._phase == _VALUE:
+            phase = self._phase
+            if phase == _VALUE:
                 answer = self._read_value(cur, call)
-            elif self._phase == _KEY:
+            elif phase == _KEY:
                 answer = self._read_key(cur, call)
-            elif self._phase == _VALUE_OPEN:
+            elif phase == _VALUE_OPEN:
                 answer = self._read_value_open(cur, call)
-            elif self._phase == _TYPE:
+            elif phase == _TYPE:
                 answer = self._read_type(cur, call)
             else:
                 answer = self._read_between(cur, call)
             if answer != AGAIN:
+                if self._pending:
+                    self._put_pending(call)
                 return answer
+
+    def _put_pending(self, call: CallHandler) -> None:
+        text = "".join(self._pending)
+        if text:
+            self._pending = []
+            call.put(text)
 
     def begin_key(self) -> None:
         """Start at a key whose opener is missing."""
@@ -133,7 +155,7 @@ class TaggedReader:
                 return None
             return self._ends.goes_on if self._waits else self._value_goes_on
         if phase == _KEY:
-            return self._syntax.key_ends.word_goes_on if self._syntax.tags.word_goes_on is not None else None
+            return self._syntax.key_goes_on
         if phase == _VALUE_OPEN:
             return self._syntax.value_opens.goes_on_after_spaces
         return self._syntax.tags.goes_on_after_spaces if phase == _BETWEEN else None
@@ -145,8 +167,68 @@ class TaggedReader:
             rest = rest[1:]
         return not rest or rest in self._ends.stops.prefixes
 
+    # -- what is written as the renderer writes it --------------------------------------------------------------
+
+    def _read_regular_key(self, cur: Cursor, found: re.Match[str], call: CallHandler) -> int:
+        """Read a key's opener, and the key if it is whole."""
+        key: str | None = found["key"]
+        if key is None:
+            cur.pos = found.end("opener")
+            call.mark(MARKUP, cur.pos)
+            self._phase = _KEY
+            return AGAIN
+        if call.records:
+            call.mark(MARKUP, found.start("key"))
+            call.mark(ARGUMENT_TEXT, found.end("key"))
+        self._key = key
+        self._value.begin(self._tools.param(self._name, key), found["string"], found["type"])
+        self._begin_value()
+        begin = found.end("begin")
+        end = cur.pos = found.end()
+        call.mark(MARKUP, end)
+        if end > begin:
+            self._trim = 0
+        if len(cur.text) > begin:
+            self._opened = True
+            self._pending.append(self._key_text())
+        return AGAIN
+
+    def _end_regularly(self, cur: Cursor, at: int, found: re.Match[str], call: CallHandler) -> int:
+        """Read the end of a value, its close, which is at ``at``, and what is found after it."""
+        piece = self._newlines + cur.text[cur.pos : at]
+        held = 0
+        if self._syntax.trim_after and piece:
+            piece = self._hold_newlines(piece)
+            held = len(self._newlines)
+        if call.records:
+            call.mark(ARGUMENT_TEXT, at - held)
+            call.mark(MARKUP, at)
+            call.remark(MARKUP, call.accounted() - held, call.accounted())
+        cur.pos = found.end("close")
+        value = self._value
+        if not value.streams:
+            self._put_pending(call)
+        self._pending.append(value.last(piece, call, cur.pos))
+        self._newlines = ""
+        if found["opener"] is not None:
+            return self._read_regular_key(cur, found, call)
+        self._phase = _BETWEEN
+        if found["chain"] is None:
+            call.mark(MARKUP, cur.pos)
+            return AGAIN
+        cur.pos = found.start("chain")
+        call.mark(MARKUP, cur.pos)
+        self._pending.append("}")
+        return DONE
+
+    # -- between values -----------------------------------------------------------------------------------------
+
     def _read_between(self, cur: Cursor, call: CallHandler) -> int:
         text = cur.text
+        if not self._dropping:
+            found = self._syntax.regular_key.match(text, cur.pos)
+            if found is not None and call.may_be_marker(found.start("opener"), found.end("opener")):
+                return self._read_regular_key(cur, found, call)
         if not self._skip_spaces(cur, call):
             return MORE
         tags = self._syntax.tags
@@ -164,7 +246,7 @@ class TaggedReader:
             if tag in OPENERS and (syntax.call_closes or syntax.innermost == IS_ARGUMENTS_CLOSE):
                 call.report("missing_close", cur.pos, cur.pos)
             if self._any:
-                call.put("}")
+                self._pending.append("}")
             return DONE
         doubled = self._doubled_close(cur, call) if self._any and not self._dropping else NO_MATCH
         if doubled != NO_MATCH:
@@ -209,15 +291,11 @@ class TaggedReader:
     def _read_key(self, cur: Cursor, call: CallHandler) -> int:
         syntax = self._syntax
         text = cur.text
-        simple = syntax.simple_key.match(text, cur.pos)
-        if simple is not None and (cur.final or len(text) - simple.start(2) >= syntax.key_ends.longest):
-            call.mark(MARKUP, cur.pos)
-            self._key_start = call.accounted()
-            call.mark(ARGUMENT_TEXT, simple.end(1))
-            self._key = simple.group(1)
-            self._value.begin(self._tools.param(self._name, self._key), "", "")
-            self._begin_value(cur, simple.group(2), simple.start(2), call)
-            return AGAIN
+        if cur.pos >= len(text) and not cur.final:
+            return MORE
+        regular = syntax.regular_name.match(text, cur.pos)
+        if regular is not None:
+            return self._read_regular_key(cur, regular, call)
         found = syntax.key_ends.near(text, cur.pos, cur.pos + _MAX_KEY)
         if found is not None and not cur.final and syntax.key_ends.longer_from(text, cur.pos, found.start()) >= 0:
             found = None
@@ -240,10 +318,10 @@ class TaggedReader:
         self._mark_key(cur.pos, raw, key, call)
         param = self._tools.param(self._name, self._key)
         self._value.begin(param, variables.get("string", ""), variables.get("type", ""))
-        self._begin_value(cur, found.group(), end, call)
+        self._read_key_close(cur, found.group(), end, call)
         return AGAIN
 
-    def _begin_value(self, cur: Cursor, close: str, start: int, call: CallHandler) -> None:
+    def _read_key_close(self, cur: Cursor, close: str, start: int, call: CallHandler) -> None:
         """Read the close of a key, which begins at ``start``, and go on with the value."""
         syntax = self._syntax
         cur.pos = start + len(close)
@@ -252,13 +330,19 @@ class TaggedReader:
         call.mark(MARKUP, cur.pos)
         tag = syntax.key_ends.tags[close]
         opened = tag == IS_VALUE_OPEN or not syntax.has_value_open
-        self._phase = _VALUE if opened else _TYPE if tag == IS_TYPE_OPEN else _VALUE_OPEN
+        self._begin_value()
+        if not opened:
+            self._phase = _TYPE if tag == IS_TYPE_OPEN else _VALUE_OPEN
+
+    def _begin_value(self) -> None:
+        """Begin the value of a key that has been read."""
+        self._phase = _VALUE
         self._opened = False
         self._newlines = ""
         self._last = "\n"
         self._ends.begin(self._key)
-        self._trim = syntax.trim
-        self._begins = True
+        self._trim = self._syntax.trim
+        self._begins = self._syntax.section is not None
 
     def _mark_key(self, start: int, raw: str, key: str, call: CallHandler) -> None:
         """Mark a key and the literals of its pattern. Anything else between the tags is dropped."""
@@ -354,7 +438,7 @@ class TaggedReader:
             if cur.pos >= len(text):
                 return MORE
             self._opened = True
-            self._put_key(call)
+            self._pending.append(self._key_text())
         if self._trim:
             if not self._trim_front(cur):
                 return MORE
@@ -367,17 +451,24 @@ class TaggedReader:
         start = cur.pos
         search = start
         while True:
-            found = stops.find(text, search)
+            found = stops.pattern.search(text, search)
             if found is None:
                 end = len(text) if cur.final else stops.undecided_from(text, search)
                 self._read_text(cur, end, call)
                 return MORE
             at = found.start()
-            held = -1 if cur.final else stops.longer_from(text, search, at)
+            held = -1 if cur.final or found.group() not in stops.inner else stops.longer_from(text, search, at)
             if held >= 0:
                 self._read_text(cur, held, call)
                 return MORE
-            verdict = self._ends.decide(cur, found, (text[at - 1] if at > start else self._last) == "\n", call)
+            verdict = NO_MATCH
+            regular = None if self._dropping else self._ends.regular(cur, at, call)
+            if regular is not None:
+                verdict = ENDS if regular["rest"] is None else self._ends.waits_after(cur, regular, call)
+                if verdict == ENDS:
+                    return self._end_regularly(cur, at, regular, call)
+            if verdict == NO_MATCH:
+                verdict = self._ends.decide(cur, found, (text[at - 1] if at > start else self._last) == "\n", call)
             if verdict == NO_MATCH:
                 search = self._ends.end
                 continue
@@ -386,6 +477,7 @@ class TaggedReader:
                 self._waits = True
                 return MORE
             if self._newlines and verdict != ENDS_BEFORE and not syntax.trim_after:
+                self._put_pending(call)
                 self._value.add(self._newlines, call)
                 call.mark(ARGUMENT_TEXT, at)
             elif self._newlines:
@@ -404,6 +496,7 @@ class TaggedReader:
                 if verdict == ENDS_IN_QUOTATION:
                     call.report("missing_close", at, at)
             self._newlines = ""
+            self._put_pending(call)
             self._value.close(call, cur.pos)
             self._leave_section()
             self._phase = _BETWEEN
@@ -412,13 +505,14 @@ class TaggedReader:
     def _read_section(self, cur: Cursor, call: CallHandler) -> bool:
         """Read the opener of a CDATA section, if a value begins with one. False if more text is needed."""
         section = self._syntax.section
-        if section is not None and cur.pos >= len(cur.text) and not cur.final:
+        assert section is not None
+        if cur.pos >= len(cur.text) and not cur.final:
             return False
-        end = NO_MATCH if section is None else _CDATA.at(cur.text, cur.pos, cur.final)
+        end = _CDATA.at(cur.text, cur.pos, cur.final)
         if end == MORE:
             return False
         self._begins = False
-        if section is not None and end >= 0:
+        if end >= 0:
             self._syntax = section
             self._ends.enter(section)
             cur.pos = end
@@ -426,21 +520,25 @@ class TaggedReader:
         return True
 
     def _leave_section(self) -> None:
-        if self._syntax is not self._outside:
-            self._syntax = self._outside
-            self._ends.enter(self._outside)
+        if self._syntax is not self.syntax:
+            self._syntax = self.syntax
+            self._ends.enter(self.syntax)
 
     def _read_text(self, cur: Cursor, end: int, call: CallHandler) -> None:
         """Read a part of the value."""
-        if end > cur.pos:
-            piece = cur.text[cur.pos : end]
-            self._last = piece[-1]
-            if self._syntax.holds_after and (self._newlines or self._last in "\r\n"):
-                piece = self._hold_newlines(self._newlines + piece)
-            if piece:
-                self._value.add(piece, call)
-            cur.pos = end
-            call.mark(ARGUMENT_TEXT, end - len(self._newlines))
+        if end <= cur.pos:
+            return
+        piece = cur.text[cur.pos : end]
+        self._last = piece[-1]
+        if self._syntax.holds_after and (self._newlines or self._last in "\r\n"):
+            piece = self._hold_newlines(self._newlines + piece)
+        if piece and self._value.streams:
+            self._pending.append(json_escape(piece))
+        elif piece:
+            self._put_pending(call)
+            self._value.add(piece, call)
+        cur.pos = end
+        call.mark(ARGUMENT_TEXT, end - len(self._newlines) if self._newlines else end)
 
     def _trim_front(self, cur: Cursor) -> bool:
         """Skip the declared newlines before the value. False if more text is needed."""
@@ -463,13 +561,19 @@ class TaggedReader:
         self._trim = 0
         return True
 
-    def _put_key(self, call: CallHandler) -> None:
-        call.put(f'{", " if self._any else "{"}"{json_escape(self._key)}": {self._value.beginning}')
+    def _key_text(self) -> str:
+        """Return the JSON of the key, and of what comes before its value."""
+        before = ", " if self._any else "{"
         self._any = True
+        return f'{before}"{json_escape(self._key)}": {self._value.beginning}'
 
     def _hold_newlines(self, piece: str) -> str:
         """Return a part of the value without the newlines at its end, which may belong to the close tag and wait."""
         limit = self._syntax.holds_after
+        if limit == 1:
+            held = piece[-2:] if piece.endswith("\r\n") else piece[-1:] if piece.endswith(("\n", "\r")) else ""
+            self._newlines = held
+            return piece.removesuffix(held)
         end = len(piece)
         while limit and end and piece[end - 1] == "\n":
             end -= 2 if piece[end - 2 : end] == "\r\n" else 1
@@ -489,7 +593,7 @@ class TaggedReader:
             cur.pos = len(cur.text)
             return
         if self._phase in (_VALUE_OPEN, _TYPE) or (self._phase == _VALUE and not self._opened):
-            self._put_key(call)
+            call.put(self._key_text())
             return
         if self._phase != _VALUE:
             return

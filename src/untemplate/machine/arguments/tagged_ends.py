@@ -66,20 +66,25 @@ _END: Final = 2
 
 @final
 class ValueEnds:
-    """Decides where the values of one call end."""
+    """Decides where the values of one call after another end."""
 
-    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, outermost: int, marked: bool) -> None:
-        """``outermost``: the kind of the close that ends the calls (IS_ARGUMENTS_CLOSE and so on). ``marked``: the
-        optional opener of the call was written."""
+    def __init__(self, syntax: CallSyntax, tools: ToolSet) -> None:
         self._syntax: CallSyntax = syntax
         self._tools: ToolSet = tools
-        self._name: str = name
-        self._marked: bool = marked
-        self._outermost: int = _RANKS[outermost]
-        self._call: int = min(self._outermost, 2)
+        self._marked: bool = False
+        self._closes: int = -1
+        """The kind of the close that ends the calls."""
+        self._outermost: int = 0
+        """Its rank."""
+        self._call: int = 0
         """Rank of the close that ends a call."""
+        self._regular: re.Pattern[str] | None = None
         self.stops: Literals = syntax.value_stops
         """The literals in the current value at which it may end, or at which a quotation begins."""
+        self._declared: dict[str, object] = {}
+        """The parameters that the tool lists."""
+        self._listed: dict[str, object] | None = None
+        """The same; None if the tools are not known, so that any key may be a parameter."""
         self._seen: set[str] = set()
         self._quoted_calls: int = 0
         """Calls that the value quotes and that are still open."""
@@ -94,6 +99,19 @@ class ValueEnds:
         self.end: int = 0
         """After a decision: where the literal in question ends, or where reading of the value goes on."""
 
+    def begin_call(self, name: str, outermost: int, marked: bool) -> None:
+        """Begin the arguments of a call, as ``TaggedReader.begin`` does."""
+        self._marked = marked
+        if outermost != self._closes:
+            self._closes = outermost
+            self._outermost = _RANKS[outermost]
+            self._call = min(self._outermost, 2)
+            self._regular = self._syntax.regular_ends.get(outermost)
+        tool = self._tools.get(name)
+        self._declared = {} if tool is None else tool.properties()
+        self._listed = self._declared if self._tools.known else None
+        self._seen = set()
+
     def begin(self, key: str) -> None:
         """Begin the value of a parameter."""
         self._seen.add(key)
@@ -102,18 +120,34 @@ class ValueEnds:
         self._other_opens = 0
         syntax = self._syntax
         self.stops = syntax.value_stops
-        if syntax.close_head and _TAG_NAME.fullmatch(key) is not None and self._may_be_declared(key):
+        if syntax.close_head and (self._listed is None or key in self._listed):
             self.stops = _stops_of(self.stops, syntax.close_head, key)
 
     def enter(self, syntax: CallSyntax) -> None:
         """Go on with another syntax of values."""
         self._syntax = syntax
+        self._regular = syntax.regular_ends.get(self._closes)
         self.stops = syntax.value_stops
 
-    def _may_be_declared(self, key: str) -> bool:
-        """True if the tool lists this parameter, or the tools are not known."""
-        tool = self._tools.get(self._name)
-        return not self._tools.known or (tool is not None and key in tool.properties())
+    def regular(self, cur: Cursor, start: int, call: CallHandler) -> re.Match[str] | None:
+        """Return a match of ``CallSyntax.regular_ends`` at ``start``: the value ends there, unless ``waits_after`` it.
+        If there is none, ``decide`` finds out what the literal there means."""
+        if self._quoted_calls or self._regular is None:
+            return None
+        found = self._regular.match(cur.text, start)
+        return found if found is not None and call.may_be_marker(start, found.end("markers")) else None
+
+    def waits_after(self, cur: Cursor, found: re.Match[str], call: CallHandler) -> int:
+        """Return MORE if the text ends too early to decide at the close that a regular match begins with, ENDS or
+        NO_MATCH, as ``decide`` does."""
+        rest = found["rest"]
+        if call.has_id(found.start(), found.end("close")):
+            return ENDS
+        successors = self._syntax.value_successors
+        if cur.final or (rest and rest not in successors.prefixes):
+            return NO_MATCH
+        self._start = found.start()
+        return self._wait(successors, found.start("rest"))
 
     def decide(self, cur: Cursor, found: re.Match[str], line_start: bool, call: CallHandler) -> int:
         """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
@@ -231,16 +265,14 @@ class ValueEnds:
     def _after_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
         """Return ENDS if the chain at ``start`` ends a call whose last value has a close tag."""
         rank, end = self._read_chain(cur, start, call)
-        if rank == MORE:
-            return MORE
-        if rank >= self._outermost:
-            return ENDS
-        follows = self._follows(cur, end, call)
-        if follows == MORE:
-            return MORE
         # The outermost close may be missing. Text on the same line means that the value quotes the chain.
         spaces = SPACES.match(cur.text, end, end + MAX_LOOKAHEAD)
-        return ENDS if follows != _TEXT or (spaces is not None and "\n" in spaces.group()) else NO_MATCH
+        if rank >= self._outermost or (spaces is not None and "\n" in spaces.group()):
+            return ENDS
+        if rank == MORE:
+            return MORE
+        follows = self._follows(cur, end, call)
+        return MORE if follows == MORE else NO_MATCH if follows == _TEXT else ENDS
 
     def _stray_line(self, cur: Cursor, pos: int, call: CallHandler) -> int:
         """Return ENDS if there is only stray text between a close tag and another parameter at the start of a line, or
@@ -283,11 +315,9 @@ class ValueEnds:
         """True if this key may begin another argument of the call."""
         if key in self._seen:
             return False
-        tool = self._tools.get(self._name)
-        declared = {} if tool is None else tool.properties()
-        if not declared:
+        if not self._declared:
             return line_start
-        return key in declared and (line_start or not self._syntax.key_on_line)
+        return key in self._declared and (line_start or not self._syntax.key_on_line)
 
     def _whole_key(self, cur: Cursor, start: int) -> str | None:
         """Return the key at ``start`` if it is complete, with the value's opener; empty if it is not a key, and None
@@ -437,6 +467,8 @@ class ValueEnds:
 @lru_cache(maxsize=256)
 def _stops_of(stops: Literals, head: str, key: str) -> Literals:
     """Return the literals at which the value of this argument may end, with a close that is named after it."""
+    if _TAG_NAME.fullmatch(key) is None:
+        return stops
     named = {f"{head}{key}>": IS_OTHER_CLOSE, f"<{head[2:]}{key}": IS_OTHER_OPEN}
     return Literals({**named, **stops.tags})
 

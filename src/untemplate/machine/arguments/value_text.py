@@ -29,6 +29,8 @@ class ValueText:
         """``unescape``: the text has XML's entities."""
         self.handling: int = STREAM
         """STREAM: the value is a string, and what comes is put at once."""
+        self.streams: bool = not unescape
+        """True if nothing of the value is kept: it is a string without XML's entities."""
         self._unescape: bool = unescape
         self._param: Param | None = None
         self._typed: bool = False
@@ -51,15 +53,8 @@ class ValueText:
         JSON type that it declares; any other word declares nothing. A string that the schema does not allow is read by
         the schema: models declare numbers as strings.
         """
-        declared = "string" if is_string == "true" else canonical_type(kind) if kind else ""
-        if declared == "string" and param is not None and not param.may_be_string:
-            declared = ""
-        self._param = Param((declared,)) if declared in TYPES else param
+        self._param = self._declared(param, is_string, kind) if is_string or kind else param
         self._typed = is_string == "false"
-        self._parts = []
-        self._word = ""
-        self._gap = False
-        self._size = 0
         self.too_long = False
         if self._typed:
             self.handling = _HOLD
@@ -67,6 +62,19 @@ class ValueText:
             self.handling = STREAM
         else:
             self.handling = _MAYBE_NULL if self._param.nullable else _HOLD
+        self.streams = self.handling == STREAM and not self._unescape
+        if not self.streams:
+            self._parts = []
+            self._word = ""
+            self._gap = False
+            self._size = 0
+
+    def _declared(self, param: Param | None, is_string: str, kind: str) -> Param | None:
+        """Return the type that the markup declares, or else that of the schema."""
+        declared = "string" if is_string == "true" else canonical_type(kind) if kind else ""
+        if declared == "string" and param is not None and not param.may_be_string:
+            declared = ""
+        return Param((declared,)) if declared in TYPES else param
 
     @property
     def beginning(self) -> str:
@@ -75,7 +83,7 @@ class ValueText:
 
     def add(self, piece: str, call: CallHandler) -> None:
         """Add text to the value."""
-        if self.handling == STREAM and not self._unescape:
+        if self.streams:
             call.put(json_escape(piece))
             return
         self._parts.append(piece)
@@ -112,6 +120,14 @@ class ValueText:
 
     def close(self, call: CallHandler, end: int) -> None:
         """Put the end of the value, which is at ``end`` of the cursor's text."""
+        call.put(self.last("", call, end))
+
+    def last(self, piece: str, call: CallHandler, end: int) -> str:
+        """Add the last text of the value, whose end is at ``end`` of the cursor's text. Return what to put."""
+        if self.streams:
+            return json_escape(piece) + '"'
+        if piece:
+            self.add(piece, call)
         if self.too_long:
             call.report("held_too_long", end, end)
         text = "".join(self._parts)
@@ -119,12 +135,11 @@ class ValueText:
             text = unescape_xml(text)
         self._parts = []
         if self.handling == STREAM:
-            call.put(json_escape(text) + '"')
-        elif self._typed:
-            call.put(_as_json(text))
-        else:
-            assert self._param is not None
-            call.put(self._param.encode(text))
+            return json_escape(text) + '"'
+        if self._typed:
+            return _as_json(text)
+        assert self._param is not None
+        return self._param.encode(text)
 
     def cut(self, rest: str, call: CallHandler) -> bool:
         """Put the beginning of a value in which the output was cut; ``rest`` is text that was not added. Return True if

@@ -1,0 +1,127 @@
+"""Regular expressions of tagged calls that are written as the renderer writes them.
+
+Nearly all calls are. One expression reads what follows one another in them, such as the close of a value and the next
+key, where the readers would take a step for each. An expression only matches where these steps would do the same:
+
+* no literal in the text can still become a longer one,
+* and no marker is a mere variant, which has to be reported.
+
+Whatever does not match is read step by step, so these expressions do not have to cover anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, final
+
+from .lexer import WS, Literals
+from .program import (
+    IS_ARGUMENTS_CLOSE,
+    IS_CALL_CLOSE,
+    IS_KEY_CLOSE,
+    IS_KEY_OPEN,
+    IS_SECTION_CLOSE,
+    IS_VALUE_CLOSE,
+    IS_VALUE_OPEN,
+    CallSyntax,
+)
+
+_SPACES: Final = r"[ \t\r\n]{0,256}+"
+_CLOSES: Final = (IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE, IS_SECTION_CLOSE)
+"""The closes around a value, innermost first."""
+
+
+def compile_regular_calls(syntax: CallSyntax) -> None:
+    """Compile the expressions of a tagged syntax."""
+    opener = _literal(syntax, IS_KEY_OPEN, syntax.tags, syntax.value_successors)
+    close = _literal(syntax, IS_VALUE_CLOSE, syntax.value_stops, syntax.value_successors)
+    key = _compile_key(syntax) or "(?P<key>(?!))(?P<string>)(?P<type>)(?P<begin>)"
+    if not opener or not close or syntax.section is not None:
+        return
+    syntax.regular_key = re.compile(f"{_SPACES}(?P<opener>{opener})(?:{key})?")
+    syntax.regular_name = re.compile(key)
+    for outermost in _CLOSES:
+        if _literal(syntax, outermost, syntax.tags):
+            chain = _chain(syntax, outermost)
+            follows = f"(?P<opener>{opener})|(?P<chain>{chain})|(?P<rest>.{{0,{syntax.value_successors.longest}}}\\Z)"
+            syntax.regular_ends[outermost] = re.compile(
+                f"(?P<markers>(?P<close>{close}){_SPACES}(?:{follows}))(?(opener)(?:{key})?)", re.DOTALL
+            )
+
+
+def _chain(syntax: CallSyntax, outermost: int) -> str:
+    """Return an expression for the closes around a value. After each but the ``outermost`` a new line is enough."""
+    expression = ""
+    for kind in _CLOSES[_CLOSES.index(outermost) :: -1]:
+        literal = _literal(syntax, kind, syntax.tags, syntax.value_successors)
+        if literal:
+            expression = rf"{literal}(?:(?=[ \t\r]{{0,255}}+\n)|{_SPACES}{expression})" if expression else literal
+    return expression
+
+
+def _literal(syntax: CallSyntax, kind: int, *sets: Literals) -> str:
+    """Return an expression for the literals of this kind; empty if there are none."""
+    texts = [text for text, tag in sets[0].tags.items() if tag == kind and text not in syntax.variants]
+    return f"(?:{'|'.join(_decided(text, sets) for text in texts)})" if texts else ""
+
+
+def _decided(text: str, sets: tuple[Literals, ...]) -> str:
+    """Return an expression for a literal where it is not, and cannot become, a longer one of these sets."""
+    rests = {longer[len(text) :] for literals in sets for longer in literals.tags if longer.startswith(text)} - {""}
+    begun = {re.escape(rest[:i]) + r"\Z" for rest in rests for i in range(len(rest))}
+    longer = sorted(begun | {re.escape(rest) for rest in rests})
+    return re.escape(text) + (f"(?!{'|'.join(longer)})" if longer else "")
+
+
+def _compile_key(syntax: CallSyntax) -> str:
+    """Return an expression for a key that is a word, up to the first character of its value; empty if there is none.
+    Compile the test for its beginnings."""
+    close = _literal(syntax, IS_KEY_CLOSE, syntax.key_ends)
+    attributes = _attributes(syntax)
+    syntax.key_goes_on = syntax.key_ends.word_goes_on if syntax.tags.word_goes_on is not None else None
+    if not close or syntax.key_goes_on is None or attributes is None or not syntax.type_ends.empty:
+        return ""
+    if syntax.has_value_open:
+        close = f"{close}{_SPACES}{_literal(syntax, IS_VALUE_OPEN, syntax.value_opens) or '(?!)'}"
+    expression = f"(?P<begin>{close})" + (rf"(?:\n{{{syntax.trim}}})?" if syntax.trim else "")
+    begun = _beginnings(syntax.key_ends.prefixes)
+    for literal, variable in reversed(attributes):
+        written = f"{re.escape(literal)}(?P<{variable}>[a-zA-Z]{{0,16}}+)"
+        expression = written + expression
+        begun = f"(?:{_beginnings({literal[:i] for i in range(1, len(literal))})}|{written}{begun})"
+    missing = {"string", "type"}.difference(variable for _, variable in attributes)
+    expression += "".join(f"(?P<{variable}>)" for variable in sorted(missing))
+    syntax.key_goes_on = _Beginning(rf"\w{{1,64}}+{begun}").matches
+    return rf"(?P<key>\w{{1,64}}+){expression}"
+
+
+def _beginnings(prefixes: Iterable[str]) -> str:
+    """Return an expression for these texts and the empty one, at the end of the text."""
+    return rf"(?:{'|'.join(sorted(map(re.escape, prefixes)))})?\Z"
+
+
+def _attributes(syntax: CallSyntax) -> list[tuple[str, str]] | None:
+    """Return what follows the key in its pattern: the attributes, each a literal and a variable. None for a pattern
+    that no regular expression is compiled for."""
+    key = syntax.key
+    if key.variables[:1] != ["key"] or key.literals[0] or key.literals[-1] or len(key.variables) > 2:
+        return None
+    attributes = list(zip(key.literals[1:], key.variables[1:], strict=False))
+    for literal, variable in attributes:
+        if variable not in ("string", "type") or not literal or "\n" in literal or literal.strip(WS) != literal:
+            return None
+        if syntax.tags.find(literal, 0) is not None or Literals({literal: 0}).word_goes_on is None:
+            return None
+    return attributes
+
+
+@final
+class _Beginning:
+    """The beginnings of a text that one expression matches."""
+
+    def __init__(self, expression: str) -> None:
+        self._expression: re.Pattern[str] = re.compile(expression)
+
+    def matches(self, kept: str, text: str) -> bool:
+        return self._expression.match(kept + text) is not None
