@@ -269,10 +269,11 @@ class ValueEnds:
         spaces = SPACES.match(cur.text, end, end + MAX_LOOKAHEAD)
         if rank >= self._outermost or (spaces is not None and "\n" in spaces.group()):
             return ENDS
-        if rank == MORE:
+        follows = MORE if rank == MORE else self._follows(cur, end, call)
+        if follows == MORE:
+            self._undecided = 0  # any text may hold the new line
             return MORE
-        follows = self._follows(cur, end, call)
-        return MORE if follows == MORE else NO_MATCH if follows == _TEXT else ENDS
+        return NO_MATCH if follows == _TEXT else ENDS
 
     def _stray_line(self, cur: Cursor, pos: int, call: CallHandler) -> int:
         """Return ENDS if there is only stray text between a close tag and another parameter at the start of a line, or
