@@ -89,3 +89,40 @@ def test_white_space_before_a_held_call_that_grows_too_long() -> None:
     raw = 'Hi.\n\n<tool_call>{"name": "g", "arguments": {"a": "' + "x" * 99 + '"}}</tool_call> there'
     parsed = OutputParser.named("hermes").parse(raw, policy=Policy(unknown_tools="drop", max_held=50), tools=TOOLS)
     assert (parsed.content, [d.code for d in parsed.diagnostics]) == (raw, ["held_too_long"])
+
+
+NUMBER = [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"n": {"type": "integer"}}}}}]
+
+
+@pytest.mark.parametrize(
+    ("name", "begun", "cut", "arguments"),
+    [
+        (
+            "qwen3_coder",
+            "<tool_call>\n<function=f>\n<parameter=n>\n7777",
+            "<tool_call>\n<function=f>\n<parameter=s>\nabc",
+            '{"s": "abc',
+        ),
+        (
+            "glm45",
+            "<tool_call>f\n<arg_key>n</arg_key>\n<arg_value>7777",
+            "<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>abc",
+            '{"s": "abc',
+        ),
+        (
+            "hermes",
+            '<tool_call>{"name": "f", "arguments": {"n": 1 2 ',
+            '<tool_call>{"name": "f", "arguments": {"n": 1 2 3',
+            '{"n": 1 2 3',
+        ),
+    ],
+)
+def test_nothing_of_a_call_that_became_text_is_in_a_later_one(name: str, begun: str, cut: str, arguments: str) -> None:
+    """The readers of a call read later ones as well. Here the first call becomes reasoning in the middle of a value."""
+    most = 2 * len(cut)
+    thought = f"Hm {begun}{' ' * most} and so on."
+    reasoning = None if name == "glm45" else "qwen3"
+    policy = Policy(max_held=most)
+    expected = {"reasoning": thought, "tool_calls": [("f", arguments, "incomplete")]}
+    raw = f"<think>{thought}</think>\n{cut}"
+    check(name, raw, expected, reasoning=reasoning, tools=NUMBER, policy=policy, roundtrip=False)

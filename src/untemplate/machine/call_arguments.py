@@ -176,6 +176,7 @@ class ArgumentsReader(CallHandler):
         self._tagged = None
         self._elements = None
         self._literal = None
+        self._raw_space = []  # a call that became text may have ended in such arguments
 
     def _commit_once(self) -> None:
         if not self.committed:

@@ -63,8 +63,8 @@ class ValueText:
         else:
             self.handling = _MAYBE_NULL if self._param.nullable else _HOLD
         self.streams = self.handling == STREAM and not self._unescape
+        self._parts = []  # a call that became text may have ended inside a value
         if not self.streams:
-            self._parts = []
             self._word = ""
             self._gap = False
             self._size = 0
