@@ -466,7 +466,7 @@ def _program_diagram(program: Program) -> str:
         for text, index in state.literals.tags.items():
             rule = state.rules[index]
             if rule.kind in (OPEN_CALLS, OPEN_BARE_CALLS):
-                goals = [(f"calls{i}", "opens calls") for i, _ in rule.entries]
+                goals = [(f"calls{program.call_syntaxes.index(syntax)}", "opens calls") for syntax, _ in rule.entries]
             else:
                 goal, action = _ACTIONS[rule.kind]
                 goals = [(goal or state.name, action)]

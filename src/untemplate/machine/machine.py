@@ -154,11 +154,9 @@ class Machine(ReaderContext):
     def settle(self) -> None:
         """Account for the deltas that have passed on the short path, before anything asks for a place in the output."""
         path = self.path
-        texts = path.texts
-        count = len(texts)
-        if path.settled == count:
+        if path.settled == path.size:
             return
-        end = self.base = self.base + sum(map(len, texts[path.settled :]))
+        end = self.base = self.base + path.size - path.settled
         ledger = self.ledger
         if ledger.spans is None:
             ledger.frontier = end
@@ -166,11 +164,11 @@ class Machine(ReaderContext):
             ledger.mark(path.kind, end)
         if path.kind != ARGUMENT_TEXT:
             self._text.at_start = False
-            self._text.last_piece = texts[-1]
+            self._text.last_piece = path.texts[-1]
         if self.scanner is None:
             path.clear()
         else:
-            path.settled = count
+            path.settled = path.size
 
     def read(self, text: str, ids: Sequence[int] = (), places: Sequence[int] | None = None) -> str:
         """Take a delta that does not pass.
@@ -184,7 +182,7 @@ class Machine(ReaderContext):
             The text, with stripped markers restored.
         """
         path = self.path
-        if path.settled < len(path.texts):
+        if path.settled < path.size:
             self.settle()
         scanner = self.scanner
         if scanner is None:
@@ -195,8 +193,9 @@ class Machine(ReaderContext):
             path.texts.append(text)
             if ids:
                 path.ids.extend(ids)
-            path.settled += 1
-            if path.settled >= MOST_UNCOUNTED:
+            path.size += len(text)
+            path.settled = path.size
+            if path.size >= MOST_UNCOUNTED or len(path.texts) >= MOST_UNCOUNTED:
                 self._count(scanner)
         elif ids and not scanner.active:
             self._begin_ids(scanner, ids)

@@ -15,8 +15,8 @@ from .ledger import ARGUMENT_TEXT, MARKUP
 from .lexer import WS
 from .program import TextState
 
-MOST_UNCOUNTED: Final = 256
-"""Most deltas that are kept uncounted."""
+MOST_UNCOUNTED: Final = 1024
+"""Characters of deltas after which they are counted."""
 
 
 @final
@@ -42,8 +42,10 @@ class ShortPath:
         """Deltas that the scanner has not counted, or the machine has not accounted for."""
         self.ids: list[int] = []
         """Their ids."""
+        self.size: int = 0
+        """Characters of these deltas."""
         self.settled: int = 0
-        """Number of these deltas that the machine has accounted for, or read."""
+        """Characters of them that the machine has accounted for, or read."""
 
     def passes(self, text: str, ids: Sequence[int]) -> str:
         """Take a delta if it may pass. Return what is to be emitted for it as text of this kind; "" if it must be
@@ -53,21 +55,21 @@ class ShortPath:
                 return ""
         elif not self.takes_text:
             return ""
-        texts = self.texts
         if self.kind == ARGUMENT_TEXT:
             value = self.value
-            piece = "" if value is None or len(texts) >= MOST_UNCOUNTED else value(text)
+            piece = "" if value is None or self.size >= MOST_UNCOUNTED else value(text)
             if not piece:
                 return ""
         else:
             state = self.state
-            if "`" in text or (state.trims and text[-1] in WS) or len(texts) >= MOST_UNCOUNTED:
+            if "`" in text or (state.trims and text[-1] in WS) or self.size >= MOST_UNCOUNTED:
                 return ""
             for head in state.heads:
                 if head in text:
                     return ""
             piece = text
-        texts.append(text)
+        self.texts.append(text)
+        self.size += len(text)
         if ids:
             self.ids.extend(ids)
         return piece
@@ -76,4 +78,5 @@ class ShortPath:
         """Forget the deltas that are counted."""
         self.texts.clear()
         self.ids.clear()
+        self.size = 0
         self.settled = 0
