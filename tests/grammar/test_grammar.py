@@ -333,3 +333,11 @@ def test_keys_of_literals_are_short(dialect: str) -> None:
     pythonic = OutputParser.named("pythonic").grammar([tool], "required", dialect=dialect).text
     assert "{0,128}" in pythonic
     assert "128" not in OutputParser.named("hermes").grammar([tool], "required", dialect=dialect).text
+
+
+@pytest.mark.parametrize("name", ["glm45", "hy_v4", "spark25"])
+def test_a_value_may_not_hold_the_close_of_a_key_because_that_may_end_it(name: str) -> None:
+    text = make_grammar(named(name), TOOLS, "required", dialect="lark").text
+    values = [line for line in text.splitlines() if "</arg_value" in line.partition("& ~")[2]]
+    assert values
+    assert all(r"|<\/arg_key" in line for line in values)

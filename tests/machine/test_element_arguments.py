@@ -29,6 +29,8 @@ TREE = {
 }
 SCHEMA = {"type": "object", "properties": PROPERTIES, "$defs": {"tree": TREE}}
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
+STRINGS = {"type": "object", "properties": {"n": {"type": "string"}, "maybe": {"type": "string"}}}
+N_AND_MAYBE = [{"type": "function", "function": {"name": "f", "parameters": STRINGS}}]
 
 
 def element(name: str, *inner: str) -> str:
@@ -103,6 +105,12 @@ def test_ends_of_elements_that_are_wrong() -> None:
     raw = call(element("city", quoted))
     expected = {"tool_calls": [("f", {"city": quoted}, "recovered")], "diagnostics": ["missing_close"]}
     check("minimax_m3", raw, expected, tools=TOOLS, exhaustive=True)
+
+
+def test_another_name_that_begins_with_a_short_one_is_no_misspelling_of_it() -> None:
+    for text in (f"a{NS}</near>", "a</mm:think>"):
+        raw = call(element("n", text) + element("maybe", "x"))
+        check("minimax_m3", raw, {"tool_calls": [("f", {"n": text, "maybe": "x"})]}, tools=N_AND_MAYBE)
 
 
 def test_a_call_without_its_close_ends_at_the_next_call() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.format import Format, Marker, NamedBody, TaggedArguments, Tools
+from untemplate.machine.scanner import SpecialTokens
 
 WORDS = ["The", " harbour", " was", " quiet", "."]
 CALL = '{"name": "f", "arguments": {"a": [1, "b"]}}'
@@ -167,3 +168,12 @@ def test_literals_of_hyphens_are_not_part_of_a_key() -> None:
         assert [(call.function.arguments, [d.code for d in result.diagnostics]) for call in result.tool_calls] == [
             ('{"b": "1"}', ["broken_key"])
         ]
+
+
+def test_texts_of_the_model_do_not_fill_what_is_remembered_of_literals() -> None:
+    tokens = SpecialTokens({"<tool_call>": 1}, {})
+    for number in range(1_000):
+        tokens.places_in(f"<tool_call>{number}")
+    assert tokens.places_in("<tool_call>") == (0,)
+    assert "<tool_call>" in tokens.places
+    assert len(tokens.places) <= 256

@@ -29,6 +29,7 @@ from ..format import (
     Tools,
 )
 from ..format.spelling import argument_text, escape, hidden, in_section, json_text, literal_text
+from ..machine.compiler import CLOSE_TAG
 from ..machine.free_text import LONE_NAME
 from ..machine.program import CallSyntax
 from .choose import Tool
@@ -379,7 +380,10 @@ class Calls:
         # A call that the value quotes would take the next close, and another argument would end the value.
         opener = body.name_open or self.way.call_open or self.way.section_open
         key = body.arguments.key_open if len(body.arguments.key_open.text.strip(WS)) > 1 else None
-        return tuple(t for m in (body.arguments.value_close, *ends, opener, key) if m is not None for t in m.spellings)
+        texts = [t for m in (body.arguments.value_close, *ends, opener, key) if m is not None for t in m.spellings]
+        # Models write the close of a key in place of the value's.
+        texts += filter(CLOSE_TAG.fullmatch, body.arguments.key_close.spellings)
+        return tuple(dict.fromkeys(texts))
 
     def _value_ways(self, schema: Any, tool: Tool, name: str | None) -> tuple[Node | None, list[tuple[str, Node]], str]:
         """(text, (type, JSON) …, what text may not begin with): how a value of this schema may be written."""

@@ -512,7 +512,7 @@ def _call_starts(tools: Tools, body: NamedBody) -> Literals:
     )
 
 
-_CLOSE_TAG: Final = re.compile(r"</[^<>]+>")
+CLOSE_TAG: Final = re.compile(r"</[^<>]+>")
 _NAMED_TAG: Final = re.compile(r"(</(?:[^<>]*\W)?)\w+>")
 
 
@@ -523,8 +523,8 @@ def _compile_value_ends(
     openers = (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN)
     successors = {t: k for t, k in syntax.tags.tags.items() if k not in openers}
     syntax.value_successors = Literals({**syntax.value_ends.tags, **successors})
-    stems = {text[:-1]: IS_VALUE_STEM for text in syntax.value_ends.tags if _CLOSE_TAG.fullmatch(text)}
-    others = {text: IS_OTHER_CLOSE for text in arguments.key_close.spellings if _CLOSE_TAG.fullmatch(text)}
+    stems = {text[:-1]: IS_VALUE_STEM for text in syntax.value_ends.tags if CLOSE_TAG.fullmatch(text)}
+    others = {text: IS_OTHER_CLOSE for text in arguments.key_close.spellings if CLOSE_TAG.fullmatch(text)}
     stops = {**others, **stems, **syntax.tags.tags, **syntax.value_ends.tags}
     named = _NAMED_TAG.fullmatch(arguments.value_close.text.strip(WS))
     syntax.close_head = "" if named is None else named.group(1)

@@ -39,7 +39,7 @@ _NOTHING: Final = "(?!)"
 """Pattern that matches nowhere; an empty one matches everywhere."""
 _FEW: Final = 64
 _MOST_LITERALS: Final = 256
-"""Most literals whose special tokens are remembered."""
+"""Most literals whose special tokens are remembered. Some hold text of the model, so there may be any number."""
 _MOST_AWAITED: Final = 4096
 """Most ids of one literal whose text is awaited after a delta; beyond that, the oldest authorise nothing."""
 
@@ -90,8 +90,9 @@ class SpecialTokens:
         found = self.places.get(literal)
         if found is None:
             found = tuple([match.start() for match in self.pattern.finditer(literal)])
-            if len(self.places) < _MOST_LITERALS:
-                self.places[literal] = found
+            if len(self.places) >= _MOST_LITERALS:
+                self.places.clear()
+            self.places[literal] = found
         return found
 
 

@@ -437,6 +437,8 @@ class ElementReader:
         wrong = misspelled_tag(cur, end, self._element.name)
         if wrong == MORE:
             return MORE
+        if wrong - end > 2 * len(self._element.name) + 1:  # another name, which begins with a short one
+            wrong = NO_MATCH
         if wrong >= 0:
             self._end = wrong
             follows = self._may_follow(cur, wrong, False)
