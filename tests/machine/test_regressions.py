@@ -122,3 +122,64 @@ def test_the_beginning_of_a_close_at_the_end_of_the_output_is_dropped() -> None:
     expected = {"tool_calls": [("f", {"a": 1})], "diagnostics": ["stray_close"]}
     check("hermes", raw, expected, exhaustive=True, roundtrip=False)
     assert OutputParser.named("hermes").parse("Close it with </tool_ca").content == "Close it with </tool_ca"
+
+
+M3 = "]<]minimax[>["
+THREE_CALLS = (
+    f'{M3}<tool_call>\n{M3}<invoke name="f">{M3}<s>see{M3}</invoke>\n{M3}<invoke name="get_weather{M3}<city>x'
+    f'{M3}</city>{M3}</invoke>\n{M3}<invoke name="ping">{M3}</invoke>\n{M3}</tool_call>'
+)
+
+
+def _tool(name: str, **properties: object) -> dict[str, object]:
+    parameters = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+def test_the_name_of_a_call_may_end_in_the_beginning_of_a_longer_marker() -> None:
+    """The opener of the second call is damaged: what closes its name is missing."""
+    string = {"type": "string"}
+    tools = [_tool("f", s=string), _tool("get_weather", city=string), _tool("ping")]
+    expected = {
+        "tool_calls": [
+            ("f", {"s": "see"}, "recovered"),
+            ("get_weather", {"city": "x"}, "recovered"),
+            ("ping", {}, "ok"),
+        ],
+        "diagnostics": ["missing_close", "missing_close"],
+    }
+    check("minimax_m3", THREE_CALLS, expected, tools=tools, exhaustive=True, roundtrip=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "codes"),
+    [
+        ("a text that is longer than all fifty of the characters that may be held", []),
+        (" " * 60 + "text", ["held_too_long"]),
+        (" " * 49 + "text", []),
+    ],
+)
+def test_a_value_that_is_not_null_is_not_too_long(value: str, codes: list[str]) -> None:
+    tools = [_tool("f", v={"type": ["string", "null"]})]
+    raw = f"<tool_call>f\n<arg_key>v</arg_key>\n<arg_value>{value}</arg_value>\n</tool_call>"
+    parser = OutputParser.named("glm45", policy=Policy(max_held=50))
+    expected = {"tool_calls": [("f", {"v": value}, "recovered" if codes else "ok")], "diagnostics": codes}
+    check(parser, raw, expected, tools=tools, exhaustive=True, roundtrip=False)
+
+
+def test_a_lone_surrogate_keeps_token_ids_in_step() -> None:
+    vocabulary = {"<pad>": 0, "…": 1, "b": 2}  # the text of 1 has as many bytes as a surrogate
+
+    class Tokenizer:
+        all_special_tokens = ("<pad>",)
+
+        def get_vocab(self) -> dict[str, int]:
+            return vocabulary
+
+    parser = OutputParser.named("hermes", tokenizer=Tokenizer())
+    stream = parser.stream(collect=True)
+    stream.feed("\udce1b<pad>b", [1, 2, 0, 2])
+    stream.finish()
+    parsed = stream.result()
+    assert parsed.content == "\udce1bb"
+    assert [d.code for d in parsed.diagnostics] == ["unknown_token"]

@@ -462,9 +462,7 @@ class CallReader:
             self._check_spelling(start, end)
             call_id = text[cur.pos : start] if syntax.name_is_id else ""
             return self._take_name(simple.group("name"), call_id, syntax.name_ends.tags[text[start:end]], start, end)
-        found = syntax.name_ends.near(text, cur.pos, cur.pos + MAX_NAME)
-        if found is not None and not cur.final and syntax.name_ends.longer_from(text, cur.pos, found.start()) >= 0:
-            found = None
+        found = syntax.name_ends.first(text, cur.pos, cur.pos + MAX_NAME, cur.final)
         end = (
             found.start()
             if found is not None
@@ -530,6 +528,8 @@ class CallReader:
         self.context.mark(NAME_TEXT, end)
         cur.pos = end
         self._phase = _ARGUMENTS
+        if tag in self.syntax.damaged_name_ends:
+            self._arguments.report("missing_close", end, end)
         if tag == IS_NAME_CLOSE:
             cur.pos = close_end
         elif tag == IS_EMPTY_CLOSE:

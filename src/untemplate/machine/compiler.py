@@ -459,6 +459,8 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         raw = () if arguments.escapes else arguments.quotes[:1]
         syntax.escaping = tuple(quote for quote in ("'", '"') if quote not in raw)
     syntax.name_ends = Literals(_tags(*ends))
+    if syntax.body in (NAMED_TAGGED, NAMED_ELEMENTS) and body.name_close is not None and body.name_close.text.strip(WS):
+        syntax.damaged_name_ends = (IS_KEY_OPEN, IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE)
     syntax.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
     not_open = re.escape("".join(sorted({*illegal, *syntax.name_ends.first_characters, "&"})))
     syntax.open_name = re.compile(rf"[^{not_open}]{{1,64}}\Z")

@@ -82,6 +82,12 @@ class Literals:
         found = self.pattern.search(text, pos, end + self.longest)
         return None if found is None or found.start() > end else found
 
+    def first(self, text: str, pos: int, end: int, final: bool) -> re.Match[str] | None:
+        """Return the first literal that begins between ``pos`` and ``end``; None if there is none, or if a longer one
+        may have begun at or before it. Text from ``undecided_from`` on is undecided then."""
+        found = self.near(text, pos, end)
+        return None if found is not None and not final and self.longer_from(text, pos, found.start()) >= 0 else found
+
     def at(self, text: str, pos: int, final: bool) -> int:
         """Return where the literal at ``pos`` ends, NO_MATCH, or MORE if the text ends too early to decide."""
         found = self.pattern.match(text, pos)

@@ -247,6 +247,8 @@ class CallSyntax:
         (``end``)."""
         self.name_is_id: bool = False
         """True if the name in its pattern is the id of the call."""
+        self.damaged_name_ends: tuple[int, ...] = ()
+        """What ends a name whose close is missing."""
         self.open_name: re.Pattern[str] = re.compile("(?!)")
         """Matches a short text in which no name ends or breaks."""
         self.unescape: bool = False

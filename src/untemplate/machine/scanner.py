@@ -67,6 +67,13 @@ def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
+def _characters(data: bytes, size: int) -> int:
+    """Return the number of whole characters in the first ``size`` bytes of a text."""
+    while 0 < size < len(data) and data[size] & 0xC0 == 0x80:
+        size -= 1
+    return len(data[:size].decode("utf-8", "surrogatepass"))
+
+
 @final
 class SpecialTokens:
     """The special tokens of a model (text → id), prepared once for all of its outputs. ``unknown``: those that are not
@@ -250,7 +257,7 @@ class TokenScanner:
             literal, known, byte = self._awaited[0]
             if byte >= 0 and self._exact:
                 offset = byte - self._shifts[-1] - first_byte
-                place = offset if offset < 0 or not data else len(data[:offset].decode("utf-8", "ignore"))
+                place = offset if offset < 0 or not data else _characters(data, offset)
             else:
                 place = self._search(text, literal, max(at, known - start))
             if place >= 0 and text.startswith(literal, place):

@@ -296,9 +296,7 @@ class TaggedReader:
         regular = syntax.regular_name.match(text, cur.pos)
         if regular is not None:
             return self._read_regular_key(cur, regular, call)
-        found = syntax.key_ends.near(text, cur.pos, cur.pos + _MAX_KEY)
-        if found is not None and not cur.final and syntax.key_ends.longer_from(text, cur.pos, found.start()) >= 0:
-            found = None
+        found = syntax.key_ends.first(text, cur.pos, cur.pos + _MAX_KEY, cur.final)
         # Text that may still become the close is not part of the key: it may contain a newline.
         held = len(text) if cur.final else syntax.key_ends.undecided_from(text, cur.pos)
         end = found.start() if found is not None else min(held, cur.pos + _MAX_KEY + 1)

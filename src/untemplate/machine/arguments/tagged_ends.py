@@ -325,9 +325,7 @@ class ValueEnds:
         if more text is needed."""
         syntax = self._syntax
         text = cur.text
-        found = syntax.key_ends.near(text, start, start + MAX_LOOKAHEAD)
-        if found is not None and not cur.final and syntax.key_ends.longer_from(text, start, found.start()) >= 0:
-            return None
+        found = syntax.key_ends.first(text, start, start + MAX_LOOKAHEAD, cur.final)
         end = (
             found.start()
             if found is not None
@@ -494,7 +492,7 @@ def whole_opener(syntax: CallSyntax, successors: Literals, cur: Cursor, start: i
         pos = after_spaces(text, end)
         if pos < 0:
             return NO_MATCH
-    found = syntax.name_ends.near(text, pos, pos + MAX_NAME)
+    found = syntax.name_ends.first(text, pos, pos + MAX_NAME, cur.final)
     stop = (
         found.start() if found is not None else len(text) if cur.final else syntax.name_ends.undecided_from(text, pos)
     )

@@ -88,9 +88,12 @@ class ValueText:
             return
         self._parts.append(piece)
         if self.handling != STREAM:
+            # It is too long if it waits still at the first character that is too much, however the text was cut.
+            room = self._max_held - self._size
             self._size += len(piece)
-            self.too_long = self._size > self._max_held
-            if not self.too_long and (self.handling == _HOLD or self._may_be_null(piece)):
+            waits = self.handling == _HOLD or self._may_be_null(piece[: room + 1])
+            self.too_long = waits and room < len(piece)
+            if waits and not self.too_long:
                 return
             self.handling = STREAM
             call.put('"')
