@@ -118,3 +118,13 @@ def test_misuse():
 def test_a_parser_made_from_a_template_has_one():
     parser = OutputParser.from_template(ChatTemplate(CHATML), tokenizer=byte_level(SPECIAL))
     assert parser.bridge([], [ASKED]).text == "\n<|im_start|>user\nGo<|im_end|>\n<|im_start|>assistant\n"
+
+
+@pytest.mark.parametrize(
+    ("messages", "ends"), [([], "no message"), ([ASKED], "role 'user'"), ([ASKED, RESULT], "role 'tool'")]
+)
+def test_the_conversation_must_end_with_the_sampled_turn(messages: list[dict[str, Any]], ends: str) -> None:
+    """A proof about another turn would be false: the template may drop the reasoning of this one."""
+    with pytest.raises(ValueError, match="^messages: ") as caught:
+        parser_for(CHATML, byte_level(SPECIAL)).bridge([], [RESULT], messages=messages)
+    assert str(caught.value) == f"messages: must end with the sampled turn, of role 'assistant'; ends with {ends}"

@@ -44,6 +44,28 @@ def test_reasoning_is_found_too() -> None:
     assert best.reasoning is not None
 
 
+def test_of_equal_readings_one_that_begins_in_content_comes_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A format that begins in reasoning takes a plain answer for reasoning, without a word."""
+    raw = "<think>\nHm.\n</think>\n\n" + OutputParser.named("hermes").render({"tool_calls": [CALL]})
+    file = tmp_path / "output.txt"
+    file.write_text(raw, "utf-8")
+    assert main(["guess", str(file)]) == 0
+    row = capsys.readouterr().out.splitlines()[1].split()
+    assert row[:5] == ["hermes+qwen3", "1", "0", "0", "yes"]
+    assert OutputParser.named(row[0]).parse("Hello there.").content == "Hello there."
+
+
+@pytest.mark.parametrize("reasoning", ["<think>Hm.</think>", "<think>\nHm.\n</think>\n\n"])
+def test_the_reasoning_that_is_added_keeps_a_plain_answer(reasoning: str) -> None:
+    for name in NAMES:
+        raw = reasoning + OutputParser.named(name).render({"tool_calls": [CALL]})
+        best = guess(raw, TOOLS)[0]
+        if best.reasoning is not None:
+            assert OutputParser.named(best.format).parse("Hello there.").content == "Hello there.", (name, best.format)
+
+
 def test_plain_text_fits_every_format() -> None:
     assert not guess("Hello.")[0].is_evident
 

@@ -1,7 +1,8 @@
 """Ranks the formats of the catalogue for an output whose format is not known.
 
 Every format parses the output. The best one leaves no marker in the content, reads the most calls, and has nothing to
-report. Formats that read the same message are ordered by the number of engines that know them.
+report. Of equal readings, one that begins in content comes before one that begins in reasoning, which would take a plain
+answer for reasoning; then the number of engines that know the format decides.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from .output_parser import OutputParser
 __all__ = ["Guess", "guess"]
 
 _VALID = ("ok", "recovered")
+_PLAIN = "Hello there."
+"""An answer without any marker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +41,21 @@ class Guess:
     markup: int
     """Number of characters that were read as markup."""
     parsed: ParsedOutput
+    begins_in_reasoning: bool
+    """True if the format reads an output without any marker as reasoning."""
     engines: int
     """Number of engines that know the format."""
 
     @property
+    def format(self) -> str:
+        """The name for ``--format`` and `OutputParser.named`, such as ``hermes+qwen3``."""
+        return self.name if self.reasoning is None else f"{self.name}+{self.reasoning}"
+
+    @property
     def rank(self) -> tuple[int, ...]:
         """Sorting key; the smallest is the best."""
-        return (self.left_over, -self.calls, self.problems, -self.markup, -self.engines)
+        reading = (self.left_over, -self.calls, self.problems, -self.markup)
+        return (*reading, self.begins_in_reasoning, -self.engines)
 
     @property
     def is_evident(self) -> bool:
@@ -99,7 +110,8 @@ def _readings(entry: Entry, fitting: list[Entry], text: str, tools: Sequence[Any
 
 
 def _measured(entry: Entry, reasoning: str | None, fmt: Format, text: str, tools: Sequence[Any] | None) -> Guess:
-    parsed = OutputParser.from_format(fmt).parse(text, tools=tools, spans=True, seed="guess")
+    parser = OutputParser.from_format(fmt)
+    parsed = parser.parse(text, tools=tools, spans=True, seed="guess")
     valid = sum(call.status in _VALID for call in parsed.tool_calls)
     return Guess(
         name=entry.name,
@@ -109,5 +121,6 @@ def _measured(entry: Entry, reasoning: str | None, fmt: Format, text: str, tools
         problems=len(parsed.tool_calls) - valid + sum(d.code != "foreign_marker" for d in parsed.diagnostics),
         markup=sum(span.end - span.start for span in parsed.spans if span.kind == "markup"),
         parsed=parsed,
+        begins_in_reasoning=parser.parse(_PLAIN).reasoning is not None,
         engines=len(entry.engines),
     )

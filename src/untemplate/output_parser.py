@@ -591,7 +591,7 @@ class OutputParser:
             variables: of the template, such as ``enable_thinking``.
 
         Raises:
-            ValueError: there is no template or no tokenizer.
+            ValueError: there is no template or no tokenizer, or ``messages`` does not end with the sampled turn.
             TypeError: the tokenizer has no ``encode()``.
             TemplateError: the template cannot render this, or ends a turn in another way if messages follow it.
         """

@@ -65,6 +65,30 @@ def _figures(path: str) -> Summary:
     return summary
 
 
+@pytest.mark.parametrize(
+    ("option", "name"), [("--output-column", "out"), ("--tools-column", "tool"), ("--keep", "key")]
+)
+def test_a_named_column_that_rows_lack_stops_the_run(
+    option: str, name: str, given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "out.jsonl"
+    assert cli.main(["batch", given, "-o", str(out), "--format", "hermes", option, name]) == 2
+    problem = f"untemplate: error: {given}: the rows have no column {name!r}; columns: id, output, tools\n"
+    assert (capsys.readouterr(), list(tmp_path.glob("out*"))) == (("", problem), [])
+
+
+def test_a_column_that_only_a_later_row_has(jsonl: Callable[..., str], tmp_path: Path):
+    given = jsonl([*[{"output": "Hi."}] * 99, {"output": "Hi.", "tools": None}])
+    out = str(tmp_path / "out.jsonl")
+    assert cli.main(["batch", given, "-o", out, "--format", "hermes", "--keep", "tools", "--quiet"]) == 0
+
+
+def test_no_row_parsed(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    given = jsonl([{"text": "Hi."}] * 2)
+    assert cli.main(["batch", given, "-o", str(tmp_path / "out.jsonl"), "--format", "hermes"]) == 3
+    assert capsys.readouterr().err == "untemplate: no row was parsed; the records have the reasons, under error\n"
+
+
 def test_names_of_hostile_models_are_text_on_the_page():
     summary = Summary(rows=1, calls=1, tools={"<script>alert(1)</script>": 1})
     page = report(summary, "a & b")
@@ -90,7 +114,7 @@ def test_the_longest_charts_are_cut():
             "--format-column excludes --format, --template, --model and --enforce-parser",
         ),
         (["--format", "hermes", "--policy", "drafts=no"], "--policy drafts: 'no' is not one of: 'recover', "),
-        (["--format", "hermes", "--tokenizer", "/no/where/at", "--ids-column", "i"], "/no/where/at: no tokenizer: "),
+        (["--format", "hermes", "--tokenizer", "/no/where/at", "--ids-column", "id"], "/no/where/at: no tokenizer: "),
     ],
 )  # fmt: skip
 def test_wrong_usage(

@@ -135,9 +135,11 @@ def _pieces(end: str) -> list[str]:
 
 
 def _start(frame: TurnFrame, header: str) -> Marker | None:
-    if not header.strip():
+    """Return the start of a turn, without an end of sequence before it: its text is not known."""
+    first, *others = (text.rpartition(EOS)[2] for text in (header, *frame.starts))
+    if not first.strip():
         return None
-    return Marker(header, tuple(s for s in frame.starts if s.strip() != header.strip()))
+    return Marker(first, tuple(dict.fromkeys(o for o in others if o.strip() not in ("", first.strip()))))
 
 
 def _special(fmt: Format) -> tuple[str, ...]:

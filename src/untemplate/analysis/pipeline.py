@@ -6,12 +6,14 @@ except one that renders nothing: that is an `AnalysisError` with the reason.
 
 from __future__ import annotations
 
+import functools
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
-from ..errors import AnalysisError
+from ..errors import AnalysisError, UntemplateError
 from ..format import Format
 from .build import Candidate, best_of, build, build_channels
 from .certify import Certificate, Runner, certify
@@ -26,6 +28,25 @@ from .traits import Traits, find_traits
 from .turns import TurnFrame, find_frame
 
 __all__ = ["Analysis", "AnalysisError", "Prepared", "analyze_template", "prepare"]
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _contained(step: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Turn any failure into an `AnalysisError`. A template is hostile input, and a server must start with any."""
+
+    @functools.wraps(step)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return step(*args, **kwargs)
+        except UntemplateError:
+            raise
+        except Exception as error:
+            raise AnalysisError(f"the analysis failed, please report the template: {error!r:.200}") from error
+
+    return run
 
 
 @dataclass(slots=True)
@@ -78,6 +99,7 @@ class Prepared:
     traits: Traits
     seconds: float
 
+    @_contained
     def certify(self, fmt: Format) -> Certificate:
         """Measure any Format, such as one of the catalogue, against this template."""
         certificate = certify(fmt, self.checks, steps=STEPS, unmeasured=self.unmeasured)
@@ -90,6 +112,7 @@ STEPS: Final = (3,)
 """Sizes, in characters, of the pieces that outputs are also cut into."""
 
 
+@_contained
 def prepare(template: Template) -> Prepared:
     """Render what analysis and certification need.
 
@@ -114,11 +137,13 @@ def prepare(template: Template) -> Prepared:
     return Prepared(template, prober, frame, calls, reasoning, droppers, checks.all, checks.unmeasured, traits, seconds)
 
 
+@_contained
 def analyze_template(template: Template, prepared: Prepared | None = None) -> Analysis:
     """Analyse without a cache.
 
     Raises:
-        AnalysisError: the template renders no conversation; the message gives the reason.
+        AnalysisError: the template renders no conversation, or turns that no Format describes; the message gives the
+            reason.
     """
     ready = prepared or prepare(template)
     began = time.perf_counter()
@@ -199,7 +224,10 @@ def _candidates(ready: Prepared) -> list[Candidate]:
             result.append(candidate)
     if not result:
         candidate = build(frame, None, None, None)
-        assert candidate is not None
+        if candidate is None:
+            raise AnalysisError(
+                f"no Format can be built for turns that begin with {frame.header!r} and end with {frame.end!r}"
+            )
         result.append(candidate)
     return result
 

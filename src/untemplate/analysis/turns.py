@@ -127,9 +127,9 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     bare = prober.render([_USER], tools=prober.plain_tools)
     after_bare = "" if bare is None else bare[bare.rfind(ASKED) + len(ASKED) :]
     said = Style().write(ProbeMessage(CONTENT))
-    last = _after_asked(prober, [_USER, said])
-    middle = _after_asked(prober, [_USER, said, _NEXT])
-    bodies = [b for b in (last, middle) if b is not None and CONTENT in b]
+    last = _with_content(prober, [_USER, said])
+    middle = _with_content(prober, [_USER, said, _NEXT])
+    bodies = [b for b in (last, middle) if b is not None]
     if not bodies:
         if not after_prompt.strip():
             reasons = "; ".join(list(prober.errors)[:1]) or "the answer does not show up"
@@ -176,11 +176,12 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     return frame
 
 
-def _after_asked(prober: Prober, conversation: list[dict[str, Any]]) -> str | None:
-    whole = prober.render(conversation, tools=prober.plain_tools)
-    if whole is None or ASKED not in whole:
-        return None
-    return whole[whole.rfind(ASKED) + len(ASKED) :]
+def _with_content(prober: Prober, conversation: list[dict[str, Any]]) -> str | None:
+    """Render a conversation with an answer. Return the text after the question; ``None`` if it lacks the answer, as
+    with templates that drop the last message or earlier ones."""
+    whole = prober.render(conversation, tools=prober.plain_tools) or ""
+    _, asked, after = whole.rpartition(ASKED)
+    return after if asked and CONTENT in after else None
 
 
 def _longest_shared(added: str, fronts: list[str]) -> str:
@@ -225,7 +226,7 @@ def _find_end(frame: TurnFrame, last: str | None, middle: str | None, always: bo
     """Find the end of a turn: text after the content both at the end and before another message."""
     behind_last = None if last is None else last[last.index(CONTENT) + len(CONTENT) :]
     behind_middle = None
-    if middle is not None and CONTENT in middle and AGAIN in middle:  # earlier answers may be dropped
+    if middle is not None and AGAIN in middle:
         behind_middle = middle[middle.index(CONTENT) + len(CONTENT) : middle.index(AGAIN)]
     shared = ""
     if behind_last is not None and behind_middle is not None:

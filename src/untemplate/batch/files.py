@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from importlib import import_module
-from itertools import chain, cycle
+from itertools import chain, cycle, islice
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final
 
@@ -26,7 +26,7 @@ import msgspec
 
 from .arrow import NESTED, schema, table_of
 from .many import count_processes, in_processes, most_under_way
-from .rows import Record, RowParser, Settings, encode_record
+from .rows import Record, RowParser, Settings, encode_record, names_of
 from .sources import Piece, is_parquet, package_pyarrow, pieces, problem_of, rows_of
 from .summary import Summary
 
@@ -35,6 +35,8 @@ __all__ = ["Progress", "parse_files", "read_records"]
 _SAVE_EVERY: Final = 1.0
 """Seconds between two notes of the place that a run continues from."""
 _SIZE_BYTES: Final = 8
+_PEEKED: Final = 100
+"""Rows at the beginning of a file of which one must have each named column: rows may leave out a column that is null."""
 
 
 class Progress(msgspec.Struct):
@@ -119,7 +121,7 @@ def parse_files(
 
     Raises:
         FileExistsError: the output is there, or an unfinished one is there and ``resume`` is not set.
-        ValueError: the unfinished run had other inputs or settings.
+        ValueError: the unfinished run had other inputs or settings, or the rows of a file lack a named column.
         OSError: a file cannot be opened or written.
         ModuleNotFoundError: a package is missing.
     """
@@ -128,6 +130,8 @@ def parse_files(
     for path in (*paths, output):
         if is_parquet(path) or path.endswith(".zst"):
             package_pyarrow(path)
+    for path in paths:
+        _check_columns(path, settings)
     job = _job(paths, output, settings)
     processes = processes or count_processes()
     with _Output(output, job, resume) as out, TemporaryDirectory(prefix="untemplate-") as folder:
@@ -144,6 +148,22 @@ def parse_files(
                 report(Progress(summary, done, total, seconds, (summary.rows - before) / max(seconds, 1e-9)))
         out.finish()
         return out.state.summary
+
+
+def _check_columns(path: str, settings: Settings) -> None:
+    """Check that the first rows of a file have the columns that the settings name.
+
+    Raises:
+        ValueError: none of them has one; the message lists those that they have.
+    """
+    found: dict[str, None] = {}
+    for piece in islice(pieces(path), 1):
+        for _, values in islice(rows_of(piece), _PEEKED):
+            found.update(dict.fromkeys(names_of(values)))
+    named = [*msgspec.structs.astuple(settings.columns), *settings.keep]
+    lacking = [name for name in named if name not in (None, "*") and name not in found]
+    if found and lacking:
+        raise ValueError(f"{path}: the rows have no column {lacking[0]!r}; columns: {', '.join(found)}")
 
 
 def _job(paths: Sequence[str], output: str, settings: Settings) -> str:

@@ -35,6 +35,7 @@ __all__ = [
     "columns_of",
     "encode_record",
     "ids_of",
+    "names_of",
 ]
 
 _MOST_TOOLS: Final = 4096
@@ -288,6 +289,14 @@ def columns_of(values: Any) -> JsonRow | MappingRow:
         raise Refused("json", "", f"not JSON: {error}") from None
 
 
+def names_of(values: Any) -> tuple[str, ...]:
+    """Return the names of a row's columns; none if it is not a row."""
+    try:
+        return columns_of(values).names()
+    except Refused:
+        return ()
+
+
 class JsonRow:
     """Columns of a JSON object, decoded when they are read."""
 
@@ -295,6 +304,9 @@ class JsonRow:
 
     def __init__(self, raws: dict[str, msgspec.Raw]) -> None:
         self._raws = raws
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._raws)
 
     def has(self, name: str) -> bool:
         return name in self._raws
@@ -325,6 +337,9 @@ class MappingRow:
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._values)
 
     def has(self, name: str) -> bool:
         return name in self._values

@@ -46,15 +46,15 @@ examples:
 
 NO_COLOR switches colours off, FORCE_COLOR switches them on in a pipe.
 exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
-option; 3 a row failed, with --strict, or a check; 130 interrupted.
+option; 3 no row was parsed, a row failed (--strict), or a check; 130 interrupted.
 """
 _CODES: Final = """\
 exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
 option; 130 interrupted.
 """
 _STRICT_CODES: Final = """\
-exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
-option; 3 a row failed or differs, with --strict; 130 interrupted.
+exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file, column
+or option; 3 no row was parsed, or with --strict a row failed or differs; 130 interrupted.
 """
 _SERVE_CODES: Final = """\
 exit codes: 0 stopped by a signal; 2 a wrong option, or a model or an address that cannot be used; 130 interrupted.

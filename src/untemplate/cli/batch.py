@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..policy import Policy
 
 FAILED: Final = 3
-"""Exit code of ``--strict``."""
+"""Exit code if no row was parsed, and of ``--strict``."""
 _TTY_EVERY: Final = 0.2
 _LOG_EVERY: Final = 10.0
 
@@ -48,6 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
         if bar is not None:
             bar.end()
     _conclude(arguments, summary, f"untemplate batch: {', '.join(arguments.input)}")
+    if summary.rows and summary.errors == summary.rows:
+        note("no row was parsed; the records have the reasons, under error")
+        return FAILED
     return FAILED if arguments.strict and summary.failed else 0
 
 

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _plain(one: Guess) -> dict[str, Any]:
     return {
-        "format": one.name,
+        "format": one.format,
         "reasoning": one.reasoning,
         "calls": one.calls,
         "problems": one.problems,
@@ -43,6 +43,5 @@ def _plain(one: Guess) -> dict[str, Any]:
 
 
 def _row(one: Guess) -> tuple[str, ...]:
-    name = one.name if one.reasoning is None else f"{one.name} --reasoning {one.reasoning}"
     thinks = "yes" if one.parsed.reasoning else "no"
-    return name, str(one.calls), str(one.problems), str(one.left_over), thinks, str(one.engines)
+    return one.format, str(one.calls), str(one.problems), str(one.left_over), thinks, str(one.engines)

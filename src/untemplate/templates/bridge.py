@@ -61,8 +61,12 @@ def between_turns(
         tools, variables: as for `ChatTemplate.render`.
 
     Raises:
+        ValueError: ``messages`` does not end with a message of the assistant.
         TemplateError: the template cannot render this, or ends a turn in another way if messages follow it.
     """
+    if messages is not None and (not messages or messages[-1].get("role") != "assistant"):
+        last = f"role {messages[-1].get('role')!r}" if messages else "no message"
+        raise ValueError(f"messages: must end with the sampled turn, of role 'assistant'; ends with {last}")
     needs = template_needs(template)
     end_of_turn = format.turn.end
     ends = (template.eos_token, *(() if end_of_turn is None else (end_of_turn.text.strip(), *end_of_turn.accepted)))
