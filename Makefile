@@ -6,8 +6,10 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+RUN_STAMP := $(VENV)/.runs
 PYTEST := $(BIN)/python -m pytest
 LOCK := requirements-dev.lock
+RUN_LOCK := requirements-run.lock
 DEMO_MINUTES := 436
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -19,7 +21,7 @@ export PIP_ROOT_USER_ACTION := ignore
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(STAMP) ## the gateway with a small real model and a tour of it; MODEL=file.gguf or MODEL=replay, PORT=8000
+run: $(RUN_STAMP) ## the gateway with a small real model and a tour of it; MODEL=file.gguf or MODEL=replay, PORT=8000
 	@$(BIN)/python -m untemplate serve $(or $(MODEL),demo) --tour --port $(or $(PORT),8000)
 
 test: lint types imports unit ## everything CI runs; ends with the count of tests
@@ -160,15 +162,21 @@ demo-model: $(STAMP) ## train the demonstration model anew (hours: DEMO_MINUTES;
 	    PYTHONPATH=../../../src $$python ../evaluate.py ../../src/untemplate_demo/untemplate-demo.gguf --misses misses.txt \
 	        --template ../../src/untemplate_demo/chat_template.jinja --card ../../MODEL_CARD.md
 
-lock: ## resolve pyproject.toml again into requirements-dev.lock
+LOCK_OPTIONS := --allow-unsafe --generate-hashes --strip-extras --no-header --no-annotate --no-emit-index-url \
+    --no-emit-find-links --no-emit-trusted-host
+
+lock: ## resolve pyproject.toml again into requirements-dev.lock and requirements-run.lock
 	@python=$$(command -v python3.11) || { echo "make lock needs python3.11, the oldest Python the lock serves" >&2; exit 1; }; \
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	"$$python" -m venv "$$dir/venv" && "$$dir/venv/bin/pip" install --quiet pip-tools && \
-	PIP_FIND_LINKS= PIP_CONFIG_FILE=/dev/null "$$dir/venv/bin/pip-compile" --quiet --extra dev --allow-unsafe \
-	    --generate-hashes --strip-extras --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	    --no-emit-trusted-host --output-file "$$dir/lock" pyproject.toml && \
+	PIP_FIND_LINKS= PIP_CONFIG_FILE=/dev/null "$$dir/venv/bin/pip-compile" --quiet --extra dev \
+	    $(LOCK_OPTIONS) --output-file "$$dir/lock" pyproject.toml && \
 	{ echo '# Pinned for Python 3.11 and later by `make lock`, from the dev extra of pyproject.toml.'; \
-	  grep -v '^ *#' "$$dir/lock" | sed '/^$$/d'; } > $(LOCK)
+	  grep -v '^ *#' "$$dir/lock" | sed '/^$$/d'; } > $(LOCK) && \
+	PIP_FIND_LINKS= PIP_CONFIG_FILE=/dev/null "$$dir/venv/bin/pip-compile" --quiet --extra serve --extra llamacpp \
+	    --build-deps-for editable --constraint $(LOCK) $(LOCK_OPTIONS) --output-file "$$dir/run" pyproject.toml && \
+	{ echo '# The part of requirements-dev.lock that `make run` needs, by `make lock`.'; \
+	  grep -v '^ *#' "$$dir/run" | sed '/^$$/d'; } > $(RUN_LOCK)
 
 clean: ## remove .venv, caches and build output
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
@@ -176,8 +184,9 @@ clean: ## remove .venv, caches and build output
 	@find tests benchmarks -depth -name __pycache__ -exec rm -rf {} + 2>/dev/null || true
 
 # Made again when the lock or the metadata changes. The build backend comes from the lock too: nothing else is fetched.
+# `make run` needs few packages; `make test` adds the others to the same environment.
 # python3.11 may be a version manager's shim for a Python that is not there, so a candidate must run to count.
-$(STAMP): $(LOCK) pyproject.toml demo/pyproject.toml
+$(RUN_STAMP): $(RUN_LOCK) pyproject.toml demo/pyproject.toml
 	@for python in python3.11 python3; do \
 	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
 	done; \
@@ -185,9 +194,16 @@ $(STAMP): $(LOCK) pyproject.toml demo/pyproject.toml
 	    echo "untemplate needs Python 3.11 or newer; python3 on PATH is: $$(python3 -V 2>&1)" >&2; exit 1; \
 	fi; \
 	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
-	    echo "setting up $(VENV) with $$("$$python" -V)"; \
+	    echo "setup: $(VENV) with $$("$$python" -V) (a few seconds)"; \
 	    "$$python" -m venv --clear $(VENV); \
 	fi
-	@$(BIN)/python -m pip install -qq --require-hashes --requirement $(LOCK)
+	@echo "setup: $$(grep -c == $(RUN_LOCK)) packages, among them llama.cpp (90 MB to download; seconds to a minute)"
+	@$(BIN)/python -m pip install -qq --require-hashes --requirement $(RUN_LOCK)
+	@echo "setup: untemplate and the demo model (a few seconds)"
 	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable . --editable demo
+	@touch $@
+
+$(STAMP): $(RUN_STAMP) $(LOCK)
+	@echo "setup: $$(grep -c == $(LOCK)) packages for the tests (250 MB to download; half a minute to a few minutes)"
+	@$(BIN)/python -m pip install -qq --require-hashes --requirement $(LOCK)
 	@touch $@

@@ -125,6 +125,6 @@ def test_a_parser_made_from_a_template_has_one():
 )
 def test_the_conversation_must_end_with_the_sampled_turn(messages: list[dict[str, Any]], ends: str) -> None:
     """A proof about another turn would be false: the template may drop the reasoning of this one."""
-    with pytest.raises(ValueError, match="^messages: ") as caught:
+    with pytest.raises(ValueError, match=r"^messages: ") as caught:
         parser_for(CHATML, byte_level(SPECIAL)).bridge([], [RESULT], messages=messages)
     assert str(caught.value) == f"messages: must end with the sampled turn, of role 'assistant'; ends with {ends}"

@@ -197,3 +197,19 @@ def test_the_source_distribution_has_every_file_and_its_tests_run(tmp_path: Path
         capture_output=True, text=True, cwd=top, env=environ, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def pins(name: str) -> set[str]:
+    """Return the pinned packages of a lock, as `name==version`."""
+    lines = (ROOT / name).read_text("utf-8").splitlines()
+    return {line.partition(" ")[0] for line in lines if "==" in line}
+
+
+def test_make_run_installs_a_part_of_what_make_test_does():
+    light, whole = pins("requirements-run.lock"), pins("requirements-dev.lock")
+    assert light <= whole
+    assert len(light) <= 20
+    asked = subprocess.run(["make", "-n", "run", "VENV=/nowhere/venv"], cwd=ROOT, capture_output=True, text=True)
+    assert asked.returncode == 0, asked.stderr
+    assert "--requirement requirements-run.lock" in asked.stdout
+    assert "requirements-dev.lock" not in asked.stdout

@@ -1,8 +1,8 @@
 """Ranks the formats of the catalogue for an output whose format is not known.
 
 Every format parses the output. The best one leaves no marker in the content, reads the most calls, and has nothing to
-report. Of equal readings, one that begins in content comes before one that begins in reasoning, which would take a plain
-answer for reasoning; then the number of engines that know the format decides.
+report. Of equal readings, one that begins in content comes before one that begins in reasoning, which would take a
+plain answer for reasoning. Then the number of engines that know the format decides.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ def write(chance: random.Random) -> str:
     selection = chance.choice(_SELECTIONS)
     if chance.random() < 0.3:
         other = "{{ m.content }}" + chance.choice(("", "\n", "{{ eos_token }}"))
-        body = f"{{% if m.role == 'assistant' %}}{body}{{% else %}}{chance.choice(('H: ', '', '<q>'))}{other}{{% endif %}}"
+        other = chance.choice(("H: ", "", "<q>")) + other
+        body = f"{{% if m.role == 'assistant' %}}{body}{{% else %}}{other}{{% endif %}}"
     if selection:
         body = f"{{% if {selection} %}}{body}{{% endif %}}"
     prompt = chance.choice(_PROMPTS).replace("HEADER", header)

@@ -36,7 +36,7 @@ _SAVE_EVERY: Final = 1.0
 """Seconds between two notes of the place that a run continues from."""
 _SIZE_BYTES: Final = 8
 _PEEKED: Final = 100
-"""Rows at the beginning of a file of which one must have each named column: rows may leave out a column that is null."""
+"""Rows at the beginning of a file, one of which must have each named column. Rows may leave out one that is null."""
 
 
 class Progress(msgspec.Struct):
