@@ -242,7 +242,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 def test_https(tmp_path: Path):
     """A client that trusts the certificate gets an answer; one that does not refuses the connection."""
     cert, key = certificate(tmp_path)
-    with serving("replay:hermes", "--port", "0", "--tls-cert", str(cert), "--tls-key", str(key)) as (_, greeting):
+    with serving("replay:hermes", "--port", "0", "--tls-cert", str(cert), "--tls-key", str(key)) as (process, greeting):
         found = re.search(r"untemplate serves on (https://127\.0\.0\.1:\d+)\n", greeting)
         assert found is not None
         trusting = ssl.create_default_context(cafile=str(cert))
@@ -250,6 +250,22 @@ def test_https(tmp_path: Path):
             assert json.load(response)["object"] == "chat.completion"
         with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
             urllib.request.urlopen(ask(found[1]), context=ssl.create_default_context())
+
+        if os.name == "posix":
+            assert process.stderr is not None
+            content = cert.read_text()
+            for written, said in (("", "nothing is changed"), (None, "reload: serving hermes")):
+                certificate(tmp_path) if written is None else cert.write_text(written)
+                process.send_signal(signal.SIGHUP)
+                while "reload: " not in (line := process.stderr.readline()):
+                    assert line
+                assert said in line
+            assert cert.read_text() != content
+            with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+                urllib.request.urlopen(ask(found[1], model="replay"), context=trusting)
+            trusting = ssl.create_default_context(cafile=str(cert))
+            with urllib.request.urlopen(ask(found[1], model="replay"), context=trusting) as response:
+                assert response.status == 200
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
@@ -283,7 +299,7 @@ def test_sighup_puts_another_model_in_place(tmp_path: Path):
             first = response.readline()
             for model, said in (
                 ("broken", "reload: broken: no such file or folder; the models are unchanged"),
-                ("replay:mistral", "reload: serving mistral; other settings take effect at the next start"),
+                ("replay:mistral", "reload: serving mistral; a restart is needed for port"),
             ):
                 file.write_text(f"model = '{model}'")
                 process.send_signal(signal.SIGHUP)
@@ -294,6 +310,48 @@ def test_sighup_puts_another_model_in_place(tmp_path: Path):
         assert lines[-2] == b"data: [DONE]\n"
         with urllib.request.urlopen(f"{url}/v1/models") as response:
             assert json.load(response)["data"][0]["id"] == "mistral"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_sighup_ends_keys_that_were_removed(tmp_path: Path):
+    keys, file = tmp_path / "keys", tmp_path / "u.toml"
+    keys.write_text("first\nsecond\n")
+    file.write_text(f"model = 'replay:hermes'\nport = 0\napi_keys_file = '{keys}'\n[replay]\nspeed = 0\n")
+
+    def status(url: str, key: str, size: int = 0) -> int:
+        asked = ask(url, model="hermes", max_tokens=2, user="x" * size)
+        asked.add_header("Authorization", f"Bearer {key}")
+        try:
+            with urllib.request.urlopen(asked) as response:
+                return response.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    with serving("--config", str(file)) as (process, greeting):
+        url = re.search(r"untemplate serves on (\S+)\n", greeting)[1]
+        assert process.stderr is not None
+
+        def reload() -> str:
+            process.send_signal(signal.SIGHUP)
+            while "reload: " not in (line := process.stderr.readline()):
+                assert line
+            return line
+
+        assert [status(url, key) for key in ("first", "second", "third")] == [200, 200, 401]
+        keys.write_text("second\nthird\n")
+        file.write_text(file.read_text().replace("port = 0", "port = 0\nmax_body_bytes = 2048"))
+        assert "reload: serving hermes\n" in reload()
+        assert [status(url, key) for key in ("first", "second", "third")] == [401, 200, 200]
+        assert status(url, "third", 3000) == 413
+
+        keys.write_text("fourth\n")
+        file.write_text(file.read_text().replace("replay:hermes", "broken"))
+        assert "reload: broken: no such file or folder; the models are unchanged\n" in reload()
+        assert [status(url, key) for key in ("third", "fourth")] == [401, 200]
+
+        keys.unlink()
+        assert f"reload: api_keys_file {keys}: No such file or directory; nothing is changed\n" in reload()
+        assert status(url, "fourth") == 200
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
@@ -314,7 +372,7 @@ def test_sighup_changes_the_tables_of_models(tmp_path: Path):
                 ("model = 'replay:hermes'", "needs a restart; the models are unchanged"),
                 (
                     f"[replay]\nspeed = 30\n{kept}[models.new]\nmodel = 'replay:qwen3'\nload = 'demand'\n",
-                    "reload: serving kept, new; other settings take effect at the next start",
+                    "reload: serving kept, new; a restart is needed for port",
                 ),
             ):
                 file.write_text(tables)

@@ -53,7 +53,11 @@ class Running:
 
 @contextlib.contextmanager
 def running(
-    models: Sequence[Model] = (), *, load: Callable[[], Awaitable[Model]] | None = None, **settings: Any
+    models: Sequence[Model] = (),
+    *,
+    load: Callable[[], Awaitable[Model]] | None = None,
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    **settings: Any,
 ) -> Iterator[Running]:
     """Serve these models from a thread until the block ends; ``load`` makes a model in the server's loop."""
     manager = Manager(models, any_name=settings.get("any_model_name", False))
@@ -76,7 +80,11 @@ def running(
             manager.add(await load())
         await server.serve([listening])
 
-    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    def run() -> None:
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(serve())
+
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     until = time.monotonic() + LONG
     while not server.started:

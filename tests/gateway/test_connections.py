@@ -5,11 +5,20 @@ check limits in bytes and counts, never in time.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
+import re
+import shutil
 import socket
+import ssl
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from untemplate.gateway.connections import HEAD_BYTES, HEADERS
 
@@ -113,6 +122,29 @@ class TestBodies:
             while b"untemplate is running" not in data:
                 data += client.recv(65536)
 
+    def test_one_whose_head_asks_for_another_protocol(self) -> None:
+        """Java's HTTP client asks for HTTP/2 in its first request. It gets HTTP/1.1, and its body is read."""
+        ask = json.dumps(ASK).encode()
+        upgrade = b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n"
+        head = f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\n".encode() + upgrade
+        whole = head + b"content-length: %d\r\n\r\n" % len(ask) + ask
+        chunked = head + b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(ask), ask)
+        last = b"GET /health HTTP/1.1\r\nhost: localhost\r\nupgrade: h2c\r\nconnection: close, upgrade\r\n\r\n"
+        sent = whole + chunked + last
+        with running([scripted("x")]) as gateway:
+            for size in (len(sent), len(whole) - len(ask), len(head), 7):
+                with connected(gateway) as client:
+                    for start in range(0, len(sent), size):
+                        client.sendall(sent[start : start + size])
+                    data = b"".join(iter(lambda: client.recv(65536), b""))
+                    assert data.count(b"HTTP/1.1 200 OK") == 3
+                    assert data.count(b'"content":"x"') == 2
+
+    def test_what_is_no_request(self) -> None:
+        with running([scripted("x")]) as gateway, connected(gateway) as client:
+            client.sendall(b"hello\r\n\r\n")
+            assert answer(client) == (400, "this is not an HTTP request")
+
 
 class TestPlaces:
     def test_monitoring_is_never_refused(self) -> None:
@@ -143,3 +175,76 @@ class TestPlaces:
                 assert answer(client) == (503, "the server has too many connections; try again")
             for client in busy:
                 client.close()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is needed")
+    return make_certificate(tmp_path_factory.mktemp("tls") / "tls.pem")
+
+
+def make_certificate(path: Path) -> Path:
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+    subprocess.run([*command, "-keyout", path, "-out", f"{path}.crt"], check=True, capture_output=True)
+    path.write_text(path.read_text() + Path(f"{path}.crt").read_text())
+    return path
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def loop_factory(request: pytest.FixtureRequest) -> Any:
+    return None if request.param == "asyncio" else pytest.importorskip("uvloop").new_event_loop
+
+
+class TestTls:
+    def test_handshakes_count(self, certificate: Path, loop_factory: Any) -> None:
+        options = {"tls_cert": str(certificate), "max_connections": 4, "loop_factory": loop_factory}
+        with running([scripted("x")], **options) as gateway:
+            silent = [connected(gateway) for _ in range(12)]
+            for client in silent[:8]:
+                with contextlib.suppress(ConnectionResetError):
+                    assert client.recv(1) == b""
+            assert soon(lambda: len(gateway.server.server_state.connections) == 4)
+            url = f"https://localhost:{gateway.port}"
+            with httpx.Client(verify=False) as client:
+                assert client.post(url + CHAT, json=ASK, timeout=LONG).status_code == 200
+                asked = {**ASK, "messages": [{"role": "user", "content": "x" * 3_000_000}]}
+                assert client.post(url + CHAT, json=asked, timeout=LONG).status_code == 200
+            for one in silent:
+                one.close()
+            assert soon(lambda: not gateway.server.server_state.connections)
+
+    def test_a_handshake_has_a_deadline(self, certificate: Path, loop_factory: Any) -> None:
+        options = {"tls_cert": str(certificate), "head_timeout": 0.2, "loop_factory": loop_factory}
+        with running([scripted("x")], **options) as gateway:
+            clients = [connected(gateway) for _ in range(3)]
+            clients[1].sendall(b"\x16\x03\x01\x02\x00")  # the beginning of one
+            clients[2].sendall(b"GET / HTTP/1.1\r\n\r\n")
+            for client in clients:
+                with contextlib.suppress(ConnectionResetError):
+                    while client.recv(100):
+                        pass
+                client.close()
+            assert soon(lambda: not gateway.server.server_state.connections)
+            context = ssl._create_unverified_context()
+            with context.wrap_socket(connected(gateway)) as client, contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b""  # after the handshake, a head must come
+
+
+def test_the_private_members_of_uvicorn_that_the_limits_need() -> None:
+    """They are not part of uvicorn's interface; a version without one would serve without limits."""
+    protocol = inspect.getsource(HttpToolsProtocol)
+    for name in (
+        *("connections", "cycle", "flow", "headers", "loop", "parser", "pipeline", "timeout_keep_alive", "transport"),
+        *("timeout_keep_alive_task", "url"),
+    ):
+        assert re.search(rf"self\.{name}\b.* = ", protocol), name
+    for name in (
+        *("connection_made", "connection_lost", "data_received", "on_message_begin", "on_url", "on_header", "on_body"),
+        *("on_headers_complete", "on_message_complete", "on_response_complete", "pause_writing", "resume_writing"),
+        *("timeout_keep_alive_handler", "_unset_keepalive_if_required"),
+    ):
+        assert callable(getattr(HttpToolsProtocol, name)), name
+    assert "response_complete" in inspect.getsource(RequestResponseCycle)
+    assert STATUS_LINE[431].startswith(b"HTTP/1.1 431 ")
+    assert "config.http_protocol_class(" in inspect.getsource(uvicorn.Server.startup)

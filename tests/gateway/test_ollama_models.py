@@ -226,7 +226,7 @@ class TestDownloads:
 
     def test_clients_share_one_and_it_ends_with_the_last_of_them(self, slow: SlowDownloads) -> None:
         async def act() -> None:
-            pulls = Pulls(Manager(), Settings())
+            pulls = Pulls(Manager(), Settings)
             steps = [pulls.pull("org/x") for _ in range(2)]
             for one in steps:
                 assert [await anext(one), await anext(one)] == ["pulling org/x", "downloading"]
@@ -242,7 +242,7 @@ class TestDownloads:
 
     def test_their_number_is_bounded(self, slow: SlowDownloads) -> None:
         async def act() -> None:
-            pulls = Pulls(Manager(), Settings())
+            pulls = Pulls(Manager(), Settings)
             steps = [pulls.pull(f"org/{i}") for i in range(4)]
             for one in steps:
                 assert [await anext(one), await anext(one)][1] == "downloading"

@@ -5,6 +5,7 @@ are replaced under load; a server that is shut down.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import logging
@@ -26,6 +27,7 @@ from untemplate.gateway.engines.replay import Recording, ReplayEngine
 from untemplate.gateway.manager.model import Model
 from untemplate.gateway.observe import TextFormatter
 from untemplate.output_parser import OutputParser
+from untemplate.stream import Stream
 from untemplate.templates import ChatTemplate
 
 from .scripted import TEMPLATE, Scripted, scripted
@@ -120,6 +122,53 @@ def test_templates_of_clients_do_not_hold_up_large_requests(monkeypatch: pytest.
         assert post(gateway, CHAT, large).status_code == 200
         go_on.set()
         assert [one.result().status_code for one in parsing] == [200, 200, 200]
+
+
+class TestLongTextsToParse:
+    """Their time is bounded, ends when the client leaves, and no other work waits for it."""
+
+    def test_its_length_is_bounded(self, shared: Running) -> None:
+        refused = post(shared, "/parse", {"text": "x" * 1_000_001})
+        problem = "text: 1000001 characters are more than 1000000"
+        assert (refused.status_code, refused.json()["error"]["message"]) == (413, problem)
+
+    def test_its_pieces_give_the_same_message(self, shared: Running) -> None:
+        text = "<think>\nHm.\n</think>\n\n" + ("word " * 9_000) + CALL + ("more " * 9_000)
+        tools = [{"type": "function", "function": {"name": "get_weather"}}]
+        parsed = post(shared, "/parse", {"text": text, "tools": tools, "spans": True}).json()
+        whole = scripted("").parser.parse(text, tools=tools, spans=True)
+        assert parsed["message"]["content"] == whole.content
+        assert parsed["spans"] == [span.model_dump(exclude_none=True) for span in whole.spans]
+
+    def test_clients_that_leave(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Two of them kept both threads for minutes, so that a long prompt was not rendered."""
+        pieces: list[int] = []
+        feed = Stream.feed
+
+        def slow(self: Stream, text: str, token_ids: Any = (), *more: Any) -> Any:
+            if threading.current_thread().name.startswith("untemplate-slow"):
+                pieces.append(len(text))
+                time.sleep(0.2)
+            return feed(self, text, token_ids, *more)
+
+        monkeypatch.setattr(Stream, "feed", slow)
+        body = {"text": "<tool_call>" * 90_000}
+        large = {"messages": [{"role": "user", "content": "x" * 40_000}]}
+        with running([scripted("x")]) as gateway:
+            clients = [httpx.Client() for _ in range(3)]
+            with ThreadPoolExecutor(3) as pool:
+                for client in clients:
+                    with contextlib.suppress(httpx.ReadTimeout):
+                        pool.submit(client.post, gateway.url + "/parse", json=body, timeout=0.5)
+                assert soon(lambda: gateway.app._running == 3 and bool(pieces))
+                assert post(gateway, CHAT, large).status_code == 200
+                for client in clients:
+                    client.close()
+            assert soon(lambda: gateway.app._running == 0)
+            seen = len(pieces)
+            assert post(gateway, "/parse", {"text": "x" * 40_000}).status_code == 200
+            assert len(pieces) <= seen + 3  # the piece that was being parsed, and the two of this request
+            assert seen < 30
 
 
 # -- Nonsense ----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,11 @@ import openai
 import pytest
 
 from untemplate.gateway.errors import ApiError
+from untemplate.gateway.storage import StorageError
 from untemplate.gateway.store import Kept, ResponseStore
 
 from .scripted import Scripted, scripted
-from .server import Running, running
+from .server import LONG, Running, running
 
 
 def response(id: str, text: str = "") -> Kept:
@@ -204,3 +206,43 @@ def test_nothing_is_stored_if_the_operator_says_so():
         made = httpx.post(f"{gateway.url}/v1/responses", json={"input": "Hello"}, timeout=60).json()
         assert made["store"] is False
         assert httpx.get(f"{gateway.url}/v1/responses/{made['id']}", timeout=60).status_code == 404
+
+
+def test_a_full_disk(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """The answer is there, so it is sent; clients that got an error would have it generated once more."""
+    asked = {"model": "scripted", "input": "Hi"}
+    with running([scripted("Hello")], response_store=str(tmp_path / "responses.db")) as gateway:
+        first = httpx.post(gateway.url + "/v1/responses", json=asked, timeout=LONG)
+        database = gateway.app.store._storage._db
+        pages = database.execute("PRAGMA page_count").fetchone()[0]
+        database.execute(f"PRAGMA max_page_count = {pages}")  # what SQLite reports then is what a full disk gives
+        long = {**asked, "input": "x" * 100_000}
+        for _ in range(2):
+            answered = httpx.post(gateway.url + "/v1/responses", json=long, timeout=LONG)
+            note = "store: the response could not be stored; it cannot be referred to"
+            assert (answered.status_code, answered.headers["x-untemplate-notes"]) == (200, note)
+            assert (answered.json()["status"], answered.json()["store"]) == ("completed", False)
+        streamed = httpx.post(gateway.url + "/v1/responses", json={**long, "stream": True}, timeout=LONG).text
+        last = json.loads(streamed.rstrip().rpartition("data: ")[2])
+        assert (last["type"], last["response"]["store"]) == ("response.completed", False)
+        assert httpx.get(f"{gateway.url}/v1/responses/{first.json()['id']}", timeout=LONG).json() == first.json()
+    lines = [line for line in caplog.messages if "response_store" in line]
+    assert lines == ["response_store: database or disk is full; until it works again, responses are not stored"]
+
+
+def test_a_storage_that_fails_is_not_an_unknown_response(monkeypatch: pytest.MonkeyPatch):
+    with running([scripted("Hello")]) as gateway:
+
+        def fail(*arguments: Any) -> Any:
+            raise StorageError("gone")
+
+        monkeypatch.setattr(gateway.app.store._storage, "get", fail)
+        monkeypatch.setattr(gateway.app.store._storage, "response_of", fail)
+        asked = {"model": "scripted", "input": "Hi", "previous_response_id": "resp_1"}
+        for answered in (
+            httpx.get(gateway.url + "/v1/responses/resp_1", timeout=LONG),
+            httpx.post(gateway.url + "/v1/responses", json=asked, timeout=LONG),
+            httpx.post(gateway.url + "/v1/responses", json={**asked, "input": [refer("1")]}, timeout=LONG),
+        ):
+            assert (answered.status_code, answered.headers["retry-after"]) == (503, "5")
+            assert answered.json()["error"]["message"] == "the stored responses cannot be read now; try again"

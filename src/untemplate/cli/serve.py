@@ -14,8 +14,10 @@ import logging
 import math
 import signal
 import socket
+import ssl
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +27,9 @@ from .common import UsageError, print_json, print_text, table
 if TYPE_CHECKING:
     from types import FrameType
 
+    import uvicorn
+
+    from ..gateway.app import Gateway
     from ..gateway.manager import Manager, Model
     from ..gateway.settings import Settings
     from ..gateway.settings.sources import Resolved
@@ -150,6 +155,7 @@ def _check_public(settings: Settings) -> None:
 
 async def _serve(settings: Settings, bound: socket.socket | None, show: bool, again: Callable[[], Settings]) -> None:
     from ..gateway.app import create_app
+    from ..gateway.connections import allow_open_files, server_config, tls_context
     from ..gateway.errors import ApiError
     from ..gateway.manager.checkpoint import CheckpointError
     from ..gateway.manager.hub import HubError
@@ -157,6 +163,7 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
     from ..gateway.settings import SettingsError
 
     try:
+        tls = tls_context(settings)
         manager = await open_manager(settings)
     except (SettingsError, CheckpointError, HubError) as error:
         raise UsageError(str(error)) from None
@@ -171,19 +178,27 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
             raise UsageError(f"log_raw {settings.log_raw}: {error.strerror or error}") from None
         except SettingsError as error:
             raise UsageError(str(error)) from None
-        _reload_at_sighup(manager, again)
-        await _listen(app, manager, settings, bound, show and bound is not None)
+        allow_open_files(settings.max_connections)
+        grace = math.ceil(settings.shutdown_grace)
+        more = {"uds": settings.uds or None, "log_config": None, "timeout_graceful_shutdown": grace}
+        config = server_config(app, settings, tls, **more)
+        _at_sighup(partial(_reload, app, again, config.http, tls))
+        await _listen(config, manager, settings, bound, show and bound is not None)
     finally:
         await manager.close(timeout=0)
 
 
-def _reload_at_sighup(manager: Manager, again: Callable[[], Settings]) -> None:
-    """At SIGHUP, read the settings again and replace the models by the ones that they name."""
+def _at_sighup(again: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Call a function at each SIGHUP; calls run one after the other."""
     tasks: set[asyncio.Task[None]] = set()
     one = asyncio.Lock()
 
+    async def in_turn() -> None:
+        async with one:
+            await again()
+
     def reload() -> None:
-        task = asyncio.get_running_loop().create_task(_reload(manager, again, one))
+        task = asyncio.get_running_loop().create_task(in_turn())
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
@@ -191,23 +206,37 @@ def _reload_at_sighup(manager: Manager, again: Callable[[], Settings]) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
-async def _reload(manager: Manager, again: Callable[[], Settings], one: asyncio.Lock) -> None:
+async def _reload(app: Gateway, again: Callable[[], Settings], protocol: Any, tls: ssl.SSLContext | None) -> None:
+    """Read the settings again: first keys, limits and TLS files, then the models, which may take minutes."""
+    from ..gateway.connections import apply_limits, read_certificate
     from ..gateway.manager.opening import reload_models
 
     try:
-        async with one:
-            names = await reload_models(manager, again(), lambda what: _log.info("reload: %s", what))
+        settings = again()
+        _check_public(settings)
+        if tls is not None:
+            read_certificate(tls, settings)
     except Exception as error:  # the server continues after any error
-        _log.error("reload: %s; the models are unchanged", error)
+        _log.error("reload: %s; nothing is changed", error)
+        return
+    fixed = app.apply(settings)
+    if (tls is None) != (not settings.tls_cert):
+        fixed.append("tls_cert")
+    apply_limits(protocol, settings)
+    note = f"; a restart is needed for {', '.join(fixed)}" if fixed else ""
+    try:
+        names = await reload_models(app.manager, settings, lambda what: _log.info("reload: %s", what))
+    except Exception as error:
+        _log.error("reload: %s; the models are unchanged%s", error, note)
     else:
-        _log.info("reload: serving %s; other settings take effect at the next start", ", ".join(names))
+        _log.info("reload: serving %s%s", ", ".join(names), note)
 
 
-async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.socket | None, show: bool) -> None:
+async def _listen(
+    config: uvicorn.Config, manager: Manager, settings: Settings, bound: socket.socket | None, show: bool
+) -> None:
     """Run the server until a signal ends it. Running requests may finish within the grace period."""
     import uvicorn
-
-    from ..gateway.connections import allow_open_files, server_config
 
     tours: list[asyncio.Task[None]] = []
 
@@ -232,16 +261,6 @@ async def _listen(app: Any, manager: Manager, settings: Settings, bound: socket.
                 task.get_loop().call_soon_threadsafe(task.cancel)
             _log.info("shutting down: running requests may take %g s more", settings.shutdown_grace)
 
-    grace = math.ceil(settings.shutdown_grace)
-    config = server_config(app, settings, uds=settings.uds or None, log_config=None, timeout_graceful_shutdown=grace)
-    try:
-        config.load()
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        files = " ".join(filter(None, (settings.tls_cert, settings.tls_key)))
-        raise UsageError(
-            f"tls_cert {files}: {error.strerror or error if isinstance(error, OSError) else error}"
-        ) from None
-    allow_open_files(settings.max_connections)
     await Server(config).serve(sockets=None if bound is None else [bound])
 
 

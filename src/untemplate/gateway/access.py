@@ -56,11 +56,20 @@ class Access:
     """
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._keys: list[Key] = []
+        self.apply(settings)
+
+    def apply(self, settings: Settings) -> None:
+        """Apply settings that were read again. Keys that remain keep what they have used."""
         self._origins = settings.cors_origins
         self._hosts = frozenset(name.strip("[]").rstrip(".").lower() for name in settings.allowed_hosts)
-        local = is_personal(settings)
-        self._checks_hosts = local or bool(self._hosts)
-        self._keys = [Key(key, settings, clock) for key in settings.api_keys]
+        self._checks_hosts = is_personal(settings) or bool(self._hosts)
+        known = {key.digest: key for key in self._keys}
+        digests = [hashlib.sha256(key.encode()).digest() for key in settings.api_keys]
+        self._keys = [known.get(digest) or Key(digest, self._clock) for digest in digests]
+        for key in self._keys:
+            key.limit(settings)
 
     def check_page(self, scope: Scope) -> None:
         """Check the ``Host`` and ``Origin`` headers.
@@ -111,14 +120,20 @@ class Access:
 class Key:
     """An API key, and how much it has used."""
 
-    def __init__(self, key: str, settings: Settings, clock: Callable[[], float]) -> None:
-        self.digest = hashlib.sha256(key.encode()).digest()
-        self.name = self.digest.hex()[:8]
+    def __init__(self, digest: bytes, clock: Callable[[], float]) -> None:
+        self.digest = digest
+        self.name = digest.hex()[:8]
         """The key's name in logs and metrics."""
-        self._most = settings.key_concurrent_requests
+        self._most = 0
         self._running = 0
-        self._requests = _Allowance(settings.key_requests_per_minute, clock)
-        self._tokens = _Allowance(settings.key_tokens_per_minute, clock)
+        self._requests = _Allowance(clock)
+        self._tokens = _Allowance(clock)
+
+    def limit(self, settings: Settings) -> None:
+        """Apply the limits of these settings."""
+        self._most = settings.key_concurrent_requests
+        self._requests.limit(settings.key_requests_per_minute)
+        self._tokens.limit(settings.key_tokens_per_minute)
 
     def begin(self) -> None:
         """Count a request that begins.
@@ -144,11 +159,17 @@ class Key:
 class _Allowance:
     """An amount per minute that refills evenly. Use may exceed it; `wait` then includes the debt."""
 
-    def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
-        self.per_minute = per_minute
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.per_minute = 0
         self._clock = clock
-        self._left = float(per_minute)
+        self._left = 0.0
         self._at = clock()
+
+    def limit(self, per_minute: int) -> None:
+        """Change the amount. What has been used remains used."""
+        self._refill()
+        self._left += per_minute - self.per_minute
+        self.per_minute = per_minute
 
     def _refill(self) -> None:
         now = self._clock()

@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Route, Router
 
@@ -70,8 +71,6 @@ class Gateway:
         self._bodies = BodyReader(settings.max_body_bytes, settings.body_timeout)
         self._raw_log = RawLog(settings.log_raw) if settings.log_raw else None
         self._grammars = GrammarCompiler(settings.grammar_timeout)
-        clients_may = settings.client_grammars
-        self._client_grammars = clients_may == "on" or (clients_may == "auto" and is_personal(settings))
         self._told = NotesLog()
         self._tracing = Tracing() if settings.traces else None
         self.store = ResponseStore(
@@ -81,7 +80,7 @@ class Gateway:
             most=settings.max_messages,
             most_bytes=settings.max_body_bytes,
         )
-        self.pulls = Pulls(manager, settings)
+        self.pulls = Pulls(manager, lambda: self.settings)
         self._running = 0
         self._inspection = Inspection(manager, settings)
         found = {("POST", path): _generating(dialect) for path, dialect in dialects().items()} | endpoints()
@@ -90,6 +89,19 @@ class Gateway:
             Route(path, _Answering(self, endpoint), methods=[method]) for (method, path), endpoint in found.items()
         ]
         self._router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
+
+    def apply(self, settings: Settings) -> list[str]:
+        """Apply settings that were read again: keys, hosts, limits. Running requests keep those that they began with.
+
+        Returns:
+            The names of changed settings that need a restart.
+        """
+        before = {name: getattr(self.settings, name) for name in _FIXED}
+        changed = [name for name, value in before.items() if getattr(settings, name) != value]
+        self.settings = settings = msgspec.structs.replace(settings, **before)
+        self._access.apply(settings)
+        self._bodies.limit, self._bodies.timeout = settings.max_body_bytes, settings.body_timeout
+        return changed
 
     @asynccontextmanager
     async def _lifespan(self, app: Any) -> AsyncGenerator[None, None]:
@@ -329,7 +341,7 @@ class Gateway:
 
     def _limit(self, request: Generation) -> None:
         constraint = request.constraint
-        if constraint is not None and constraint.kind != "choice" and not self._client_grammars:
+        if constraint is not None and constraint.kind != "choice" and not _takes_grammars(self.settings):
             problem = f"{constraint.field}: the operator of this gateway does not take grammars (--client-grammars on)"
             raise ApiError(403, problem, type="permission_error", param=constraint.field, code="not_allowed")
         messages, most = request.messages or [], self.settings.max_messages
@@ -385,6 +397,11 @@ class _Sent:
         return self._send(message)
 
 
+def _takes_grammars(settings: Settings) -> bool:
+    allowed = settings.client_grammars
+    return allowed == "on" or (allowed == "auto" and is_personal(settings))
+
+
 def _may_work_elsewhere(error: ApiError) -> bool:
     """True if another model may answer a request that has failed."""
     return (error.status >= 500 and error.code != "shutting_down") or error.status == 429
@@ -431,6 +448,12 @@ def _large(scope: Scope) -> bool:
     return not announced.isdecimal() or int(announced) > _LARGE
 
 
+_FIXED: Final = (
+    *("host", "port", "uds", "root_path", "workers", "shutdown_grace", "keep_alive_seconds"),
+    *("response_store", "response_ttl", "response_store_bytes", "grammar_timeout", "inspect", "inspect_outputs"),
+    *("log_format", "log_level", "log_raw", "log_raw_consent", "traces"),
+)
+"""Settings that only take effect at the start."""
 _SHUTTING_DOWN: Final = ApiError(503, "the server is shutting down", type="server_error", code="shutting_down")
 _LARGE: Final = 32 * 1024
 _PREFLIGHT: Final = [

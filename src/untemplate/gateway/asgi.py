@@ -63,8 +63,8 @@ class BodyReader:
     """
 
     def __init__(self, limit: int, timeout: float) -> None:
-        self._limit = limit
-        self._timeout = timeout
+        self.limit = limit
+        self.timeout = timeout
         self._arriving = 0
         """Bytes of bodies that have not arrived whole."""
 
@@ -76,12 +76,12 @@ class BodyReader:
                 bodies are arriving at once.
         """
         announced = header(scope, b"content-length")
-        if announced.isdecimal() and (len(announced) > 18 or int(announced) > self._limit):
+        if announced.isdecimal() and (len(announced) > 18 or int(announced) > self.limit):
             raise self._too_long()
         size = 0
         chunks: list[bytes] = []
         try:
-            async with asyncio.timeout(self._timeout or None) as deadline:
+            async with asyncio.timeout(self.timeout or None) as deadline:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -89,18 +89,18 @@ class BodyReader:
                     chunk = message.get("body", b"")
                     size += len(chunk)
                     self._arriving += len(chunk)
-                    if size > self._limit:
+                    if size > self.limit:
                         raise self._too_long()
                     chunks.append(chunk)
                     if not message.get("more_body"):
                         return b"".join(chunks)
-                    if self._arriving > _BODIES * self._limit:
+                    if self._arriving > _BODIES * self.limit:
                         raise _busy()
                     when = deadline.when()
                     if when is not None:
                         deadline.reschedule(when + len(chunk) / _PER_SECOND)
         except TimeoutError:
-            problem = f"the body did not arrive within {self._timeout:g} seconds"
+            problem = f"the body did not arrive within {self.timeout:g} seconds"
             raise ApiError(408, problem, code="request_timeout") from None
         finally:
             self._arriving -= size
@@ -117,7 +117,7 @@ class BodyReader:
         return _json_object(data)
 
     def _too_long(self) -> ApiError:
-        return ApiError(413, f"the body is longer than {self._limit} bytes", code="request_too_large")
+        return ApiError(413, f"the body is longer than {self.limit} bytes", code="request_too_large")
 
 
 def _busy() -> ApiError:

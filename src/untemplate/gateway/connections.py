@@ -8,6 +8,9 @@ A connection is in one of four phases, each with a limit in bytes and a deadline
 * Answered before the whole body has arrived: the rest is dropped for a short time, then the connection is closed.
 * Response: a client that does not read is disconnected after ``write_timeout`` seconds.
 
+With TLS there is a phase before them, the handshake, with the deadline of a head. uvicorn would begin to count after
+it, so the protocol makes the handshake itself, with asyncio's ``start_tls``.
+
 Connections are counted apart from requests. At ``max_connections``, the connection that has waited longest for a
 request is closed to make room for a new one.
 """
@@ -17,10 +20,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 from typing import TYPE_CHECKING, Any, Final
 
+import httptools
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from ..errors import SettingsError
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -36,55 +43,105 @@ _FRAMING: Final = 16
 """Most bytes of framing for each byte of body. A chunk of one byte needs five."""
 
 
-def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
+def server_config(app: Any, settings: Settings, tls: ssl.SSLContext | None = None, **more: Any) -> uvicorn.Config:
     """Return the configuration of a uvicorn server that applies the limits of the settings.
 
     Args:
         app: the ASGI application.
         settings: the limits, TLS files and root path.
+        tls: as for `http_protocol`.
         more: further arguments of ``uvicorn.Config``.
+
+    Raises:
+        SettingsError: the TLS files cannot be used.
     """
-    return uvicorn.Config(app, **server_options(settings), **more)
+    return uvicorn.Config(app, **server_options(settings, tls), **more)
 
 
-def server_options(settings: Settings) -> dict[str, Any]:
-    """Return the arguments of ``uvicorn.Config`` that apply the limits of the settings."""
+def server_options(settings: Settings, tls: ssl.SSLContext | None = None) -> dict[str, Any]:
+    """Return the arguments of ``uvicorn.Config`` that apply the limits of the settings. Raises as `server_config`."""
     return {
-        "http": http_protocol(settings),
+        "http": http_protocol(settings, tls),
         "ws": "none",
         "root_path": settings.root_path,
-        "ssl_certfile": settings.tls_cert or None,
-        "ssl_keyfile": settings.tls_key or None,
         "timeout_keep_alive": settings.keep_alive_seconds,
         "access_log": False,
         "server_header": False,
     }
 
 
-def http_protocol(settings: Settings) -> type[asyncio.Protocol]:
-    """Return a protocol class for one server. Its connections share one count."""
-    limits = {
-        "head_timeout": settings.head_timeout,
-        "write_timeout": settings.write_timeout,
-        "max_connections": settings.max_connections,
-        "waiting": {},
-    }
-    return type("BoundedHttpProtocol", (_BoundedHttpProtocol,), limits)
+def tls_context(settings: Settings) -> ssl.SSLContext | None:
+    """Return the TLS context of a server; ``None`` if the settings have no certificate.
+
+    Raises:
+        SettingsError: the TLS files cannot be used.
+    """
+    if not settings.tls_cert:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_alpn_protocols(["http/1.1"])
+    read_certificate(context, settings)
+    return context
+
+
+def read_certificate(context: ssl.SSLContext, settings: Settings) -> None:
+    """Read the TLS files of the settings, for connections that begin from now on.
+
+    Raises:
+        SettingsError: the TLS files cannot be used. The context is unchanged.
+    """
+    if not settings.tls_cert:
+        return
+    try:
+        for one in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
+            one.load_cert_chain(settings.tls_cert, settings.tls_key or None)
+    except OSError as error:  # ssl.SSLError is one
+        files = " ".join(filter(None, (settings.tls_cert, settings.tls_key)))
+        raise SettingsError(f"tls_cert {files}: {error.strerror or error}") from None
+
+
+def http_protocol(settings: Settings, tls: ssl.SSLContext | None = None) -> type[asyncio.Protocol]:
+    """Return a protocol class for one server. Its connections share one count.
+
+    Args:
+        settings: the limits, and the TLS files.
+        tls: the context of the TLS files, if the caller has made it.
+
+    Raises:
+        SettingsError: the TLS files cannot be used.
+    """
+    own: dict[str, Any] = {"tls": tls or tls_context(settings), "waiting": {}}
+    protocol = type("BoundedHttpProtocol", (_BoundedHttpProtocol,), own)
+    apply_limits(protocol, settings)
+    return protocol
+
+
+def apply_limits(protocol: Any, settings: Settings) -> None:
+    """Apply the limits of the settings to a class of `http_protocol`, for what its connections do from now on."""
+    for name in ("head_timeout", "write_timeout", "max_connections"):
+        setattr(protocol, name, getattr(settings, name))
 
 
 class _BoundedHttpProtocol(HttpToolsProtocol):
+    tls: ssl.SSLContext | None
     head_timeout: float
     write_timeout: float
     max_connections: int
     waiting: dict[_BoundedHttpProtocol, None]
     """Connections without a request, the one that has waited longest first."""
 
+    _handshake: asyncio.Task[None] | None = None
+    """The running TLS handshake."""
+    _early = b""
+    """Bytes that came before the handshake's task could start, or before it could continue after the handshake."""
     _timer: asyncio.TimerHandle | None = None
     """The deadline of the head, or the end of the time in which bytes are dropped."""
     _stalled: asyncio.TimerHandle | None = None
     """The deadline for a client that does not read its response."""
     _refused = False
     """True after the gateway has sent an error of its own. Further bytes are dropped."""
+    _upgrade = False
+    """True while the request has an ``Upgrade`` header."""
     _in_head = True
     _head = 0
     """Bytes of the current head, or bytes dropped after a refusal."""
@@ -98,13 +155,54 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     # -- The connection ----------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        if self.tls is None:
+            super().connection_made(transport)
+        else:
+            self.transport = transport
+            self.connections.add(self)
         if self.max_connections and len(self.connections) > self.max_connections and not self._make_room():
-            self._refuse(503, "the server has too many connections; try again")
-            self.transport.close()
+            if self.tls is None:
+                self._refuse(503, "the server has too many connections; try again")
+                self.transport.close()
+            else:
+                self._drop()
             return
         self.waiting[self] = None
         self._set_timer(self.head_timeout)
+        if self.tls is not None:
+            self._handshake = self.loop.create_task(self._shake_hands(transport, self.tls))
+
+    async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        """Put TLS between the connection and this protocol. `_late` ends a handshake that takes too long."""
+        starting = self.loop.create_task(self.loop.start_tls(transport, self, tls, server_side=True))
+        try:
+            await asyncio.sleep(0)  # until it has put its protocol in the place of this one, and scheduled its start
+            if self._early:
+                self.loop.call_soon(self._hand_over, transport.get_protocol())
+            secure = await starting
+        except OSError:  # ssl.SSLError is one; or the client has left
+            secure = None
+        finally:
+            starting.cancel()
+        self._handshake = None
+        if secure is None or secure.is_closing():
+            self._drop()
+            return
+        super().connection_made(secure)
+        self._set_timer(self.head_timeout)
+        if self._early:
+            data, self._early = self._early, b""
+            self.data_received(data)
+
+    def _hand_over(self, tls: Any) -> None:
+        """Give the protocol of TLS, a buffered one, the bytes that came before it was there."""
+        data, self._early = self._early, b""
+        while data:
+            buffer = tls.get_buffer(len(data))
+            size = min(len(buffer), len(data))
+            buffer[:size] = data[:size]
+            tls.buffer_updated(size)
+            data = data[size:]
 
     def _make_room(self) -> bool:
         """Close the connection that has waited longest for a request. Return True if there was one."""
@@ -120,6 +218,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _drop(self) -> None:
+        if self._handshake is not None:
+            self._handshake.cancel()
         self.waiting.pop(self, None)
         self.connections.discard(self)
         self.transport.abort()
@@ -127,6 +227,9 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     # -- What is received --------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
+        if self._handshake is not None:
+            self._early += data
+            return
         if self._refused:
             self._head += len(data)
             if self._head > _DROPPED:
@@ -138,13 +241,39 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             self._head += len(data)
             if self._timer is None:
                 self._set_timer(self.head_timeout)
-        super().data_received(data)
+        self._feed(data)
         if self._in_head and self._head > HEAD_BYTES:
             self._refuse(431, f"the head of the request is longer than {HEAD_BYTES} bytes")
         elif was_in_body and not self._in_head:
             self._framing += len(data) - (self._body - body)
             if self._framing > HEAD_BYTES + _FRAMING * self._body:
                 self._refuse(400, "the framing of the body is much larger than the body")
+
+    def _feed(self, data: bytes) -> None:
+        """Parse what was received. A request for another protocol is read once more without its ``Upgrade`` header:
+        HTTP/1.1 is what it gets, and httptools would take its body for that protocol's bytes.
+        """
+        self._unset_keepalive_if_required()
+        while data:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as upgrade:
+                data = self._plain_head() + data[upgrade.args[0] :]
+                self._upgrade = False
+                # The old one reads nothing more if the head says `Connection: close`.
+                self.parser = httptools.HttpRequestParser(self)
+                with contextlib.suppress(AttributeError):  # httptools before 0.6.3, which needs no leniency
+                    self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            except httptools.HttpParserError:
+                self._refuse(400, "this is not an HTTP request")
+                return
+
+    def _plain_head(self) -> bytes:
+        """Return the head that was received last, without its ``Upgrade`` header."""
+        fields = [b"%s: %s\r\n" % field for field in self.headers if field[0] != b"upgrade"]
+        version = self.parser.get_http_version().encode()
+        return b"%s %s HTTP/%s\r\n%s\r\n" % (self.parser.get_method(), self.url, version, b"".join(fields))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -172,6 +301,9 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self._refused:
             return
+        self._upgrade = self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers)
+        if self._upgrade:
+            return
         self._in_head = False
         self._head = self._body = self._framing = 0
         self._clear_timer()
@@ -184,7 +316,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if self._refused:
+        if self._refused or self._upgrade:
             return
         self._in_head = True
         self._head = 0
@@ -197,9 +329,6 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self.waiting[self] = None
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing: clients could fill the log. The request is answered as if it had not asked for an upgrade."""
 
     # -- What is sent ------------------------------------------------------------------------------------------------
 

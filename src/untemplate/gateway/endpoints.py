@@ -9,6 +9,7 @@ import msgspec
 from .. import __version__
 from ..format import Format, FormatError
 from ..formats import named
+from ..messages import ParsedOutput
 from ..output_parser import OutputParser
 from ..policy import Policy
 from ..templates import ChatTemplate
@@ -24,7 +25,7 @@ from .protocols.fields import read_as
 from .protocols.objects import call_reports
 from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 from .response_endpoints import count_input, delete_response, get_response, list_items
-from .threads import in_slow_thread, in_thread
+from .threads import go_on, in_slow_thread
 from .vector_endpoints import embed, embeddings, rerank
 
 if TYPE_CHECKING:
@@ -195,6 +196,9 @@ async def _detokenize(exchange: Exchange) -> None:
 
 # -- Parsing alone -----------------------------------------------------------------------------------------------
 
+_MOST_PARSED: Final = 1_000_000
+"""Characters of a text for ``/parse``. Hostile ones take seconds."""
+_PIECE: Final = 32_768
 _CONTEXT: Final = ("tools", "tool_choice", "messages", "prompt", "token_ids", "finish_reason", "spans")
 
 
@@ -202,13 +206,16 @@ async def _parse(exchange: Exchange) -> None:
     """Parse raw text to a message. The body names a ``model``, a ``template``, or a ``format`` (a name, or a Format as
     JSON)."""
     asked = read_as(ParseRequest, exchange.body)
+    if len(asked.text) > _MOST_PARSED:
+        problem = f"text: {len(asked.text)} characters are more than {_MOST_PARSED}"
+        raise ApiError(413, problem, param="text", code="request_too_large")
     context = {name: value for name in _CONTEXT if (value := getattr(asked, name)) is not None}
     try:
         if asked.policy is not None:
             context["policy"] = Policy.from_mapping(asked.policy)
         # In a thread, so that other streams continue while a long text or template is processed.
         parser = await _parser(exchange.gateway, asked)
-        parsed = await in_thread(parser.parse, asked.text, **context)
+        parsed = await in_slow_thread(_parsed, parser, asked.text, context)
     except FormatError as error:
         raise bad_request("format", str(error)) from None
     except ValueError as error:
@@ -225,6 +232,19 @@ async def _parse(exchange: Exchange) -> None:
     if asked.spans:
         shown["spans"] = [span.model_dump(exclude_none=True) for span in parsed.spans]
     await exchange.reply(shown)
+
+
+def _parsed(parser: OutputParser, text: str, context: dict[str, Any]) -> ParsedOutput:
+    """Return the message of an output. A long one is parsed in pieces, so that the work ends if the client leaves."""
+    if len(text) <= _PIECE:
+        return parser.parse(text, **context)
+    token_ids, finish_reason = context.pop("token_ids", ()), context.pop("finish_reason", "stop")
+    stream = parser.stream(collect=True, **context)
+    for start in range(0, len(text), _PIECE):
+        go_on()
+        stream.feed(text[start : start + _PIECE], () if start else token_ids)
+    stream.finish(finish_reason)
+    return stream.result()
 
 
 async def _parser(gateway: Gateway, asked: ParseRequest) -> OutputParser:

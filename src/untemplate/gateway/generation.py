@@ -120,7 +120,7 @@ class Generation(msgspec.Struct, kw_only=True):
     """Token ids of the prompts, set before the output begins if token ids are asked for."""
     repeated: dict[str, Any] = {}
     """Fields of the request that the response of its dialect repeats (metadata, instructions)."""
-    keep: Callable[[dict[str, Any]], None] | None = None
+    keep: Callable[[dict[str, Any]], bool] | None = None
     """Called with the whole response before its end is sent, to store it."""
     extra: dict[str, Any] = {}
     """Fields that the gateway does not know. Engines that pass requests on send them; for others they are noted."""

@@ -1,21 +1,22 @@
 """Places where stored responses are kept: SQLite (in memory or a file) and Redis.
 
+A storage that does not work (a full disk, a server that does not answer) raises `StorageError`.
+
 SQLite bounds the bytes of all responses. In Redis, responses end by their time to live, and the server's ``maxmemory``
 bounds their bytes.
 """
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeVar
 
 from ..errors import SettingsError
 
-_log: Final = logging.getLogger("untemplate.gateway")
 _PAUSE: Final = 10.0
 """Seconds without a further attempt after Redis failed: an attempt may block the server for `_PATIENCE` seconds."""
 _PATIENCE: Final = 1.0
@@ -23,8 +24,15 @@ _PATIENCE: Final = 1.0
 _T = TypeVar("_T")
 
 
+class StorageError(Exception):
+    """The storage does not work at present."""
+
+
 class Storage(Protocol):
-    """A place for encoded responses, which belong to owners and end. Threads may share it."""
+    """A place for encoded responses, which belong to owners and end. Threads may share it.
+
+    All methods raise `StorageError` if the storage does not work.
+    """
 
     def put(self, owner: str, id: str, data: bytes, items: Sequence[str]) -> None:
         """Store a response. ``items`` are ids by which `response_of` finds it."""
@@ -77,10 +85,19 @@ class SqliteStorage:
         except sqlite3.Error as error:
             raise SettingsError(f"response_store: {path}: {error}") from None
 
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Use the database in a transaction, if one is begun."""
+        try:
+            with self._lock, self._db:
+                yield
+        except sqlite3.Error as error:
+            raise StorageError(str(error)) from None
+
     def put(self, owner: str, id: str, data: bytes, items: Sequence[str]) -> None:
         """Store a response, and remove what is too old or too much."""
         until = self._clock() + self._seconds
-        with self._lock, self._db:
+        with self._using():
             self._db.execute("BEGIN")
             self._db.execute(
                 "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)", (id, owner, until, len(data), data)
@@ -102,19 +119,19 @@ class SqliteStorage:
         self._db.execute("DELETE FROM items WHERE response = ?", (id,))
 
     def get(self, owner: str, id: str) -> bytes | None:
-        with self._lock:
+        with self._using():
             row = self._db.execute(
                 "SELECT data FROM responses WHERE id = ? AND owner = ? AND until > ?", (id, owner, self._clock())
             ).fetchone()
         return None if row is None else row[0]
 
     def response_of(self, item: str) -> str | None:
-        with self._lock:
+        with self._using():
             row = self._db.execute("SELECT response FROM items WHERE id = ?", (item,)).fetchone()
         return None if row is None else row[0]
 
     def remove(self, id: str) -> None:
-        with self._lock, self._db:
+        with self._using():
             self._db.execute("BEGIN")
             self._delete(id)
 
@@ -123,10 +140,7 @@ class SqliteStorage:
 
 
 class RedisStorage:
-    """Responses in Redis (or a server that speaks its protocol), shared by gateways on many machines.
-
-    While Redis does not answer, nothing is stored or found, and the log has a line about it.
-    """
+    """Responses in Redis (or a server that speaks its protocol), shared by gateways on many machines."""
 
     def __init__(self, url: str, seconds: float) -> None:
         try:
@@ -143,15 +157,14 @@ class RedisStorage:
         except (redis.RedisError, ValueError) as error:
             raise SettingsError(f"response_store: Redis does not answer: {error}") from None
 
-    def _try(self, act: Callable[[], _T], otherwise: _T) -> _T:
+    def _try(self, act: Callable[[], _T]) -> _T:
         if time.monotonic() < self._paused_until:
-            return otherwise
+            raise StorageError("Redis did not answer a moment ago")
         try:
             return act()
         except self._errors as error:
             self._paused_until = time.monotonic() + _PAUSE
-            _log.error("response_store: Redis fails, nothing is stored for %g s: %s", _PAUSE, error)
-            return otherwise
+            raise StorageError(f"Redis fails: {error}") from None
 
     def put(self, owner: str, id: str, data: bytes, items: Sequence[str]) -> None:
         def act() -> None:
@@ -163,14 +176,14 @@ class RedisStorage:
                 pipe.set(_item(item), id, px=self._milliseconds)
             pipe.execute()
 
-        self._try(act, None)
+        self._try(act)
 
     def get(self, owner: str, id: str) -> bytes | None:
-        found: bytes | None = self._try(lambda: self._redis.get(_key(owner, id)), None)
+        found: bytes | None = self._try(lambda: self._redis.get(_key(owner, id)))
         return found
 
     def response_of(self, item: str) -> str | None:
-        found = self._try(lambda: self._redis.get(_item(item)), None)
+        found = self._try(lambda: self._redis.get(_item(item)))
         return None if found is None else found.decode()
 
     def remove(self, id: str) -> None:
@@ -179,7 +192,7 @@ class RedisStorage:
             named = [_item(item) for item in (items or b"").decode().split("\n")]
             self._redis.delete(_key((owner or b"").decode(), id), _owner(id), _items(id), *named)
 
-        self._try(act, None)
+        self._try(act)
 
     def close(self) -> None:
         self._redis.close()

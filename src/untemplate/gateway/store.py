@@ -9,15 +9,19 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Final
 
 import msgspec
 
 from .errors import ApiError
-from .storage import open_storage
+from .storage import StorageError, open_storage
 from .threads import in_thread
+
+_log: Final = logging.getLogger("untemplate.gateway")
 
 
 class Kept(msgspec.Struct):
@@ -67,6 +71,7 @@ class ResponseStore:
         self._limit = limit
         self._most = most
         self._most_bytes = most_bytes
+        self._failing = False
         self._storage = open_storage(path, seconds, limit, clock)
 
     @property
@@ -74,16 +79,31 @@ class ResponseStore:
         """True if responses are stored."""
         return self._seconds > 0
 
-    def put(self, owner: str, kept: Kept) -> None:
-        """Store a response, and remove what is too old or too much."""
+    def put(self, owner: str, kept: Kept) -> bool:
+        """Store a response, and remove what is too old or too much. Return False if it could not be stored: the storage
+        failed, which the log has once, or it is too large.
+        """
         data = msgspec.json.encode(kept)
         if not self.on or len(data) > self._limit:
-            return
-        self._storage.put(owner, kept.response["id"], data, [item["id"] for item in kept.response["output"]])
+            return False
+        try:
+            self._storage.put(owner, kept.response["id"], data, [item["id"] for item in kept.response["output"]])
+        except StorageError as error:
+            if not self._failing:
+                _log.error("response_store: %s; until it works again, responses are not stored", error)
+            self._failing = True
+            return False
+        self._failing = False
+        return True
 
     def get(self, owner: str, id: str) -> Kept | None:
-        """Return a stored response; ``None`` if it does not exist."""
-        data = self._storage.get(owner, id)
+        """Return a stored response; ``None`` if it does not exist.
+
+        Raises:
+            ApiError: 503, the storage fails.
+        """
+        with _reading():
+            data = self._storage.get(owner, id)
         return None if data is None else _DECODER.decode(data)
 
     def item(
@@ -95,11 +115,13 @@ class ResponseStore:
             known: items of the responses that were read before, by the ids of both; further ones are added.
         """
         known = {} if known is None else known
-        response = self._storage.response_of(id)
+        with _reading():
+            response = self._storage.response_of(id)
         if response is None:
             return None
         if response not in known:
-            data = self._storage.get(owner, response)
+            with _reading():
+                data = self._storage.get(owner, response)
             output = [] if data is None else _RESPONSE.decode(data).response["output"]
             known[response] = {item["id"]: item for item in output}
         return known[response].get(id)
@@ -108,7 +130,8 @@ class ResponseStore:
         """Remove a response. Return True if there was one."""
         if self.get(owner, id) is None:
             return False
-        self._storage.remove(id)
+        with _reading():
+            self._storage.remove(id)
         return True
 
     async def expanded(self, owner: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -161,8 +184,8 @@ class ResponseStore:
                 raise ApiError(413, problem, param="input", code="request_too_large")
             yield found[id][0]
 
-    def keeper(self, owner: str, body: dict[str, Any]) -> Callable[[dict[str, Any]], None] | None:
-        """Return the function that stores the response to a request; ``None`` if it is not to be stored.
+    def keeper(self, owner: str, body: dict[str, Any]) -> Callable[[dict[str, Any]], bool] | None:
+        """Return the function that stores the response to a request, as `put` does; ``None`` if it is not to be stored.
 
         Args:
             body: the request, expanded.
@@ -176,6 +199,18 @@ class ResponseStore:
 
     def close(self) -> None:
         self._storage.close()
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    try:
+        yield
+    except StorageError as error:
+        problem = "the stored responses cannot be read now; try again"
+        headers = {"Retry-After": "5"}
+        raise ApiError(
+            503, problem, type="server_error", code="store_unavailable", headers=headers, detail=str(error)
+        ) from None
 
 
 def _is_reference(item: Any) -> bool:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from typing import Final
 
@@ -61,10 +61,10 @@ class Pulls:
 
     Args:
         manager: gets the models.
-        settings: those of the gateway; the models get its engines' settings.
+        settings: returns those of the gateway; the models get its engines' settings.
     """
 
-    def __init__(self, manager: Manager, settings: Settings) -> None:
+    def __init__(self, manager: Manager, settings: Callable[[], Settings]) -> None:
         self._manager = manager
         self._settings = settings
         self._running: dict[str, _Pull] = {}
@@ -117,7 +117,7 @@ class Pulls:
             if await asyncio.to_thread(hub.find, name) is None:
                 await download(name, one.report)
             one.report("loading")
-            settings = _settings_of(self._settings, name)
+            settings = _settings_of(self._settings(), name)
             if self._manager.offers is None:
                 await self._manager.load(name, loader(settings))
                 return

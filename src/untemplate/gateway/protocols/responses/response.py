@@ -28,9 +28,15 @@ def respond_responses(request: Generation, ended: Sequence[Ended], usage: Usage,
     """Return a ``response``."""
     (one,) = ended
     response = _response(request, meta, _status(one), _output(request, one, meta), usage=usage, ended=one)
-    if request.keep is not None:
-        request.keep(response)
+    _keep(request, response)
     return response
+
+
+def _keep(request: Generation, response: dict[str, Any]) -> None:
+    """Store a response. If that fails, the response says so: generating it again would not help."""
+    if request.keep is not None and not request.keep(response):
+        response["store"] = False
+        request.notes.add("store: the response could not be stored; it cannot be referred to")
 
 
 def _response(
@@ -375,8 +381,7 @@ class ResponsesWriter:
         assert ended is not None  # finish() comes first
         status = _status(ended)
         response = _response(self._request, self._meta, status, self._output, usage=usage, ended=ended)
-        if self._request.keep is not None:
-            self._request.keep(response)
+        _keep(self._request, response)
         return self._event(f"response.{status}", response=response)
 
     def error(self, error: ApiError) -> bytes:
