@@ -19,7 +19,7 @@ MODULES = (
     "format_stream.py",
     "jsontext/*.py",
     "machine/*.py",
-    "machine/arguments/*.py",
+    "machine/*/*.py",
 )
 INTERPRETED = "src/untemplate/machine/config.py"  # it checks the types of its arguments itself
 

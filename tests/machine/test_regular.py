@@ -12,8 +12,8 @@ from untemplate import OutputParser, format_backend
 from untemplate.format import Format, NamedBody, TaggedArguments
 from untemplate.machine import compiler
 from untemplate.machine.lexer import Literals
-from untemplate.machine.program import CallSyntax
-from untemplate.machine.regular import _decided, compile_regular_calls
+from untemplate.machine.tagged.fast import _decided, compile_fast
+from untemplate.machine.tagged.program import TaggedSyntax
 
 SCHEMA = {
     "type": "object",
@@ -52,7 +52,7 @@ def test_the_expressions_find_what_the_readers_find(name: str, monkeypatch: pyte
     regular = OutputParser(format=fmt)
     stream(regular, "x", 1, False)
     monkeypatch.setattr(format_backend, "program_of", compiler.compile_format)  # without its cache
-    monkeypatch.setattr(compiler, "compile_regular_calls", lambda syntax: None)
+    monkeypatch.setattr(compiler, "compile_fast", lambda syntax: None)
     stepwise = OutputParser(format=fmt)
     for output in outputs(fmt):
         for size in (1, 5, len(output)):
@@ -61,23 +61,23 @@ def test_the_expressions_find_what_the_readers_find(name: str, monkeypatch: pyte
 
 
 def test_every_tagged_format_writes_keys_and_closes_that_match(monkeypatch: pytest.MonkeyPatch):
-    compiled: list[CallSyntax] = []
+    compiled: list[TaggedSyntax] = []
 
-    def compile_and_keep(syntax: CallSyntax) -> None:
-        compile_regular_calls(syntax)
+    def compile_and_keep(syntax: TaggedSyntax) -> None:
+        compile_fast(syntax)
         compiled.append(syntax)
 
-    monkeypatch.setattr(compiler, "compile_regular_calls", compile_and_keep)
+    monkeypatch.setattr(compiler, "compile_fast", compile_and_keep)
     for name in TAGGED:
         compiled.clear()
         output = outputs(FORMATS[name])[0]
         compiler.compile_format(FORMATS[name])
-        written = [s for s in compiled if s.path == "tools[0]" and s.regular_ends and s.type_ends.empty]
+        written = [s for s in compiled if s.frame.path == "tools[0]" and s.fast.ends and s.type_ends.empty]
         for syntax in written[:1]:
-            match = syntax.regular_key.search(output)
+            match = syntax.fast.key.search(output)
             assert match is not None, name
             assert match["key"] == "city", name
-            assert any(end.search(output) for end in syntax.regular_ends.values()), name
+            assert any(end.search(output) for end in syntax.fast.ends.values()), name
 
 
 def test_a_literal_that_may_become_a_longer_one_does_not_match():

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from ..machine import call_syntax as c
 from ..machine import program as p
+from ..machine import tags
+from ..machine.elements.body import ElementsBody
+from ..machine.json.body import ObjectBody
 from ..machine.lexer import Literals
+from ..machine.literal.body import LiteralBody
+from ..machine.tagged.body import TaggedBody
 
 if TYPE_CHECKING:
-    from ..machine.program import CallSyntax, HeaderSyntax, MarkerRule, Program, TextState
+    from ..machine.call_syntax import CallSyntax
+    from ..machine.json.program import ObjectSyntax
+    from ..machine.program import HeaderSyntax, MarkerRule, Program, TextState
 
 Row = tuple[str, str]
 """(label, text); a title has no text."""
@@ -34,41 +42,34 @@ _RULES: Final = {
     p.CALL_TEXT: "a marker of a call that is text",
 }
 _ENTRIES: Final = {
-    p.AT_SECTION: "a section of calls",
-    p.AT_CALL: "a call",
-    p.AT_NAME: "a call, at its name",
-    p.AT_BARE: "a call without a marker, at the start of content",
-}
-_BODIES: Final = {
-    p.JSON_BODY: "a JSON object with name and arguments",
-    p.NAMED_JSON: "a name, then JSON",
-    p.NAMED_TAGGED: "a name, then tagged arguments",
-    p.NAMED_LITERAL: "a name, then Python-style arguments",
-    p.NAMED_ELEMENTS: "a name and arguments in elements named after them",
+    c.AT_SECTION: "a section of calls",
+    c.AT_CALL: "a call",
+    c.AT_NAME: "a call, at its name",
+    c.AT_BARE: "a call without a marker, at the start of content",
 }
 _TAGS: Final = {
-    p.IS_SECTION_CLOSE: "section closes",
-    p.IS_LIST_OPEN: "list opens",
-    p.IS_LIST_CLOSE: "list closes",
-    p.IS_CALL_OPEN: "call opens",
-    p.IS_CALL_CLOSE: "call closes",
-    p.IS_NAME_OPEN: "name opens",
-    p.IS_SEPARATOR: "separator",
-    p.IS_NAME_CLOSE: "name closes",
-    p.IS_ID_OPEN: "id opens",
-    p.IS_ARGUMENTS_CLOSE: "arguments close",
-    p.IS_KEY_OPEN: "arguments open",
-    p.IS_KEY_CLOSE: "key closes",
-    p.IS_VALUE_OPEN: "value opens",
-    p.IS_VALUE_CLOSE: "value closes",
-    p.IS_SECTION_OPEN: "section opens",
-    p.IS_TURN_END: "turn ends",
+    tags.SECTION_CLOSE: "section closes",
+    tags.LIST_OPEN: "list opens",
+    tags.LIST_CLOSE: "list closes",
+    tags.CALL_OPEN: "call opens",
+    tags.CALL_CLOSE: "call closes",
+    tags.NAME_OPEN: "name opens",
+    tags.SEPARATOR: "separator",
+    tags.NAME_CLOSE: "name closes",
+    tags.ID_OPEN: "id opens",
+    tags.ARGUMENTS_CLOSE: "arguments close",
+    tags.KEY_OPEN: "arguments open",
+    tags.KEY_CLOSE: "key closes",
+    tags.VALUE_OPEN: "value opens",
+    tags.VALUE_CLOSE: "value closes",
+    tags.SECTION_OPEN: "section opens",
+    tags.TURN_END: "turn ends",
 }
 _HEADER_TAGS: Final = {
-    p.IS_HEADER_OPEN: "header opens",
-    p.IS_HEADER_PART: "part of the header",
-    p.IS_HEADER_CLOSE: "message closes",
-    p.IS_HEADER_BODY: "header ends, text begins",
+    tags.HEADER_OPEN: "header opens",
+    tags.HEADER_PART: "part of the header",
+    tags.HEADER_CLOSE: "message closes",
+    tags.HEADER_BODY: "header ends, text begins",
 }
 
 
@@ -142,45 +143,49 @@ def _header(header: HeaderSyntax) -> Iterator[Row]:
 
 
 def _syntax(syntax: CallSyntax) -> Iterator[Row]:
+    body, name = syntax.body, syntax.name
     yield f"call syntax {syntax.path}", ""
-    yield "a call is", _BODIES[syntax.body]
-    if syntax.body == p.JSON_BODY:
-        yield from _json(syntax)
-    else:
-        yield "name", repr(syntax.name.pattern)
-        if syntax.body == p.NAMED_TAGGED:
-            yield "key", repr(syntax.key.pattern)
-        if syntax.body == p.NAMED_ELEMENTS:
-            yield "array", f"elements {syntax.item!r}"
-        if syntax.body == p.NAMED_LITERAL:
-            quotes = " ".join(map(repr, syntax.quotes.tags))
-            yield (
-                "arguments",
-                f"{syntax.bracket_open!r} key {syntax.assign!r} value {syntax.bracket_close!r}, quotes {quotes}",
-            )
+    yield "a call is", body.kind
+    if name is not None:
+        yield "name", repr(name.pattern.pattern)
+    yield from _body(body)
     flags = [
-        ("bare", "may have no marker at the start of content"),
-        ("list_optional", "its list may be left out"),
-        ("call_optional", "its call marker may be left out"),
-        ("separated", "calls may follow one another after a separator"),
+        (syntax.bare, "may have no marker at the start of content"),
+        (syntax.lists == c.MAYBE, "its list may be left out"),
+        (syntax.opens == c.MAYBE, "its call marker may be left out"),
+        (syntax.separated, "calls may follow one another after a separator"),
     ]
-    yield from (("", said) for name, said in flags if getattr(syntax, name))
-    for label, literals in (
-        ("between", syntax.between),
-        ("before it", syntax.before_body),
-        ("name ends", syntax.name_ends),
-        ("id ends", syntax.id_ends),
-        ("arguments", syntax.tags),
-        ("key ends", syntax.key_ends),
-        ("value opens", syntax.value_opens),
-        ("value ends", syntax.value_ends),
-        ("after it", syntax.after),
-        ("resumes at", syntax.call_stops),
-    ):
-        yield from _literals(label, literals)
+    yield from (("", said) for flag, said in flags if flag)
+    yield from _literals("between", syntax.between)
+    yield from _literals("before it", syntax.before_body)
+    if name is not None:
+        yield from _literals("name ends", name.ends)
+        yield from _literals("id ends", name.id_ends)
+    if isinstance(body, TaggedBody):
+        yield from _literals("arguments", body.syntax.tags)
+        yield from _literals("key ends", body.syntax.key_ends)
+        yield from _literals("value opens", body.syntax.value_opens)
+        yield from _literals("value ends", body.syntax.value_ends)
+    elif isinstance(body, ElementsBody):
+        yield from _literals("arguments", body.syntax.tags)
+    yield from _literals("after it", syntax.after)
+    yield from _literals("resumes at", syntax.stops)
 
 
-def _json(syntax: CallSyntax) -> Iterator[Row]:
+def _body(body: c.Body) -> Iterator[Row]:
+    if isinstance(body, ObjectBody):
+        yield from _json(body.syntax)
+    elif isinstance(body, TaggedBody):
+        yield "key", repr(body.syntax.key.pattern)
+    elif isinstance(body, ElementsBody):
+        yield "array", f"elements {body.syntax.item!r}"
+    elif isinstance(body, LiteralBody):
+        syntax = body.syntax
+        quotes = " ".join(map(repr, syntax.quotes.tags))
+        yield "arguments", f"{syntax.open!r} key {syntax.assign!r} value {syntax.close!r}, quotes {quotes}"
+
+
+def _json(syntax: ObjectSyntax) -> Iterator[Row]:
     if syntax.name_is_key:
         yield "name", "the object's only key"
     for label, keys in (

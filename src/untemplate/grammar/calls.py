@@ -29,9 +29,11 @@ from ..format import (
     Tools,
 )
 from ..format.spelling import argument_text, escape, hidden, in_section, json_text, literal_text
-from ..machine.compiler import CLOSE_TAG
+from ..machine.call_syntax import CallSyntax
 from ..machine.free_text import LONE_NAME
-from ..machine.program import CallSyntax
+from ..machine.tagged.body import TaggedBody
+from ..machine.tagged.compiler import CLOSE_TAG
+from ..machine.tagged.program import TaggedSyntax
 from .choose import Tool
 from .elements import Elements
 from .reading import SchemaDocument, closed, closed_note
@@ -145,6 +147,12 @@ class Calls:
         self._python: Values | None = None
         self._texts: dict[str, Node] = {}
 
+    def _tagged_syntax(self) -> TaggedSyntax:
+        """Return the syntax of arguments in tags."""
+        body = self.syntax.body
+        assert isinstance(body, TaggedBody)
+        return body.syntax
+
     def opener(self) -> Marker | None:
         """Return the marker that calls begin with; ``None`` if they have none."""
         body = self.way.body
@@ -218,15 +226,22 @@ class Calls:
     # -- names in markers ---------------------------------------------------------------------------------------
 
     def _named_body(self, tool: Tool, body: NamedBody) -> Node:
-        syntax = self.syntax
+        frame = self.syntax
+        syntax = frame.name
+        assert syntax is not None
         name = escape(tool.name, body.escape)
-        bad = syntax.name_illegal.search(name)
-        found = syntax.name_ends.find(name, 0)
+        bad = syntax.illegal.search(name)
+        found = syntax.ends.find(name, 0)
         around = _VARIABLE.sub(lambda part: name if part[1] == "name" else "0", body.name)
-        if name != name.strip(WS) or bad is not None or found is not None or syntax.name.split(around)["name"] != name:
+        if (
+            name != name.strip(WS)
+            or bad is not None
+            or found is not None
+            or syntax.pattern.split(around)["name"] != name
+        ):
             what = bad.group() if bad is not None else found.group() if found is not None else name
             raise GrammarError(f"tool {tool.name!r}: {what!r} in a name cannot be written in format {self.fmt.name!r}")
-        unmarked = not (syntax.list_opens or syntax.call_opens or syntax.name_opens or syntax.section_closes)
+        unmarked = not (frame.lists or frame.opens or frame.name_opens or frame.section_closes)
         if unmarked and LONE_NAME.fullmatch(name) is None:
             what = LONE_NAME.sub("", name)[0]
             raise GrammarError(f"tool {tool.name!r}: {what!r} in a name cannot be written in format {self.fmt.name!r}")
@@ -305,10 +320,10 @@ class Calls:
         return properties, required, more
 
     def _tag_key(self, tool: Tool, key: str, arguments: TaggedArguments) -> Node:
-        syntax = self.syntax
+        syntax = self._tagged_syntax()
         written = escape(key, arguments.escape_of_keys)
         text = arguments.key.replace("{key}", written)
-        ends = syntax.key_ends.find(text, 0) or syntax.call_stops.find(text, 0)
+        ends = syntax.key_ends.find(text, 0) or self.syntax.stops.find(text, 0)
         if (
             not key
             or key != key.strip(WS)
@@ -437,7 +452,7 @@ class Calls:
         assert isinstance(arguments, TaggedArguments)
         section = arguments.escape == "cdata" and in_section(word) != word
         written = in_section(word) if section else escape(word, arguments.escape)
-        if "]]>" in word if section else self.syntax.value_ends.find(written, 0) is not None:
+        if "]]>" in word if section else self._tagged_syntax().value_ends.find(written, 0) is not None:
             raise GrammarError(f"tool {tool.name!r}: 'enum' holds {word!r}, which closes the value")
         return Lit(written)
 
@@ -507,7 +522,7 @@ class Calls:
             quote = arguments.quotes[0]
             escapes = _ESCAPES if arguments.escapes and len(quote) == 1 else ""
             # A marker that is a key and its colon (Gemma 4's bare ``call:``) ends the call wherever a key may be.
-            markers = [t[:-1] for t in self.syntax.call_stops.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
+            markers = [t[:-1] for t in self.syntax.stops.tags if t[-1:] in ":=" and t[:-1].isidentifier()]
             turn = self.fmt.turn
             ends = (self.way.call_close, self.way.section_close, None if turn is None else turn.end)
             closes = () if escapes else ends

@@ -10,33 +10,15 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
+from . import tags
 from .arguments.xml_text import masked_xml, unescape_xml
 from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
+from .call_syntax import ALWAYS, AT_BARE, AT_CALL, AT_NAME, AT_SECTION, NEVER, Body, CallSyntax, NameSyntax
 from .context import ReaderContext
 from .ledger import DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from .lexer import SPACES, WS, GoesOn, Literals, spaces_go_on
 from .names import MAX_NAME, NAME_START, merged, offered
-from .program import (
-    AT_BARE,
-    AT_CALL,
-    AT_NAME,
-    AT_SECTION,
-    IS_CALL_CLOSE,
-    IS_CALL_OPEN,
-    IS_EMPTY_CLOSE,
-    IS_ID_OPEN,
-    IS_KEY_CLOSE,
-    IS_LIST_CLOSE,
-    IS_LIST_OPEN,
-    IS_NAME_CLOSE,
-    IS_NAME_OPEN,
-    IS_SECTION_CLOSE,
-    IS_SECTION_OPEN,
-    IS_SEPARATOR,
-    JSON_BODY,
-    CallSyntax,
-)
 from .signals import AGAIN, DONE, MORE, NO_MATCH
 
 # Phases.
@@ -62,7 +44,7 @@ _STRAY: Final = re.compile(r"[\]})\"'`,;]{1,8}[ \t\r\n]{0,64}")
 _STRAY_BRACKET: Final = re.compile(r"[\])}][ \t\r\n]{0,64}")
 _ANOTHER: Final = re.compile(r",?[ \t\r\n]{0,64}\{")
 _SENTENCE_ENDS: Final = (".", "!", "?")
-_NO_SYNTAX: Final = CallSyntax(JSON_BODY, "")
+_NO_SYNTAX: Final = CallSyntax("", Body())
 
 
 @final
@@ -149,7 +131,7 @@ class CallReader:
 
     def _begin_object_or_name(self, marked: bool) -> None:
         """Begin a call at the first character of what holds its name."""
-        if self.syntax.body == JSON_BODY:
+        if self.syntax.name is None:
             self._begin(_ARGUMENTS, marked)
             self._arguments.begin_object(self.given_name, self.given_start)
         else:
@@ -190,7 +172,8 @@ class CallReader:
     def _goes_on(self, phase: int) -> GoesOn | None:
         """Return the test for text that decides nothing in a phase before or after the arguments."""
         if phase == _NAME:
-            return self.syntax.name_goes_on
+            name = self.syntax.name
+            return None if name is None else name.goes_on
         if phase == _BETWEEN:
             return self.syntax.between.goes_on_after_spaces
         if phase == _AFTER:
@@ -258,7 +241,7 @@ class CallReader:
         if pos >= len(cur.text) and not cur.final:
             return MORE
         first, entry = self._candidates[0]
-        if entry == AT_CALL and first.body == JSON_BODY and cur.text[pos : pos + 1] == "{":
+        if entry == AT_CALL and first.name is None and cur.text[pos : pos + 1] == "{":
             self._chosen(first, entry)
             return self._read_body()
         for syntax, entry in self._candidates:
@@ -341,17 +324,17 @@ class CallReader:
     def _read_marker(self, tag: int, end: int) -> int:
         """Read a marker before, between or after calls, if it has a meaning here."""
         context = self.context
-        if tag in (IS_CALL_OPEN, IS_NAME_OPEN):
+        if tag in (tags.CALL_OPEN, tags.NAME_OPEN):
             self._open(end)
-            self._begin(_BODY if tag == IS_CALL_OPEN else _NAME, tag == IS_CALL_OPEN)
-        elif tag == IS_SEPARATOR:
+            self._begin(_BODY if tag == tags.CALL_OPEN else _NAME, tag == tags.CALL_OPEN)
+        elif tag == tags.SEPARATOR:
             if not self.has_call:
                 return NO_MATCH
             self._open(end)
-        elif tag == IS_LIST_OPEN and self._list == _NO_LIST and not self.has_call:
+        elif tag == tags.LIST_OPEN and self._list == _NO_LIST and not self.has_call:
             self._list = _NEW_LIST
             self._consume(end)
-        elif tag == IS_LIST_CLOSE and self._list != _NO_LIST:
+        elif tag == tags.LIST_CLOSE and self._list != _NO_LIST:
             if not self.has_call:
                 return NO_MATCH
             is_text = self._list == _TEXT_LIST
@@ -362,14 +345,14 @@ class CallReader:
             if not (self.syntax.section_closes and context.in_section):
                 context.in_section = False
                 return self._leave()
-        elif tag == IS_SECTION_CLOSE and context.in_section:
+        elif tag == tags.SECTION_CLOSE and context.in_section:
             if not self.has_call:
                 return NO_MATCH
             if not context.speculation.section_is_text:
                 self._close_group(end)
                 context.in_section = False
             return self._leave()
-        elif tag == IS_SECTION_OPEN and self.has_call:
+        elif tag == tags.SECTION_OPEN and self.has_call:
             self._close_group(end)
         else:
             return self._read_unmarked()
@@ -378,9 +361,9 @@ class CallReader:
     def _may_begin(self, c: str) -> bool:
         """True if a call without a marker may begin with this character."""
         syntax = self.syntax
-        if syntax.call_opens and not syntax.call_optional:
+        if syntax.opens == ALWAYS:
             return False
-        if syntax.list_opens and self._list == _NO_LIST and not syntax.list_optional:
+        if syntax.lists == ALWAYS and self._list == _NO_LIST:
             return False
         # Outside a list or section, further calls need a marker or a separator.
         if (
@@ -390,7 +373,7 @@ class CallReader:
             and not self.context.in_section
         ):
             return False
-        if syntax.body == JSON_BODY:
+        if syntax.name is None:
             return c == "{"
         return not syntax.name_opens and NAME_START.match(c) is not None
 
@@ -430,7 +413,7 @@ class CallReader:
     def _read_body(self) -> int:
         """Read what follows the call's opener: the opener of the name, or the call itself."""
         cur = self.context.cur
-        if self.syntax.body == JSON_BODY and cur.text[cur.pos : cur.pos + 1] == "{":
+        if self.syntax.name is None and cur.text[cur.pos : cur.pos + 1] == "{":
             self._arguments.begin_object(self.given_name, self.given_start)
             self._phase = _ARGUMENTS
             return AGAIN
@@ -443,7 +426,7 @@ class CallReader:
             self._check_spelling(cur.pos, end)
             cur.pos = end
             self._phase = _NAME
-        elif self.syntax.body != JSON_BODY:
+        elif self.syntax.name is not None:
             self._phase = _NAME
         elif cur.text[cur.pos] != "{":
             return NO_MATCH
@@ -453,26 +436,27 @@ class CallReader:
 
     def _read_name(self) -> int:
         """Read the name and what ends it."""
-        syntax = self.syntax
+        syntax = self.syntax.name
+        assert syntax is not None
         cur = self.context.cur
         text = cur.text
-        simple = syntax.simple_name.match(text, cur.pos)
-        if simple is not None and self._is_simple(simple):
+        simple = syntax.simple.match(text, cur.pos)
+        if simple is not None and self._is_simple(syntax, simple):
             start, end = simple.span("end")
             self._check_spelling(start, end)
-            call_id = text[cur.pos : start] if syntax.name_is_id else ""
-            return self._take_name(simple.group("name"), call_id, syntax.name_ends.tags[text[start:end]], start, end)
-        found = syntax.name_ends.first(text, cur.pos, cur.pos + MAX_NAME, cur.final)
+            call_id = text[cur.pos : start] if syntax.is_id else ""
+            return self._take_name(simple.group("name"), call_id, syntax.ends.tags[text[start:end]], start, end)
+        found = syntax.ends.first(text, cur.pos, cur.pos + MAX_NAME, cur.final)
         end = (
             found.start()
             if found is not None
             else len(text)
             if cur.final
-            else syntax.name_ends.undecided_from(text, cur.pos)
+            else syntax.ends.undecided_from(text, cur.pos)
         )
         raw = text[cur.pos : min(end, cur.pos + MAX_NAME + 1)]
         name = raw.strip(WS)
-        illegal = syntax.name_illegal.search(masked_xml(name) if syntax.unescape else name)
+        illegal = syntax.illegal.search(masked_xml(name) if syntax.unescape else name)
         if illegal is not None or len(raw) > MAX_NAME:
             cur.pos += 0 if illegal is None else raw.index(name) + illegal.start()
             return NO_MATCH
@@ -480,8 +464,8 @@ class CallReader:
             return MORE
         if not name:
             return NO_MATCH
-        tag = syntax.name_ends.tags[found.group()]
-        if tag == IS_KEY_CLOSE:
+        tag = syntax.ends.tags[found.group()]
+        if tag == tags.KEY_CLOSE:
             # ``send_command_to_shellcommand</arg_key>``: the first key's opener is missing.
             cut = merged(name, self.context.tools)
             begin = cur.pos + raw.index(name)
@@ -495,28 +479,28 @@ class CallReader:
             self._arguments.begin_at_key(name[:cut])
             self._phase = _ARGUMENTS
             return AGAIN
-        variables = syntax.name.split(name)
+        variables = syntax.pattern.split(name)
         written = variables.get("name", name).strip(WS)
-        tool = offered(written, syntax.name, self.context.tools)
-        if tool != written or not syntax.name.fits(name):
+        tool = offered(written, syntax.pattern, self.context.tools)
+        if tool != written or not syntax.pattern.fits(name):
             begin = cur.pos + raw.index(name)
             self.context.report("variant_spelling", begin, begin + len(name))
         self._check_spelling(end, found.end())
         call_id = variables.get("id", "")
-        if syntax.name_is_id and "index" in variables and "name" in variables:
+        if syntax.is_id and "index" in variables and "name" in variables:
             call_id = name
         return self._take_name(unescape_xml(tool) if syntax.unescape else tool, call_id, tag, end, found.end())
 
-    def _is_simple(self, simple: re.Match[str]) -> bool:
+    def _is_simple(self, syntax: NameSyntax, simple: re.Match[str]) -> bool:
         """True if nothing is unusual about this name and its end."""
-        ends = self.syntax.name_ends
+        ends = syntax.ends
         end = simple.group("end")
         cur = self.context.cur
         if end in ends.inner and not cur.final and len(cur.text) - simple.start("end") < ends.longest:
             return False
         tools = self.context.tools
-        known = self.syntax.name.plain or not tools.known or simple.group("name") in tools.names
-        return known and ends.tags[end] != IS_KEY_CLOSE
+        known = syntax.pattern.plain or not tools.known or simple.group("name") in tools.names
+        return known and ends.tags[end] != tags.KEY_CLOSE
 
     def _take_name(self, name: str, call_id: str, tag: int, end: int, close_end: int) -> int:
         """Read a name, from the cursor to ``end``, and what ends it, to ``close_end``."""
@@ -528,23 +512,25 @@ class CallReader:
         self.context.mark(NAME_TEXT, end)
         cur.pos = end
         self._phase = _ARGUMENTS
-        if tag in self.syntax.damaged_name_ends:
+        syntax = self.syntax.name
+        if syntax is not None and tag in syntax.damaged_ends:
             self._arguments.report("missing_close", end, end)
-        if tag == IS_NAME_CLOSE:
+        if tag == tags.NAME_CLOSE:
             cur.pos = close_end
-        elif tag == IS_EMPTY_CLOSE:
+        elif tag == tags.EMPTY_CLOSE:
             cur.pos = close_end
             self._arguments.close_empty()
             self.has_call = True
             self._phase = _AFTER
-        elif tag == IS_ID_OPEN:
+        elif tag == tags.ID_OPEN:
             cur.pos = close_end
             self._phase = _ID
         return AGAIN
 
     def _read_id(self) -> int:
         """Read the id between name and arguments."""
-        syntax = self.syntax
+        syntax = self.syntax.name
+        assert syntax is not None
         cur = self.context.cur
         found = syntax.id_ends.near(cur.text, cur.pos, cur.pos + MAX_NAME)
         end = len(cur.text) if found is None else found.start()
@@ -581,15 +567,15 @@ class CallReader:
         if end >= 0:
             tag = syntax.after.tags[cur.text[cur.pos : end]]
             self._consume(end)
-            if tag == IS_CALL_CLOSE or not syntax.call_closes:
+            if tag == tags.CALL_CLOSE or not syntax.closes:
                 return self._over()
             return AGAIN
-        if syntax.call_closes:
+        if syntax.closes:
             answer = self._read_stray(_STRAY, syntax.after)
             if answer != NO_MATCH:
                 return answer
-            another = None if syntax.body != JSON_BODY else _ANOTHER.match(cur.text, cur.pos)
-            if another is not None and syntax.call_opens:
+            another = None if syntax.name is not None else _ANOTHER.match(cur.text, cur.pos)
+            if another is not None and syntax.opens != NEVER:
                 return self._over_before(another.end() - 1)
         return self._over()
 

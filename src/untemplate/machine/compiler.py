@@ -24,12 +24,26 @@ from ..format import (
     TaggedArguments,
     Tools,
 )
-from .lexer import WS, Literals, literal_set
-from .program import (
+from . import tags
+from .call_syntax import (
+    ALWAYS,
     AT_BARE,
     AT_CALL,
     AT_NAME,
     AT_SECTION,
+    MAYBE,
+    NEVER,
+    Body,
+    CallSyntax,
+    NameSyntax,
+)
+from .elements.compiler import compile_elements
+from .json.compiler import compile_json, compile_object
+from .lexer import WS, Literals
+from .literal.compiler import compile_literal
+from .marker_tags import spellings as _spellings
+from .marker_tags import tagged as _tags
+from .program import (
     CALL_TEXT,
     CLOSE_CALL,
     CLOSE_MESSAGE,
@@ -41,57 +55,21 @@ from .program import (
     IN_ARGUMENTS,
     IN_CONTENT,
     IN_REASONING,
-    IS_ARGUMENTS_CLOSE,
-    IS_CALL_CLOSE,
-    IS_CALL_OPEN,
-    IS_ELEMENT_CLOSE,
-    IS_EMPTY_CLOSE,
-    IS_HEADER_BODY,
-    IS_HEADER_CLOSE,
-    IS_HEADER_OPEN,
-    IS_HEADER_PART,
-    IS_ID_OPEN,
-    IS_KEY_CLOSE,
-    IS_KEY_OPEN,
-    IS_LIST_CLOSE,
-    IS_LIST_OPEN,
-    IS_NAME_CLOSE,
-    IS_NAME_OPEN,
-    IS_OTHER_CLOSE,
-    IS_SECTION_CLOSE,
-    IS_SECTION_OPEN,
-    IS_SEPARATOR,
-    IS_TURN_END,
-    IS_TYPE_OPEN,
-    IS_VALUE_CLOSE,
-    IS_VALUE_OPEN,
-    IS_VALUE_STEM,
-    JSON_BODY,
-    NAMED_ELEMENTS,
-    NAMED_JSON,
-    NAMED_LITERAL,
-    NAMED_TAGGED,
     OPEN_BARE_CALLS,
     OPEN_CALLS,
     OPEN_HEADER,
     OPEN_REASONING,
     OPEN_WRAP,
-    CallSyntax,
     HeaderSyntax,
     MarkerRule,
-    Pattern,
     Program,
     TextState,
 )
-from .regular import compile_regular_calls
+from .tagged.body import TaggedBody
+from .tagged.compiler import compile_fast, compile_tagged, section_closes
 
 # A backslash is the sign of a call that was copied into a string, with escapes.
 _ILLEGAL_IN_NAMES: Final = "".join(map(chr, range(33))) + "<>{}()[]\"'`,;=\\"
-# Before the first value of Python-style arguments: a key and its assignment, or nothing; and the beginning of that.
-_KEY: Final = r"[ \t\r\n]*(?:[^\W\d][\w.\-]*[ \t\r\n]*[=:][ \t\r\n]*)?"
-_KEY_BEGUN: Final = r"[ \t\r\n]*(?:[^\W\d][\w.\-]*[ \t\r\n]*)?"
-_TO_ESCAPE: Final = re.compile("[\"']")
-"""Characters that are escaped in a string."""
 _SENTENCE: Final = re.compile(r"[\w\s',.:;!?-]+")
 """A marker that is a sentence of prose."""
 
@@ -105,7 +83,7 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
     """
     program = Program(fmt.name)
     program.ids = fmt.ids
-    program.turn_end = Literals(_tags((fmt.turn.end, IS_TURN_END)))
+    program.turn_end = Literals(_tags((fmt.turn.end, tags.TURN_END)))
     ends = sorted(special)
     program.turn_starts = () if fmt.turn.start is None else fmt.turn.start.spellings
     if fmt.channels is not None:
@@ -202,7 +180,7 @@ def _add_message_calls(
             way = replace(way, section_close=end)  # the message is the section of its calls
         syntax = _compile_tools(way, f"tools[{i - 1}]", end if closes else None)
         syntax.variants = syntax.variants.difference(closes)
-        syntax.message_opens = Literals(_tags((channels.open, IS_HEADER_OPEN)))
+        syntax.message_opens = Literals(_tags((channels.open, tags.HEADER_OPEN)))
         # The header marks the call, so no tool has to be known.
         syntax.bare = False
         program.call_syntaxes.append(syntax)
@@ -218,19 +196,6 @@ def _rule(kind: int, marker: Marker | None, lead: str = "") -> MarkerRule:
     rule.before = lead + text[: len(text) - len(text.lstrip(WS))]
     rule.after = text[len(text.rstrip(WS)) :]
     return rule
-
-
-def _spellings(marker: Marker | None) -> tuple[str, ...]:
-    return () if marker is None else marker.spellings
-
-
-def _tags(*pairs: tuple[Marker | str | None, int]) -> dict[str, int]:
-    """Return literal → tag. A literal keeps its first tag."""
-    tags: dict[str, int] = {}
-    for marker, tag in pairs:
-        for text in (marker,) if isinstance(marker, str) else _spellings(marker):
-            tags.setdefault(text, tag)
-    return tags
 
 
 _WS: Final = r"[ \t\r\n]*"
@@ -293,17 +258,26 @@ def _add_call_texts(rules: dict[str, MarkerRule], fmt: Format) -> None:
 def _compile_tools(tools: Tools, path: str, turn_end: Marker | None) -> CallSyntax:
     """Compile one way to write calls. ``turn_end``: the end of the turn, or of the message that holds the call."""
     body = tools.body
+    syntax = CallSyntax(path, Body())
+    _compile_frame(syntax, tools, turn_end)
+    if isinstance(body, JsonBody):
+        syntax.body = compile_object(syntax, body)
+    else:
+        _compile_named_body(syntax, tools, body, turn_end)
+    _compile_starts(syntax, tools)
+    return syntax
+
+
+def _compile_frame(syntax: CallSyntax, tools: Tools, turn_end: Marker | None) -> None:
+    """Compile what is written around the body of a call."""
+    body = tools.body
     named = body if isinstance(body, NamedBody) else None
     name_open = named.name_open if named is not None else None
-    syntax = CallSyntax(_body_kind(tools), path)
     syntax.bare = tools.bare
-    syntax.list_opens = tools.list_open is not None
-    syntax.list_optional = tools.list_optional
+    syntax.lists = NEVER if tools.list_open is None else MAYBE if tools.list_optional else ALWAYS
     syntax.section_closes = tools.section_close is not None
-    syntax.call_opens = tools.call_open is not None
-    syntax.call_optional = "call" in tools.optional
-    syntax.name_opens = name_open is not None
-    syntax.call_closes = tools.call_close is not None
+    syntax.opens = NEVER if tools.call_open is None else MAYBE if "call" in tools.optional else ALWAYS
+    syntax.closes = tools.call_close is not None
     separators = [s for s in _spellings(tools.separator) if s.strip()]
     syntax.separated = bool(separators) and tools.list_open is None and tools.section_open is None
     if tools.list_open is not None:
@@ -311,46 +285,42 @@ def _compile_tools(tools: Tools, path: str, turn_end: Marker | None) -> CallSynt
     if tools.list_optional:
         syntax.separated = True
     arguments_close = named.arguments_close if named is not None else None
+    syntax.innermost = tags.CALL_CLOSE if arguments_close is None else tags.ARGUMENTS_CLOSE
     syntax.between = Literals(
         _tags(
-            (tools.section_close, IS_SECTION_CLOSE),
-            (tools.list_open, IS_LIST_OPEN),
-            (tools.list_close, IS_LIST_CLOSE),
-            (tools.call_open, IS_CALL_OPEN),
-            (name_open if not syntax.call_opens or syntax.call_optional else None, IS_NAME_OPEN),
-            (tools.section_open, IS_SECTION_OPEN),
-            *((s, IS_SEPARATOR) for s in separators),
+            (tools.section_close, tags.SECTION_CLOSE),
+            (tools.list_open, tags.LIST_OPEN),
+            (tools.list_close, tags.LIST_CLOSE),
+            (tools.call_open, tags.CALL_OPEN),
+            (name_open if syntax.opens != ALWAYS else None, tags.NAME_OPEN),
+            (tools.section_open, tags.SECTION_OPEN),
+            *((s, tags.SEPARATOR) for s in separators),
         )
     )
-    syntax.after = Literals(_tags((arguments_close, IS_ARGUMENTS_CLOSE), (tools.call_close, IS_CALL_CLOSE)))
-    syntax.before_body = Literals(_tags((name_open, IS_NAME_OPEN)))
+    syntax.after = Literals(_tags((arguments_close, tags.ARGUMENTS_CLOSE), (tools.call_close, tags.CALL_CLOSE)))
+    syntax.before_body = Literals(_tags((name_open, tags.NAME_OPEN)))
+    syntax.starts = Literals(
+        _tags((tools.section_open, tags.SECTION_OPEN), (tools.call_open, tags.CALL_OPEN), (name_open, tags.NAME_OPEN))
+    )
     stops = _tags(
-        (tools.call_close, IS_CALL_CLOSE),
-        (arguments_close, IS_ARGUMENTS_CLOSE),
-        (tools.section_close, IS_SECTION_CLOSE),
-        (tools.section_open, IS_SECTION_OPEN),
-        (tools.call_open, IS_CALL_OPEN),
-        (turn_end, IS_TURN_END),
+        (tools.call_close, tags.CALL_CLOSE),
+        (arguments_close, tags.ARGUMENTS_CLOSE),
+        (tools.section_close, tags.SECTION_CLOSE),
+        (tools.section_open, tags.SECTION_OPEN),
+        (tools.call_open, tags.CALL_OPEN),
+        (turn_end, tags.TURN_END),
     )
     words = [text for text in _accepted(tools) if not _MARKED.search(text)]
-    syntax.call_stops = Literals({text: tag for text, tag in stops.items() if text not in words})
-    if isinstance(body, JsonBody):
-        _compile_json_body(syntax, body)
-    else:
-        _compile_named_body(syntax, tools, body, turn_end)
-    _compile_starts(syntax, tools)
+    syntax.stops = Literals({text: tag for text, tag in stops.items() if text not in words})
     syntax.variants = _variants(tools)
     syntax.plain_close = _plain_close(syntax)
-    if syntax.body == NAMED_TAGGED:
-        compile_regular_calls(syntax)
-    return syntax
 
 
 def _plain_close(syntax: CallSyntax) -> re.Pattern[str]:
     """Return the pattern of the closes of a call that the renderer writes, and that no longer literal begins with."""
     others = syntax.variants | syntax.after.prefixes
-    closes = [text for text, tag in syntax.after.tags.items() if tag == IS_CALL_CLOSE and text not in others]
-    inner = [text for text, tag in syntax.after.tags.items() if tag == IS_ARGUMENTS_CLOSE and text not in others]
+    closes = [text for text, tag in syntax.after.tags.items() if tag == tags.CALL_CLOSE and text not in others]
+    inner = [text for text, tag in syntax.after.tags.items() if tag == tags.ARGUMENTS_CLOSE and text not in others]
     close = "|".join(map(re.escape, closes)) or "(?!)"
     arguments = rf"(?:(?:{'|'.join(map(re.escape, inner))})[ \t\r\n]?)?" if inner else ""
     return re.compile(rf"{_WS}+({arguments}(?:{close}))")
@@ -375,180 +345,75 @@ def _variants(tools: Tools) -> frozenset[str]:
     return frozenset(others.union(*(_spellings(marker)[1:] for marker in markers)) - written)
 
 
-def _body_kind(tools: Tools) -> int:
-    body = tools.body
-    if isinstance(body, JsonBody):
-        return JSON_BODY
-    if isinstance(body.arguments, TaggedArguments):
-        return NAMED_TAGGED
-    if isinstance(body.arguments, ElementArguments):
-        return NAMED_ELEMENTS
-    return NAMED_LITERAL if isinstance(body.arguments, LiteralArguments) else NAMED_JSON
-
-
-def _compile_json_body(syntax: CallSyntax, body: JsonBody) -> None:
-    syntax.name_keys = frozenset((body.name_key, *body.accepted_name_keys))
-    syntax.arguments_keys = frozenset((body.arguments_key, *body.accepted_arguments_keys))
-    syntax.id_key = body.id_key or ""
-    syntax.nested_key = body.nested_key or ""
-    syntax.name_is_key = body.name_is_key
-    syntax.constant_keys = frozenset(key for key, _ in body.constants)
-    if not body.name_is_key and body.arguments_key != body.nested_key:
-        name, arguments = re.escape(body.name_key), re.escape(body.arguments_key)
-        follows = rf'{_WS}"{arguments}"{_WS}:{_WS}(?=\{{)'
-        known_id = rf'(?:"{re.escape(body.id_key)}"{_WS}:{_WS}"([^"\\]*)"{_WS},{_WS})?' if body.id_key else "()?"
-        named = rf'"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS},'
-        syntax.object_start = re.compile(rf"\{{{_WS}{known_id}{named}(?:{follows}())?")
-        syntax.arguments_start = re.compile(rf'"({arguments})"{_WS}:{_WS}(?=\{{)')
-
-
 def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_end: Marker | None) -> None:
+    """Compile a name and the arguments after it."""
     arguments = body.arguments
-    syntax.name = Pattern(body.name)
-    syntax.name_in_tag = body.name_in_tag
-    syntax.unescape = body.escape == "xml"
+    name = syntax.name = NameSyntax(body.name)
+    name.in_tag = body.name_in_tag
+    name.unescape = body.escape == "xml"
     ends: list[tuple[Marker | str | None, int]] = [
-        (body.name_close, IS_NAME_CLOSE),
-        (body.empty_close, IS_EMPTY_CLOSE),
-        (body.id_open, IS_ID_OPEN),
-        (body.arguments_close, IS_ARGUMENTS_CLOSE),
-        (tools.call_close, IS_CALL_CLOSE),
+        (body.name_close, tags.NAME_CLOSE),
+        (body.empty_close, tags.EMPTY_CLOSE),
+        (body.id_open, tags.ID_OPEN),
+        (body.arguments_close, tags.ARGUMENTS_CLOSE),
+        (tools.call_close, tags.CALL_CLOSE),
     ]
-    illegal = set(_ILLEGAL_IN_NAMES) - syntax.name.legal
-    if isinstance(arguments, JsonArguments):
-        ends.append(("{", IS_KEY_OPEN))
-    elif isinstance(arguments, TaggedArguments):
-        ends.append((arguments.key_open, IS_KEY_OPEN))
+    if isinstance(arguments, TaggedArguments):
+        ends.append((arguments.key_open, tags.KEY_OPEN))
         if arguments.value_open is not None:
             # If key_open is missing, the name and the first key are one word.
-            ends.append((arguments.key_close, IS_KEY_CLOSE))
-        name_open = body.name_open if not syntax.call_opens or syntax.call_optional else None
-        around = _around(tools, body, turn_end) | _tags((name_open, IS_NAME_OPEN))
-        syntax.tags = Literals({**_tags((arguments.key_open, IS_KEY_OPEN)), **around})
-        syntax.key = Pattern(arguments.key)
-        # A value's opener ends the key even if key_close is missing.
-        opens = ((arguments.value_open, IS_VALUE_OPEN), (arguments.type_open, IS_TYPE_OPEN))
-        syntax.key_ends = Literals(_tags((arguments.key_close, IS_KEY_CLOSE), *opens))
-        syntax.value_opens = Literals(_tags(*opens))
-        syntax.has_value_open = arguments.value_open is not None
-        syntax.value_ends = Literals(_tags((arguments.value_close, IS_VALUE_CLOSE)))
-        _compile_value_ends(syntax, tools, body, arguments, turn_end)
-        syntax.trim, syntax.trim_after = arguments.trims
-        syntax.holds_after = max(syntax.trim_after, int(syntax.key_on_line))
-        syntax.unescape_values = arguments.escape == "xml"
-        syntax.unescape_keys = arguments.escape_of_keys == "xml"
+            ends.append((arguments.key_close, tags.KEY_CLOSE))
+        tagged_body = compile_tagged(syntax, name, tools, body, arguments, turn_end)
+        if arguments.escape == "cdata":
+            _compile_section(tagged_body, tools, body, arguments, turn_end)
+        syntax.body = tagged_body
+        compile_fast(tagged_body.syntax)
     elif isinstance(arguments, ElementArguments):
-        ends.append((arguments.open, IS_KEY_OPEN))
-        _compile_elements(syntax, tools, body, arguments, turn_end)
+        ends.append((arguments.open, tags.KEY_OPEN))
+        syntax.body = compile_elements(syntax, name, tools, body, arguments, turn_end)
+    elif isinstance(arguments, LiteralArguments):
+        ends += [(arguments.open, tags.KEY_OPEN), ("(", tags.KEY_OPEN), ("{", tags.KEY_OPEN)]
+        syntax.body = compile_literal(syntax, arguments)
     else:
-        ends += [(arguments.open, IS_KEY_OPEN), ("(", IS_KEY_OPEN), ("{", IS_KEY_OPEN)]
-        syntax.bracket_open = arguments.open
-        syntax.bracket_close = arguments.close
-        syntax.assign = arguments.assign
-        syntax.quotes = literal_set(*arguments.quotes)
-        # A quote without such a character is the same in an escaped copy.
-        heads = [_TO_ESCAPE.split(quote, maxsplit=1)[0] for quote in arguments.quotes if _TO_ESCAPE.search(quote)]
-        syntax.escaped = re.compile(rf"{_KEY}(?:{'|'.join(map(re.escape, heads)) or '(?!)'})\\")
-        begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
-        syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
-        syntax.quoted_values = arguments.quoted == "all"
-        syntax.quotes_optional = arguments.quoted == "optional"
-        watched = re.escape(f")]}}{syntax.call_stops.first_characters}{syntax.quotes.first_characters}")
-        syntax.watched = re.compile(f"[,{watched}]")
-        syntax.watched_last = re.compile(f"[{watched}]")
-        raw = () if arguments.escapes else arguments.quotes[:1]
-        syntax.escaping = tuple(quote for quote in ("'", '"') if quote not in raw)
-    syntax.name_ends = Literals(_tags(*ends))
-    if syntax.body in (NAMED_TAGGED, NAMED_ELEMENTS) and body.name_close is not None and body.name_close.text.strip(WS):
-        syntax.damaged_name_ends = (IS_KEY_OPEN, IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE)
-    syntax.name_illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
-    not_open = re.escape("".join(sorted({*illegal, *syntax.name_ends.first_characters, "&"})))
-    syntax.open_name = re.compile(rf"[^{not_open}]{{1,64}}\Z")
-    _compile_name(syntax)
-    syntax.id_ends = Literals(_tags((body.name_close, IS_NAME_CLOSE)))
+        assert isinstance(arguments, JsonArguments)
+        ends.append(("{", tags.KEY_OPEN))
+        syntax.body = compile_json(syntax)
+    in_tags = isinstance(arguments, TaggedArguments | ElementArguments)
+    if in_tags and body.name_close is not None and body.name_close.text.strip(WS):
+        name.damaged_ends = (tags.KEY_OPEN, tags.ARGUMENTS_CLOSE, tags.CALL_CLOSE)
+    _compile_name(name, Literals(_tags(*ends)))
+    name.id_ends = Literals(_tags((body.name_close, tags.NAME_CLOSE)))
 
 
-def _compile_name(syntax: CallSyntax) -> None:
-    """Compile the name as it is written where nothing is unusual about it."""
-    pattern = syntax.name
+def _compile_section(
+    body: TaggedBody, tools: Tools, named: NamedBody, arguments: TaggedArguments, turn_end: Marker | None
+) -> None:
+    """Compile the values in CDATA sections of a tagged body."""
+    closes = section_closes(arguments)
+    whole = replace(arguments, escape="none", value_close=Marker(closes[0], tuple(closes[1:])), trim=0, trim_after=0)
+    frame = _compile_tools(replace(tools, body=replace(named, arguments=whole)), body.syntax.frame.path, turn_end)
+    frame.variants = frame.variants.difference(closes)
+    section = frame.body
+    assert isinstance(section, TaggedBody)
+    section.syntax.fast.ends = {}  # What follows the section is read with the other syntax.
+    body.syntax.section = section.syntax
+
+
+def _compile_name(name: NameSyntax, ends: Literals) -> None:
+    """Compile where a name ends, and the name as it is written where nothing is unusual about it."""
+    pattern = name.pattern
+    name.ends = ends
+    illegal = set(_ILLEGAL_IN_NAMES) - pattern.legal
+    name.illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
+    not_open = re.escape("".join(sorted({*illegal, *ends.first_characters, "&"})))
+    name.open = re.compile(rf"[^{not_open}]{{1,64}}\Z")
     numbered = "index" in pattern.variables and "name" in pattern.variables
-    syntax.name_is_id = numbered and "." in pattern.pattern
-    if syntax.name_ends.word_goes_on and (pattern.plain or sorted(pattern.variables) == ["index", "name"]):
+    name.is_id = numbered and "." in pattern.pattern
+    if ends.word_goes_on and (pattern.plain or sorted(pattern.variables) == ["index", "name"]):
         words = {"name": r"(?P<name>\w{1,64}+)", "index": "[0-9]{1,64}+"}
         pieces = zip(pattern.literals, [*map(words.__getitem__, pattern.variables), ""], strict=True)
-        name = "".join(re.escape(literal) + variable for literal, variable in pieces)
-        syntax.simple_name = re.compile(f"{name}(?P<end>{syntax.name_ends.pattern.pattern})")
-
-
-def _around(tools: Tools, body: NamedBody, turn_end: Marker | None) -> dict[str, int]:
-    """Return the literals that may follow the arguments."""
-    return _tags(
-        (body.arguments_close, IS_ARGUMENTS_CLOSE),
-        (tools.call_close, IS_CALL_CLOSE),
-        (tools.section_close, IS_SECTION_CLOSE),
-        (tools.call_open, IS_CALL_OPEN),
-        (tools.section_open, IS_SECTION_OPEN),
-        (turn_end, IS_TURN_END),
-    )
-
-
-def _compile_elements(
-    syntax: CallSyntax, tools: Tools, body: NamedBody, arguments: ElementArguments, turn_end: Marker | None
-) -> None:
-    name_open = body.name_open if not syntax.call_opens or syntax.call_optional else None
-    tags = _around(tools, body, turn_end) | _tags((name_open, IS_NAME_OPEN))
-    elements = _tags((arguments.open, IS_KEY_OPEN), (arguments.close, IS_ELEMENT_CLOSE))
-    syntax.tags = Literals({**elements, **tags})
-    syntax.value_heads = tuple(sorted({text[0] for text in syntax.tags.tags}))
-    syntax.element_closes = arguments.close.spellings
-    syntax.element_close_of = dict(zip(arguments.open.spellings, arguments.close.spellings, strict=False))
-    syntax.tag_end = arguments.name_close
-    syntax.tag_ends = Literals({arguments.name_close: 0})
-    syntax.item = arguments.item
-    syntax.call_starts = _call_starts(tools, body)
-
-
-def _call_starts(tools: Tools, body: NamedBody) -> Literals:
-    return Literals(
-        _tags((tools.section_open, IS_SECTION_OPEN), (tools.call_open, IS_CALL_OPEN), (body.name_open, IS_NAME_OPEN))
-    )
-
-
-CLOSE_TAG: Final = re.compile(r"</[^<>]+>")
-_NAMED_TAG: Final = re.compile(r"(</(?:[^<>]*\W)?)\w+>")
-
-
-def _compile_value_ends(
-    syntax: CallSyntax, tools: Tools, body: NamedBody, arguments: TaggedArguments, turn_end: Marker | None
-) -> None:
-    """Compile where a tagged value may end, with its own close and without."""
-    openers = (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN)
-    successors = {t: k for t, k in syntax.tags.tags.items() if k not in openers}
-    syntax.value_successors = Literals({**syntax.value_ends.tags, **successors})
-    stems = {text[:-1]: IS_VALUE_STEM for text in syntax.value_ends.tags if CLOSE_TAG.fullmatch(text)}
-    others = {text: IS_OTHER_CLOSE for text in arguments.key_close.spellings if CLOSE_TAG.fullmatch(text)}
-    stops = {**others, **stems, **syntax.tags.tags, **syntax.value_ends.tags}
-    named = _NAMED_TAG.fullmatch(arguments.value_close.text.strip(WS))
-    syntax.close_head = "" if named is None else named.group(1)
-    syntax.value_stops = Literals(stops)
-    syntax.value_heads = tuple(sorted({text[0] for text in stops}))
-    unopened = {**syntax.tags.tags, **syntax.value_opens.tags, **syntax.value_ends.tags}
-    syntax.unopened = Literals(unopened)
-    if arguments.type_close is not None:
-        syntax.type_ends = Literals({**_tags((arguments.type_close, IS_KEY_CLOSE)), **unopened})
-    syntax.call_starts = _call_starts(tools, body)
-    syntax.innermost = IS_CALL_CLOSE if body.arguments_close is None else IS_ARGUMENTS_CLOSE
-    if arguments.value_close.text.endswith("\n") or arguments.key_open.text.startswith("\n"):
-        syntax.key_on_line = True
-    if arguments.escape == "cdata":
-        closes = [f"]]>{space}{text}" for text in arguments.value_close.spellings for space in ("", "\n")]
-        whole = replace(
-            arguments, escape="none", value_close=Marker(closes[0], tuple(closes[1:])), trim=0, trim_after=0
-        )
-        section = _compile_tools(replace(tools, body=replace(body, arguments=whole)), syntax.path, turn_end)
-        section.variants = section.variants.difference(closes)
-        section.regular_ends = {}  # What follows the section is read with the other syntax.
-        syntax.section = section
+        text = "".join(re.escape(literal) + variable for literal, variable in pieces)
+        name.simple = re.compile(f"{text}(?P<end>{ends.pattern.pattern})")
 
 
 def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:
@@ -560,11 +425,11 @@ def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:
         first = syntax.before_body
     else:
         first = Literals({})
-    lists = [] if tools.list_open is None else [[Literals(_tags((tools.list_open, IS_LIST_OPEN)))]]
+    lists = [] if tools.list_open is None else [[Literals(_tags((tools.list_open, tags.LIST_OPEN)))]]
     if tools.list_open is None or tools.list_optional:
         lists.append([])
-    calls = [] if tools.call_open is None else [[Literals(_tags((tools.call_open, IS_CALL_OPEN))), first]]
-    if tools.call_open is None or syntax.call_optional:
+    calls = [] if tools.call_open is None else [[Literals(_tags((tools.call_open, tags.CALL_OPEN))), first]]
+    if tools.call_open is None or "call" in tools.optional:
         calls.append([first])
     syntax.after_call = [[first]]
     syntax.after_section = [opened + call for opened in lists for call in calls]
@@ -577,13 +442,13 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     bodies = (channels.body, channels.reasoning_body, channels.call_body)
     kinds = [body for body in bodies[1:] if body is not None]
     closes = _tags(
-        (channels.close, IS_HEADER_CLOSE), (channels.call_close, IS_HEADER_CLOSE), (fmt.turn.end, IS_HEADER_CLOSE)
+        (channels.close, tags.HEADER_CLOSE), (channels.call_close, tags.HEADER_CLOSE), (fmt.turn.end, tags.HEADER_CLOSE)
     )
     parts = () if bare else (channels.channel, channels.recipient, channels.constraint)
     header.literals = Literals(
         {
-            **_tags((channels.open, IS_HEADER_OPEN), *((p, IS_HEADER_PART) for p in parts)),
-            **(_tags(*((b, IS_HEADER_BODY) for b in (bodies if not bare or kinds else ())))),
+            **_tags((channels.open, tags.HEADER_OPEN), *((p, tags.HEADER_PART) for p in parts)),
+            **(_tags(*((b, tags.HEADER_BODY) for b in (bodies if not bare or kinds else ())))),
             **closes,
         }
     )
@@ -598,7 +463,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.marks = re.compile("|".join(["<", *(re.escape(t) for t in header.literals.tags if t.strip() == t)]))
     header.namespace = channels.namespace
     header.join = channels.join
-    header.closes = Literals({text: IS_HEADER_CLOSE for text in closes if text not in program.turn_end.tags})
+    header.closes = Literals({text: tags.HEADER_CLOSE for text in closes if text not in program.turn_end.tags})
     header.only_text = frozenset((*channels.reasoning, *channels.content[:1]))
     header.names_tools = channels.call_body is None
     header.reasoning = frozenset(channels.reasoning)
@@ -630,14 +495,16 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     program.reasoning = 1
     program.repeats = True
     if tools:
-        syntax = CallSyntax(NAMED_JSON, "channels")
+        syntax = CallSyntax("channels", Body())
         syntax.after = Literals(
-            dict.fromkeys((*_spellings(channels.call_close), *_spellings(channels.close)), IS_CALL_CLOSE)
+            dict.fromkeys((*_spellings(channels.call_close), *_spellings(channels.close)), tags.CALL_CLOSE)
         )
-        syntax.call_closes = not syntax.after.empty
+        syntax.closes = not syntax.after.empty
         syntax.plain_close = _plain_close(syntax)
-        syntax.call_stops = Literals(
-            dict.fromkeys((*syntax.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end)), IS_CALL_CLOSE)
+        syntax.stops = Literals(
+            dict.fromkeys((*syntax.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end)), tags.CALL_CLOSE)
         )
+        syntax.name = NameSyntax("{name}")
+        syntax.body = compile_json(syntax)
         program.call_syntaxes = [syntax]
         _add_message_calls(program, header, fmt, channels, closes)

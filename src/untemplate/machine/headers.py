@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import final
 
+from . import tags
 from .calls import CallReader
 from .context import ReaderContext
 from .free_text import FreeText
@@ -14,16 +15,7 @@ from .ledger import MARKUP, NAME_TEXT
 from .lexer import SPACES, WS
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT
 from .names import MAX_NAME, WORD
-from .program import (
-    IN_ARGUMENTS,
-    IN_CONTENT,
-    IN_REASONING,
-    IS_HEADER_BODY,
-    IS_HEADER_CLOSE,
-    IS_HEADER_OPEN,
-    OPEN_BARE_CALLS,
-    HeaderSyntax,
-)
+from .program import IN_ARGUMENTS, IN_CONTENT, IN_REASONING, OPEN_BARE_CALLS, HeaderSyntax
 from .signals import MORE, NO_MATCH
 
 
@@ -52,15 +44,15 @@ class HeaderReader:
             return MORE
         if end >= 0 and (not context.checks_ids or context.may_be_marker(cur.pos, end)):
             tag = header.literals.tags[cur.text[cur.pos : end]]
-            if tag == IS_HEADER_CLOSE:
+            if tag == tags.HEADER_CLOSE:
                 context.drop_space()
                 cur.pos = end
                 context.mark(MARKUP, end)
                 return READ_HEADER_START
             context.speculate(end - cur.pos)
-            if tag == IS_HEADER_OPEN:
+            if tag == tags.HEADER_OPEN:
                 cur.pos = end
-            elif tag == IS_HEADER_BODY:
+            elif tag == tags.HEADER_BODY:
                 return self._message(header, "", cur.pos, end)
             return READ_HEADER
         if header.bare and self._text.at_start and not self._text.after_call:

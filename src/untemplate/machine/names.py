@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from ..tools import ToolSet
-from .program import Pattern
+from .call_syntax import Pattern
 
 MAX_NAME: Final = 512
 """Longest name, header or id, in characters. Anything longer is text."""

@@ -19,8 +19,8 @@ from typing import Final
 
 from ..format import ElementArguments, Format, JsonBody, LiteralArguments, TaggedArguments
 from ..jsontext.lexical import WS, without_surrogates
-from ..machine.arguments.literal_words import closing_quote, unescaped
 from ..machine.arguments.xml_text import unescape_xml
+from ..machine.literal.words import closing_quote, unescaped
 from ..tools import ToolSet
 
 Rest = tuple[str, str]

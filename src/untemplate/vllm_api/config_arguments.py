@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Final, final
 
 from ..machine.arguments.base import CallHandler
-from ..machine.arguments.call_object import CallObjectReader
-from ..machine.arguments.json_reader import EncodedJsonReader, JsonReader
+from ..machine.json.call_object import CallObjectReader
+from ..machine.json.program import ObjectSyntax
+from ..machine.json.reader import EncodedJsonReader, JsonReader
 from ..machine.lexer import WS, Cursor
-from ..machine.program import JSON_BODY, CallSyntax
 from ..machine.signals import DONE, MORE, NO_MATCH
 
 _MAX_HELD: Final = 1 << 20
-_GRAMMAR: Final = CallSyntax(JSON_BODY, "")
+_GRAMMAR: Final = ObjectSyntax()
 _GRAMMAR.name_keys = frozenset({"name"})
 _GRAMMAR.arguments_keys = frozenset({"arguments", "parameters"})
 
@@ -70,7 +70,7 @@ class ArgumentReader(CallHandler):
         self._cur.final = True
         out = self.feed("")
         if self._object is not None and not self._object.committed:
-            self._object.cut(self._cur, self)
+            self._object.finish(self._cur, self)
             out += self._take()
         if closed and not self._wrote and (self._named or self.name):
             return "{}"

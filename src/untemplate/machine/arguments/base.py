@@ -9,10 +9,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import final
 
+from ...tools import ToolSet
 from ..diagnostics import DiagnosticCode
+from ..lexer import Cursor, GoesOn, Literals
 from ..mypyc_compat import mypyc_attr
+from ..signals import AGAIN, NO_MATCH
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -64,6 +69,109 @@ class CallHandler(ArgumentWriter):
     def has_id(self, start: int, end: int) -> bool:
         """True if a token id proves that it is a marker."""
         return False
+
+
+class ArgumentReader:
+    """Reads the arguments of a call, in one syntax."""
+
+    valid: bool = True
+    """True if what was put is known to be valid JSON, once the arguments have ended."""
+    records_itself: bool = False
+    """True if it records the kind of each part of its text; if not, all of it is arguments."""
+    broken: DiagnosticCode = "broken_arguments"
+    """The problem with arguments that break."""
+    ends_where_it_breaks: bool = False
+    """True if broken arguments end there; if not, the rest is passed on as written."""
+
+    def step(self, cur: Cursor, call: CallHandler) -> int:
+        return NO_MATCH
+
+    def passed(self, text: str) -> str:
+        """Return the JSON of text in the middle of a long value; "" if it must be read, and nothing has happened."""
+        return ""
+
+    @property
+    def short_path(self) -> Callable[[str], str] | None:
+        """``passed``, or the same of another reader; None if there is no short path."""
+        return self.passed
+
+    @property
+    def goes_on(self) -> GoesOn | None:
+        """The test for text that decides nothing."""
+        return None
+
+    def cut(self, cur: Cursor, call: CallHandler) -> None:
+        """Put what there is of a key or value in which the output was cut."""
+
+    def close(self, call: CallHandler) -> None:
+        """Close all that is open, because the call was closed where the arguments broke."""
+
+
+class CallBeginning(CallHandler):
+    """A call whose arguments begin, as the bodies see it."""
+
+    def __init__(self, tools: ToolSet, max_held: int) -> None:
+        self.tools: ToolSet = tools
+        self.max_held: int = max_held
+        """Most characters that a reader may keep."""
+        self.name: str = ""
+        """The name of the call; empty if it is not known yet."""
+        self.committed: bool = False
+        """True if this is a call for good."""
+        self.bare: bool = False
+        """True if the calls may have no marker."""
+        self.marked: bool = False
+        """True if the opener of the call was written."""
+        self.in_list: bool = False
+        """True if ``]`` ends the list of calls."""
+        self.raw: bool = False
+        """True if any text may be the arguments."""
+        self.reader_before: ArgumentReader | None = None
+        """The reader of an earlier call, which may read this one as well."""
+
+    @property
+    def in_section(self) -> bool:
+        """True inside a section of calls."""
+        return False
+
+    def allowed(self, name: str) -> bool:
+        """True if a call may have this name: without a distinctive marker, known tools must include it."""
+        return True
+
+    def identify(self, call_id: str) -> None:
+        """Take the id of a call that has not committed."""
+
+    def commit(self) -> None:
+        """Begin the call for good."""
+
+    def commit_once(self) -> None:
+        """Begin the call for good, if it has not begun."""
+
+    def at_close(self, cur: Cursor, closes: Literals) -> int:
+        """Look for what ends the arguments, or begins them with a literal, after white space. Return DONE, committed,
+        if it is there; AGAIN if other text is there; NO_MATCH if this is not a call, or MORE."""
+        return NO_MATCH
+
+    def more_if(self, prefix: re.Pattern[str], at: int) -> int:
+        """Return MORE if the text from ``at`` on may still become a match, as the pattern of its beginnings decides;
+        else NO_MATCH."""
+        return NO_MATCH
+
+    def read_with(self, reader: ArgumentReader) -> int:
+        """Let this reader read the arguments."""
+        return AGAIN
+
+    def read_object(self, call_object: ArgumentReader) -> int:
+        """Let this reader read the object that holds name and arguments."""
+        return AGAIN
+
+    def read_raw(self) -> int:
+        """Pass on the arguments as written."""
+        return AGAIN
+
+    def end_arguments(self, valid: bool) -> int:
+        """Take note that the arguments have ended. ``valid``: they are known to be JSON."""
+        return AGAIN
 
 
 @final

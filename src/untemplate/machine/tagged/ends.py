@@ -16,47 +16,26 @@ from functools import lru_cache
 from typing import Final, final
 
 from ...tools import ToolSet
-from ..lexer import SPACES, WS, Cursor, Literals
-from ..names import MAX_NAME
-from ..program import (
-    IS_ARGUMENTS_CLOSE,
-    IS_CALL_CLOSE,
-    IS_CALL_OPEN,
-    IS_KEY_OPEN,
-    IS_NAME_OPEN,
-    IS_OTHER_CLOSE,
-    IS_OTHER_OPEN,
-    IS_SECTION_CLOSE,
-    IS_SECTION_OPEN,
-    IS_TURN_END,
-    IS_VALUE_CLOSE,
-    IS_VALUE_OPEN,
-    IS_VALUE_STEM,
-    CallSyntax,
+from .. import tags
+from ..arguments.base import CallHandler
+from ..arguments.lookahead import (
+    ENDS,
+    ENDS_BEFORE,
+    ENDS_IN_QUOTATION,
+    ENDS_MISSPELLED,
+    MAX_LOOKAHEAD,
+    after_spaces,
+    begins_line,
+    misspelled_tag,
+    whole_opener,
 )
+from ..lexer import SPACES, WS, Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
-from .base import CallHandler
+from .program import TaggedSyntax
 
-MAX_LOOKAHEAD: Final = 256
-"""Most characters of white space after a close, of a key, and of stray text before a key."""
 _MAX_DOUBLED: Final = 4
-_MAX_OPENERS: Final = 6
-"""Most literals that one opener of a call is made of: those of the section, the call and the name, each doubled."""
-_MISSPELLED: Final = re.compile(r"[^<>\n]{0,8}>")
-OPENERS: Final = (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN)
-"""Kinds of literals with which another call begins."""
 _TAG_NAME: Final = re.compile(r"[\w.\-]{1,64}")
-_RANKS: Final = {IS_ARGUMENTS_CLOSE: 1, IS_CALL_CLOSE: 2, IS_SECTION_CLOSE: 3}
-
-# How a value goes on at a literal.
-ENDS: Final = 0
-"""The value ends, and the literal is its close tag."""
-ENDS_BEFORE: Final = 1
-"""The value ends in front of the literal: its close tag is missing."""
-ENDS_MISSPELLED: Final = 2
-"""The value ends at a misspelled close tag."""
-ENDS_IN_QUOTATION: Final = 3
-"""The output ends after this close tag, although a quoted call is still open."""
+_RANKS: Final = {tags.ARGUMENTS_CLOSE: 1, tags.CALL_CLOSE: 2, tags.SECTION_CLOSE: 3}
 
 # What follows a chain.
 _TEXT: Final = 0
@@ -68,8 +47,8 @@ _END: Final = 2
 class ValueEnds:
     """Decides where the values of one call after another end."""
 
-    def __init__(self, syntax: CallSyntax, tools: ToolSet) -> None:
-        self._syntax: CallSyntax = syntax
+    def __init__(self, syntax: TaggedSyntax, tools: ToolSet) -> None:
+        self._syntax: TaggedSyntax = syntax
         self._tools: ToolSet = tools
         self._marked: bool = False
         self._closes: int = -1
@@ -106,7 +85,7 @@ class ValueEnds:
             self._closes = outermost
             self._outermost = _RANKS[outermost]
             self._call = min(self._outermost, 2)
-            self._regular = self._syntax.regular_ends.get(outermost)
+            self._regular = self._syntax.fast.ends.get(outermost)
         tool = self._tools.get(name)
         self._declared = {} if tool is None else tool.properties()
         self._listed = self._declared if self._tools.known else None
@@ -123,14 +102,14 @@ class ValueEnds:
         if syntax.close_head and (self._listed is None or key in self._listed):
             self.stops = _stops_of(self.stops, syntax.close_head, key)
 
-    def enter(self, syntax: CallSyntax) -> None:
+    def enter(self, syntax: TaggedSyntax) -> None:
         """Go on with another syntax of values."""
         self._syntax = syntax
-        self._regular = syntax.regular_ends.get(self._closes)
+        self._regular = syntax.fast.ends.get(self._closes)
         self.stops = syntax.value_stops
 
     def regular(self, cur: Cursor, start: int, call: CallHandler) -> re.Match[str] | None:
-        """Return a match of ``CallSyntax.regular_ends`` at ``start``: the value ends there, unless ``waits_after`` it.
+        """Return a match of ``FastTags.ends`` at ``start``: the value ends there, unless ``waits_after`` it.
         If there is none, ``decide`` finds out what the literal there means."""
         if self._quoted_calls or self._regular is None:
             return None
@@ -157,23 +136,23 @@ class ValueEnds:
         self._start = start
         self._undecided = 0
         tag = self.stops.tags[found.group()]
-        if tag != IS_VALUE_STEM and not call.may_be_marker(start, self.end):
+        if tag != tags.VALUE_STEM and not call.may_be_marker(start, self.end):
             return NO_MATCH
-        if tag == IS_VALUE_CLOSE:
+        if tag == tags.VALUE_CLOSE:
             return self._at_close(cur, start, call)
-        if tag == IS_KEY_OPEN:
+        if tag == tags.KEY_OPEN:
             return self._at_key(cur, start, line_start, call)
-        if tag in (IS_OTHER_OPEN, IS_OTHER_CLOSE):
+        if tag in (tags.OTHER_OPEN, tags.OTHER_CLOSE):
             return self._at_other(cur, tag, call)
-        if tag == IS_VALUE_STEM:
+        if tag == tags.VALUE_STEM:
             return NO_MATCH if self._quoted_calls else self._at_misspelled(cur, call)
         if tag in _RANKS:
             return self._at_chain(cur, start, call)
-        if tag == IS_TURN_END:
+        if tag == tags.TURN_END:
             return ENDS_BEFORE if call.has_id(start, self.end) else NO_MATCH
-        if tag == IS_NAME_OPEN and self._marked and self._syntax.call_opens:
+        if tag == tags.NAME_OPEN and self._marked and self._syntax.frame.opens:
             return NO_MATCH
-        end = whole_opener(self._syntax, self._syntax.value_successors, cur, start)
+        end = self._whole_opener(cur, start)
         if end >= 0:
             self._quoted_calls += 1
             self.end = end
@@ -218,9 +197,9 @@ class ValueEnds:
             if not call.may_be_marker(pos, end):
                 return NO_MATCH
             tag = self._syntax.value_successors.tags[text[pos:end]]
-            if tag in (IS_KEY_OPEN, IS_TURN_END):
+            if tag in (tags.KEY_OPEN, tags.TURN_END):
                 return ENDS
-            if tag != IS_VALUE_CLOSE:
+            if tag != tags.VALUE_CLOSE:
                 return self._after_chain(cur, pos, call)
             if not correct or self._quoted_keys:
                 return NO_MATCH
@@ -238,7 +217,7 @@ class ValueEnds:
         end = self._at_opener(cur, pos, call)
         if end < 0:
             return end
-        keys = tuple(text for text, tag in self._syntax.tags.tags.items() if tag == IS_KEY_OPEN)
+        keys = tuple(text for text, tag in self._syntax.tags.tags.items() if tag == tags.KEY_OPEN)
         if cur.text.endswith(keys, pos, end):
             return ENDS
         pos = after_spaces(cur.text, end)
@@ -250,7 +229,7 @@ class ValueEnds:
         end = successors.at(cur.text, pos, cur.final)
         if end < 0:
             return end
-        return NO_MATCH if successors.tags[cur.text[pos:end]] == IS_VALUE_CLOSE else ENDS
+        return NO_MATCH if successors.tags[cur.text[pos:end]] == tags.VALUE_CLOSE else ENDS
 
     def _at_opener(self, cur: Cursor, pos: int, call: CallHandler) -> int:
         """Return where the opener of another call at ``pos`` ends, name included, NO_MATCH or MORE."""
@@ -258,9 +237,14 @@ class ValueEnds:
         end = stops.at(cur.text, pos, cur.final)
         if end == MORE:
             return self._wait(stops, pos)
-        if end < 0 or stops.tags[cur.text[pos:end]] not in OPENERS or not call.may_be_marker(pos, end):
+        if end < 0 or stops.tags[cur.text[pos:end]] not in tags.OPENERS or not call.may_be_marker(pos, end):
             return NO_MATCH
-        return whole_opener(self._syntax, self._syntax.value_successors, cur, pos)
+        return self._whole_opener(cur, pos)
+
+    def _whole_opener(self, cur: Cursor, start: int) -> int:
+        """Return where the call opener at ``start`` ends, name included; NO_MATCH or MORE."""
+        syntax = self._syntax
+        return whole_opener(syntax.frame, syntax.name, syntax.value_ends, syntax.value_successors, cur, start)
 
     def _after_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
         """Return ENDS if the chain at ``start`` ends a call whose last value has a close tag."""
@@ -288,10 +272,10 @@ class ValueEnds:
         tag = self._syntax.value_stops.tags[found.group()]
         if "<" in text[pos:at] or text[at - 1] != "\n" or not call.may_be_marker(at, found.end()):
             return NO_MATCH
-        if tag == self._syntax.innermost and begins_line(text, pos):
+        if tag == self._syntax.frame.innermost and begins_line(text, pos):
             ends = self._ends_calls(cur, at, call)
             return ENDS if ends == DONE else ends
-        if tag != IS_KEY_OPEN:
+        if tag != tags.KEY_OPEN:
             return NO_MATCH
         key = self._whole_key(cur, found.end())
         if key is None:
@@ -338,7 +322,7 @@ class ValueEnds:
             return ""
         if found is None:
             return "" if cur.final else None
-        if syntax.has_value_open and syntax.key_ends.tags[found.group()] != IS_VALUE_OPEN:
+        if syntax.has_value_open and syntax.key_ends.tags[found.group()] != tags.VALUE_OPEN:
             pos = after_spaces(text, found.end())
             opened = NO_MATCH if pos < 0 else MORE if pos >= len(text) else syntax.value_opens.at(text, pos, cur.final)
             if opened < 0:
@@ -347,7 +331,7 @@ class ValueEnds:
 
     def _at_other(self, cur: Cursor, tag: int, call: CallHandler) -> int:
         """Decide at a tag that models write in place of the value's close, or that opens such a one."""
-        if tag == IS_OTHER_OPEN:
+        if tag == tags.OTHER_OPEN:
             self._other_opens += 1
         elif self._other_opens:
             self._other_opens -= 1
@@ -371,7 +355,7 @@ class ValueEnds:
         """Decide at closes around the value, without its own close before them."""
         if self._quoted_calls:
             return self._at_quoted_chain(cur, start, ENDS_BEFORE, call)
-        if self._syntax.value_stops.tags[cur.text[start : self.end]] != self._syntax.innermost:
+        if self._syntax.value_stops.tags[cur.text[start : self.end]] != self._syntax.frame.innermost:
             return NO_MATCH
         ends = self._ends_calls(cur, start, call)
         return ENDS_BEFORE if ends == DONE else ends
@@ -443,7 +427,7 @@ class ValueEnds:
                 return _TEXT
             if pos >= len(text):
                 return _END if cur.final else self._wait(stops, pos)
-            opened = self._syntax.message_opens.at(text, pos, cur.final) if message_ends else NO_MATCH
+            opened = self._syntax.frame.message_opens.at(text, pos, cur.final) if message_ends else NO_MATCH
             if opened == MORE:
                 return MORE
             if opened >= 0 and call.may_be_marker(pos, opened):
@@ -453,7 +437,7 @@ class ValueEnds:
                 return self._wait(stops, pos)
             if stop < 0:
                 return _END if cur.final and stops.undecided(text, pos) else _TEXT
-            if stops.tags[text[pos:stop]] != IS_TURN_END or not call.may_be_marker(pos, stop):
+            if stops.tags[text[pos:stop]] != tags.TURN_END or not call.may_be_marker(pos, stop):
                 break
             if call.has_id(pos, stop):
                 return _END
@@ -468,77 +452,5 @@ def _stops_of(stops: Literals, head: str, key: str) -> Literals:
     """Return the literals at which the value of this argument may end, with a close that is named after it."""
     if _TAG_NAME.fullmatch(key) is None:
         return stops
-    named = {f"{head}{key}>": IS_OTHER_CLOSE, f"<{head[2:]}{key}": IS_OTHER_OPEN}
+    named = {f"{head}{key}>": tags.OTHER_CLOSE, f"<{head[2:]}{key}": tags.OTHER_OPEN}
     return Literals({**named, **stops.tags})
-
-
-def whole_opener(syntax: CallSyntax, successors: Literals, cur: Cursor, start: int) -> int:
-    """Return where the call opener at ``start`` ends, name included; NO_MATCH or MORE. ``successors``: the literals
-    that may follow a name."""
-    text = cur.text
-    pos = start
-    tag = IS_SECTION_OPEN
-    openers = 0
-    while tag == IS_SECTION_OPEN or (tag == IS_CALL_OPEN and syntax.name_opens):
-        openers += 1
-        if openers > _MAX_OPENERS:
-            return NO_MATCH
-        if pos >= len(text):
-            return NO_MATCH if cur.final else MORE
-        end = syntax.call_starts.at(text, pos, cur.final)
-        if end < 0:
-            return end
-        tag = syntax.call_starts.tags[text[pos:end]]
-        pos = after_spaces(text, end)
-        if pos < 0:
-            return NO_MATCH
-    found = syntax.name_ends.first(text, pos, pos + MAX_NAME, cur.final)
-    stop = (
-        found.start() if found is not None else len(text) if cur.final else syntax.name_ends.undecided_from(text, pos)
-    )
-    name = text[pos:stop].strip(WS)
-    if len(name) > MAX_NAME or "\n" in name or syntax.name_illegal.search(name) is not None:
-        return NO_MATCH
-    if syntax.value_ends.find(name, 0) is not None:
-        # A value that holds the opener alone, and closes.
-        return NO_MATCH
-    if found is None:
-        return NO_MATCH if cur.final else MORE
-    if not name:
-        return NO_MATCH
-    if found.group().strip(WS):
-        return found.end()
-    # A name that only white space ends: a key or a close must follow.
-    pos = after_spaces(text, found.end())
-    if pos < 0:
-        return NO_MATCH
-    if pos >= len(text):
-        return NO_MATCH if cur.final else MORE
-    end = successors.at(text, pos, cur.final)
-    return pos if end >= 0 else end
-
-
-def after_spaces(text: str, pos: int) -> int:
-    """Return where the white space at ``pos`` ends; NO_MATCH if there is too much of it."""
-    found = SPACES.match(text, pos)
-    end = pos if found is None else found.end()
-    return NO_MATCH if end - pos > MAX_LOOKAHEAD else end
-
-
-def begins_line(text: str, pos: int) -> bool:
-    """True if only white space comes between ``pos`` and the start of its line."""
-    line = text.rfind("\n", max(pos - MAX_LOOKAHEAD, 0), pos)
-    return line >= 0 and not text[line:pos].strip(WS)
-
-
-def misspelled_tag(cur: Cursor, start: int, name: str) -> int:
-    """Return where a tag ends whose name is at ``start`` and that may be a misspelled one of this ``name``: with up to
-    eight characters more, or without its end. NO_MATCH or MORE."""
-    text = cur.text
-    stem = start + len(name)
-    if not text.startswith(name, start):
-        return MORE if not cur.final and name.startswith(text[start:]) else NO_MATCH
-    rest = _MISSPELLED.match(text, stem)
-    if rest is None and not cur.final and len(text) - stem < 9 and not set("<\n").intersection(text[stem:]):
-        return MORE
-    return stem if rest is None else rest.end()

@@ -4,7 +4,7 @@
   is reported: text becomes a string. Between parentheses a name or an expression is passed on as written,
   unless the Format's quotes are optional.
 * A string in quotes of one character has backslash escapes. Its quote closes it only if what follows may follow a value
-  (``literal_ends``). A string in longer quotes (``<|"|>``) ends at the same quote, which may be missing.
+  (``ends``). A string in longer quotes (``<|"|>``) ends at the same quote, which may be missing.
 * Braces hold an object if their first item has a key, and otherwise a set, which becomes a list.
 * Text that breaks a value stays in it. Text between values is dropped and reported.
 * Where all values are quoted, the text in quotes is converted by the schema, as in tags (``value_text``).
@@ -19,14 +19,15 @@ from typing import Final, final
 
 from ...jsontext.lexical import json_escape
 from ...tools import ToolSet
+from .. import tags
+from ..arguments.base import ArgumentReader, ArgumentWriter, CallHandler
+from ..arguments.value_text import STREAM, ValueText
 from ..ledger import ARGUMENT_TEXT, DROPPED
 from ..lexer import SPACES, WS, Cursor, Literals, literal_set
-from ..program import IS_TURN_END, CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
-from .base import ArgumentWriter, CallHandler
-from .literal_ends import MarkedStringEnds, StringEnds
-from .literal_words import closing_quote, cut_word, escape_end, unescape, unescaped, word_json
-from .value_text import STREAM, ValueText
+from .ends import MarkedStringEnds, StringEnds
+from .program import LiteralSyntax
+from .words import closing_quote, cut_word, escape_end, unescape, unescaped, word_json
 
 _OPEN: Final = 0
 _KEY: Final = 1
@@ -47,21 +48,23 @@ _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 @final
-class LiteralReader:
+class LiteralReader(ArgumentReader):
     """Reads ``(a='x', b=[1])``, brackets included, and puts ``{"a": "x", "b": [1]}``."""
 
-    def __init__(self, syntax: CallSyntax, tools: ToolSet, name: str, outer: str, max_held: int) -> None:
+    ends_where_it_breaks = True
+
+    def __init__(self, syntax: LiteralSyntax, tools: ToolSet, name: str, outer: str, max_held: int) -> None:
         """``outer``: the closing character of the list around the call, which also ends the call; empty if there is
         none."""
-        self._syntax: CallSyntax = syntax
+        self._syntax: LiteralSyntax = syntax
         self._tools: ToolSet = tools
         self._name: str = name
-        self._stops: Literals = syntax.call_stops
+        self._stops: Literals = syntax.frame.stops
         self._phase: int = _OPEN
         # The closing characters of what is open, outermost first, and the JSON closer of each.
         self._closers: list[str] = []
         self._json: list[str] = []
-        self._ends: StringEnds = StringEnds(self._closers, self._json, outer, syntax.call_stops)
+        self._ends: StringEnds = StringEnds(self._closers, self._json, outer, syntax.frame.stops)
         self._seen: set[str] = set()
         """Keys of the arguments so far."""
         self._marked_ends: MarkedStringEnds = MarkedStringEnds(self._closers, self._seen, syntax, tools, name)
@@ -121,9 +124,7 @@ class LiteralReader:
             c = cur.text[cur.pos]
             if self._phase == _OPEN:
                 cur.pos += 1
-                self._closers.append(
-                    self._syntax.bracket_close if c == self._syntax.bracket_open else _CLOSER.get(c, c)
-                )
+                self._closers.append(self._syntax.close if c == self._syntax.open else _CLOSER.get(c, c))
                 self._json.append("}")
                 self._by_place = c == "("
                 self._phase = _KEY
@@ -335,7 +336,7 @@ class LiteralReader:
             out.put("}")
         return DONE
 
-    def close(self, out: ArgumentWriter) -> None:
+    def close(self, out: CallHandler) -> None:
         """Close everything that is open, because the call was closed here."""
         if self._phase == _VALUE:
             self._put_null(out)
@@ -481,7 +482,7 @@ class LiteralReader:
         while found is not None and found.start() < limit:
             stop, after = found.span()
             if out.may_be_marker(stop, after):
-                if self._stops.tags[found.group()] == IS_TURN_END and out.has_id(stop, after):
+                if self._stops.tags[found.group()] == tags.TURN_END and out.has_id(stop, after):
                     return stop, DONE
                 chain = self._marked_ends.chain(text, cur.pos, stop)
                 follows = NO_MATCH if chain < 0 else self._marked_ends.follows(cur, stop, after, out)

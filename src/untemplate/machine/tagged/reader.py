@@ -1,6 +1,6 @@
 """Arguments in tags: ``<parameter=city>Paris</parameter>`` → ``{"city": "Paris"}``.
 
-* A close tag closes a value only if the text after it may follow a close (``tagged_ends``). If a token id proves the
+* A close tag closes a value only if the text after it may follow a close (``ends``). If a token id proves the
   tag, nothing is buffered.
 * A value whose opener or close is missing, doubled or misspelled is read all the same, and reported.
 * Values that can only become a string stream. Others are converted by their schema when they close.
@@ -15,30 +15,16 @@ from typing import Final, final
 
 from ...jsontext.lexical import json_escape
 from ...tools import ToolSet
+from .. import tags
+from ..arguments.base import ArgumentReader, CallHandler
+from ..arguments.lookahead import ENDS, ENDS_BEFORE, ENDS_IN_QUOTATION, ENDS_MISSPELLED, MAX_LOOKAHEAD
+from ..arguments.value_text import STREAM, ValueText
+from ..arguments.xml_text import unescape_xml
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor, GoesOn, Literals
-from ..program import (
-    IS_ARGUMENTS_CLOSE,
-    IS_KEY_CLOSE,
-    IS_KEY_OPEN,
-    IS_TYPE_OPEN,
-    IS_VALUE_CLOSE,
-    IS_VALUE_OPEN,
-    CallSyntax,
-)
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
-from .base import CallHandler
-from .tagged_ends import (
-    ENDS,
-    ENDS_BEFORE,
-    ENDS_IN_QUOTATION,
-    ENDS_MISSPELLED,
-    MAX_LOOKAHEAD,
-    OPENERS,
-    ValueEnds,
-)
-from .value_text import STREAM, ValueText
-from .xml_text import unescape_xml
+from .ends import ValueEnds
+from .program import TaggedSyntax
 
 _MAX_KEY: Final = 1024
 
@@ -53,13 +39,15 @@ _TYPE: Final = 4
 
 
 @final
-class TaggedReader:
+class TaggedReader(ArgumentReader):
     """Reads tagged arguments up to what closes them."""
 
-    def __init__(self, syntax: CallSyntax, tools: ToolSet, max_held: int) -> None:
-        self.syntax: CallSyntax = syntax
+    records_itself = True
+
+    def __init__(self, syntax: TaggedSyntax, tools: ToolSet, max_held: int) -> None:
+        self.syntax: TaggedSyntax = syntax
         """The syntax of values that are not in a CDATA section."""
-        self._syntax: CallSyntax = syntax
+        self._syntax: TaggedSyntax = syntax
         self._tools: ToolSet = tools
         self._name: str = ""
         self._ends: ValueEnds = ValueEnds(syntax, tools)
@@ -84,7 +72,7 @@ class TaggedReader:
         """JSON text to put before any other: one event is cheaper than two."""
 
     def begin(self, name: str, outermost: int, marked: bool) -> None:
-        """Begin the arguments of a call. ``outermost``: the kind of the close that ends the calls (IS_ARGUMENTS_CLOSE
+        """Begin the arguments of a call. ``outermost``: the kind of the close that ends the calls (tags.ARGUMENTS_CLOSE
         and so on). ``marked``: the optional opener of the call was written."""
         self._name = name
         self._leave_section()
@@ -155,7 +143,7 @@ class TaggedReader:
                 return None
             return self._ends.goes_on if self._waits else self._value_goes_on
         if phase == _KEY:
-            return self._syntax.key_goes_on
+            return self._syntax.fast.key_goes_on
         if phase == _VALUE_OPEN:
             return self._syntax.value_opens.goes_on_after_spaces
         return self._syntax.tags.goes_on_after_spaces if phase == _BETWEEN else None
@@ -226,24 +214,24 @@ class TaggedReader:
     def _read_between(self, cur: Cursor, call: CallHandler) -> int:
         text = cur.text
         if not self._dropping:
-            found = self._syntax.regular_key.match(text, cur.pos)
+            found = self._syntax.fast.key.match(text, cur.pos)
             if found is not None and call.may_be_marker(found.start("opener"), found.end("opener")):
                 return self._read_regular_key(cur, found, call)
         if not self._skip_spaces(cur, call):
             return MORE
-        tags = self._syntax.tags
-        end = tags.at(text, cur.pos, cur.final)
+        between = self._syntax.tags
+        end = between.at(text, cur.pos, cur.final)
         if end == MORE:
             return MORE
         if end >= 0 and call.may_be_marker(cur.pos, end):
             self._dropping = False
-            tag = tags.tags[text[cur.pos : end]]
-            if tag == IS_KEY_OPEN:
+            tag = between.tags[text[cur.pos : end]]
+            if tag == tags.KEY_OPEN:
                 self._take_marker(cur, end, call)
                 self._phase = _KEY
                 return AGAIN
             syntax = self._syntax
-            if tag in OPENERS and (syntax.call_closes or syntax.innermost == IS_ARGUMENTS_CLOSE):
+            if tag in tags.OPENERS and (syntax.frame.closes or syntax.frame.innermost == tags.ARGUMENTS_CLOSE):
                 call.report("missing_close", cur.pos, cur.pos)
             if self._any:
                 self._pending.append("}")
@@ -251,14 +239,14 @@ class TaggedReader:
         doubled = self._doubled_close(cur, call) if self._any and not self._dropping else NO_MATCH
         if doubled != NO_MATCH:
             return doubled
-        next_tag = tags.find(text, cur.pos + 1)
-        stop = len(text) if cur.final else tags.undecided_from(text, cur.pos + 1)
+        next_tag = between.find(text, cur.pos + 1)
+        stop = len(text) if cur.final else between.undecided_from(text, cur.pos + 1)
         self._drop(cur, stop if next_tag is None else next_tag.start(), call)
         return AGAIN if next_tag is not None else MORE
 
     def _take_marker(self, cur: Cursor, end: int, call: CallHandler) -> None:
         """Read a marker up to ``end``."""
-        if self._syntax.variants and cur.text[cur.pos : end] in self._syntax.variants:
+        if self._syntax.frame.variants and cur.text[cur.pos : end] in self._syntax.frame.variants:
             call.report("variant_spelling", cur.pos, end)
         cur.pos = end
         call.mark(MARKUP, end)
@@ -293,7 +281,7 @@ class TaggedReader:
         text = cur.text
         if cur.pos >= len(text) and not cur.final:
             return MORE
-        regular = syntax.regular_name.match(text, cur.pos)
+        regular = syntax.fast.name.match(text, cur.pos)
         if regular is not None:
             return self._read_regular_key(cur, regular, call)
         found = syntax.key_ends.first(text, cur.pos, cur.pos + _MAX_KEY, cur.final)
@@ -323,14 +311,14 @@ class TaggedReader:
         """Read the close of a key, which begins at ``start``, and go on with the value."""
         syntax = self._syntax
         cur.pos = start + len(close)
-        if close in syntax.variants:
+        if close in syntax.frame.variants:
             call.report("variant_spelling", start, cur.pos)
         call.mark(MARKUP, cur.pos)
         tag = syntax.key_ends.tags[close]
-        opened = tag == IS_VALUE_OPEN or not syntax.has_value_open
+        opened = tag == tags.VALUE_OPEN or not syntax.has_value_open
         self._begin_value()
         if not opened:
-            self._phase = _TYPE if tag == IS_TYPE_OPEN else _VALUE_OPEN
+            self._phase = _TYPE if tag == tags.TYPE_OPEN else _VALUE_OPEN
 
     def _begin_value(self) -> None:
         """Begin the value of a key that has been read."""
@@ -379,7 +367,7 @@ class TaggedReader:
             return MORE
         if end >= 0:
             self._dropping = False
-            self._phase = _TYPE if syntax.value_opens.tags[text[cur.pos : end]] == IS_TYPE_OPEN else _VALUE
+            self._phase = _TYPE if syntax.value_opens.tags[text[cur.pos : end]] == tags.TYPE_OPEN else _VALUE
             self._take_marker(cur, end, call)
             return AGAIN
         end = syntax.tags.at(text, cur.pos, cur.final)
@@ -401,7 +389,7 @@ class TaggedReader:
         end = min(len(cur.text), cur.pos + _MAX_TYPE) if found is None else found.start()
         word = cur.text[cur.pos : end].strip(WS)
         fits = word.isalpha() and word.isascii()
-        closed = found is not None and ends.tags[found.group()] == IS_KEY_CLOSE
+        closed = found is not None and ends.tags[found.group()] == tags.KEY_CLOSE
         if not fits or (found is not None and not closed):
             call.report("broken_key", cur.pos, end)
         self._value.begin(self._tools.param(self._name, self._key), "", word)
@@ -421,7 +409,7 @@ class TaggedReader:
             nearest = syntax.unopened.near(text, nearest.end(), start + MAX_LOOKAHEAD)
         if nearest is None and not cur.final and len(text) - start <= MAX_LOOKAHEAD + syntax.unopened.longest:
             return MORE
-        if nearest is not None and syntax.unopened.tags[nearest.group()] != IS_VALUE_CLOSE:
+        if nearest is not None and syntax.unopened.tags[nearest.group()] != tags.VALUE_CLOSE:
             self._drop(cur, nearest.start(), call)
             return AGAIN
         call.report("missing_open", start, start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, final
 
 from ...jsontext.lexical import ENCODED, STRING_STOP, escape_end, unescape
@@ -18,9 +19,10 @@ from ...jsontext.scanner import (
     flat_text,
 )
 from ...jsontext.well_formed import LOOSE, STANDARD
+from ..arguments.base import ArgumentReader, ArgumentWriter, CallHandler
+from ..diagnostics import DiagnosticCode
 from ..lexer import Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
-from .base import ArgumentWriter
 
 _LONG: Final = 64
 """Characters of a string that are worth decoding at once."""
@@ -174,3 +176,38 @@ class EncodedJsonReader:
         if decoded:
             out.put(decoded)
         return answer
+
+
+@final
+class JsonArguments(ArgumentReader):
+    """JSON arguments after a name."""
+
+    broken: DiagnosticCode = "broken_json"
+
+    def __init__(self, stops: Literals) -> None:
+        self._json: JsonReader = JsonReader(stops)
+
+    def step(self, cur: Cursor, call: CallHandler) -> int:
+        answer = self._json.step(cur, call)
+        self.valid = self._json.valid
+        return answer
+
+    @property
+    def short_path(self) -> Callable[[str], str]:
+        return self._json.passed
+
+
+@final
+class EncodedArguments(ArgumentReader):
+    """JSON arguments in a string. Their text is not checked."""
+
+    def __init__(self) -> None:
+        self._text: EncodedJsonReader = EncodedJsonReader()
+        self.valid = False
+
+    def step(self, cur: Cursor, call: CallHandler) -> int:
+        return self._text.step(cur, call)
+
+    @property
+    def short_path(self) -> Callable[[str], str] | None:
+        return None

@@ -17,23 +17,9 @@ from typing import Final, final
 from ...jsontext.lexical import json_escape
 from ...jsontext.well_formed import MAX_DEPTH
 from ...schema import SchemaNode
-from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
-from ..lexer import SPACES, WS, Cursor
-from ..program import (
-    IS_ARGUMENTS_CLOSE,
-    IS_CALL_CLOSE,
-    IS_CALL_OPEN,
-    IS_ELEMENT_CLOSE,
-    IS_KEY_OPEN,
-    IS_NAME_OPEN,
-    IS_SECTION_CLOSE,
-    IS_SECTION_OPEN,
-    IS_TURN_END,
-    CallSyntax,
-)
-from ..signals import AGAIN, DONE, MORE, NO_MATCH
-from .base import CallHandler
-from .tagged_ends import (
+from .. import tags
+from ..arguments.base import ArgumentReader, CallHandler
+from ..arguments.lookahead import (
     ENDS,
     ENDS_BEFORE,
     ENDS_IN_QUOTATION,
@@ -44,7 +30,12 @@ from .tagged_ends import (
     misspelled_tag,
     whole_opener,
 )
-from .value_text import STREAM, ValueText
+from ..arguments.value_text import STREAM, ValueText
+from ..call_syntax import NO_LITERALS
+from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
+from ..lexer import SPACES, WS, Cursor
+from ..signals import AGAIN, DONE, MORE, NO_MATCH
+from .program import ElementsSyntax
 
 _MAX_KEY: Final = 1024
 _NOT_IN_NAME: Final = re.compile(r"[<>\r\n]")
@@ -57,8 +48,7 @@ _TEXT: Final = 1
 _OBJECT: Final = 2
 _ARRAY: Final = 3
 
-_RANKS: Final = {IS_ELEMENT_CLOSE: 0, IS_ARGUMENTS_CLOSE: 1, IS_CALL_CLOSE: 2, IS_SECTION_CLOSE: 3}
-_OPENERS: Final = (IS_CALL_OPEN, IS_SECTION_OPEN, IS_NAME_OPEN)
+_RANKS: Final = {tags.ELEMENT_CLOSE: 0, tags.ARGUMENTS_CLOSE: 1, tags.CALL_CLOSE: 2, tags.SECTION_CLOSE: 3}
 
 
 @final
@@ -78,12 +68,14 @@ class Element:
 
 
 @final
-class ElementReader:
+class ElementReader(ArgumentReader):
     """Reads arguments in elements up to what closes them."""
 
-    def __init__(self, syntax: CallSyntax, node: SchemaNode, max_held: int) -> None:
+    records_itself = True
+
+    def __init__(self, syntax: ElementsSyntax, node: SchemaNode, max_held: int) -> None:
         """``node``: the place of the arguments in the tool's schema."""
-        self._syntax: CallSyntax = syntax
+        self._syntax: ElementsSyntax = syntax
         self._value: ValueText = ValueText(False, max_held)
         self._element: Element = Element("", "", node, _OBJECT)
         self._around: list[Element] = []
@@ -111,7 +103,7 @@ class ElementReader:
         """Return the JSON of text in the middle of a value that streams; "" if it is not, and nothing has happened."""
         if self._element.holds != _TEXT or self._value.handling != STREAM:
             return ""
-        for head in self._syntax.value_heads:
+        for head in self._syntax.heads:
             if head in text:
                 return ""
         return json_escape(text)
@@ -159,7 +151,7 @@ class ElementReader:
     def _closes(self, cur: Cursor, pos: int, name: str) -> int:
         """Return where the close tag of this name at ``pos`` ends; NO_MATCH or MORE."""
         answer = NO_MATCH
-        for opener in self._syntax.element_closes:
+        for opener in self._syntax.closes:
             tag = opener + name + self._syntax.tag_end
             if cur.text.startswith(tag, pos):
                 return pos + len(tag)
@@ -193,30 +185,30 @@ class ElementReader:
         if end == MORE or (end < 0 and self._syntax.tags.undecided(cur.text, cur.pos)):
             return MORE
         kind = -1 if end < 0 else self._kind(cur, cur.pos, end)
-        if kind in (IS_KEY_OPEN, IS_ELEMENT_CLOSE):
+        if kind in (tags.KEY_OPEN, tags.ELEMENT_CLOSE):
             after = self._tag(cur, end)
             if after == MORE:
                 return MORE
             if after < 0:
                 return self._drop(cur, call)
             self._dropping = False
-            if kind == IS_KEY_OPEN:
+            if kind == tags.KEY_OPEN:
                 self._begin(cur, end, after, call)
             else:
                 self._close_tag(cur, end, after, call)
             return AGAIN
         if kind < 0:
             return self._drop(cur, call)
-        if kind in _OPENERS:
+        if kind in tags.OPENERS:
             call.report("missing_close", cur.pos, cur.pos)
         self._close_all(cur, call)
         return DONE
 
     def _drop(self, cur: Cursor, call: CallHandler) -> int:
         """Drop text between elements up to the next marker."""
-        tags = self._syntax.tags
-        found = tags.find(cur.text, cur.pos + 1)
-        held = tags.undecided_from(cur.text, cur.pos + 1)
+        literals = self._syntax.tags
+        found = literals.find(cur.text, cur.pos + 1)
+        held = literals.undecided_from(cur.text, cur.pos + 1)
         self._dropped(cur, held if found is None else min(held, found.start()), call)
         self._dropping = True
         return AGAIN
@@ -391,13 +383,13 @@ class ElementReader:
         kind = self._kind(cur, start, end)
         if own >= 0:
             return self._at_own_close(cur, start, found.group(), own, call)
-        if kind == IS_KEY_OPEN:
+        if kind == tags.KEY_OPEN:
             return self._at_open(cur, end) if self._spells(found.group(), kind) else NO_MATCH
-        if kind == IS_ELEMENT_CLOSE:
+        if kind == tags.ELEMENT_CLOSE:
             return self._at_close(cur, end, self._spells(found.group(), kind), call)
-        if kind == IS_TURN_END:
+        if kind == tags.TURN_END:
             return ENDS_BEFORE if call.has_id(start, end) else NO_MATCH
-        if kind in _OPENERS:
+        if kind in tags.OPENERS:
             return self._at_call(cur, start)
         return self._at_chain(cur, start, call)
 
@@ -407,7 +399,7 @@ class ElementReader:
             return ENDS
         if self._quoted_calls:
             return self._quoted(cur, end, ENDS_IN_QUOTATION, call)
-        if not self._spells(opener, IS_ELEMENT_CLOSE):
+        if not self._spells(opener, tags.ELEMENT_CLOSE):
             return self._may_follow(cur, end, False)
         follows = self._may_follow(cur, end, True)
         return self._stray_text(cur, end, call) if follows == NO_MATCH else follows
@@ -415,7 +407,7 @@ class ElementReader:
     def _spells(self, opener: str, kind: int) -> bool:
         """True if a tag begins as the tags of this element do."""
         written = self._element.opener
-        return opener == (self._syntax.element_close_of.get(written, opener) if kind == IS_ELEMENT_CLOSE else written)
+        return opener == (self._syntax.close_of.get(written, opener) if kind == tags.ELEMENT_CLOSE else written)
 
     def _at_open(self, cur: Cursor, end: int) -> int:
         """Decide at the opener of another element: it ends the text if it is the next one of those around it."""
@@ -475,23 +467,23 @@ class ElementReader:
         """Return ENDS if there is only stray text between a close tag, which ends at ``end``, and the next element, or
         only stray lines before what ends the calls."""
         text = cur.text
-        tags = self._syntax.tags
-        found = tags.near(text, end, end + MAX_LOOKAHEAD)
-        at = tags.undecided_from(text, end) if found is None else found.start()
+        literals = self._syntax.tags
+        found = literals.near(text, end, end + MAX_LOOKAHEAD)
+        at = literals.undecided_from(text, end) if found is None else found.start()
         if "<" in text[end:at]:  # text with a tag that is not one of the format's is not stray
             return NO_MATCH
         if found is None and (cur.final or at - end > MAX_LOOKAHEAD):
             return NO_MATCH
-        if found is None or (not cur.final and tags.longer_from(text, end, at) >= 0):
+        if found is None or (not cur.final and literals.longer_from(text, end, at) >= 0):
             return MORE
         kind = self._kind(cur, at, found.end())
-        if kind in (IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE, IS_SECTION_CLOSE):
+        if kind in (tags.ARGUMENTS_CLOSE, tags.CALL_CLOSE, tags.SECTION_CLOSE):
             pos = after_spaces(text, end)
             if pos < 0 or not begins_line(text, pos) or text[at - 1] != "\n":
                 return NO_MATCH
             follows = self._follows(cur, at, call)
             return ENDS if follows in (DONE, AGAIN) else follows
-        if kind != IS_KEY_OPEN:
+        if kind != tags.KEY_OPEN:
             return NO_MATCH
         opened = self._at_open(cur, found.end())
         self._end = end
@@ -499,13 +491,18 @@ class ElementReader:
 
     def _at_call(self, cur: Cursor, start: int) -> int:
         """Decide at the opener of a call: a whole one begins a quotation."""
-        end = whole_opener(self._syntax, self._syntax.tags, cur, start)
+        end = self._whole_opener(cur, start)
         if end == MORE:
             return MORE
         if end >= 0:
             self._quoted_calls += 1
             self._end = end
         return NO_MATCH
+
+    def _whole_opener(self, cur: Cursor, start: int) -> int:
+        """Return where the call opener at ``start`` ends, name included; NO_MATCH or MORE."""
+        syntax = self._syntax
+        return whole_opener(syntax.frame, syntax.name, NO_LITERALS, syntax.tags, cur, start)
 
     def _at_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
         """Decide at what ends the arguments, the call or the calls, without the close of the text before it."""
@@ -539,13 +536,13 @@ class ElementReader:
             if end < 0:
                 return DONE if cur.final and (end == MORE or self._syntax.tags.undecided(text, pos)) else end
             kind = self._kind(cur, pos, end)
-            if kind == IS_TURN_END:
+            if kind == tags.TURN_END:
                 if call.has_id(pos, end):
                     return DONE
                 pos = end
                 continue
-            if kind in _OPENERS:
-                opened = whole_opener(self._syntax, self._syntax.tags, cur, pos)
+            if kind in tags.OPENERS:
+                opened = self._whole_opener(cur, pos)
                 return AGAIN if opened >= 0 else opened
             here = _RANKS.get(kind, -1)
             if here < rank or (here == rank and here):

@@ -14,10 +14,11 @@ import re
 from typing import Final, final
 
 from ...tools import ToolSet
+from .. import tags
+from ..arguments.base import CallHandler
 from ..lexer import SPACES, WS, Cursor, Literals
-from ..program import IS_CALL_CLOSE, IS_CALL_OPEN, IS_TURN_END, CallSyntax
 from ..signals import DONE, MORE, NO_MATCH
-from .base import CallHandler
+from .program import LiteralSyntax
 
 _MAX_LOOKAHEAD: Final = 2048
 _MAX_TAIL: Final = 256
@@ -121,10 +122,10 @@ class MarkedStringEnds:
     """Decides where the strings between markers end whose closing marker is missing. It shares the lists of open
     brackets and of the keys so far with the call's reader."""
 
-    def __init__(self, closers: list[str], seen: set[str], syntax: CallSyntax, tools: ToolSet, name: str) -> None:
+    def __init__(self, closers: list[str], seen: set[str], syntax: LiteralSyntax, tools: ToolSet, name: str) -> None:
         self._closers: list[str] = closers
         self._seen: set[str] = seen
-        self._syntax: CallSyntax = syntax
+        self._syntax: LiteralSyntax = syntax
         self._tools: ToolSet = tools
         self._name: str = name
 
@@ -161,21 +162,21 @@ class MarkedStringEnds:
         """Return DONE if another call or the end of the output follows the literal from ``stop`` to ``end``, which
         closes the call, NO_MATCH or MORE."""
         text = cur.text
-        tags = self._syntax.call_stops.tags
+        kinds = self._syntax.frame.stops.tags
         most = end + _MAX_TAIL
-        while tags[text[stop:end]] in (IS_CALL_CLOSE, IS_TURN_END):
+        while kinds[text[stop:end]] in (tags.CALL_CLOSE, tags.TURN_END):
             spaces = SPACES.match(text, end)
             stop = end if spaces is None else spaces.end()
             if stop > most:
                 return NO_MATCH
             if stop >= len(text):
                 return DONE if cur.final else MORE
-            opened = self._syntax.between.at(text, stop, cur.final)
+            opened = self._syntax.frame.between.at(text, stop, cur.final)
             if opened == MORE:
                 return MORE
-            if opened >= 0 and self._syntax.between.tags[text[stop:opened]] == IS_CALL_OPEN:
+            if opened >= 0 and self._syntax.frame.between.tags[text[stop:opened]] == tags.CALL_OPEN:
                 return DONE if call.may_be_marker(stop, opened) else NO_MATCH
-            end = self._syntax.call_stops.at(text, stop, cur.final)
+            end = self._syntax.frame.stops.at(text, stop, cur.final)
             if end < 0 or not call.may_be_marker(stop, end):
                 return MORE if end == MORE else NO_MATCH
         return NO_MATCH

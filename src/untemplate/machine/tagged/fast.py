@@ -15,54 +15,45 @@ import re
 from collections.abc import Iterable
 from typing import Final, final
 
-from .lexer import WS, Literals
-from .program import (
-    IS_ARGUMENTS_CLOSE,
-    IS_CALL_CLOSE,
-    IS_KEY_CLOSE,
-    IS_KEY_OPEN,
-    IS_SECTION_CLOSE,
-    IS_VALUE_CLOSE,
-    IS_VALUE_OPEN,
-    CallSyntax,
-)
+from .. import tags
+from ..lexer import WS, Literals
+from .program import TaggedSyntax
 
 _SPACES: Final = r"[ \t\r\n]{0,256}+"
-_CLOSES: Final = (IS_ARGUMENTS_CLOSE, IS_CALL_CLOSE, IS_SECTION_CLOSE)
-"""The closes around a value, innermost first."""
 
 
-def compile_regular_calls(syntax: CallSyntax) -> None:
-    """Compile the expressions of a tagged syntax."""
-    opener = _literal(syntax, IS_KEY_OPEN, syntax.tags, syntax.value_successors)
-    close = _literal(syntax, IS_VALUE_CLOSE, syntax.value_stops, syntax.value_successors)
+def compile_fast(syntax: TaggedSyntax) -> None:
+    """Compile the fast table of a tagged syntax."""
+    fast = syntax.fast
+    opener = _literal(syntax, tags.KEY_OPEN, syntax.tags, syntax.value_successors)
+    close = _literal(syntax, tags.VALUE_CLOSE, syntax.value_stops, syntax.value_successors)
     key = _compile_key(syntax) or "(?P<key>(?!))(?P<string>)(?P<type>)(?P<begin>)"
     if not opener or not close or syntax.section is not None:
         return
-    syntax.regular_key = re.compile(f"{_SPACES}(?P<opener>{opener})(?:{key})?")
-    syntax.regular_name = re.compile(key)
-    for outermost in _CLOSES:
+    fast.key = re.compile(f"{_SPACES}(?P<opener>{opener})(?:{key})?")
+    fast.name = re.compile(key)
+    for outermost in tags.CLOSES:
         if _literal(syntax, outermost, syntax.tags):
             chain = _chain(syntax, outermost)
             follows = f"(?P<opener>{opener})|(?P<chain>{chain})|(?P<rest>.{{0,{syntax.value_successors.longest}}}\\Z)"
-            syntax.regular_ends[outermost] = re.compile(
+            fast.ends[outermost] = re.compile(
                 f"(?P<markers>(?P<close>{close}){_SPACES}(?:{follows}))(?(opener)(?:{key})?)", re.DOTALL
             )
 
 
-def _chain(syntax: CallSyntax, outermost: int) -> str:
+def _chain(syntax: TaggedSyntax, outermost: int) -> str:
     """Return an expression for the closes around a value. After each but the ``outermost`` a new line is enough."""
     expression = ""
-    for kind in _CLOSES[_CLOSES.index(outermost) :: -1]:
+    for kind in tags.CLOSES[tags.CLOSES.index(outermost) :: -1]:
         literal = _literal(syntax, kind, syntax.tags, syntax.value_successors)
         if literal:
             expression = rf"{literal}(?:(?=[ \t\r]{{0,255}}+\n)|{_SPACES}{expression})" if expression else literal
     return expression
 
 
-def _literal(syntax: CallSyntax, kind: int, *sets: Literals) -> str:
+def _literal(syntax: TaggedSyntax, kind: int, *sets: Literals) -> str:
     """Return an expression for the literals of this kind; empty if there are none."""
-    texts = [text for text, tag in sets[0].tags.items() if tag == kind and text not in syntax.variants]
+    texts = [text for text, tag in sets[0].tags.items() if tag == kind and text not in syntax.frame.variants]
     return f"(?:{'|'.join(_decided(text, sets) for text in texts)})" if texts else ""
 
 
@@ -74,16 +65,16 @@ def _decided(text: str, sets: tuple[Literals, ...]) -> str:
     return re.escape(text) + (f"(?!{'|'.join(longer)})" if longer else "")
 
 
-def _compile_key(syntax: CallSyntax) -> str:
+def _compile_key(syntax: TaggedSyntax) -> str:
     """Return an expression for a key that is a word, up to the first character of its value; empty if there is none.
     Compile the test for its beginnings."""
-    close = _literal(syntax, IS_KEY_CLOSE, syntax.key_ends)
+    close = _literal(syntax, tags.KEY_CLOSE, syntax.key_ends)
     attributes = _attributes(syntax)
-    syntax.key_goes_on = syntax.key_ends.word_goes_on if syntax.tags.word_goes_on is not None else None
-    if not close or syntax.key_goes_on is None or attributes is None or not syntax.type_ends.empty:
+    syntax.fast.key_goes_on = syntax.key_ends.word_goes_on if syntax.tags.word_goes_on is not None else None
+    if not close or syntax.fast.key_goes_on is None or attributes is None or not syntax.type_ends.empty:
         return ""
     if syntax.has_value_open:
-        close = f"{close}{_SPACES}{_literal(syntax, IS_VALUE_OPEN, syntax.value_opens) or '(?!)'}"
+        close = f"{close}{_SPACES}{_literal(syntax, tags.VALUE_OPEN, syntax.value_opens) or '(?!)'}"
     expression = f"(?P<begin>{close})" + (rf"(?:\n{{{syntax.trim}}})?" if syntax.trim else "")
     begun = _beginnings(syntax.key_ends.prefixes)
     for literal, variable in reversed(attributes):
@@ -92,7 +83,7 @@ def _compile_key(syntax: CallSyntax) -> str:
         begun = f"(?:{_beginnings({literal[:i] for i in range(1, len(literal))})}|{written}{begun})"
     missing = {"string", "type"}.difference(variable for _, variable in attributes)
     expression += "".join(f"(?P<{variable}>)" for variable in sorted(missing))
-    syntax.key_goes_on = _Beginning(rf"\w{{1,64}}+{begun}").matches
+    syntax.fast.key_goes_on = _Beginning(rf"\w{{1,64}}+{begun}").matches
     return rf"(?P<key>\w{{1,64}}+){expression}"
 
 
@@ -101,7 +92,7 @@ def _beginnings(prefixes: Iterable[str]) -> str:
     return rf"(?:{'|'.join(sorted(map(re.escape, prefixes)))})?\Z"
 
 
-def _attributes(syntax: CallSyntax) -> list[tuple[str, str]] | None:
+def _attributes(syntax: TaggedSyntax) -> list[tuple[str, str]] | None:
     """Return what follows the key in its pattern: the attributes, each a literal and a variable. None for a pattern
     that no regular expression is compiled for."""
     key = syntax.key

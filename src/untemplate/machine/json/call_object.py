@@ -15,12 +15,12 @@ import sys
 from collections.abc import Callable
 from typing import Final, final
 
+from ..arguments.base import ArgumentReader, ArgumentWriter, BufferedWriter, CallHandler
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import SPACES, Cursor, GoesOn
-from ..program import CallSyntax
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
-from .base import ArgumentWriter, BufferedWriter, CallHandler
-from .json_reader import EncodedJsonReader, JsonReader
+from .program import ObjectSyntax
+from .reader import EncodedJsonReader, JsonReader
 
 _SHORT: Final = 128
 """Most characters of a string that waits to be read at once."""
@@ -74,14 +74,14 @@ def call_goes_on(kept: str, text: str) -> bool:
 
 
 @final
-class CallObjectReader:
+class CallObjectReader(ArgumentReader):
     """Reads ``{"name": …, "arguments": …}``. The handler sets ``committed`` when it accepts the name."""
 
     # Each call has a reader of its own, so what begins with the same value for each is set here, once.
     committed: bool = False
     whole: bool = False
     """True if the arguments have ended."""
-    valid: bool = False
+    valid = False
     ready: bool = False
     """True if the name is known and more follows, so that this is a call even if the output ends here."""
     given_name: str = ""
@@ -108,8 +108,8 @@ class CallObjectReader:
     _others_start: int = 0
     """Where the first of the other members begins, in characters of the output."""
 
-    def __init__(self, syntax: CallSyntax, max_held: int) -> None:
-        self._syntax: CallSyntax = syntax
+    def __init__(self, syntax: ObjectSyntax, max_held: int) -> None:
+        self._syntax: ObjectSyntax = syntax
         self._max_held: int = max_held
         self._others: list[str] = []
         """Members that are the arguments if there is no key for arguments."""
@@ -225,7 +225,7 @@ class CallObjectReader:
             self._key_done(cur, found.end() - found.start(), call)
         return AGAIN
 
-    def passed(self, call: CallHandler) -> Callable[[str], str] | None:
+    def short_path_in(self, call: CallHandler) -> Callable[[str], str] | None:
         """Return the short path for the next text, in arguments that stream."""
         value = self._value
         return None if value is None or self._out is not call else value.passed
@@ -250,7 +250,7 @@ class CallObjectReader:
         short = len(cur.text) - cur.pos <= _SHORT
         return short and not cur.final and not cur.ends_prompt and _OPEN_STRING.match(cur.text, cur.pos) is not None
 
-    def cut(self, cur: Cursor, call: CallHandler) -> bool:
+    def finish(self, cur: Cursor, call: CallHandler) -> bool:
         """Take note that the output ends here. True if what there is makes a call."""
         if self.ready and not self.committed:
             call.named(self._name, self._id, False)

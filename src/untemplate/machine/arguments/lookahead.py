@@ -1,0 +1,110 @@
+"""Ends of values: the parts that all bodies with delimited values share.
+
+* A value ends at its own close, in front of a literal that cannot be a part of it, or at a misspelled close.
+* Only the text around a literal is looked at, and not far.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .. import tags
+from ..call_syntax import CallSyntax, NameSyntax
+from ..lexer import SPACES, WS, Cursor, Literals
+from ..names import MAX_NAME
+from ..signals import MORE, NO_MATCH
+
+MAX_LOOKAHEAD: Final = 256
+"""Most characters of white space after a close, of a key, and of stray text before a key."""
+_MAX_OPENERS: Final = 6
+"""Most literals that one opener of a call is made of: those of the section, the call and the name, each doubled."""
+_MISSPELLED: Final = re.compile(r"[^<>\n]{0,8}>")
+
+# How a value goes on at a literal.
+ENDS: Final = 0
+"""The value ends, and the literal is its close tag."""
+ENDS_BEFORE: Final = 1
+"""The value ends in front of the literal: its close tag is missing."""
+ENDS_MISSPELLED: Final = 2
+"""The value ends at a misspelled close tag."""
+ENDS_IN_QUOTATION: Final = 3
+"""The output ends after this close tag, although a quoted call is still open."""
+
+
+def whole_opener(
+    syntax: CallSyntax, name: NameSyntax, value_ends: Literals, successors: Literals, cur: Cursor, start: int
+) -> int:
+    """Return where the call opener at ``start`` ends, name included; NO_MATCH or MORE.
+
+    Args:
+        syntax: the syntax of the calls.
+        name: that of their names.
+        value_ends: the closes of values, which no name holds.
+        successors: the literals that may follow a name.
+    """
+    text = cur.text
+    pos = start
+    tag = tags.SECTION_OPEN
+    openers = 0
+    while tag == tags.SECTION_OPEN or (tag == tags.CALL_OPEN and syntax.name_opens):
+        openers += 1
+        if openers > _MAX_OPENERS:
+            return NO_MATCH
+        if pos >= len(text):
+            return NO_MATCH if cur.final else MORE
+        end = syntax.starts.at(text, pos, cur.final)
+        if end < 0:
+            return end
+        tag = syntax.starts.tags[text[pos:end]]
+        pos = after_spaces(text, end)
+        if pos < 0:
+            return NO_MATCH
+    found = name.ends.first(text, pos, pos + MAX_NAME, cur.final)
+    stop = found.start() if found is not None else len(text) if cur.final else name.ends.undecided_from(text, pos)
+    word = text[pos:stop].strip(WS)
+    if len(word) > MAX_NAME or "\n" in word or name.illegal.search(word) is not None:
+        return NO_MATCH
+    if value_ends.find(word, 0) is not None:
+        # A value that holds the opener alone, and closes.
+        return NO_MATCH
+    if found is None:
+        return NO_MATCH if cur.final else MORE
+    if not word:
+        return NO_MATCH
+    if found.group().strip(WS):
+        return found.end()
+    # A name that only white space ends: a key or a close must follow.
+    pos = after_spaces(text, found.end())
+    if pos < 0:
+        return NO_MATCH
+    if pos >= len(text):
+        return NO_MATCH if cur.final else MORE
+    end = successors.at(text, pos, cur.final)
+    return pos if end >= 0 else end
+
+
+def after_spaces(text: str, pos: int) -> int:
+    """Return where the white space at ``pos`` ends; NO_MATCH if there is too much of it."""
+    found = SPACES.match(text, pos)
+    end = pos if found is None else found.end()
+    return NO_MATCH if end - pos > MAX_LOOKAHEAD else end
+
+
+def begins_line(text: str, pos: int) -> bool:
+    """True if only white space comes between ``pos`` and the start of its line."""
+    line = text.rfind("\n", max(pos - MAX_LOOKAHEAD, 0), pos)
+    return line >= 0 and not text[line:pos].strip(WS)
+
+
+def misspelled_tag(cur: Cursor, start: int, name: str) -> int:
+    """Return where a tag ends whose name is at ``start`` and that may be a misspelled one of this ``name``: with up to
+    eight characters more, or without its end. NO_MATCH or MORE."""
+    text = cur.text
+    stem = start + len(name)
+    if not text.startswith(name, start):
+        return MORE if not cur.final and name.startswith(text[start:]) else NO_MATCH
+    rest = _MISSPELLED.match(text, stem)
+    if rest is None and not cur.final and len(text) - stem < 9 and not set("<\n").intersection(text[stem:]):
+        return MORE
+    return stem if rest is None else rest.end()

@@ -1,0 +1,179 @@
+"""How calls are written around their arguments: the frame that all kinds of bodies share.
+
+* A CallSyntax is one way to write calls. Literals are grouped by the place where they are searched.
+* Its ``body`` is one way to write arguments. Each kind of body has a folder: ``json``, ``tagged``, ``elements`` and
+  ``literal``, with its program (``program.py``), the compilation of a Format to it (``compiler.py``), its reader
+  (``reader.py``) and, where that gains something, its fast table (``fast.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+from .arguments.base import ArgumentReader, CallBeginning
+from .lexer import Cursor, Literals
+from .signals import NO_MATCH
+
+# Where a call syntax is entered: what the literal that opens the calls was.
+AT_SECTION: Final = 0
+"""The opener of a section: calls follow."""
+AT_CALL: Final = 1
+"""The opener of a call: its body follows."""
+AT_NAME: Final = 2
+"""The opener of a name: the name follows."""
+AT_BARE: Final = 3
+"""No opener: the call, or the list of calls, begins at the literal."""
+
+# Whether a list around calls, or the opener of a call, is written.
+NEVER: Final = 0
+MAYBE: Final = 1
+ALWAYS: Final = 2
+
+NOTHING: Final = re.compile("(?!)")
+"""Matches nowhere."""
+NO_LITERALS: Final = Literals({})
+
+
+def _variable(name: str) -> str:
+    """Return the regular expression of a variable. An index is a number: names may hold what comes before it."""
+    return f"(?P<{name}>{'[0-9]*' if name == 'index' else '.*?'})"
+
+
+@final
+class Pattern:
+    """A pattern such as ``functions.{name}:{index}``, which splits text into variables."""
+
+    def __init__(self, pattern: str) -> None:
+        pieces = re.split(r"\{(\w+)\}", pattern)
+        self.pattern: str = pattern
+        self.variables: list[str] = pieces[1::2]
+        self.literals: list[str] = pieces[0::2]
+        self.legal: frozenset[str] = frozenset("".join(self.literals))
+        """Characters of the pattern outside its variables."""
+        body = "".join(
+            re.escape(literal) + (_variable(self.variables[i]) if i < len(self.variables) else "")
+            for i, literal in enumerate(self.literals)
+        )
+        self.expression: re.Pattern[str] = re.compile(body, re.DOTALL)
+        self.plain: bool = len(self.variables) == 1 and not any(self.literals)
+
+    def fits(self, text: str) -> bool:
+        return self.plain or self.expression.fullmatch(text) is not None
+
+    def split(self, text: str) -> dict[str, str]:
+        """Return the variables in ``text``. If it does not fit the pattern, all of it is the first variable, or the
+        part before the first quote if the pattern has attributes."""
+        if self.plain:
+            return {self.variables[0]: text}
+        found = self.expression.fullmatch(text)
+        if found is not None:
+            return {k: v for k, v in found.groupdict().items() if v is not None}
+        first = self.literals[0]
+        if first and text.startswith(first):
+            text = text[len(first) :]
+        if '"' in self.legal:
+            text = text.partition('"')[0]
+        return {self.variables[0]: text}
+
+
+class Body:
+    """One way to write the arguments of a call, or the whole call. The kinds of bodies are its subclasses."""
+
+    kind: str = ""
+    """The kind of body, in words."""
+
+    def begin(self, cur: Cursor, call: CallBeginning) -> int:
+        """Decide by the text after a complete name if this is a call. Return AGAIN after a reader was set, DONE if the
+        arguments have ended, NO_MATCH if this is not a call, or MORE."""
+        return NO_MATCH
+
+    def begin_object(self, cur: Cursor, call: CallBeginning) -> int:
+        """The same at the first character of an object that holds the name as well."""
+        return NO_MATCH
+
+    def at_key(self, call: CallBeginning) -> ArgumentReader | None:
+        """Return a reader that begins inside the opener of a key; None if there are no keys with openers."""
+        return None
+
+
+@final
+class NameSyntax:
+    """How the name of a call is written before its arguments."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern: Pattern = Pattern(pattern)
+        self.ends: Literals = NO_LITERALS
+        self.damaged_ends: tuple[int, ...] = ()
+        """Kinds of literals that end a name whose close is missing."""
+        self.in_tag: bool = False
+        """True if the name has a visible opener or close, so it cannot be a word of prose between the markers."""
+        self.is_id: bool = False
+        """True if the name in its pattern is the id of the call."""
+        self.unescape: bool = False
+        """True if it has XML's entities."""
+        self.illegal: re.Pattern[str] = NOTHING
+        """Matches what no name holds."""
+        self.simple: re.Pattern[str] = NOTHING
+        """Matches the name of a tool (``name``), of letters, digits and underscores, in its pattern, and what ends it
+        (``end``)."""
+        self.open: re.Pattern[str] = NOTHING
+        """Matches a short text in which no name ends or breaks."""
+        self.id_ends: Literals = NO_LITERALS
+
+    def goes_on(self, kept: str, text: str) -> bool:
+        """True if a name goes on in this text."""
+        return self.open.match(kept + text) is not None
+
+
+@final
+class CallSyntax:
+    """One way to write calls."""
+
+    def __init__(self, path: str, body: Body) -> None:
+        self.path: str = path
+        """Its place in the Format, such as ``tools[0]``."""
+        self.body: Body = body
+        self.name: NameSyntax | None = None
+        """How the name is written before the body; None: the body is an object that holds it."""
+        self.bare: bool = False
+        """True if calls may begin where content begins, without a marker."""
+        self.lists: int = NEVER
+        """NEVER, MAYBE or ALWAYS: if calls are in a list."""
+        self.opens: int = NEVER
+        """The same of the opener of a call."""
+        self.separated: bool = False
+        """True if calls outside a list or section may follow one another after a separator."""
+        self.between: Literals = NO_LITERALS
+        """Before, between and after calls of a section or list."""
+        self.section_closes: bool = False
+        self.after: Literals = NO_LITERALS
+        """After the arguments: what closes the call."""
+        self.closes: bool = False
+        """True if a call has a close."""
+        self.innermost: int = 0
+        """The first of the closes around the arguments (``tags.ARGUMENTS_CLOSE`` or ``tags.CALL_CLOSE``)."""
+        self.plain_close: re.Pattern[str] = NOTHING
+        """Matches white space and what closes the arguments and the call (1), as the renderer writes it."""
+        self.before_body: Literals = NO_LITERALS
+        """After the call's opener: the name's opener."""
+        self.after_section: list[list[Literals]] = []
+        """Text that may follow the section's opener and white space: sequences of literal sets. An empty set means the
+        first character of a name."""
+        self.after_call: list[list[Literals]] = []
+        """The same after the call's opener."""
+        self.bare_start: list[list[Literals]] = []
+        """The same for calls with no opener."""
+        self.starts: Literals = NO_LITERALS
+        """The literals with which a call begins, in order: of the section, of the call, of the name."""
+        self.message_opens: Literals = NO_LITERALS
+        """After the message that holds the call: what begins another."""
+        self.stops: Literals = NO_LITERALS
+        """Literals at which reading resumes after text that breaks the call."""
+        self.variants: frozenset[str] = frozenset()
+        """Markers and keys that are accepted, but that the renderer does not write."""
+
+    @property
+    def name_opens(self) -> bool:
+        """True if the name has an opener."""
+        return not self.before_body.empty

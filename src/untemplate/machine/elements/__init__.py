@@ -1,0 +1,1 @@
+"""Arguments in elements named after them: ``<city>Paris</city>``."""

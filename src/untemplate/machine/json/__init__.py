@@ -1,0 +1,1 @@
+"""Calls and arguments in JSON."""

@@ -1,0 +1,1 @@
+"""Arguments as literals of Python, or of Gemma 4's notation: ``(city='Paris')``."""

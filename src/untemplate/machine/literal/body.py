@@ -1,0 +1,63 @@
+"""Calls with literals as arguments, after their name."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, final
+
+from ..arguments.base import CallBeginning
+from ..call_syntax import Body
+from ..ledger import MARKUP
+from ..lexer import Cursor
+from ..names import MAX_NAME
+from ..signals import MORE, NO_MATCH
+from .program import LiteralSyntax
+from .reader import LiteralReader
+
+_ARGUMENT_START: Final = re.compile(r"[ \t\r\n]*(?:\)|[^\W\d]\w*[ \t\r\n]*=(?=[^=]))")
+_KNOWN_ARGUMENT: Final = re.compile(
+    r"""[ \t\r\n]*(?:\)|[^\W\d][\w.\- \t]*[ \t\r\n]*=(?=[^=])|["'\d\[{(+\-.<]|(?:[Tt]rue|[Ff]alse|None|null)\b)"""
+)
+_KNOWN_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d][\w.\- \t]*[ \t\r\n]*=?)?\Z")
+_ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
+_LINK: Final = re.compile(r"[ \t\r\n]*\)[ \t\r\n]*\]\(")
+_LINK_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:\)[ \t\r\n]*\]?)?\Z")
+"""``[name()](…)`` after its first bracket, and the beginning of that."""
+
+
+@final
+class LiteralBody(Body):
+    """Literals in brackets."""
+
+    kind = "a name, then Python-style arguments"
+
+    def __init__(self, syntax: LiteralSyntax) -> None:
+        self.syntax: LiteralSyntax = syntax
+
+    def begin(self, cur: Cursor, call: CallBeginning) -> int:
+        call.mark(MARKUP, cur.pos)
+        if cur.pos >= len(cur.text):
+            return MORE
+        syntax = self.syntax
+        c = cur.text[cur.pos]
+        if c != syntax.open and c not in "({":
+            return NO_MATCH
+        if syntax.escaped.match(cur.text, cur.pos + 1) is not None:
+            return NO_MATCH
+        undecided = syntax.escaped_prefix.match(cur.text, cur.pos + 1) is not None and not cur.final
+        if call.bare and call.in_list:
+            if _LINK.match(cur.text, cur.pos + 1) is not None:
+                return NO_MATCH
+            undecided = undecided or (not cur.final and _LINK_PREFIX.match(cur.text, cur.pos + 1) is not None)
+        if undecided and len(cur.text) - cur.pos < MAX_NAME:
+            return MORE
+        # ``[see](x)`` is a link: if the tools are not known, only ``name=`` or no arguments at all make it a call.
+        # If they are, ``[f(x) for x in xs]`` is still not a call: ``x`` is a variable.
+        if call.bare:
+            known = call.tools.known
+            start = _KNOWN_ARGUMENT if known else _ARGUMENT_START
+            if start.match(cur.text, cur.pos + 1) is None:
+                return call.more_if(_KNOWN_PREFIX if known else _ARGUMENT_PREFIX, cur.pos + 1)
+        call.commit()
+        outer = "]" if call.in_list else ""
+        return call.read_with(LiteralReader(syntax, call.tools, call.name, outer, call.max_held))

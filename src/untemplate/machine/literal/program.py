@@ -1,0 +1,36 @@
+"""Arguments as literals: their brackets, quotes and stops."""
+
+from __future__ import annotations
+
+import re
+from typing import final
+
+from ..call_syntax import NO_LITERALS, NOTHING, CallSyntax
+from ..lexer import Literals
+
+
+@final
+class LiteralSyntax:
+    """One way to write arguments as literals."""
+
+    def __init__(self, frame: CallSyntax) -> None:
+        self.frame: CallSyntax = frame
+        """The syntax of the calls."""
+        self.open: str = "("
+        self.close: str = ")"
+        self.assign: str = "="
+        self.quotes: Literals = NO_LITERALS
+        self.quoted_values: bool = False
+        """True if the text in quotes may be a value of any type."""
+        self.quotes_optional: bool = False
+        """True if a value that is not a literal is a string without quotes."""
+        self.escaping: tuple[str, ...] = ()
+        """Quotes of strings in which a backslash escapes."""
+        self.watched: re.Pattern[str] = NOTHING
+        """The first character of whatever may end a string between markers."""
+        self.watched_last: re.Pattern[str] = NOTHING
+        """The same where no declared argument may follow."""
+        self.escaped: re.Pattern[str] = NOTHING
+        """Matches arguments that were copied into a string, with escapes, up to the first escape."""
+        self.escaped_prefix: re.Pattern[str] = NOTHING
+        """Matches text that may become that."""

@@ -1,0 +1,1 @@
+"""Arguments in tags: ``<parameter=city>Paris</parameter>``."""

@@ -1,0 +1,56 @@
+"""Calls with arguments in tags, after their name."""
+
+from __future__ import annotations
+
+from typing import final
+
+from .. import tags
+from ..arguments.base import ArgumentReader, CallBeginning
+from ..call_syntax import Body
+from ..ledger import MARKUP
+from ..lexer import Cursor
+from ..signals import AGAIN, DONE, NO_MATCH
+from .program import TaggedSyntax
+from .reader import TaggedReader
+
+
+@final
+class TaggedBody(Body):
+    """Arguments in tags."""
+
+    kind = "a name, then tagged arguments"
+
+    def __init__(self, syntax: TaggedSyntax) -> None:
+        self.syntax: TaggedSyntax = syntax
+
+    def begin(self, cur: Cursor, call: CallBeginning) -> int:
+        found = self.syntax.fast.key.match(cur.text, cur.pos)
+        if found is not None and call.may_be_marker(found.start("opener"), found.end("opener")):
+            cur.pos = found.start("opener")
+            call.mark(MARKUP, cur.pos)
+            call.commit_once()
+            return call.read_with(self._reader(call))
+        answer = call.at_close(cur, self.syntax.tags)
+        if answer == DONE:
+            return call.read_with(self._reader(call))
+        return NO_MATCH if answer == AGAIN else answer
+
+    def at_key(self, call: CallBeginning) -> ArgumentReader | None:
+        reader = self._reader(call)
+        reader.begin_key()
+        return reader
+
+    def _reader(self, call: CallBeginning) -> TaggedReader:
+        syntax = self.syntax
+        frame = syntax.frame
+        outermost = tags.CALL_CLOSE
+        if frame.section_closes and call.in_section:
+            outermost = tags.SECTION_CLOSE
+        elif not frame.closes or (frame.opens and not call.marked):
+            outermost = frame.innermost
+        before = call.reader_before
+        reader = before if isinstance(before, TaggedReader) and before.syntax is syntax else None
+        if reader is None:
+            reader = call.reader_before = TaggedReader(syntax, call.tools, call.max_held)
+        reader.begin(call.name, outermost, call.marked)
+        return reader

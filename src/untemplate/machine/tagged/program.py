@@ -1,0 +1,68 @@
+"""Arguments in tags: their literals, grouped by the place where they are searched."""
+
+from __future__ import annotations
+
+import re
+from typing import final
+
+from ..call_syntax import NO_LITERALS, NOTHING, CallSyntax, NameSyntax, Pattern
+from ..lexer import GoesOn, Literals
+
+
+@final
+class FastTags:
+    """The fast table: expressions that match what is written as the renderer writes it (``fast.py``)."""
+
+    def __init__(self) -> None:
+        self.key: re.Pattern[str] = NOTHING
+        """Matches white space, a key's opener (opener), and what ``name`` matches if that is whole."""
+        self.name: re.Pattern[str] = NOTHING
+        """Matches a key (key), its attributes (string, type), what ends it, up to the value's opener (begin), and the
+        newlines before the value."""
+        self.ends: dict[int, re.Pattern[str]] = {}
+        """For each kind of close that ends the calls: matches a value's close (close) and what follows it. This is a
+        key as above, the closes around the value (chain), or the end of the text, which may cut one of these (rest).
+        The group ``markers`` ends after the key's opener, or after the others."""
+        self.key_goes_on: GoesOn | None = None
+        """The test for text that does not complete a key."""
+
+
+@final
+class TaggedSyntax:
+    """One way to write arguments in tags."""
+
+    def __init__(self, frame: CallSyntax, name: NameSyntax, key: str) -> None:
+        self.frame: CallSyntax = frame
+        """The syntax of the calls."""
+        self.name: NameSyntax = name
+        self.key: Pattern = Pattern(key)
+        self.tags: Literals = NO_LITERALS
+        """Between arguments."""
+        self.key_ends: Literals = NO_LITERALS
+        self.value_opens: Literals = NO_LITERALS
+        self.has_value_open: bool = False
+        self.unopened: Literals = NO_LITERALS
+        """Literals after text in the place of a value's opener: the opener, a tag, or the value's close."""
+        self.value_ends: Literals = NO_LITERALS
+        self.value_stops: Literals = NO_LITERALS
+        """Literals in a value at which it may end, or at which a quoted call begins."""
+        self.value_heads: tuple[str, ...] = ()
+        """First characters of ``value_stops``."""
+        self.value_successors: Literals = NO_LITERALS
+        """After a value's close: what may follow it, and a second close."""
+        self.close_head: str = ""
+        """The text before the name of the argument in a close that is named after it; empty: there is no such close."""
+        self.key_on_line: bool = False
+        """True if a key's opener is written at the start of a line."""
+        self.type_ends: Literals = NO_LITERALS
+        """After the type of a value: its close, and what may follow if that is missing. Empty: values have no type."""
+        self.trim: int = 0
+        self.trim_after: int = 0
+        self.holds_after: int = 0
+        """Most newlines at the end of a value that are held back. If the close is missing, they are not the value's."""
+        self.unescape_values: bool = False
+        self.unescape_keys: bool = False
+        self.section: TaggedSyntax | None = None
+        """The same syntax, if the value is inside ``<![CDATA[`` and ``]]>``; ``None``: values are never inside it."""
+        self.fast: FastTags = FastTags()
+        """Expressions for text that the renderer wrote."""
