@@ -9,10 +9,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from ..errors import TemplateRaised
+
+if TYPE_CHECKING:
+    from ..templates.branches import Branch
 
 ASKED: Final = "qzaskedqz"
 AGAIN: Final = "qzagainqz"
@@ -26,6 +31,11 @@ KEYS: Final = ("qzkeya", "qzkeyb", "qzkeyc")
 VALUES: Final = ("qzvalua", "qzvalub", "qzvaluc", "qzvalud")
 IDS: Final = ("qzid00001", "qzid00002")
 """Nine alphanumerics: the one shape of id that some templates require."""
+
+REASONING_KEYS: Final = frozenset(("reasoning_content", "reasoning", "thinking", "thought"))
+"""Fields of a message in which templates look for reasoning."""
+CALL_KEYS: Final = frozenset(("tool_calls",))
+"""Fields in which they look for calls."""
 
 WORDS: Final = (ASKED, AGAIN, SYSTEM, CONTENT, THOUGHT, RESULT, EOS, *NAMES, *KEYS, *VALUES, *IDS)
 """All probe words. No Format may hold one."""
@@ -49,6 +59,10 @@ _STANDARD: Final = frozenset(
         *("strftime_now", "namespace", "range", "loop", "true", "false", "none"),
     )
 )
+
+
+_MOST_WORDS: Final = 4
+"""Words that are tried for one variable: levels of effort have at most three."""
 
 
 class Template(Protocol):
@@ -163,6 +177,8 @@ class Attempt:
     text: str | None
     problem: str = ""
     line: int = 0
+    refused: bool = False
+    """True if the template itself raised."""
 
 
 @dataclass(slots=True)
@@ -210,9 +226,8 @@ class Prober:
                 text = self.template.render(conversation, tools=tools, add_generation_prompt=prompt, **variables)
                 self._known[key] = Attempt(text)
             except Exception as error:  # a template may raise any exception
-                self._known[key] = Attempt(
-                    None, getattr(error, "message", str(error)), getattr(error, "line", None) or 0
-                )
+                problem, line = getattr(error, "message", str(error)), getattr(error, "line", None) or 0
+                self._known[key] = Attempt(None, problem, line, isinstance(error, TemplateRaised))
                 described = f"{type(error).__name__}: {error}"[:200]
                 self.errors[described] = self.errors.get(described, 0) + 1
         return self._known[key]
@@ -249,6 +264,28 @@ class Prober:
                     self.call_tools = TOOLS
                 return rendered
         return None
+
+    def attempts(self) -> Iterable[tuple[str, Attempt]]:
+        """Return what was rendered: the conversation with its variables, as Python writes them, and the result."""
+        return self._known.items()
+
+    def unreached(self) -> list[Branch]:
+        """Return the branches that no rendering has run. What they read has no variables of the template."""
+        unreached = getattr(self.template, "unreached", None)
+        if unreached is None:
+            return []
+        variables = set(self.toggles)
+        return [replace(branch, reads=branch.reads - variables) for branch in unreached()]
+
+    def settings_for(self, fields: frozenset[str]) -> list[tuple[tuple[str, Any], ...]]:
+        """Return settings that may lead to the branches which read these fields and were not reached."""
+        names = {name for branch in self.unreached() if fields & branch.reads for name in branch.conditions}
+        return [((name, value),) for name in self.toggles if name in names for value in (True, False)]
+
+    def words_of(self, variable: str) -> tuple[str, ...]:
+        """Return words that the template compares a variable with, such as levels of effort."""
+        words: tuple[str, ...] = getattr(self.template, "choices", {}).get(variable, ())
+        return words[:_MOST_WORDS]
 
     @property
     def toggles(self) -> list[str]:
