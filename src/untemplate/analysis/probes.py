@@ -3,7 +3,8 @@
 * Every field of a probe is a nonsense word of its own (a *probe word*), so its place in the rendering identifies it.
 * No template is recognised by name. What it requires (a system message, tools, variables, arguments as text, content
   that is null, empty or absent) is found by trying.
-* A failed rendering is a result. Nothing here raises because of a template.
+* A failed rendering is a result. Only a template that takes too long ends the analysis, with the first rendering that
+  reaches a limit, or when all renderings together have used `BUDGET`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from time import thread_time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ..errors import TemplateRaised
+from ..errors import AnalysisError, TemplateLimitError, TemplateRaised
 
 if TYPE_CHECKING:
     from ..templates.branches import Branch
@@ -61,6 +63,8 @@ _STANDARD: Final = frozenset(
 )
 
 
+BUDGET: Final = 1.5
+"""Seconds of processor time for all renderings of one template. The slowest known template needs 0.2."""
 _MOST_WORDS: Final = 4
 """Words that are tried for one variable: levels of effort have at most three."""
 
@@ -195,6 +199,8 @@ class Prober:
     eos: str = ""
     """The end-of-sequence token of the template, if it is known."""
     renders: int = 0
+    seconds: float = 0.0
+    """Processor time of all renderings."""
     errors: dict[str, int] = field(default_factory=dict)
     _known: dict[str, Attempt] = field(default_factory=dict)
 
@@ -222,14 +228,20 @@ class Prober:
         key = repr((conversation, prompt, tools is None, tools == [], variables))
         if key not in self._known:
             self.renders += 1
+            began = thread_time()
             try:
                 text = self.template.render(conversation, tools=tools, add_generation_prompt=prompt, **variables)
                 self._known[key] = Attempt(text)
+            except TemplateLimitError as error:
+                raise AnalysisError(f"not a chat template: {error}") from error
             except Exception as error:  # a template may raise any exception
                 problem, line = getattr(error, "message", str(error)), getattr(error, "line", None) or 0
                 self._known[key] = Attempt(None, problem, line, isinstance(error, TemplateRaised))
                 described = f"{type(error).__name__}: {error}"[:200]
                 self.errors[described] = self.errors.get(described, 0) + 1
+            self.seconds += thread_time() - began
+            if self.seconds > BUDGET:
+                raise AnalysisError(f"the template takes too long: {self.renders} renderings took {self.seconds:.1f} s")
         return self._known[key]
 
     def inputs(

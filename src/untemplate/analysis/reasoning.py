@@ -44,20 +44,25 @@ def find_reasoning(frame: TurnFrame, style: Style) -> ReasoningSamples:
     """Find how to make the template write reasoning, if it can."""
     found = ReasoningSamples()
     settings: list[Settings] = [(), *(s for s, tail in frame.tails.items() if s and tail != frame.tail)]
-    if not _present(frame, style, settings, found):
+    plain = (ProbeMessage(CONTENT, THOUGHT), False)
+    if not _present(frame, style, settings, found, (plain, (ProbeMessage("", THOUGHT, (_CALL,)), True))):
         # A setting may change what is written of earlier turns, and not the prompt.
-        _present(frame, style, frame.prober.settings_for(REASONING_KEYS), found)
+        _present(frame, style, frame.prober.settings_for(REASONING_KEYS), found, (plain,))
     if found.style is None:
         frame.log.append("reasoning present: never")
     return found
 
 
-def _present(frame: TurnFrame, style: Style, settings: list[Settings], found: ReasoningSamples) -> bool:
-    """Look for a shape of messages, with one of these settings, of which the template writes the reasoning."""
-    for message, calls_only in (
-        (ProbeMessage(CONTENT, THOUGHT), False),
-        (ProbeMessage("", THOUGHT, (_CALL,)), True),
-    ):
+def _present(
+    frame: TurnFrame,
+    style: Style,
+    settings: list[Settings],
+    found: ReasoningSamples,
+    messages: tuple[tuple[ProbeMessage, bool], ...],
+) -> bool:
+    """Look for a shape of these messages, with one of these settings, of which the template writes the reasoning. The
+    messages come with true if their reasoning is followed by a call, not by content."""
+    for message, calls_only in messages:
         for setting in settings:
             for key in (*_keys_read(frame, replace(style, settings=setting), message), "parts", "blocks"):
                 tried = replace(style, reasoning=key, settings=setting)
