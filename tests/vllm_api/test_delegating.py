@@ -218,6 +218,96 @@ def test_after_the_end():
     assert str(found.value) == "parse_delta() after finished=True: a parser serves one output; make another"
 
 
+def test_a_prompt_of_whole_outputs():
+    """A whole parse gives the message of the stream after the same prompt, whatever the halves are."""
+
+    def cases():
+        for name in ("<think>", f"<think>{END}", "hi"):
+            yield TOKENIZER.ids(name)
+
+    class WithoutPrompts(ReasoningParser):
+        is_reasoning_end = TheirReasoning.is_reasoning_end
+        extract_content_ids = TheirReasoning.extract_content_ids
+        extract_reasoning = TheirReasoning.extract_reasoning
+        extract_reasoning_streaming = TheirReasoning.extract_reasoning_streaming
+        end = TOKENIZER.get_vocab()[END]
+
+    class Foreign(_WrappedParser):
+        reasoning_parser_cls, tool_parser_cls = TheirReasoning, TheirTools
+
+    class Inherits(_WrappedParser):
+        reasoning_parser_cls, tool_parser_cls = WithoutPrompts, TheirTools
+
+    class Mixed(_WrappedParser):
+        reasoning_parser_cls, tool_parser_cls = Catalogue.reasoning_parser_cls, TheirTools
+
+    raw = f"Hm.{END}Hi"
+    found = {}
+    for cls in (Foreign, Inherits, Mixed, Catalogue):
+        for number, prompt in enumerate(cases()):
+            whole = cls(TOKENIZER)
+            whole.set_prompt_token_ids(prompt)
+            reasoning, content, calls = whole.parse(raw)
+            message = stream(cls(TOKENIZER), by_tokens(raw, 2), None, prompt)
+            assert message == {"reasoning": reasoning or "", "content": content or "", "calls": calls or []}, (
+                cls,
+                prompt,
+            )
+            found[cls.__name__, number] = reasoning
+    assert found["Catalogue", 0] == found["Mixed", 0] == found["Foreign", 0] == found["Inherits", 0] == "Hm."
+    assert found["Foreign", 1] == found["Inherits", 1] is None
+
+
+def test_a_prompt_reaches_the_parser_of_both_halves():
+    prompt = TOKENIZER.ids("<think>")
+    expected = {"reasoning": "Hm.", "content": "Hi", "calls": []}
+    parser = OutputParser.named("hermes+qwen3", tokenizer=TOKENIZER)
+    parser.tool_parser = ToolParserManager.get_tool_parser("hermes")(TOKENIZER)
+    parsed = parser.parse(f"Hm.{END}Hi", prompt_token_ids=prompt)
+    assert (parsed.reasoning, parsed.content) == ("Hm.", "Hi")
+    opened = parser.stream(prompt_token_ids=prompt, collect=True)
+    opened.feed(f"Hm.{END}Hi")
+    opened.finish()
+    assert opened.result().message() == parsed.message()
+    for before in (True, False):
+        both = Catalogue(TOKENIZER)
+        if not before:
+            both.parse("x")
+        both.set_prompt_token_ids(prompt)
+        assert both.parse(f"Hm.{END}Hi") == ("Hm.", "Hi", None)
+    assert stream(Catalogue(TOKENIZER), by_tokens(f"Hm.{END}Hi", 3), None, prompt) == expected
+
+
+def test_an_end_of_reasoning_of_two_tokens():
+    """The default of `is_reasoning_end_streaming` sees all ids, as in vLLM."""
+
+    class TwoTokens(TheirReasoning):
+        def is_reasoning_end(self, input_ids):
+            return any(list(input_ids[at : at + 2]) == [60, 62] for at in range(len(input_ids) - 1))
+
+        def extract_content_ids(self, input_ids):
+            ends = (at + 2 for at in range(len(input_ids) - 1) if list(input_ids[at : at + 2]) == [60, 62])
+            return input_ids[next(ends, len(input_ids)) :]
+
+        def extract_reasoning_streaming(self, previous_text, current_text, delta_text, *ids):
+            _, end, content = current_text.partition("<>")
+            if "<>" in previous_text:
+                return TheirDelta(content=delta_text)
+            if end:
+                return TheirDelta(content=content or None)
+            return TheirDelta(reasoning_content=delta_text.rstrip("<") or None)
+
+    parser = Theirs(TOKENIZER, TwoTokens)
+    assert parser.is_reasoning_end_streaming([97, 60, 62], [62])
+    assert not parser.is_reasoning_end_streaming([97, 60], [60])
+    raw = f"why<>Sure.{OPEN}f{CLOSE}"
+    parser = Theirs(TOKENIZER, TwoTokens)
+    assert stream(parser, by_tokens(raw, 1)) == {"reasoning": "why", "content": "Sure.", "calls": [("0", "f", "{}")]}
+    assert parser.tool_parser.seen_ids == TOKENIZER.ids(raw.partition("<>")[2])
+    wrapped = type("Wrapped", (_WrappedParser,), {"reasoning_parser_cls": TwoTokens})(TOKENIZER)
+    assert wrapped.is_reasoning_end_streaming([97, 60, 62], [62])
+
+
 def test_older_method_names():
     class Older(TheirReasoning):
         extract_reasoning_content = TheirReasoning.extract_reasoning
@@ -252,7 +342,8 @@ def test_methods_of_the_halves():
     assert parser.extract_content_ids([97, *end, 98]) == [98]
     assert not parser.is_reasoning_end([97])
     assert parser.is_reasoning_end([97, *end])
-    assert not parser.is_reasoning_end_streaming([*end, 97], [97])
+    assert not parser.is_reasoning_end_streaming([97, 98], [98])
+    assert parser.is_reasoning_end_streaming([97, *end], end)
     assert parser.count_reasoning_tokens([97, *end]) == 0
     assert parser.vocab == TOKENIZER.get_vocab()
     assert parser.model_tokenizer is TOKENIZER

@@ -49,9 +49,11 @@ class StreamState:
     """Number of calls in the history, for ids that count them."""
 
 
-def run_whole(parser: Any, text: str, request: Any) -> tuple[str | None, str | None, list[FunctionCall] | None]:
-    """Parse a whole output with the parser's methods for whole outputs."""
-    reasoning, content = parser.extract_reasoning(text, request)
+def run_whole(
+    parser: Any, text: str, request: Any, skips_reasoning: bool = False
+) -> tuple[str | None, str | None, list[FunctionCall] | None]:
+    """Parse a whole output with the parser's methods for whole outputs. ``skips_reasoning``: as in `StreamState`."""
+    reasoning, content = (None, text) if skips_reasoning else parser.extract_reasoning(text, request)
     if not content or not takes_calls(request):
         return reasoning or None, content or None, None
     found: ExtractedToolCallInformation = parser.extract_tool_calls(content, request)
@@ -107,7 +109,7 @@ def _piece(parser: Any, state: StreamState, text: str, ids: list[int], request: 
         ends = bool(ids) and parser.is_reasoning_end_streaming(current_ids, ids)
         if found.content or (ends and (parser._trusts_ids or not found.reasoning)):
             state.reasoning_ended = True
-            content_ids = list(parser.extract_content_ids(ids)) if ends or found.reasoning else ids
+            content_ids = list(parser.extract_content_ids(current_ids)) if ends or found.reasoning else ids
     deltas = []
     if found.reasoning or found.tool_calls:
         deltas.append(DeltaMessage(reasoning=found.reasoning, tool_calls=found.tool_calls))

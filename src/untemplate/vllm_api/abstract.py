@@ -31,6 +31,8 @@ class _WithTokenizer:
     model_tokenizer: Any
     engine_based_streaming: bool = False
     """True if streaming methods need no earlier text and the parser keeps its own state."""
+    reads_prompts: bool = False
+    """True if ``adjust_initial_state_from_prompt`` makes the parser begin after reasoning that the prompt has ended."""
 
     @cached_property
     def vocab(self) -> dict[str, int]:

@@ -11,7 +11,7 @@ from logging import getLogger
 from typing import Any, TypeVar
 
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
-from ._pipeline import remainder
+from ._pipeline import remainder, run_whole
 from ._requests import extracted_of
 from .abstract import Parser
 
@@ -37,6 +37,7 @@ class DelegatingParser(Parser):
         super().__init__(tokenizer, *args, **kwargs)
         self._failed: set[str] = set()
         self._both: tuple[Any, Any, Parser | None] | None = None
+        self._prompt_ids: Sequence[int] | None = None
 
     def _ask(self, half: str, name: str, *args: Any, default: Any = None, old: str | None = None) -> Any:
         """Call a method of one half. Return the default if there is no such half or method, or if it raises."""
@@ -72,7 +73,7 @@ class DelegatingParser(Parser):
                 "reasoning", "is_reasoning_end_streaming", input_ids, delta_ids, default=self._no_reasoning
             )
             return bool(answer)
-        return self.is_reasoning_end(delta_ids)
+        return self.is_reasoning_end(input_ids)
 
     def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
         ids = list(input_ids)
@@ -113,7 +114,12 @@ class DelegatingParser(Parser):
         return found
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        """Set the prompt of the outputs that follow, whole or streamed."""
+        self._prompt_ids = prompt_token_ids
         self._ask("reasoning", "adjust_initial_state_from_prompt", prompt_token_ids)
+        one = None if self._both is None else self._both[2]
+        if one is not None:
+            one.adjust_initial_state_from_prompt(prompt_token_ids)
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         return int(self._ask("reasoning", "count_reasoning_tokens", token_ids, default=0))
@@ -123,12 +129,18 @@ class DelegatingParser(Parser):
         return found
 
     def _closed_by_prompt(self, prompt_token_ids: Sequence[int]) -> bool:
-        if self._reasoning_parser is None:
+        if self._leaves_out_reasoning(prompt_token_ids):
+            return True
+        self.adjust_initial_state_from_prompt(prompt_token_ids)
+        return False
+
+    def _leaves_out_reasoning(self, prompt_token_ids: Sequence[int]) -> bool:
+        """True if the prompt has ended reasoning and the reasoning half cannot begin after that.
+
+        Most parsers of other projects treat all text as reasoning until its end. vLLM leaves those out.
+        """
+        if getattr(self._reasoning_parser, "reads_prompts", False):
             return False
-        if hasattr(self._reasoning_parser, "adjust_initial_state_from_prompt"):
-            self.adjust_initial_state_from_prompt(prompt_token_ids)
-            return False
-        # Parsers that treat all text as reasoning until its end can only be left out.
         return bool(self._ask("reasoning", "is_reasoning_end", prompt_token_ids, default=False))
 
     def _finish_reasoning(self) -> DeltaMessage | None:
@@ -206,7 +218,8 @@ class DelegatingParser(Parser):
         one = self._as_one()
         if one is not None:
             return one.parse(model_output, request, enable_auto_tools, model_output_token_ids)
-        return super().parse(model_output, request, enable_auto_tools, model_output_token_ids)
+        prompt = self._prompt_ids
+        return run_whole(self, model_output, request, prompt is not None and self._leaves_out_reasoning(prompt))
 
     def parse_delta(
         self,
@@ -229,6 +242,8 @@ class DelegatingParser(Parser):
             half = tools if reasoning is None else reasoning
             both = getattr(half, "both", None)
             one = None if both is None else both() if reasoning is None else both(tools)
+            if one is not None and self._prompt_ids is not None:
+                one.adjust_initial_state_from_prompt(self._prompt_ids)
             self._both = (reasoning, tools, one)
         return self._both[2]
 
