@@ -91,7 +91,7 @@ policies  * differs from the default; --policy NAME=VALUE sets one
   unclosed_reasoning  reasoning    reasoning | content
   malformed_arguments as_written   as_written | repaired | content
   repair              none         none | syntax | schema
-  cut_calls           forward      forward | content | drop
+  cut_calls           forward      forward | content | drop | forward_or_content
   text_after_calls    keep         keep | drop
   length_with_calls   length       length | tool_calls
   outer_white_space   keep         keep | trim

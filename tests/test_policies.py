@@ -51,7 +51,7 @@ POLICIES: dict[str, Policy] = {
     "unclosed_reasoning=content": Policy(unclosed_reasoning="content"),
     **{f"malformed_arguments={v}": Policy(malformed_arguments=v) for v in ("repaired", "content")},
     **{f"repair={v}": Policy(repair=v) for v in ("syntax", "schema")},
-    **{f"cut_calls={v}": Policy(cut_calls=v) for v in ("content", "drop")},
+    **{f"cut_calls={v}": Policy(cut_calls=v) for v in ("content", "drop", "forward_or_content")},
     "text_after_calls=drop": Policy(text_after_calls="drop"),
     "length_with_calls=tool_calls": Policy(length_with_calls="tool_calls"),
     "outer_white_space=trim": Policy(outer_white_space="trim"),
@@ -295,6 +295,11 @@ CUT = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Pa'
         ),
         ("content", (None, f"\n{CUT}", [("get_weather", '{"city": "Paris"}', "ok")]), []),
         ("drop", (None, None, [("get_weather", '{"city": "Paris"}', "ok")]), ["dropped_call"]),
+        (
+            "forward_or_content",
+            (None, None, [("get_weather", '{"city": "Paris"}', "ok"), ("get_weather", '{"city": "Pa', "incomplete")]),
+            ["incomplete_call"],
+        ),
     ],
 )
 def test_cut_calls(setting: str, expected: Any, codes: list[str]) -> None:
@@ -305,7 +310,13 @@ def test_cut_calls(setting: str, expected: Any, codes: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "expected"), [("forward", "stop"), ("content", "tool_calls"), ("drop", "tool_calls")]
+    ("setting", "expected"),
+    [
+        ("forward", "stop"),
+        ("content", "tool_calls"),
+        ("drop", "tool_calls"),
+        ("forward_or_content", "stop"),
+    ],
 )
 def test_an_output_that_ends_in_a_cut_call_does_not_finish_with_tool_calls(setting: str, expected: str) -> None:
     parser = hermes(cut_calls=setting)

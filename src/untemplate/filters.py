@@ -264,7 +264,7 @@ class RequestCallPolicy(CallPolicy):
         if not known and policy.unknown_tools != "forward":
             return AS_CONTENT if policy.unknown_tools == "content" else DROP
         if not call.whole and policy.cut_calls != "forward":
-            return AS_CONTENT if policy.cut_calls == "content" else DROP
+            return AS_CONTENT if policy.shows_cut_calls else DROP
         if malformed and policy.malformed_arguments == "content":
             return AS_CONTENT
         return DROP if policy.strict and call.status in INVALID else KEEP

@@ -133,7 +133,7 @@ class FormatBackend(ParserBackend):
             policy.max_held,
             _DRAFTS[policy.drafts],
         )
-        machine.shows_cut_calls = policy.cut_calls == "content"
+        machine.shows_cut_calls = policy.shows_cut_calls
         if policy.marker_white_space == "keep":
             machine.keep_space()
         if context.spans:

@@ -4,6 +4,7 @@
 * An unknown value is an error that lists the valid ones.
 * A policy that needs a whole call (``unknown_tools``, ``malformed_arguments``, ``repair``, ``cut_calls``, ``strict``
   and ``parallel_calls``, when not at their default) emits that call in one delta, when it closes.
+  ``cut_calls="forward_or_content"`` does not need one.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Final, Literal, get_args, get_type_hints
 
-__all__ = ["Policy", "strict_from_environment", "typed"]
+__all__ = ["STREAMED_CALLS", "WHOLE_CALLS", "Policy", "strict_from_environment", "typed"]
 
 _STRICT = ("UNTEMPLATE_STRICT_TOOL_CALL", "VLLM_RS_STRICT_TOOL_CALL")
 
@@ -48,9 +49,10 @@ class Policy:
     """Arguments are not repaired, unless ``malformed_arguments`` is ``repaired``; their JSON syntax is repaired; or
     also values, keys and names, by the tool's schema.
     """
-    cut_calls: Literal["forward", "content", "drop"] = "forward"
+    cut_calls: Literal["forward", "content", "drop", "forward_or_content"] = "forward"
     """A call that the output was cut in is passed on as far as it was written, becomes content again, or is dropped and
-    reported. ``content`` and ``drop`` buffer each call until it closes.
+    reported. ``content`` and ``drop`` buffer each call until it closes. ``forward_or_content`` passes on what can
+    stream; a cut call of which nothing was passed on becomes content.
     """
     text_after_calls: Literal["keep", "drop"] = "keep"
     """Content after the first call is kept or dropped."""
@@ -99,6 +101,11 @@ class Policy:
         return replace(self, strict=strict_from_environment()) if self.strict is None else self
 
     @property
+    def shows_cut_calls(self) -> bool:
+        """True if a cut call of which nothing was passed on becomes content."""
+        return self.cut_calls in ("content", "forward_or_content")
+
+    @property
     def needs_no_filter(self) -> bool:
         """True if no filter is needed between the machine and the deltas."""
         return (
@@ -121,7 +128,7 @@ class Policy:
             self.unknown_tools != "forward"
             or self.malformed_arguments != "as_written"
             or self.repair != "none"
-            or self.cut_calls != "forward"
+            or self.cut_calls in ("content", "drop")
             or self.parallel_calls != "all"
             or bool(self.strict)
         )
@@ -148,6 +155,13 @@ class Policy:
                 raise ValueError(f"policy {name}: there is none; there are: {', '.join(sorted(known))}")
         return cls(**values)
 
+
+WHOLE_CALLS: Final = Policy(cut_calls="content")
+"""The policy of interfaces that have no word for a cut call: their callers run every call that they get. So a cut call
+is content there, and a whole call before it stays a call.
+"""
+STREAMED_CALLS: Final = Policy(cut_calls="forward_or_content")
+"""The policy of streams of such interfaces whose end shows that a call was cut. What was sent cannot be taken back."""
 
 _SWITCH = {"true": True, "1": True, "false": False, "0": False, "none": None}
 

@@ -66,6 +66,7 @@ def test_an_opener_at_the_end_follows_the_policy(fmt: Format, opener: str) -> No
     assert text_of(fmt, raw) == ("Let me see.", ["incomplete_call"])
     assert text_of(fmt, raw, policy=Policy(cut_calls="drop")) == ("Let me see.", ["incomplete_call"])
     assert text_of(fmt, raw, policy=Policy(cut_calls="content")) == (raw, [])
+    assert text_of(fmt, raw, policy=Policy(cut_calls="forward_or_content")) == (raw, [])
 
 
 @OPENED

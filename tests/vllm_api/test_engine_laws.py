@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from untemplate.jsontext.well_formed import is_json
 from untemplate.machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, NAME_TEXT, REASONING_TEXT
 from untemplate.vllm_api import EventType, ParserEngine, StreamingParserEngine
 
@@ -56,25 +57,31 @@ def parser(config):
     return ParserEngine(Tokenizer(), TOOLS, parser_engine_config=config, make_id=lambda name, index: str(index))
 
 
-def streamed(config, pieces):
+def streamed(config, pieces, request=None):
     engine = parser(config)
-    deltas = [engine.parse_delta(piece, [], finished=False) for piece in pieces]
-    return message([*deltas, engine.parse_delta("", [], finished=True)])
+    deltas = [engine.parse_delta(piece, [], request, finished=False) for piece in pieces]
+    return message([*deltas, engine.parse_delta("", [], request, finished=True)])
 
 
 @pytest.mark.parametrize("config", CONFIGS)
 @settings(max_examples=150, deadline=None)
 @given(raw=outputs, sizes=st.lists(st.integers(0, 9), max_size=20))
 def test_every_cut_gives_the_same_message(config, raw, sizes):
-    whole = parser(CONFIGS[config])
-    reasoning, content, calls = whole.parse(raw)
-    expected = {
+    expected = streamed(CONFIGS[config], [raw])
+    assert streamed(CONFIGS[config], cut(raw, sizes)) == expected
+    assert streamed(CONFIGS[config], list(raw)) == expected
+    # A cut call is content of a whole output, and of a stream whose end does not show the cut.
+    reasoning, content, calls = parser(CONFIGS[config]).parse(raw)
+    whole = {
         "reasoning": reasoning or "",
         "content": content or "",
         "calls": [(call.id, call.name, call.arguments) for call in calls or ()],
     }
-    assert streamed(CONFIGS[config], cut(raw, sizes)) == expected
-    assert streamed(CONFIGS[config], list(raw)) == expected
+    assert streamed(CONFIGS[config], cut(raw, sizes), {"stop": ["x"]}) == whole
+    if whole != expected:
+        assert whole["calls"] == expected["calls"][:-1]
+        assert not is_json(expected["calls"][-1][2])
+        assert whole["content"].startswith(expected["content"])
 
 
 @pytest.mark.parametrize("config", ["hermes", "qwen_coder"])

@@ -65,14 +65,16 @@ def streamed(config, pieces, tools=None, request=None):
     return message(deltas)
 
 
-def check(config, raw, *, tools=None, request=None, reasoning="", content="", calls=()):
-    """The message, whole and in every cut."""
+def check(config, raw, *, tools=None, request=None, reasoning="", content="", calls=(), cut=None):
+    """The message, whole and in every cut. ``cut``: the whole output's content, if a stream has sent a cut call."""
     expected = {
         "reasoning": reasoning,
         "content": content,
         "calls": [(f"{name}:{i}", name, arguments) for i, (name, arguments) in enumerate(calls)],
     }
-    assert whole(config, raw, tools, request) == expected
+    assert whole(config, raw, tools, request) == (
+        expected if cut is None else {**expected, "content": cut, "calls": []}
+    )
     for pieces in cuts(raw):
         assert streamed(config, pieces, tools, request) == expected, pieces
 
@@ -161,7 +163,8 @@ def test_one_delta_for_each_call_reaches_a_subclass():
 
 
 def test_a_call_that_is_cut():
-    check(hermes(), '<tool_call>{"name": "f", "arguments": {"a": [1, 2', calls=[("f", '{"a": [1, 2')])
+    raw = '<tool_call>{"name": "f", "arguments": {"a": [1, 2'
+    check(hermes(), raw, calls=[("f", '{"a": [1, 2')], cut=raw)
     check(hermes(), 'a <tool_call>{"name": "f', content='a <tool_call>{"name": "f')
 
 
@@ -180,11 +183,8 @@ def test_statuses():
         '<tool_call>{"name": "c", "arguments": {'
     )
     found = engine(hermes()).extract_tool_calls(raw, None)
-    assert [(call.function.name, call.status) for call in found.tool_calls] == [
-        ("a", "ok"),
-        ("b", "invalid_json"),
-        ("c", "incomplete"),
-    ]
+    assert [(call.function.name, call.status) for call in found.tool_calls] == [("a", "ok"), ("b", "invalid_json")]
+    assert found.content == '<tool_call>{"name": "c", "arguments": {'
 
 
 def test_text_behind_the_arguments_is_reported():
@@ -217,12 +217,16 @@ def named_json(**changes):
         ("[call:f][end]", "{}"),
         ("[call:f] \n [end]", "{}"),
         ('[call:f]"{}"[end]', "{}"),
-        ('[call:f]{"a": 1', '{"a": 1'),
         ("[call:f] not json [end]", "not json"),
     ],
 )
 def test_named_json(raw, arguments):
     check(named_json(), raw, calls=[("f", arguments)])
+
+
+def test_named_json_that_is_cut():
+    check(named_json(), '[call:f]{"a": 1', calls=[("f", '{"a": 1')], cut='[call:f]{"a": 1')
+    check(named_json(), '[call:f]{"a": 1}', calls=[("f", '{"a": 1}')])
 
 
 def test_plain_arguments():
@@ -295,7 +299,7 @@ def test_converted_arguments_without_a_schema_are_strings():
     ],
 )
 def test_converted_arguments_that_are_cut(raw, arguments):
-    check(qwen_coder(), raw, tools=[GET], calls=[("get", arguments)])
+    check(qwen_coder(), raw, tools=[GET], calls=[("get", arguments)], cut=raw)
 
 
 def test_strings_stream_as_they_come():

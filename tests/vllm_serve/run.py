@@ -43,6 +43,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "gemma4": (EXAMPLES.format("gemma4"), "<turn|>"),
     "hunyuan": (EXAMPLES.format("hunyuan_a13b"), "<|eos|>"),
     "deepseek_v3": (EXAMPLES.format("deepseekv3"), "<｜end▁of▁sentence｜>"),
+    "deepseek_v3.1": (EXAMPLES.format("deepseekv31"), "<｜end▁of▁sentence｜>"),
     "granite": (EXAMPLES.format("granite"), "<|end_of_text|>"),
     "llama3.1": (EXAMPLES.format("llama3.1_json"), "<|eot_id|>"),
     "mistral": (EXAMPLES.format("mistral"), "</s>"),
@@ -94,8 +95,8 @@ def _tool_calls(calls: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, A
     ]
 
 
-def make(folder: Path, template: Path, eos: str) -> tuple[OutputParser, list[Case]]:
-    """Write a checkpoint for a chat template; return its parser and its messages."""
+def make(folder: Path, template: Path, eos: str, tokens: Sequence[str] = ()) -> tuple[OutputParser, list[Case]]:
+    """Write a checkpoint for a chat template; return its parser and its messages. ``tokens``: more special tokens."""
     source = template.read_text(encoding="utf-8")
     loaded = ChatTemplate(source, eos_token=eos)
     parser = OutputParser.for_model(folder.name, template=loaded)
@@ -113,7 +114,7 @@ def make(folder: Path, template: Path, eos: str) -> tuple[OutputParser, list[Cas
         if "calls" in message:
             wire["tool_calls"] = _tool_calls(message["calls"])
         texts.append(_without_overlap(prompt, parser.render(wire)))
-    special = {*parser.format.special_tokens, *re.findall(r"<\|[^|<>\s]{1,30}\|>", source)}
+    special = {*tokens, *parser.format.special_tokens, *re.findall(r"<\|[^|<>\s]{1,30}\|>", source)}
     write_checkpoint(folder, source, sorted(special), eos, texts)
     offered: dict[str, Any] = {"tools": TOOLS}
     plain = {"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}} if reasoning else {}

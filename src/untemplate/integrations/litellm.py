@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from ..messages import DeltaMessage
 from ..output_parser import OutputParser
+from ..policy import STREAMED_CALLS
 from ..stream import Stream
 from .partner import partner
 
@@ -43,7 +44,7 @@ class TextParser(_logger.CustomLogger):  # type: ignore[name-defined, misc]
     def __init__(self, models: Mapping[str, str | OutputParser]) -> None:
         super().__init__()
         self._parsers = {
-            model: chosen if isinstance(chosen, OutputParser) else OutputParser.named(chosen)
+            model: chosen if isinstance(chosen, OutputParser) else OutputParser.named(chosen, policy=STREAMED_CALLS)
             for model, chosen in models.items()
         }
 

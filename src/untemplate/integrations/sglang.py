@@ -31,7 +31,7 @@ from ..grammar import GrammarError, make_grammar
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
 from ..messages import DeltaMessage
 from ..output_parser import OutputParser
-from ..policy import Policy
+from ..policy import STREAMED_CALLS, WHOLE_CALLS
 from ..stream import Stream
 from .of_tokenizer import parser_of
 from .partner import partner
@@ -46,8 +46,6 @@ _types: Final = partner("sglang.srt.function_call.core_types", "sglang", _LEAST)
 _log: Final = logging.getLogger("sglang.untemplate")
 
 _CHOSEN: Final[WeakKeyDictionary[Any, Format]] = WeakKeyDictionary()
-_WHOLE: Final = Policy(cut_calls="content")
-"""SGLang's clients run the calls of a whole answer, so a call that was cut is text there."""
 _TOOL: Final = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 
 
@@ -77,7 +75,9 @@ class _Split:
     """
 
     def __init__(self, parser: OutputParser, prompt: str, tools: Sequence[Any] | None) -> None:
-        self._stream: Stream | None = parser.stream(prompt=prompt or None, tools=tools, spans=True)
+        self._stream: Stream | None = parser.stream(
+            prompt=prompt or None, tools=tools, policy=STREAMED_CALLS, spans=True
+        )
         fmt = parser.format
         self._closes = _spellings(*(part.close for part in (fmt.reasoning, fmt.content, fmt.channels) if part))
         self._text: list[str] = []
@@ -215,11 +215,11 @@ class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ign
         self.incomplete_tool_call_indices: set[int] = set()
 
     def has_tool_call(self, text: str) -> bool:
-        return bool(self._parser.parse(text, policy=_WHOLE).tool_calls)
+        return bool(self._parser.parse(text, policy=WHOLE_CALLS).tool_calls)
 
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> Any:
         """Return the text and the calls of a whole output."""
-        parsed = self._parser.parse(text, tools=tools, policy=_WHOLE)
+        parsed = self._parser.parse(text, tools=tools, policy=WHOLE_CALLS)
         calls = [
             _types.ToolCallItem(tool_index=index, name=call.function.name, parameters=call.function.arguments)
             for index, call in enumerate(parsed.tool_calls)
@@ -229,7 +229,7 @@ class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ign
     def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> Any:
         """Return the text and the parts of calls that the next text completes."""
         if self._stream is None:
-            self._stream = self._parser.stream(tools=tools)
+            self._stream = self._parser.stream(tools=tools, policy=STREAMED_CALLS)
         return self._result(self._stream.feed(new_text))
 
     def finish(self, tools: Sequence[Any]) -> Any:

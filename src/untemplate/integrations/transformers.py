@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ..format import FormatError
 from ..messages import ParsedOutput
 from ..output_parser import OutputParser
-from ..policy import Policy
+from ..policy import WHOLE_CALLS
 from .of_tokenizer import parser_of
 from .partner import partner
 
 __all__ = ["install"]
 
-_POLICY: Final = Policy(cut_calls="content", malformed_arguments="content")
+_POLICY: Final = replace(WHOLE_CALLS, malformed_arguments="content")
 """A call without whole arguments cannot be run, and its arguments are no dict: its text remains in the content."""
 
 

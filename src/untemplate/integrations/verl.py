@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from ..messages import ParsedOutput
-from ..policy import Policy
+from ..policy import WHOLE_CALLS
 from .of_tokenizer import parser_of
 from .partner import partner
 
@@ -26,7 +27,7 @@ __all__ = ["UntemplateToolParser"]
 
 _theirs: Final = partner("verl.experimental.agent_loop.tool_parser", "verl", "0.9")
 _PREFIX: Final = "untemplate:"
-_POLICY: Final = Policy(cut_calls="content", malformed_arguments="content")
+_POLICY: Final = replace(WHOLE_CALLS, malformed_arguments="content")
 """verl runs each call that it gets; the text of a call without whole arguments remains in the content."""
 
 

@@ -355,9 +355,12 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         (body.name_close, tags.NAME_CLOSE),
         (body.empty_close, tags.EMPTY_CLOSE),
         (body.id_open, tags.ID_OPEN),
-        (body.arguments_close, tags.ARGUMENTS_CLOSE),
         (tools.call_close, tags.CALL_CLOSE),
     ]
+    close = body.arguments_close
+    if close is None or body.name_close is None or not body.name_close.text.startswith(close.text):
+        # Otherwise it is the beginning of what opens the arguments, and the output may be cut there.
+        ends.append((close, tags.ARGUMENTS_CLOSE))
     if isinstance(arguments, TaggedArguments):
         ends.append((arguments.key_open, tags.KEY_OPEN))
         if arguments.value_open is not None:

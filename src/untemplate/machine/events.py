@@ -242,6 +242,11 @@ class CallRecorder(EventReceiver):
     def call_end(self, index: int) -> None:
         self._ended.add(index)
 
+    def forget_last(self) -> None:
+        """Remove the last call."""
+        self._calls.pop()
+        self._arguments.pop()
+
     def arguments_of_calls(self) -> list[str]:
         """Return the arguments of each call, in order."""
         return ["".join(parts) for parts in self._arguments]

@@ -713,6 +713,10 @@ class Machine(ReaderContext):
         tentative = self.tentative
         assert tentative is not None
         cur = self.cur
+        if self.shows_cut_calls and tentative.end_of_last_call and not self.calls[-1].whole:
+            self.calls.pop()
+            tentative.recorder.forget_last()
+            further = True
         rest = ""
         if further:
             rest = (self.speculation.raw(cur) + cur.text[cur.pos :])[tentative.end_of_last_call :]
@@ -733,8 +737,8 @@ class Machine(ReaderContext):
 
     def _accept_tentative_calls(self, tentative: TentativeCalls) -> bool:
         """Emit tentative calls, as far as the call policy keeps them. False if it turns them into text, or if a call
-        without a marker is not whole."""
-        if tentative.alone and not self.calls[-1].whole:
+        is not whole that has no marker or is to be shown."""
+        if (tentative.alone or self.shows_cut_calls) and not self.calls[-1].whole:
             return False
         kept = tentative.decide(self.call_policy, self.calls, self.ledger)
         if kept is None:

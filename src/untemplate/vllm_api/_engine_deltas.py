@@ -1,7 +1,7 @@
 """Turns the events of a config's engine into deltas.
 
 * A call commits when its name is complete and its arguments begin, or when it is closed. Text that never becomes a call
-  is content, markup included. A call that is cut keeps the arguments that were written.
+  is content, markup included. So is a call that is cut, unless the stream has sent a part of it.
 * White space next to a marker is dropped as the config's flags say; the end of the output is not a marker. White space
   that may have to be dropped is buffered until the next text decides.
 * Nothing that was sent is retracted: a converter that contradicts its earlier result is reported.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..deltas import merge_deltas, merge_tool_calls
+from ..jsontext.well_formed import is_json
 from ..machine.events import EventType, SemanticEvent
 from ..machine.lexer import WS
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Diagnostic
@@ -40,6 +41,8 @@ _NOTES = {
 class EngineDeltas(Parser):
     """Turns events into deltas, and keeps the state for that."""
 
+    reads_prompts = True
+
     def __init__(
         self, tokenizer: Any, tools: Sequence[Any] | None, config: ParserEngineConfig, engine: StreamingParserEngine
     ) -> None:
@@ -56,6 +59,8 @@ class EngineDeltas(Parser):
         self._drop_ws_only_content_before_tools = config.drop_whitespace_only_content_before_tools
         self._strip_content_ws_with_tools = config.strip_content_whitespace_with_tools
         self._argument_markers = _argument_markers(config)
+        self._holds_calls = False
+        """True if calls are sent when they have ended, since one that is cut has to become content."""
         self._start_over()
 
     def _start_over(self) -> None:
@@ -72,6 +77,8 @@ class EngineDeltas(Parser):
         self._line_has_text = False
         self._after_call = False
         self._notes: list[Diagnostic] = []
+        self._held_calls: list[DeltaToolCall] = []
+        """Deltas of the open call."""
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
@@ -135,6 +142,8 @@ class EngineDeltas(Parser):
             self._convert_arguments(calls)
         if finished:
             self._finish(calls)
+        if self._holds_calls and (calls or self._held_calls):
+            calls = self._ended_calls(calls)
         content = "".join(self._content)
         self._content.clear()
         if not (content or reasoning or calls):
@@ -165,7 +174,8 @@ class EngineDeltas(Parser):
 
     def _finish(self, deltas: list[DeltaToolCall]) -> None:
         """End the output: cut the open call, and place or drop buffered white space."""
-        for index in range(len(self._tool_slots)):
+        for index, slot in enumerate(self._tool_slots):
+            slot.cut = not slot.ended
             self._end_call(index, deltas, closed=False)
         strips = self._strip_content_ws_with_tools
         if self._calls_sent and self._content_has_nonws:
@@ -175,6 +185,27 @@ class EngineDeltas(Parser):
         if not goes:
             self._content += self._spaces
         self._spaces = []
+
+    def _ended_calls(self, calls: list[DeltaToolCall]) -> list[DeltaToolCall]:
+        """Return the deltas of the calls that have ended; hold those of the open one. A cut call becomes content."""
+        last = self._tool_slots[-1]
+        held = self._held_calls
+        if held and held[0].index != last.index:
+            calls, held = held + calls, []
+        if not last.ended:
+            self._held_calls = held
+            held += [delta for delta in calls if delta.index == last.index]
+            return [delta for delta in calls if delta.index != last.index]
+        calls = held + calls
+        self._held_calls = []
+        if not last.cut:
+            return calls
+        _, raw = self._engine.take_call(len(self._tool_slots) - 1)
+        parts = [delta.function.arguments or "" for delta in calls if delta.function and delta.index == last.index]
+        if not last.name_sent or is_json("".join(parts)):
+            return calls
+        self._add_content(raw)
+        return [delta for delta in calls if delta.index != last.index]
 
     def _strip_trailing_reasoning(self, delta: DeltaMessage | None) -> DeltaMessage | None:
         """Remove the white space between reasoning and the next marker; it is buffered until the next text decides."""
@@ -260,7 +291,8 @@ class EngineDeltas(Parser):
         if not self._is_valid_tool_name(name):
             slot.rejected = True
             return
-        self._engine.take_call(idx)
+        if not self._holds_calls:
+            self._engine.take_call(idx)
         self._space_before_call()
         slot.name = name
         slot.name_sent = True

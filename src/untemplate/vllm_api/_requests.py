@@ -22,6 +22,7 @@ __all__ = [
     "DeltaMessage",
     "delta_of",
     "extracted_of",
+    "hides_cuts",
     "make_parser_request",
 ]
 
@@ -36,6 +37,15 @@ def make_parser_request(
         tools=None if tools is None else list(tools),
         tool_choice=tool_choice if tools else "none",
     )
+
+
+def hides_cuts(request: Any) -> bool:
+    """True if the end of a stream would not show that a call was cut.
+
+    vLLM's finish reason of a call that a stop string has cut is ``tool_calls``. In the Responses API (``input``) vLLM
+    marks each call as completed.
+    """
+    return bool(get(request, "stop") or get(request, "stop_token_ids")) or get(request, "input") is not None
 
 
 class _OldNames(msgspec.StructMeta):

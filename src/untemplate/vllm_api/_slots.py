@@ -43,7 +43,7 @@ class ToolCallSlot:
         index: its number among the calls that have committed.
         string_keys: arguments that must be strings (``None``: all that are written as strings).
         streamed_json: the converted arguments that were sent so far.
-        ended: True if nothing more can come. closed: True if its own end ended it.
+        ended: True if nothing more can come. closed: True if its own end ended it. cut: the end of the output did.
         rejected: True if its name is not that of an offered tool.
         reader: reads arguments if there is no converter, or finds the name in them.
     """
@@ -51,6 +51,7 @@ class ToolCallSlot:
     __slots__ = (
         "_parts",
         "closed",
+        "cut",
         "ended",
         "id",
         "index",
@@ -71,6 +72,7 @@ class ToolCallSlot:
         self.streamed_json = ""
         self.ended = False
         self.closed = False
+        self.cut = False
         self.rejected = False
         self.reader: ArgumentReader | None = None
         self._parts: list[str] = []

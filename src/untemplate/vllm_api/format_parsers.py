@@ -3,6 +3,8 @@
 * A parser class consists of its Format. The managers make such classes; so can a subclass with ``format = …``.
 * A streaming method continues the output that it has read so far. If the earlier text is another one, it begins a new
   output: it reads the earlier text silently first.
+* A cut call is never a call to run: it is content of a whole output, and of a stream whose end would not show the cut.
+  Other streams send calls while they are written; what of a cut call has not been sent then is not sent.
 * Each half works alone. Together in a DelegatingParser they become one parser of the merged Format, which parses
   reasoning and calls in one pass, unless a subclass has changed how one of them parses.
 """
@@ -11,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from ..backend import OutputContext
 from ..deltas import merge_deltas
@@ -22,12 +25,13 @@ from ..format_stream import FormatStream
 from ..formats import IncompatibleFormatsError, merge
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
-from ..policy import Policy
+from ..policy import STREAMED_CALLS, WHOLE_CALLS, Policy
 from ..requests import get
 from ..stream import Stream
 from ..tokens import Vocabulary, vocabulary_of
 from ._marks import Marks
 from ._pipeline import with_id
+from ._requests import hides_cuts
 from .abstract import Parser, ReasoningParser, ToolParser
 from .delegating import DelegatingParser
 
@@ -43,8 +47,9 @@ __all__ = [
 
 _P = TypeVar("_P")
 
-_POLICY = Policy(strict=False)
-"""vLLM's interface has no policies."""
+# vLLM's interface has no policies, so that of the environment does not count either.
+_WHOLE: Final = replace(WHOLE_CALLS, strict=False)
+_STREAMED: Final = replace(STREAMED_CALLS, strict=False)
 
 
 class _HalfStream:
@@ -92,12 +97,13 @@ class FormatReasoningParser(ReasoningParser):
     """
 
     format: Format
+    reads_prompts = True
 
     def __init__(self, tokenizer: Any, *args: Any, format: Format | None = None, **kwargs: Any) -> None:
         ReasoningParser.__init__(self, tokenizer, *args, **kwargs)
         _set_format(self, format)
         known = vocabulary_of(tokenizer)
-        self._backend = FormatBackend(self.format, known, policy=_POLICY)
+        self._backend = FormatBackend(self.format, known, policy=_STREAMED)
         self._marks, self._count_marks = _marks(self.format, known)
         self._opened = self._backend.begins_in_reasoning or self.format.channels is not None
         self._prompt: str | None = None
@@ -118,7 +124,13 @@ class FormatReasoningParser(ReasoningParser):
     def _new_stream(self, *, whole: bool = False) -> Stream:
         channels = self.format.channels is not None
         return self._backend.stream(
-            _context(calls=channels, prompt=self._prompt, collect=whole, spans=whole and channels)
+            _context(
+                _WHOLE if whole else _STREAMED,
+                calls=channels,
+                prompt=self._prompt,
+                collect=whole,
+                spans=whole and channels,
+            )
         )
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
@@ -214,7 +226,7 @@ class FormatToolParser(ToolParser):
     ) -> None:
         ToolParser.__init__(self, tokenizer, tools, *args, **kwargs)
         _set_format(self, format)
-        self._backend = FormatBackend(_calls_only(self.format), vocabulary_of(tokenizer), policy=_POLICY)
+        self._backend = FormatBackend(_calls_only(self.format), vocabulary_of(tokenizer), policy=_STREAMED)
         self._output = _HalfStream()
 
     @property
@@ -223,7 +235,7 @@ class FormatToolParser(ToolParser):
         return _untouched(self, FormatToolParser, "extract_tool_calls", "extract_tool_calls_streaming")
 
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
-        context = _context(tools=self.tools, request=request, collect=True)
+        context = _context(_WHOLE, tools=self.tools, request=request, collect=True)
         found = self._backend.parse(model_output, (), "stop", context)
         return ExtractedToolCallInformation(
             tools_called=found.tools_called, tool_calls=found.tool_calls, content=found.content
@@ -243,7 +255,7 @@ class FormatToolParser(ToolParser):
         return self._output.feed(partial(self._new_stream, request), previous, delta_text, delta_token_ids)
 
     def _new_stream(self, request: Any) -> Stream:
-        return self._backend.stream(_context(tools=self.tools, request=request))
+        return self._backend.stream(_context(_policy_of(request), tools=self.tools, request=request))
 
     def finish_streaming(self) -> DeltaMessage | None:
         return self._output.finish()
@@ -276,7 +288,7 @@ class FormatParser(DelegatingParser):
     ) -> None:
         super().__init__(tokenizer, *args, **kwargs)
         _set_format(self, format)
-        self._backend = FormatBackend(self.format, vocabulary_of(tokenizer), policy=_POLICY)
+        self._backend = FormatBackend(self.format, vocabulary_of(tokenizer), policy=_STREAMED)
         self._tools = tools
         self._prompt: str | None = None
         self._output: FormatStream | None = None
@@ -302,7 +314,7 @@ class FormatParser(DelegatingParser):
         enable_auto_tools: bool = False,
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[FunctionCall] | None]:
-        context = _context(tools=self._tools, request=request, prompt=self._prompt, collect=True)
+        context = _context(_WHOLE, tools=self._tools, request=request, prompt=self._prompt, collect=True)
         found = self._backend.parse(model_output, model_output_token_ids, "stop", context)
         return found.reasoning, found.content, [with_id(call) for call in found.tool_calls] or None
 
@@ -321,7 +333,7 @@ class FormatParser(DelegatingParser):
         if self._output is None:
             if prompt_token_ids is not None:
                 self.adjust_initial_state_from_prompt(prompt_token_ids)
-            context = _context(tools=self._tools, request=request, prompt=self._prompt)
+            context = _context(_policy_of(request), tools=self._tools, request=request, prompt=self._prompt)
             self._output = self._backend.open(context)
         deltas = self._output.feed(delta_text, delta_token_ids)
         if finished:
@@ -405,7 +417,13 @@ def _untouched(parser: object, base: type[Any], *methods: str) -> bool:
     return all(getattr(type(parser), name) is getattr(base, name) for name in methods)
 
 
+def _policy_of(request: Any) -> Policy:
+    """Return the policy for a stream."""
+    return _WHOLE if hides_cuts(request) else _STREAMED
+
+
 def _context(
+    policy: Policy,
     *,
     tools: Sequence[Any] | None = None,
     request: Any = None,
@@ -417,7 +435,7 @@ def _context(
     """Return the context of one output. The request's tools replace ``tools``; without ``calls`` calls are text."""
     offered = get(request, "tools")
     return OutputContext(
-        policy=_POLICY,
+        policy=policy,
         tools=tools if offered is None else offered,
         tool_choice=get(request, "tool_choice") if calls else "none",
         messages=get(request, "messages"),

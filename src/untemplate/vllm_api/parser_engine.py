@@ -22,7 +22,7 @@ from ..tools import ToolSet
 from ._engine_deltas import EngineDeltas
 from ._marks import Marks
 from ._pipeline import StreamState, with_id
-from ._requests import make_parser_request
+from ._requests import hides_cuts, make_parser_request
 from ._slots import ToolCallSlot, make_tool_call_id
 from .config import ParserEngineConfig, ParserState
 from .streaming_engine import StreamingParserEngine
@@ -143,6 +143,7 @@ class ParserEngine(EngineDeltas):
         if tools:
             self._tools = _checked(tools)
         self._refused = not takes_calls(request)
+        self._holds_calls = hides_cuts(request)
         self._engine.skip_tool_parsing = self.skip_tool_parsing
         self._stream_state.history_tool_call_cnt = count_calls(get(request, "messages"))
 
@@ -239,8 +240,10 @@ class ParserEngine(EngineDeltas):
     ) -> tuple[str | None, str | None, ExtractedToolCallInformation]:
         """Parse a whole output; return (reasoning, content, calls and content)."""
         self._reset(initial_state)
+        holds, self._holds_calls = self._holds_calls, True
         events = self._feed(text, token_ids)
         delta = self._to_delta(events + self._engine.finish(), True)
+        self._holds_calls = holds
         self._streaming_initialized = False
         found = self._build_extracted_result(delta)
         return None if delta is None else delta.reasoning, found.content, found
