@@ -18,6 +18,7 @@ from .probes import (
     AGAIN,
     ASKED,
     CONTENT,
+    EOS,
     IDS,
     KEYS,
     NAMES,
@@ -53,8 +54,11 @@ RemarkCode = Literal[
     "bare_strings",
     "reads_clock",
     "mask_without_end",
+    "not_measured",
+    "unknown_end",
 ]
-"""Codes of remarks. ``needs_``: a demand on messages; ``refuses_``: messages of usual clients that fail."""
+"""Codes of remarks. ``needs_``: a demand on messages; ``refuses_``: messages of usual clients that fail;
+``not_measured``: abilities that the template may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,9 +283,17 @@ class _Finder:
             yield Remark("cuts_content", problem, self._line_of(literal))
         if self.calls is not None:
             yield from self._odd_values(self.calls.style)
+        if self.frame.prober.eos == "" and EOS in self._answered():
+            problem = "answers end with eos_token, whose text is not known: an output that has it keeps it as content"
+            yield Remark("unknown_end", problem, self._line_of("eos_token"))
         line = self._line_of("strftime_now")
         if line:
             yield Remark("reads_clock", "the prompt depends on the date: caches of prompts end with the day", line)
+
+    def _answered(self) -> str:
+        """Return what the template writes from the beginning of an answer to the next question."""
+        turns = (self.frame.turn(ProbeMessage(CONTENT), Style(), place) for place in (LAST, MIDDLE))
+        return "".join(turn.text for turn in turns if turn is not None)
 
     def _odd_values(self, style: Style) -> Iterator[Remark]:
         text = self._called(style, ProbeCall(NAMES[0], {KEYS[0]: True, KEYS[1]: _QUOTES})).text or ""
