@@ -17,7 +17,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -250,7 +250,8 @@ def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Sel
     reason = best.remark or "nothing could be certified"
     problem = "no format certifies against the model's chat template"
     if not measured:
-        problem = "the chat template cannot be used" if _unusable(notes) else "there is no chat template"
+        broken = any(note.startswith(_BROKEN) for note in notes)
+        problem = "the chat template cannot be used" if broken else "there is no chat template"
     warning = f"{problem}; {best.source} {best.name!r} is used: {reason}"
     return Selection(best, tuple(tried), warning, _second(tried, best), notes=tuple(notes))
 
@@ -324,18 +325,18 @@ def _prepared(source: ChatTemplate | str | os.PathLike[str] | None, notes: list[
     if source is None:
         return None
     try:
-        return prepare(ChatTemplate.load(source) if isinstance(source, str | os.PathLike) else source)
+        template = ChatTemplate.load(source) if isinstance(source, str | os.PathLike) else source
+    except TemplateError as error:
+        notes.append(f"no usable template: {error}")
+        return None
+    try:
+        return prepare(template)
     except (TemplateError, AnalysisError) as error:
-        notes.append(f"{_UNUSABLE}{error}")
+        notes.append(f"{_BROKEN}{error}")
         return None
 
 
-_UNUSABLE: Final = "no usable template: "
-
-
-def _unusable(notes: Sequence[str]) -> bool:
-    """True if there is a template that cannot be used: it is broken, or renders no conversation."""
-    return any(note.startswith(_UNUSABLE) and "has no chat template" not in note for note in notes)
+_BROKEN: Final = "the template is broken: "
 
 
 # -- The model's own files ----------------------------------------------------------------------------------------

@@ -202,7 +202,7 @@ def test_a_broken_template_is_not_reported_as_missing(tmp_path: Path, caplog: py
     (tmp_path / "chat_template.jinja").write_text("{% for %}")
     select(tmp_path)
     assert caplog.messages[-1].startswith("the chat template cannot be used; passthrough 'passthrough' is used: ")
-    assert f"no usable template: {tmp_path / 'chat_template.jinja'}, line 1: not a template" in caplog.messages[-1]
+    assert f"the template is broken: {tmp_path / 'chat_template.jinja'}, line 1: not a template" in caplog.messages[-1]
 
 
 def test_a_gguf_file_is_of_the_type_that_its_architecture_names(tmp_path: Path) -> None:

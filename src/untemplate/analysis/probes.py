@@ -289,6 +289,11 @@ class Prober:
         variables = set(self.toggles)
         return [replace(branch, reads=branch.reads - variables) for branch in unreached()]
 
+    @property
+    def branches(self) -> int:
+        """Number of branches of the template."""
+        return len(getattr(self.template, "branches", ()))
+
     def settings_for(self, fields: frozenset[str]) -> list[tuple[tuple[str, Any], ...]]:
         """Return settings that may lead to the branches which read these fields and were not reached."""
         names = {name for branch in self.unreached() if fields & branch.reads for name in branch.conditions}

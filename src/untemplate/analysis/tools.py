@@ -76,6 +76,8 @@ def find_calls(frame: TurnFrame) -> CallSamples | None:
     for settings in () if best else frame.prober.settings_for(CALL_KEYS):
         best = best or _shortest(frame, settings)
     if best is None:
+        for arguments in ("object", "text"):  # seen or not, this is evidence for `doubts`
+            frame.turn(ProbeMessage(CONTENT, calls=(ONE,)), Style(arguments=arguments))
         frame.log.append("T1 calls: never written")
         return None
     return _samples(frame, *best)

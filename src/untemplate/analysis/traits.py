@@ -99,9 +99,16 @@ class Traits:
     remarks: tuple[Remark, ...] = ()
     """Demands on messages, refusals and surprises; ``OutputParser.history`` meets the demands."""
 
+    branches: int = 0
+    """Number of branches of the template."""
+    unreached: tuple[int, ...] = ()
+    """First lines of the branches that no rendering has run, in order."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
+            "branches": self.branches,
+            "unreached": list(self.unreached),
             "prefix_breaks": [b.to_dict() for b in self.prefix_breaks],
             "dropped": [asdict(d) for d in self.dropped],
             "maskable": self.maskable,
@@ -123,6 +130,8 @@ class Traits:
             tuple(Dropped(**d) for d in data["dropped"]),
             bool(data["maskable"]),
             remarks,
+            int(data["branches"]),
+            tuple(int(line) for line in data["unreached"]),
         )
 
 
@@ -138,7 +147,9 @@ def find_traits(
     breaks = find_prefix_breaks(frame, None if calls is None else calls.style, reasoning.style)
     marked = _marked(frame)
     remarks = (*found.demands(), *found.refusals(), *found.surprises(), *marked[1])
-    return Traits(breaks, tuple(found.dropped()), marked[0], remarks)
+    dropped = tuple(found.dropped())
+    unreached = tuple(branch.line for branch in frame.prober.unreached())
+    return Traits(breaks, dropped, marked[0], remarks, frame.prober.branches, unreached)
 
 
 _GENERATION: Final = re.compile(r"\{%[-+]?\s*generation\b")

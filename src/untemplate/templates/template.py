@@ -178,6 +178,11 @@ class ChatTemplate:
         template._ran = {}
         return template
 
+    @property
+    def branches(self) -> list[Branch]:
+        """The bodies of ``if``, ``for`` and macros, and the sides of conditional expressions."""
+        return [branch for source in self._sources for branch in self._compile(source).branches]
+
     def unreached(self) -> list[Branch]:
         """Return the branches that no rendering of an observed template has run, by line.
 
