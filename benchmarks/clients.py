@@ -54,7 +54,7 @@ def emit(events: int, ready: Connection) -> None:
 
 
 async def own(url: str) -> int:
-    from untemplate.gateway.engines.wire import Client, Events
+    from untemplate_gateway.engines.wire import Client, Events
 
     client, events, found = Client(url), Events(), 0
     async with client.request("POST", "/", b"{}") as response:
@@ -67,7 +67,7 @@ async def own(url: str) -> int:
 async def with_aiohttp(url: str) -> int:
     import aiohttp
 
-    from untemplate.gateway.engines.wire import Events
+    from untemplate_gateway.engines.wire import Events
 
     events, found = Events(), 0
     async with aiohttp.ClientSession() as session, session.post(url, data=b"{}") as response:
@@ -79,7 +79,7 @@ async def with_aiohttp(url: str) -> int:
 async def with_httpx(url: str) -> int:
     import httpx
 
-    from untemplate.gateway.engines.wire import Events
+    from untemplate_gateway.engines.wire import Events
 
     events, found = Events(), 0
     async with httpx.AsyncClient() as client, client.stream("POST", url, content=b"{}") as response:

@@ -88,12 +88,12 @@ def litestar(count: int) -> Any:
 def gateway(count: int, *, output: str = "content") -> Any:
     """Return the whole gateway (dialect, prompt, parser, writer), on an engine that yields as the other servers do."""
     from untemplate import OutputParser
-    from untemplate.gateway.app import create_app
-    from untemplate.gateway.engines.base import Engine, EngineChunk, Health, Job, Takes
-    from untemplate.gateway.generation import Usage
-    from untemplate.gateway.manager import Manager, Model
-    from untemplate.gateway.settings import Settings
     from untemplate.templates import ChatTemplate
+    from untemplate_gateway.app import create_app
+    from untemplate_gateway.engines.base import Engine, EngineChunk, Health, Job, Takes
+    from untemplate_gateway.generation import Usage
+    from untemplate_gateway.manager import Manager, Model
+    from untemplate_gateway.settings import Settings
 
     words = ["word"] * count
     if output == "reasoning":
@@ -150,11 +150,11 @@ def emitter(count: int) -> Any:
 def upstream(count: int) -> Any:
     """Return the gateway in front of another server (``--upstream``), which runs in a process of its own."""
     from untemplate import OutputParser
-    from untemplate.gateway.app import create_app
-    from untemplate.gateway.engines.openai import OpenAIEngine
-    from untemplate.gateway.manager import Manager, Model
-    from untemplate.gateway.settings import Settings
     from untemplate.templates import ChatTemplate
+    from untemplate_gateway.app import create_app
+    from untemplate_gateway.engines.openai import OpenAIEngine
+    from untemplate_gateway.manager import Manager, Model
+    from untemplate_gateway.settings import Settings
 
     engine = OpenAIEngine(os.environ["BENCH_UPSTREAM"])
     template = ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
@@ -274,10 +274,10 @@ def per_chunk(name: str, count: int, rounds: int) -> list[float]:
 def paced(count: int) -> Any:
     """Return the replay engine at ``RATE`` tokens a second for each of ``count`` streams."""
     from untemplate import OutputParser
-    from untemplate.gateway.app import create_app
-    from untemplate.gateway.engines.replay import Recording, ReplayEngine
-    from untemplate.gateway.manager import Manager, Model
-    from untemplate.gateway.settings import Settings
+    from untemplate_gateway.app import create_app
+    from untemplate_gateway.engines.replay import Recording, ReplayEngine
+    from untemplate_gateway.manager import Manager, Model
+    from untemplate_gateway.settings import Settings
 
     output = "<think>\n" + "thinking about it " * 40 + "\n</think>\n\n" + "and the answer is this " * 40
     engine = ReplayEngine("hermes", [Recording(output=output)], speed=RATE / count)

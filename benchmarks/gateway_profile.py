@@ -48,22 +48,22 @@ REQUESTS = {
 }
 
 AREAS = (
-    ("untemplate/gateway/engines/", "engine: recorded outputs"),
-    ("untemplate/gateway/prompt.py", "prompt: the chat template"),
-    ("untemplate/gateway/templates/", "prompt: the chat template"),
+    ("untemplate_gateway/engines/", "engine: recorded outputs"),
+    ("untemplate_gateway/prompt.py", "prompt: the chat template"),
+    ("untemplate_gateway/templates/", "prompt: the chat template"),
     ("untemplate/templates/", "prompt: the chat template"),
     ("jinja2/", "prompt: the chat template"),
     ("<template>", "prompt: the chat template"),
     ("response.py", "writing the answer"),
-    ("untemplate/gateway/protocols/encoding.py", "writing the answer"),
-    ("untemplate/gateway/protocols/", "reading the request"),
-    ("untemplate/gateway/observe.py", "metrics and log"),
-    ("untemplate/gateway/tracing.py", "metrics and log"),
+    ("untemplate_gateway/protocols/encoding.py", "writing the answer"),
+    ("untemplate_gateway/protocols/", "reading the request"),
+    ("untemplate_gateway/observe.py", "metrics and log"),
+    ("untemplate_gateway/tracing.py", "metrics and log"),
     ("prometheus_client/", "metrics and log"),
     ("logging/", "metrics and log"),
-    ("untemplate/gateway/session.py", "session: chunks to deltas"),
-    ("untemplate/gateway/choice.py", "session: chunks to deltas"),
-    ("untemplate/gateway/", "routes, access, limits, frames of the stream"),
+    ("untemplate_gateway/session.py", "session: chunks to deltas"),
+    ("untemplate_gateway/choice.py", "session: chunks to deltas"),
+    ("untemplate_gateway/", "routes, access, limits, frames of the stream"),
     ("untemplate/", "parser"),
     ("uvicorn/", "HTTP server and sockets"),
     ("starlette/", "HTTP server and sockets"),
@@ -84,10 +84,10 @@ def area_of(file: str) -> str | None:
 def application() -> Any:
     """Return the gateway with two recorded outputs."""
     from untemplate import OutputParser
-    from untemplate.gateway.app import create_app
-    from untemplate.gateway.engines.replay import Recording, ReplayEngine
-    from untemplate.gateway.manager import Manager, Model
-    from untemplate.gateway.settings import Settings
+    from untemplate_gateway.app import create_app
+    from untemplate_gateway.engines.replay import Recording, ReplayEngine
+    from untemplate_gateway.manager import Manager, Model
+    from untemplate_gateway.settings import Settings
 
     call = f'{THOUGHT}<tool_call>\n{{"name": "get_weather", "arguments": {CALLED}}}\n</tool_call>'
     recordings = [Recording(output=TEXT), Recording(output=call, calls=(("get_weather", CALLED),))]

@@ -10,9 +10,9 @@ from itertools import count
 from typing import Any
 
 import pytest
+
 from tests.public import TEMPLATES, needs_templates
 from tests.templates.test_limits import GROWS, LOOPS, SOURCES
-
 from untemplate.analysis import analyze
 from untemplate.templates import ChatTemplate, TemplateError
 

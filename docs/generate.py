@@ -40,9 +40,6 @@ from untemplate.formats import Entry, Evidence, Kind, entries, named, registry
 from untemplate.formats.family import Engine
 from untemplate.formats.registry import chosen_name
 from untemplate.formats.unlisted import UNLISTED
-from untemplate.gateway import settings
-from untemplate.gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
-from untemplate.gateway.protocols.openapi import requests
 from untemplate.machine.compiler import compile_format
 from untemplate.machine.modes import mode_table
 from untemplate.machine.program import (
@@ -57,6 +54,9 @@ from untemplate.machine.program import (
 )
 from untemplate.policy import Policy
 from untemplate.selection import ranked, suggested
+from untemplate_gateway import settings
+from untemplate_gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
+from untemplate_gateway.protocols.openapi import requests
 
 DOCS = Path(__file__).parent
 

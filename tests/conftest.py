@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,10 @@ settings.register_profile("exhaustive", deadline=None, max_examples=500, suppres
 settings.load_profile("sampled")
 
 COUNTS = "untemplate_counts"
+
+# Programs that tests start run this checkout, whichever one is installed.
+_SOURCES = [str(Path(__file__).parents[1] / folder) for folder in ("src", "gateway/src")]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), *_SOURCES)))
 
 
 @pytest.fixture(autouse=True, scope="session")

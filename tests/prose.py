@@ -61,7 +61,8 @@ class Passage:
 def files() -> list[Path]:
     """Return the files whose prose is checked: the code of the package and of the examples, and every page."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")]
-    return sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "examples").glob("*.py"), *pages])
+    code = [file for folder in ("src", "gateway/src") for file in (ROOT / folder).rglob("*.py")]
+    return sorted([*code, *(ROOT / "examples").glob("*.py"), *pages])
 
 
 def passages(path: Path) -> Iterator[Passage]:

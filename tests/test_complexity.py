@@ -21,7 +21,7 @@ def test_complex_functions_do_not_become_more():
         pytest.skip("needs ruff")
     command = [str(ruff) if ruff.exists() else "ruff", "check", "--select", "C901", "--output-format", "json"]
     done = subprocess.run(
-        [*command, "--config", "lint.mccabe.max-complexity=10", "src"],
+        [*command, "--config", "lint.mccabe.max-complexity=10", "src", "gateway/src"],
         capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
     found = [f"{item['filename']}:{item['location']['row']}: {item['message']}" for item in json.loads(done.stdout)]

@@ -317,7 +317,7 @@ def test_it_calls_a_tool_and_tells_the_result(engine: Any, package: ModuleType, 
 
 def test_it_tells_what_the_tour_tells(engine: Any, package: ModuleType, parser: OutputParser) -> None:
     """`make run` shows the tour; many people see it first."""
-    from untemplate.gateway.tour import STORIES
+    from untemplate_gateway.tour import STORIES
 
     calls = {
         "What is the weather in Rosenheim?": [("get_weather", {"city": "Rosenheim"})],

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from untemplate.gateway.observe import Metrics
-from untemplate.gateway.settings import BY_PATH, fields
+from untemplate_gateway.observe import Metrics
+from untemplate_gateway.settings import BY_PATH, fields
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -40,9 +40,9 @@ def test_the_files_name_variables_and_extras_that_exist():
     for path in (DEPLOY / "Dockerfile", DEPLOY / "compose.yaml"):
         used |= set(re.findall(r"UNTEMPLATE_[A-Z_]+", path.read_text()))
     assert used - variables == set()
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "gateway/pyproject.toml").read_text())["project"]["optional-dependencies"]
     texts = [path.read_text() for path in DEPLOY.iterdir() if path.suffix != ".json"]
-    named = {one for text in texts for group in re.findall(r"untemplate\[([\w,-]+)\]|EXTRAS=([\w,-]+)", text)
+    named = {one for text in texts for group in re.findall(r"gateway\[([\w,-]+)\]|EXTRAS=([\w,-]+)", text)
              for one in "".join(group).split(",")}  # fmt: skip
     assert named - set(extras) == set()
 

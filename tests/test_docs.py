@@ -27,17 +27,17 @@ from xml.etree import ElementTree
 
 import httpx
 import pytest
-from benchmarks.peers import failures
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import untemplate
+from benchmarks.peers import failures
 from untemplate.cli.arguments import parser_for
 from untemplate.format import model
 from untemplate.formats import _index, named, names, registered, registry
-from untemplate.gateway.protocols.openapi import document, requests
-from untemplate.gateway.settings.sources import resolve
 from untemplate.machine.diagnostics import DIAGNOSTICS
 from untemplate.selection import suggested
+from untemplate_gateway.protocols.openapi import document, requests
+from untemplate_gateway.settings.sources import resolve
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -169,7 +169,7 @@ NOT_RUN = {
     r"untemplate (?:pull|show|rm) ": "downloads from the hub; test_cli_models.py runs them with a fake hub",
     r"untemplate serve smollm2": "needs the package of the model: make test-smollm",
     r"untemplate serve demo": "test_demo_model.py serves it",
-    r'untemplate serve --upstream "\$URL"': "needs another server; tests/gateway/engines runs it",
+    r'untemplate serve --upstream "\$URL"': "needs another server; gateway/gateway_tests/engines runs it",
     r"untemplate check --base-url https://host": "needs an account",
     r"untemplate (?:formats|parse --format) acme": "test_a_family_is_added_by_one_file_and_the_generator",
 }
@@ -450,21 +450,26 @@ def defined(path: Path) -> set[str]:
     return found
 
 
+def found(file: str) -> Path:
+    """Return the path of a file that the page names: in the library, its catalogue, or the gateway."""
+    folders = (PACKAGE, PACKAGE / "formats", ROOT / "gateway/src/untemplate_gateway")
+    return next((folder / file for folder in folders if (folder / file).exists()), PACKAGE / file)
+
+
 def test_the_architecture_names_what_is_there():
     """Each step names a file, and every name before it is defined in that file (once is enough)."""
     text = BLOCK.sub("", page("docs/architecture.md")).partition("## The rest")[0]
     known: set[str] = set()
     files = set(re.findall(r"`([\w/]+\.py)`", text))
     for file in files:
-        path = PACKAGE / file
-        path = path if path.exists() else PACKAGE / "formats" / file
+        path = found(file)
         assert path.exists(), file
         known |= defined(path)
     named = set(re.findall(r"`([A-Z]\w+(?:\.\w+)?|\w+_\w+|start|merge|named)`", text))
     missing = {name for name in named if name not in known}
     assert missing == set()
     for name, file in re.findall(r"`([A-Z]?\w+(?:\.\w+)?)` \(`([\w/]+\.py)`\)", text):
-        assert name in defined(PACKAGE / file), f"{name} is not in {file}"
+        assert name in defined(found(file)), f"{name} is not in {file}"
 
 
 def test_the_map_is_whole():

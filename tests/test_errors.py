@@ -37,8 +37,8 @@ def test_the_docstring_lists_every_exception():
 
 
 def test_every_exception_has_the_base():
-    from untemplate.gateway.errors import ApiError
     from untemplate.testing import LawBroken
+    from untemplate_gateway.errors import ApiError
 
     for cls in [*(getattr(errors, name) for name in errors.__all__), ApiError, LawBroken]:
         assert issubclass(cls, UntemplateError), cls

@@ -45,7 +45,7 @@ def promised(path: Path) -> str:
 
 def ran(file: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a file in a folder."""
-    environ = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
+    environ = os.environ | {"PYTHONIOENCODING": "utf-8"}
     command = [sys.executable, str(file)]
     return subprocess.run(command, capture_output=True, cwd=folder, env=environ, encoding="utf-8", check=False)
 
@@ -68,7 +68,7 @@ def started(path: Path, folder: Path) -> Iterator[Path]:
 def gateway(*arguments: str) -> Iterator[str]:
     """Run a gateway in a process of its own; yield its URL."""
     command = [sys.executable, "-u", "-m", "untemplate", *arguments, "--port", "0"]
-    environ = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    environ = dict(os.environ)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environ) as server:
         assert server.stdout is not None
         try:

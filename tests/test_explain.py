@@ -21,6 +21,7 @@ from untemplate.cli.explain import _CAME_BACK
 from untemplate.formats import entries, lookup, named, names
 from untemplate.formats.registry import rows
 from untemplate.grammar import make_grammar
+from untemplate.installed import install_command
 from untemplate.selection import select, suggested
 from untemplate.templates import ChatTemplate
 from untemplate.terminal import width
@@ -82,7 +83,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     return Run(tmp_path, capsys, monkeypatch)
 
 
-NO_HUB = "reading from the hub needs the package huggingface_hub: pip install 'untemplate[hub]'"
+NO_HUB = f"reading from the hub needs the package huggingface_hub: {install_command('untemplate', 'hub')}"
 
 POLICIES = """\
 policies  * differs from the default; --policy NAME=VALUE sets one
@@ -152,8 +153,6 @@ certificate  14 of the 14 abilities of the template parse back ({analysis.certif
 history  longer conversations only append
 
 {remarks}
-
-coverage  3 of 3 branches were rendered
 
 choice  analysis inferred-{digest}, score 1.000
   because    inferred from the template (json-native); certified
@@ -459,7 +458,7 @@ def test_it_fits_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, columns: 
         (
             "empty",
             "empty: has no chat template: none of chat_template.jinja, chat_template.json, "
-            "additional_chat_templates/*.jinja, processor_config.json, tokenizer_config.json, *.gguf",
+            "additional_chat_templates/*.jinja, tokenizer_config.json, *.gguf",
         ),
     ],
 )

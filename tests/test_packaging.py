@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,8 +11,11 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from untemplate.installed import install_command
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = {
@@ -48,7 +52,10 @@ sys.meta_path.insert(0, Blocked())
 def bare(code: str, *arguments: str, cwd: Path, blocked: set[str] = EXTRAS) -> subprocess.CompletedProcess[str]:
     """Run code as if these packages were not installed."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("UNTEMPLATE_", "HF_"))}
-    environ |= {"BLOCKED": " ".join(blocked), "PYTHONPATH": str(ROOT / "src"), "HF_HOME": str(cwd)}
+    environ |= {
+        "BLOCKED": " ".join(blocked),
+        "HF_HOME": str(cwd),
+    }
     return subprocess.run(
         [sys.executable, "-c", BARE + code, *arguments],
         capture_output=True, text=True, cwd=cwd, env=environ, check=False,
@@ -56,7 +63,7 @@ def bare(code: str, *arguments: str, cwd: Path, blocked: set[str] = EXTRAS) -> s
 
 
 @pytest.mark.parametrize(
-    "code", ["from untemplate import *", "import untemplate.gateway.settings", "import untemplate.cli"]
+    "code", ["from untemplate import *", "import untemplate_gateway.settings", "import untemplate.cli"]
 )
 def test_the_core_is_enough_for(code: str, tmp_path: Path):
     done = bare(code, cwd=tmp_path)
@@ -64,7 +71,7 @@ def test_the_core_is_enough_for(code: str, tmp_path: Path):
 
 
 def test_settings_load_nothing_of_the_gateway(tmp_path: Path):
-    loaded = f"import untemplate.gateway.settings; print(sorted({EXTRAS} & set(sys.modules)))"
+    loaded = f"import untemplate_gateway.settings; print(sorted({EXTRAS} & set(sys.modules)))"
     done = bare(loaded, cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
@@ -74,11 +81,11 @@ def test_settings_load_nothing_of_the_gateway(tmp_path: Path):
     [
         (
             ("serve", "replay"),
-            "serving needs starlette, uvicorn, httptools, prometheus-client: pip install 'untemplate[serve]'",
+            f"serving needs starlette, uvicorn, httptools, prometheus-client: {install_command('untemplate-gateway')}",
         ),
         (
             ("pull", "org/repo"),
-            "models on the hub need the package huggingface_hub: pip install 'untemplate[hub]'",
+            f"models on the hub need the package huggingface_hub: {install_command('untemplate-gateway', 'hub')}",
         ),
     ],
 )
@@ -92,16 +99,20 @@ def test_a_missing_extra_is_named(arguments: tuple[str, ...], message: str, tmp_
 @pytest.mark.parametrize(
     ("model", "blocked", "message"),
     [
-        ("demo", {"untemplate_demo"}, "demo: needs the demonstration model: pip install 'untemplate[demo]'"),
-        ("model.gguf", {"xllamacpp"}, "engine: llamacpp needs xllamacpp: pip install 'untemplate[serve,llamacpp]'"),
+        ("demo", {"untemplate_demo"}, f"demo: needs the demonstration model: {install_command('untemplate-demo')}"),
+        (
+            "model.gguf",
+            {"xllamacpp"},
+            f"engine: llamacpp needs xllamacpp: {install_command('untemplate-gateway', 'llamacpp')}",
+        ),
     ],
 )
 def test_a_model_says_what_it_needs(model: str, blocked: set[str], message: str, tmp_path: Path):
     (tmp_path / "model.gguf").touch()
     code = f"""
 import asyncio
-from untemplate.gateway.manager.opening import open_manager
-from untemplate.gateway.settings import Settings
+from untemplate_gateway.manager.opening import open_manager
+from untemplate_gateway.settings import Settings
 try:
     asyncio.run(open_manager(Settings(model={model!r})))
 except Exception as error:
@@ -112,13 +123,58 @@ except Exception as error:
 
 
 def test_dev_has_what_the_extras_have():
-    """`dev` may lack only extras that are large, unpublished, part of this repository, or for `make test-scaling`."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    """`dev` may lack only what is large, part of this repository, or for `make test-scaling`."""
+    extras = project("")["optional-dependencies"]
     dev = set(extras.pop("dev"))
-    left = {one for wanted in extras.values() for one in wanted} - dev
+    gateway = project("gateway")
+    wanted = [*extras.values(), *gateway["optional-dependencies"].values(), gateway["dependencies"]]
+    left = {one for some in wanted for one in some} - dev - {f"untemplate=={project('')['version']}"}
     large = {"mkdocs-material>=9.5", "pyarrow>=16", "ray[data]>=2.40", "ray[serve]>=2.40", "xgrammar>=0.2.8"}
     scaling = {"opentelemetry-exporter-otlp-proto-http>=1.25", "opentelemetry-sdk>=1.25", "redis>=5"}
-    assert left == {*large, *scaling, "untemplate-demo", "untemplate[llamacpp,serve]", "untemplate[serve]"}
+    assert left == {*large, *scaling}
+
+
+def test_no_extra_names_a_distribution_of_this_repository():
+    """They are in no index yet; pip would look for them there."""
+    for folder in ("", "gateway"):
+        wanted = [one for some in project(folder)["optional-dependencies"].values() for one in some]
+        assert [one for one in wanted if one.startswith("untemplate")] == []
+
+
+@pytest.mark.parametrize("arguments", [["replay"], ["--port", "1"], ["-h"], []])
+def test_without_the_gateway_its_commands_say_how_to_install_it(arguments: list[str], tmp_path: Path):
+    code = """
+import importlib.metadata
+from untemplate.cli import arguments, main
+arguments.entry_points = lambda group: importlib.metadata.EntryPoints()
+sys.exit(main(sys.argv[1:]))
+"""
+    done = bare(code, "serve", *arguments, cwd=tmp_path)
+    said = f"untemplate: error: serve needs untemplate-gateway: {install_command('untemplate-gateway')}\n"
+    assert (done.stdout, done.stderr, done.returncode) == ("", said, 2)
+    shown = " ".join(bare(code, "--help", cwd=tmp_path).stdout.split())
+    assert " rm delete a model from the cache (in untemplate-gateway, which is not installed) " in shown
+
+
+@pytest.mark.parametrize(
+    ("record", "command"),
+    [
+        (None, "pip install 'untemplate-gateway[redis]'"),
+        ({"url": "https://example.org/untemplate.whl"}, "pip install 'untemplate-gateway[redis]'"),
+        ({"url": ROOT.as_uri(), "dir_info": {}}, f"pip install '{ROOT / 'gateway'}[redis]'"),
+    ],
+)
+def test_messages_name_the_command_that_works_here(record: Any, command: str, monkeypatch: pytest.MonkeyPatch):
+    class Distribution:
+        def read_text(self, name: str) -> str | None:
+            return None if record is None else json.dumps(record)
+
+    monkeypatch.setattr("untemplate.installed.distribution", lambda name: Distribution())
+    assert install_command("untemplate-gateway", "redis") == command
+
+
+def project(folder: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 def wheel(source: Path, into: Path) -> set[str]:
@@ -142,7 +198,9 @@ def wheel(source: Path, into: Path) -> set[str]:
 KEPT = {"LICENSE", "MODEL_CARD.md", "README.md", "pyproject.toml", "src"}
 
 
-@pytest.mark.parametrize(("folder", "package"), [("", "untemplate"), ("demo", "untemplate_demo")])
+@pytest.mark.parametrize(
+    ("folder", "package"), [("", "untemplate"), ("gateway", "untemplate_gateway"), ("demo", "untemplate_demo")]
+)
 def test_a_wheel_has_every_file(folder: str, package: str, tmp_path: Path):
     """Modules, templates, recorded outputs, ``py.typed``, and the model of the demonstration."""
     source = ROOT / folder
@@ -156,14 +214,15 @@ def test_a_wheel_has_every_file(folder: str, package: str, tmp_path: Path):
     assert held == there
     assert [name.rpartition("/")[2] for name in files if "/licenses/" in name] == ["LICENSE"]
     kinds = {Path(name).suffix or Path(name).name for name in held} | {Path(name).name for name in held}
-    assert {"py.typed", ".py", ".jinja"} <= kinds
+    assert {"py.typed", ".py"} <= kinds
     assert (".gguf" in kinds) == (package == "untemplate_demo")
 
 
 def test_the_version_is_the_same_everywhere():
     import untemplate
 
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"] == untemplate.__version__
+    assert project("")["version"] == project("gateway")["version"] == untemplate.__version__
+    assert f"untemplate=={untemplate.__version__}" in project("gateway")["dependencies"]
 
 
 def tracked() -> list[str]:

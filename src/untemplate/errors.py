@@ -18,7 +18,7 @@
     ├── HubError (ValueError)                  a model on the hub that cannot be downloaded
     ├── SettingsError (ValueError)             an invalid setting of the gateway
     ├── InspectorError (ValueError)            a request that the inspector cannot answer
-    ├── ApiError                               a request to the gateway that fails (``untemplate.gateway.errors``)
+    ├── ApiError                               a request to the gateway that fails (``untemplate_gateway.errors``)
     │   └── EngineError                        the engine behind the gateway failed
     └── LawBroken (AssertionError)             a law that does not hold (``untemplate.testing``)
 
@@ -28,7 +28,7 @@ raise ``ValueError`` or ``TypeError``, a stream that is used after its end ``Run
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 __all__ = [
@@ -49,6 +49,24 @@ __all__ = [
     "UnknownFormatError",
     "UntemplateError",
 ]
+
+
+def close_names(name: str, valid: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """Return the valid names that are nearest to an unknown one, the nearest first.
+
+    Args:
+        name: the unknown name.
+        valid: all valid names.
+        most: how many to return.
+    """
+    import difflib  # takes a millisecond, and this is rare
+
+    return tuple(difflib.get_close_matches(name, list(valid), n=most, cutoff=0.7))
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """Return the part of an error message that suggests names: ``; did you mean 'a' or 'b'?``; empty without names."""
+    return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 
 
 class UntemplateError(Exception):
@@ -92,21 +110,18 @@ class UnknownFormatError(UntemplateError, ValueError):
         forms: str = "",
         reason: str | None = None,
     ) -> None:
-        import difflib  # takes a millisecond, and this is rare
-
         self.name = name
         self.kind = kind
         self.valid = tuple(valid)
-        self.suggestions = tuple(difflib.get_close_matches(name, self.valid, n=3, cutoff=0.7))
+        self.suggestions = close_names(name, self.valid)
         self.reason = reason
         what = f"{kind} format" if kind else "format"
         if reason is not None:
             super().__init__(f"no {what} {name!r}: {reason}")
             return
-        nearest = " or ".join(repr(s) for s in self.suggestions)
-        hint = f" did you mean {nearest}?" if nearest else ""
+        hint = did_you_mean(self.suggestions) or ";"
         forms = f" give {forms};" if forms else ""
-        super().__init__(f"unknown {what} {name!r};{hint}{forms} valid names: {', '.join(self.valid)}")
+        super().__init__(f"unknown {what} {name!r}{hint}{forms} valid names: {', '.join(self.valid)}")
 
 
 class IncompatibleFormatsError(UntemplateError, ValueError):

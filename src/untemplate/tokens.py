@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, Protocol
 from weakref import WeakKeyDictionary
 
 from .errors import TokenizerError
+from .installed import install_command
 
 __all__ = [
     "BYTE_LEVEL",
@@ -344,7 +345,7 @@ def load_tokenizer(source: str) -> Any:
         from tokenizers import Tokenizer as Reader
     except ImportError:
         raise TokenizerError(
-            "reading a tokenizer needs the package tokenizers: pip install 'untemplate[hub]'"
+            f"reading a tokenizer needs the package tokenizers: {install_command('untemplate', 'hub')}"
         ) from None
     from pathlib import Path
 

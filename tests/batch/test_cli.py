@@ -13,6 +13,7 @@ from untemplate import cli
 from untemplate.batch import Progress, Summary
 from untemplate.batch.report import report
 from untemplate.cli.batch import line_of
+from untemplate.installed import install_command
 from untemplate.tokens import encode
 
 from ..real_tokenizers import byte_level
@@ -141,7 +142,9 @@ def test_files_that_are_missing_or_in_the_way(given: str, tmp_path: Path, capsys
 def test_a_missing_package_is_named(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     out = str(tmp_path / "out.parquet")
     assert cli.main(["batch", given, "-o", out, "--format", "hermes"]) == 2
-    assert capsys.readouterr().err == f"untemplate: error: {out}: needs pyarrow: pip install 'untemplate[batch]'\n"
+    assert capsys.readouterr().err == (
+        f"untemplate: error: {out}: needs pyarrow: {install_command('untemplate', 'batch')}\n"
+    )
 
 
 @pytest.mark.parametrize(

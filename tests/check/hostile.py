@@ -79,7 +79,8 @@ def serving(answer: Answer | None) -> Iterator[Hostile]:
 
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        size = next((int(row.split(":")[1]) for row in head.split("\r\n") if row.startswith("content-length")), 0)
+        rows = head.lower().split("\r\n")
+        size = next((int(row.split(":")[1]) for row in rows if row.startswith("content-length")), 0)
         body = await reader.readexactly(size)
         path = head.split(" ")[1]
         found.paths.append(path)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway.server import Running, running
+from gateway_tests.server import Running, running
 from untemplate import OutputParser
 from untemplate.check import Order, Report, Server, run
-from untemplate.gateway.manager.replaying import replay_models
-from untemplate.gateway.settings import Replay, Settings
+from untemplate_gateway.manager.replaying import replay_models
+from untemplate_gateway.settings import Replay, Settings
 
 
 @pytest.fixture(scope="module")

@@ -71,8 +71,8 @@ def then(first: bytes, rest: bytes) -> Any:
             1,
         ),
         (
-            lambda *_: b"220 mail ready\r\n",
-            "does not speak HTTP as expected: not HTTP: Expected HTTP/, RTSP/ or ICE/",
+            lambda *_: b"220 mail ready\r\n\r\n",
+            "does not speak HTTP as expected: illegal status line: bytearray(b'220 mail ready')",
             1,
         ),
     ],

@@ -25,8 +25,8 @@ from canitoolcall.fixtures import Fixture, spec_dir  # noqa: E402
 from PIL import Image  # noqa: E402
 
 import untemplate.check  # noqa: E402
-from tests.gateway.scripted import scripted  # noqa: E402
-from tests.gateway.server import LONG, running  # noqa: E402
+from gateway_tests.scripted import scripted  # noqa: E402
+from gateway_tests.server import LONG, running  # noqa: E402
 from tests.inspector.outputs import CASES, HERMES, HOSTILE, events, length_at  # noqa: E402
 from tests.inspector.test_views import CALL, TEMPLATE  # noqa: E402
 from untemplate import OutputParser  # noqa: E402

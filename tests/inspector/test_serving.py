@@ -20,8 +20,8 @@ import httpx
 import msgspec
 import pytest
 
-from tests.gateway.scripted import scripted
-from tests.gateway.server import LONG, running, soon
+from gateway_tests.scripted import scripted
+from gateway_tests.server import LONG, running, soon
 from tests.inspector.outputs import HERMES, HOSTILE
 from untemplate.cli import main
 from untemplate.inspector import FILES, Inspector
@@ -311,7 +311,7 @@ def test_scripts_write_text_only():
 
 
 def test_kept_outputs_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("untemplate.gateway.inspection._BYTES", 20_000)
+    monkeypatch.setattr("untemplate_gateway.inspection._BYTES", 20_000)
     with running(
         [scripted(["a" * 6_000, "b" * 6_000, "c" * 30_000, "d" * 6_000], size=10_000)], inspect_outputs=100
     ) as gateway:

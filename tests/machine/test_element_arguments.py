@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from tests.work import lines_run
 
+from tests.work import lines_run
 from untemplate import OutputParser
 from untemplate.testing import check
 

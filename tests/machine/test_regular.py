@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from tests.laws.strategies import FORMATS
 
+from tests.laws.strategies import FORMATS
 from untemplate import OutputParser, format_backend
 from untemplate.format import Format, NamedBody, TaggedArguments
 from untemplate.machine import compiler

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.laws.strategies import FORMATS
 
+from tests.laws.strategies import FORMATS
 from untemplate import OutputParser
 from untemplate.format import NamedBody, TaggedArguments
 from untemplate.render import render

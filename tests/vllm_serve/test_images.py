@@ -14,11 +14,11 @@ import pytest
 
 pytest.importorskip("vllm")
 
-from tests.gateway.server import LONG, Running, running, soon
-from tests.gateway.tiny_mmproj import png
-from untemplate.gateway.manager.loading import load_models
-from untemplate.gateway.manager.model import Model
-from untemplate.gateway.settings import Settings, Vllm
+from gateway_tests.server import LONG, Running, running, soon
+from gateway_tests.tiny_mmproj import png
+from untemplate_gateway.manager.loading import load_models
+from untemplate_gateway.manager.model import Model
+from untemplate_gateway.settings import Settings, Vllm
 
 SPECIAL = ("<|im_start|>", "<|im_end|>", "<image>")
 IMAGE_TOKENS = 4

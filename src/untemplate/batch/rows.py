@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from ..call_log import no_warnings
-from ..errors import IncompatibleFormatsError, UnknownFormatError
+from ..errors import IncompatibleFormatsError, UnknownFormatError, did_you_mean
 from ..format import Format
 from ..formats import named
 from ..messages import Diagnostic, ParsedOutput, Span
@@ -232,7 +232,7 @@ class RowParser:
             try:
                 found = OutputParser.from_format(named(name), tokenizer=self._tokenizer, policy=self._settings.policy)
             except UnknownFormatError as error:
-                near = f"; did you mean {' or '.join(map(repr, error.suggestions))}?" if error.suggestions else ""
+                near = did_you_mean(error.suggestions)
                 raise Refused("value", column, f"unknown format {name!r:.80}{near}") from None
             except IncompatibleFormatsError as error:
                 raise Refused("value", column, str(error)) from None

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ..installed import install_command
 from .rows import Record, RowError
 
 __all__ = ["Piece", "is_parquet", "package_pyarrow", "pieces", "problem_of", "rows_of"]
@@ -68,7 +69,8 @@ def package_pyarrow(path: str) -> Any:
         import_module("pyarrow.parquet")
         return import_module("pyarrow")
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(f"{path}: needs pyarrow: pip install 'untemplate[batch]'", name="pyarrow") from None
+        command = install_command("untemplate", "batch")
+        raise ModuleNotFoundError(f"{path}: needs pyarrow: {command}", name="pyarrow") from None
 
 
 def pieces(path: str, position: int = 0, row: int = 1) -> Iterator[Piece]:

@@ -13,14 +13,17 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
+import httpx
 import msgspec
 
-from ..gateway.engines.wire import Client, Events, Response, WireError
+from ..sse import EventReader
 
 _AGAIN: Final = frozenset((429, 502, 503, 504))
 _ATTEMPTS: Final = 3
 _LONGEST_WAIT: Final = 30.0
 """Seconds. A server that asks for a longer wait is not asked again."""
+_LONGEST: Final = 16 * 1024 * 1024
+"""Bytes of a response."""
 _SHOWN: Final = 200
 """Characters of an error that are kept."""
 
@@ -100,17 +103,19 @@ class Server:
         anthropic = {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
         root = re.sub(r"/v\d+$", "", self.url)
         self._prefix = self.url[len(root) :]
+        self._root = _checked(root)
+        self._headers = {"accept-encoding": "identity", **headers}
+        self._anthropic = {**self._headers, **anthropic}
         try:
-            self._client, self._anthropic = (
-                Client(root, headers=sent, connect_timeout=10, read_timeout=limits.timeout)
-                for sent in (headers, headers | anthropic)
-            )
-        except ValueError as error:
-            raise Unusable(f"--base-url: {error}") from None
+            "".join(self._headers.values()).encode("latin-1")
+        except UnicodeEncodeError as error:
+            raise Unusable(f"--api-key-env: {error.object[error.start]!r} is not allowed in a key") from None
+        # The server's own time is measured from the first byte, so none but the connection has a timeout of httpx.
+        timeout = httpx.Timeout(limits.timeout, connect=10)
+        self._client = httpx.AsyncClient(timeout=timeout, limits=httpx.Limits(max_connections=None))
 
     async def close(self) -> None:
-        await self._client.close()
-        await self._anthropic.close()
+        await self._client.aclose()
 
     def hidden(self, text: str) -> str:
         """Return the text with the name of the key's variable in place of the key."""
@@ -146,11 +151,20 @@ class Server:
             await self._turn()
             try:
                 answer = await self._once(method, path, body)
-            except WireError as error:
-                if error.kind == "connect" and attempt + 1 < _ATTEMPTS:
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                if attempt + 1 < _ATTEMPTS:
                     await asyncio.sleep(0.2 * 2**attempt)
                     continue
-                raise (Late if error.kind == "timeout" else NoAnswer)(self._broken(error)) from None
+                raise NoAnswer(f"{self.url} cannot be reached: {_why(error)}") from None
+            except (TimeoutError, httpx.TimeoutException):
+                problem = f"no whole response within {self.limits.timeout:g} s"
+                raise Late(f"{self.url} is silent: {problem} (--timeout)") from None
+            except (httpx.RemoteProtocolError, httpx.DecodingError, httpx.InvalidURL, ValueError) as error:
+                if "disconnected" in str(error) or "closed" in str(error):
+                    raise NoAnswer(f"{self.url} closed the connection in the middle of a response") from None
+                raise NoAnswer(f"{self.url} does not speak HTTP as expected: {error}") from None
+            except httpx.HTTPError:
+                raise NoAnswer(f"{self.url} closed the connection in the middle of a response") from None
             self.answered += 1
             wait = _wait(answer.headers.get("retry-after"), attempt)
             if answer.status not in _AGAIN or attempt + 1 == _ATTEMPTS or wait > _LONGEST_WAIT:
@@ -167,33 +181,58 @@ class Server:
         self.requests += 1
 
     async def _once(self, method: str, path: str, body: bytes | None) -> Answer:
-        seconds = self.limits.timeout
-        client = self._anthropic if path.endswith("/messages") else self._client
-        try:
-            async with asyncio.timeout(seconds), client.request(method, path, body) as response:
-                if "event-stream" in response.headers.get("content-type", ""):
-                    events = [self.hidden(event.decode("utf-8", "replace")) for event in await _events(response)]
-                    return Answer(status=response.status, headers=response.headers, events=events)
-                text = self.hidden((await response.body()).decode("utf-8", "replace"))
-        except TimeoutError:
-            raise WireError("timeout", f"no whole response within {seconds:g} s") from None
-        return Answer(status=response.status, headers=response.headers, text=text, value=_json(text))
-
-    def _broken(self, error: WireError) -> str:
-        if error.kind == "connect":
-            return f"{self.url} cannot be reached: {error}"
-        if error.kind == "timeout":
-            return f"{self.url} is silent: {error} (--timeout)"
-        if error.kind == "closed":
-            return f"{self.url} closed the connection in the middle of a response"
-        return f"{self.url} does not speak HTTP as expected: {error}"
+        headers = self._anthropic if path.endswith("/messages") else self._headers
+        if body is not None:
+            headers = {**headers, "content-type": "application/json"}
+        request = self._client.stream(method, self._root + path, content=body, headers=headers)
+        async with asyncio.timeout(self.limits.timeout), request as response:
+            if "event-stream" in response.headers.get("content-type", ""):
+                reader, found = EventReader(), []
+                async for chunk in response.aiter_bytes():
+                    found += reader.feed(chunk)
+                found += reader.end()
+                events = [self.hidden(event.decode("utf-8", "replace")) for event in found]
+                return Answer(status=response.status_code, headers=response.headers, events=events)
+            text = self.hidden((await _body(response)).decode("utf-8", "replace"))
+        return Answer(status=response.status_code, headers=response.headers, text=text, value=_json(text))
 
 
-async def _events(response: Response) -> list[bytes]:
-    events, found = Events(), []
-    while chunk := await response.read():
-        found += events.feed(chunk)
-    return found + events.end()
+async def _body(response: httpx.Response) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > _LONGEST:
+            raise ValueError(f"the response is longer than {_LONGEST} bytes")
+    return b"".join(parts)
+
+
+def _checked(url: str) -> str:
+    """Return a URL that requests can be sent to.
+
+    Raises:
+        Unusable: it is not one.
+    """
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL()
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise Unusable(f"--base-url: {url!r} is not an http:// or https:// URL")
+    return url
+
+
+def _why(error: httpx.TransportError) -> str:
+    """Return the reason why there is no connection: the system's words for it."""
+    if isinstance(error, httpx.ConnectTimeout):
+        return "no connection within 10 s"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
 
 
 def _base(url: str) -> str:

@@ -1,7 +1,7 @@
 """Declare the arguments of all commands, with their help texts.
 
-Nothing is imported for it. A command whose options come from elsewhere (``serve``: from its settings) gets them only
-when it is the command to run.
+Nothing is imported for it. A command whose options come from elsewhere (``check``) gets them only when it is the
+command to run.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Final
+from importlib.metadata import entry_points
+from typing import Final, Protocol
 
 from .. import __version__
-from . import models, which_format
-from .common import positive
+from ..installed import install_command
+from . import which_format
+from .common import UsageError, positive
 
 
 def _lazily(module: str, function: str = "run") -> Callable[[argparse.Namespace], int | None]:
@@ -55,9 +57,6 @@ option; 130 interrupted.
 _STRICT_CODES: Final = """\
 exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file, column
 or option; 3 no row was parsed, or with --strict a row failed or differs; 130 interrupted.
-"""
-_SERVE_CODES: Final = """\
-exit codes: 0 stopped by a signal; 2 a wrong option, or a model or an address that cannot be used; 130 interrupted.
 """
 
 _PARSE_DESCRIPTION: Final = """\
@@ -153,30 +152,6 @@ columns:
   ENGINES       engines that have a parser for the format
 """
 
-_SERVE_DESCRIPTION: Final = """\
-Serves a model with correct reasoning and tool calls: OpenAI's APIs (chat completions, completions, responses),
-Anthropic's messages and Ollama's, streamed or whole. The format that the model writes is found by its chat template.
-
-MODEL is a GGUF file (llama.cpp), a folder or a hub id (vLLM; org/repo:Q4_K_M is one quantization of
-a GGUF repository), demo (the demonstration model, if it is installed), or replay: recorded outputs in many formats,
-with no model at all. --upstream puts the gateway in front of another server.
-"""
-
-_SERVE_EPILOG: Final = """\
-examples:
-  untemplate serve replay                                    try it: no model needed
-  untemplate serve demo --tour                               a very small model, and a conversation with it
-  untemplate serve model.gguf --alias gpt-4o-mini
-  untemplate serve unsloth/Qwen3-8B-GGUF:Q4_K_M --api-key secret
-  untemplate serve Qwen/Qwen3-8B --upstream http://localhost:8001/v1
-  untemplate serve --upstream-chat http://localhost:11434/v1 --upstream-model qwen3
-  untemplate serve model.gguf --chat-template llama3_json    a template of ours, for a model whose own lacks tools
-  untemplate serve --config untemplate.toml --show-settings
-
-Every option is a key of the file and a variable, too: --max-body-bytes, max_body_bytes and UNTEMPLATE_MAX_BODY_BYTES.
-Flags go before the environment, the environment before the file.
-"""
-
 
 _CHECK_DESCRIPTION: Final = """\
 Test a live server with OpenAI's API. Its own model is made to write known texts, by the means that the server has
@@ -200,6 +175,27 @@ exit codes: 0 nothing failed; 1 the result could not be written; 2 a wrong optio
 """
 
 
+_OWN: Final = frozenset(
+    ("parse", "batch", "stats", "drift", "guess", "inspect", "explain", "export", "formats", "check", "--version")
+)
+_GATEWAY: Final = {
+    "serve": "serve OpenAI's, Anthropic's and Ollama's APIs",
+    "pull": "download a model from the hub",
+    "list": "the models on disk",
+    "show": "show a model: details, abilities, memory",
+    "rm": "delete a model from the cache",
+}
+_MISSING: Final = "This command is part of the gateway, a distribution of its own."
+
+
+class Command(Protocol):
+    """Adds a command and returns its argument parser."""
+
+    def __call__(
+        self, name: str, text: str, description: str, epilog: str = "", codes: str = ""
+    ) -> argparse.ArgumentParser: ...
+
+
 def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     """Return the argument parser for a command line."""
     raw = argparse.RawDescriptionHelpFormatter
@@ -209,9 +205,8 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"untemplate {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(
-        name: str, text: str, description: str, epilog: str = "", codes: str = _CODES
-    ) -> argparse.ArgumentParser:
+    def command(name: str, text: str, description: str, epilog: str = "", codes: str = "") -> argparse.ArgumentParser:
+        codes = codes or _CODES
         ending = f"{epilog}\n{codes}" if epilog else codes
         return commands.add_parser(
             name, help=text, description=description, epilog=ending, formatter_class=raw, allow_abbrev=False
@@ -234,20 +229,35 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     _add_explain(command("explain", what, _EXPLAIN_DESCRIPTION, _EXPLAIN_EPILOG))
     _add_export(command("export", "write a format for other projects", _EXPORT_DESCRIPTION, _EXPORT_EPILOG))
     _add_formats(command("formats", "list the catalogue of formats, or show one", _FORMATS_DESCRIPTION))
-    what = "serve OpenAI's, Anthropic's and Ollama's APIs"
-    serve = command("serve", what, _SERVE_DESCRIPTION, _SERVE_EPILOG, _SERVE_CODES)
-    if argv[:1] == ["serve"]:
-        from .serve import add_arguments
-
-        add_arguments(serve)
     what = "test a live server: does it parse what its model writes?"
     check = command("check", what, _CHECK_DESCRIPTION, _CHECK_EPILOG, _CHECK_CODES)
     if argv[:1] == ["check"]:
         from .check import add_arguments as add_check
 
         add_check(check)
-    models.add_commands(command)
+    _add_others(command, argv)
     return top
+
+
+def _add_others(command: Command, argv: Sequence[str]) -> None:
+    """Add the commands of other installed distributions (entry points of the group ``untemplate.commands``): functions
+    that take ``command`` and the command line. If the gateway is not installed, its commands say how to install it.
+    """
+    if argv and argv[0] in _OWN:
+        return  # reading the metadata of all installed packages would take longer than most commands
+    found = entry_points(group="untemplate.commands")
+    for point in found:
+        point.load()(command, argv)
+    if "gateway" not in found.names:
+        for name, what in _GATEWAY.items():
+            missing = command(name, f"{what} (in untemplate-gateway, which is not installed)", _MISSING)
+            missing.prefix_chars = "\0"  # its options are not known, and are words like others
+            missing.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
+            missing.set_defaults(run=_missing, command=name)
+
+
+def _missing(arguments: argparse.Namespace) -> int:
+    raise UsageError(f"{arguments.command} needs untemplate-gateway: {install_command('untemplate-gateway')}")
 
 
 def _add_guess(guess: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
+from ..installed import install_command
 from ..terminal import visible
 from .batch import FAILED
 from .common import UsageError, policy_of, positive, print_json, print_text, quiet, reason, write_file
@@ -96,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         from ..check import Limits, Order, Server, Unusable
         from ..check import run as check
     except ModuleNotFoundError as error:
-        raise UsageError(f"checking a server needs {error.name}: pip install 'untemplate[serve]'") from None
+        raise UsageError(f"checking a server needs {error.name}: {install_command('untemplate', 'check')}") from None
 
     key = os.environ.get(arguments.api_key_env, "") if arguments.api_key_env else ""
     if arguments.api_key_env and not key:

@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any, ClassVar, TypeVar
 
+from ..errors import close_names, did_you_mean
 from ..format import Format
 from ..formats import Kind, UnknownFormatError, half, named, names
 from .delegating import _WrappedParser
@@ -89,9 +89,8 @@ class _Manager:
     @classmethod
     def _unknown(cls, name: str) -> ValueError:
         valid = cls.list_registered()
-        nearest = difflib.get_close_matches(name, valid, n=3, cutoff=0.7)
-        hint = f" did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
-        return ValueError(f"unknown {cls._what} {name!r};{hint} valid names: {', '.join(valid)}")
+        hint = did_you_mean(close_names(name, valid)) or ";"
+        return ValueError(f"unknown {cls._what} {name!r}{hint} valid names: {', '.join(valid)}")
 
 
 class ReasoningParserManager(_Manager):

@@ -1,0 +1,462 @@
+"""GGUF models: llama.cpp's server, from the package ``xllamacpp``, in a process of its own, reached over loopback.
+
+* Prompts are text with special tokens, or ids; llama.cpp's own templates are not used. Special tokens keep their text.
+* Closing the connection aborts an output: llama.cpp frees the slot before it decodes the next token.
+* llama.cpp prints nothing to the terminal. If a model does not load, its message becomes the error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from untemplate.gguf_file import GgufError, read_gguf
+from untemplate.installed import install_command
+from untemplate.templates import ChatTemplate, TemplateError
+
+from ..errors import ApiError, bad_request, unsupported
+from ..generation import Usage
+from .admission import SharedCache
+from .base import Embeddings, Engine, EngineChunk, EngineError, Health, Job, Scores, Takes
+from .llamacpp_server import LlamaCppServer
+from .llamacpp_wire import CONSTRAINTS, SAMPLING, completion, image_marker, piece_of, problem_of, refused, utf8
+from .vectors import embeddings_of, scores_of
+from .wire import Client, WireError, events
+
+
+class LlamaCppEngine(Engine):
+    """A GGUF model.
+
+    Args:
+        model: the file; of a split model its first part.
+        n_ctx: tokens of context, which all running requests share; 0 for the context that the model was trained with.
+        n_parallel: requests that are decoded together; further ones wait.
+        threads: processor threads; 0 for as many as there are cores, or one for a model under 64 MB.
+        gpu_layers: layers to put on the GPU; -1 for all.
+        mmproj: file of the projector that turns images into tokens, for models that see.
+        extra: any other parameter of llama.cpp, by its name in xllamacpp (``flash_attn_type``, ``cache_type_k``,
+            ``sampling.temp`` …).
+    """
+
+    kind = "llamacpp"
+    takes = Takes(
+        grammar="gbnf", logprobs=True, token_ids=True, sampling=frozenset(SAMPLING), constraints=frozenset(CONSTRAINTS)
+    )
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        n_ctx: int = 0,
+        n_parallel: int = 4,
+        threads: int = 0,
+        gpu_layers: int = -1,
+        mmproj: str = "",
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = Path(model)
+        self.context_length = 0
+        """Tokens of context of each request; known once the engine has started."""
+        self._n_ctx = n_ctx
+        self._n_parallel = n_parallel
+        self._threads = threads
+        self._gpu_layers = gpu_layers
+        self._mmproj = mmproj
+        self._extra = dict(extra or {})
+        self._server: LlamaCppServer | None = None
+        self._client: Client | None = None
+        self._bos = ""
+        self._ends: dict[int, str] = {}
+        """Tokens that end an output. Their text is not part of the output, even if the Format does not know them."""
+        self._vocabulary: _Vocabulary | None = None
+        self._cache: SharedCache | None = None
+        self._template: ChatTemplate | None = None
+
+    async def start(self) -> None:
+        if self._server is not None:
+            return
+        self._check()
+        self._vocabulary, self._ends, self._template = await asyncio.to_thread(_look_into, self.path)
+        self._server = LlamaCppServer(str(self.path), self._parameters(), self._extra)
+        try:
+            await asyncio.to_thread(self._server.load)
+        except BaseException:
+            await self.close()
+            raise
+        # No read timeout: while the server processes a long prompt, it sends nothing.
+        self._client = Client(self._server.url, read_timeout=0)
+        properties = await self._json("GET", "/props")
+        self.context_length = properties["default_generation_settings"]["n_ctx"]
+        self._cache = SharedCache(self.context_length)
+        self.takes = msgspec.structs.replace(self.takes, images=image_marker(properties))
+        # llama.cpp adds a BOS token to prompts that are text; templates write their own.
+        if await self._tokens("", add_special=True):
+            self._bos = properties.get("bos_token") or ""
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        server, self._server = self._server, None
+        try:
+            if client is not None:
+                await client.close()
+        finally:
+            if server is not None:
+                await asyncio.to_thread(server.close)
+
+    def _check(self) -> None:
+        """Raise `EngineError` if the package or the file is missing."""
+        if util.find_spec("xllamacpp") is None:
+            problem = f"GGUF models need the package xllamacpp: {install_command('untemplate-gateway', 'llamacpp')}"
+            raise EngineError(problem, status=500, code="engine_missing")
+        check_version(metadata.version("xllamacpp"))
+        if not self.path.is_file():
+            raise EngineError(f"{self.path}: no such file", status=500, code="model_not_loaded")
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return llama.cpp's parameters by their names in xllamacpp."""
+        parameters: dict[str, Any] = {
+            "n_parallel": self._n_parallel,
+            "n_gpu_layers": self._gpu_layers,
+            "special": True,
+            "verbosity": -1,
+            "endpoint_slots": True,
+            "endpoint_metrics": False,
+            "ui": False,
+            # One cache for all slots: a request may use all the context that the others leave.
+            "n_ctx": self._n_ctx,
+            "kv_unified": True,
+        }
+        if threads := self._threads or default_threads(self.path):
+            parameters |= {"cpuparams.n_threads": threads, "cpuparams_batch.n_threads": threads}
+        if self._mmproj:
+            parameters["mmproj.path"] = self._mmproj
+        return parameters
+
+    def ended(self) -> str:
+        end = "" if self._server is None or self._client is None else self._server.end()
+        return f"its process ended ({end})" if end else ""
+
+    async def _gone(self, error: WireError) -> str:
+        """Return why llama.cpp did not answer."""
+        for _ in range(20):  # a process that ends closes its connections a little earlier
+            if end := self.ended():
+                return end
+            await asyncio.sleep(0.01)
+        return str(error)
+
+    async def health(self) -> Health:
+        if self._client is None:
+            return Health(ok=False, detail="not started")
+        try:
+            async with self._client.request("GET", "/health", read_timeout=5) as response:
+                body = await response.body()
+                return Health(ok=response.status == 200, detail="" if response.status == 200 else problem_of(body))
+        except WireError as error:
+            return Health(ok=False, detail=await self._gone(error))
+
+    async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        return await self._tokens(text, parse_special=special)
+
+    async def detokenize(self, token_ids: Sequence[int]) -> str:
+        if self._vocabulary is not None:
+            self._vocabulary.check(token_ids)
+        text: str = (await self._json("POST", "/detokenize", {"tokens": list(token_ids)}))["content"]
+        return text
+
+    def vocabulary(self) -> Any:
+        return self._vocabulary
+
+    def template(self) -> ChatTemplate | None:
+        return self._template
+
+    async def embed(self, inputs: Sequence[str | list[int]], dimensions: int | None = None) -> Embeddings:
+        if dimensions is not None:
+            raise unsupported("dimensions", "llama.cpp does not shorten embeddings")
+        found = Embeddings([], 0)
+        for one in inputs:
+            answer = await self._computed("/v1/embeddings", {"input": one}, await self._prompt_tokens(one), _EMBEDS)
+            part = embeddings_of(answer, 1)
+            found.vectors += part.vectors
+            found.prompt_tokens += part.prompt_tokens
+        return found
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Scores:
+        found = Scores([], 0)
+        asked = await self._prompt_tokens(query)
+        for one in documents:
+            tokens = asked + await self._prompt_tokens(one)
+            answer = await self._computed("/v1/rerank", {"query": query, "documents": [one]}, tokens, _RANKS)
+            part = scores_of(answer, 1)
+            found.scores += part.scores
+            found.prompt_tokens += part.prompt_tokens
+        return found
+
+    async def _computed(self, path: str, body: dict[str, Any], tokens: int, remedy: str) -> Any:
+        """Return the answer to a request that needs so many tokens of the context.
+
+        Raises:
+            NotImplementedError: the model was not loaded for it; has the remedy.
+        """
+        with await self._shared().reserve(tokens):
+            try:
+                return await self._json("POST", path, body)
+            except ApiError as error:
+                if error.code == "not_supported":
+                    raise NotImplementedError(remedy) from None
+                raise
+
+    async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
+        """Generate one output. See `Engine.generate`.
+
+        Running requests share the context. A request waits until the tokens that it may need are free. A long output is
+        generated in parts: after each, the request frees its tokens and waits until those of the next part are free.
+        """
+        prompt_tokens = await self._prompt_tokens(job.prompt)
+        room = max(0, self.context_length - prompt_tokens)
+        part = room // self._n_parallel
+        constrained = job.grammar is not None or job.constraint is not None
+        if job.images:  # the number of their tokens is not known
+            chunks = self._admitted(job, self.context_length)
+        elif constrained or part < _LEAST_PART or "ctx_shift" in self._extra:
+            # A grammar cannot be continued in the middle.
+            most = room if job.max_tokens is None else job.max_tokens
+            chunks = self._admitted(job, prompt_tokens + most)
+        else:
+            chunks = self._in_parts(job, prompt_tokens, part)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk
+
+    async def _admitted(self, job: Job, tokens: int) -> AsyncGenerator[EngineChunk, None]:
+        """Generate an output that may need so many tokens of the context."""
+        with await self._shared().reserve(tokens):
+            async with aclosing(self._completed(job)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
+    async def _in_parts(self, job: Job, prompt_tokens: int, part: int) -> AsyncGenerator[EngineChunk, None]:
+        """Generate an output, ``part`` tokens at a time."""
+        left = job.max_tokens
+        first: Usage | None = None
+        ids: list[int] = []
+        while True:
+            most = part if left is None else min(part, left)
+            here = msgspec.structs.replace(job, max_tokens=most)
+            last = EngineChunk()
+            async with aclosing(self._admitted(here, prompt_tokens + most)) as chunks:
+                async for chunk in chunks:
+                    ids += chunk.token_ids
+                    if chunk.finish_reason is None:
+                        yield chunk
+                    else:
+                        last = chunk
+            usage = last.usage or Usage()
+            written, prompt_tokens = usage.completion_tokens, usage.prompt_tokens + usage.completion_tokens
+            if first is None:
+                first = usage
+            else:
+                first.completion_tokens += written
+            left = None if left is None else left - written
+            if last.finish_reason != "length" or written < most or left == 0:
+                yield msgspec.structs.replace(last, usage=first)
+                return
+            if last.text or last.token_ids:
+                yield EngineChunk(last.text, last.token_ids, None, last.logprobs)
+            if isinstance(job.prompt, str):
+                tokens = await self._tokens(job.prompt.removeprefix(self._bos), add_special=True)
+                job = msgspec.structs.replace(job, prompt=tokens)
+            job = msgspec.structs.replace(job, prompt=[*job.prompt, *ids])
+            ids = []
+
+    async def _completed(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
+        """Generate the output of a job that has been admitted."""
+        body = msgspec.json.encode(completion(job, self._bos))
+        try:
+            async with self._reached().request("POST", "/completion", body) as response:
+                if response.status != 200:
+                    raise refused(response.status, await response.body())
+                reader = events()
+                held: EngineChunk | None = (
+                    None  # a chunk with an end token; sent when the next event shows if it was the end
+                )
+                while chunk := await response.read():
+                    for event in reader.feed(chunk):
+                        piece = piece_of(event, job.logprobs)
+                        if held is not None:
+                            if piece.finish_reason == "stop":
+                                held.text = held.text.removesuffix(self._ends[held.token_ids[-1]])
+                            yield held
+                            held = None
+                        if piece.finish_reason is not None:
+                            await response.rest()
+                            yield piece
+                            return
+                        if piece.token_ids and piece.token_ids[-1] in self._ends:
+                            held = piece
+                        else:
+                            yield piece
+        except WireError as error:
+            raise EngineError(f"llama.cpp broke off: {await self._gone(error)}") from None
+        raise EngineError("llama.cpp broke off in the middle of the output")
+
+    async def _prompt_tokens(self, prompt: str | list[int]) -> int:
+        """Return the number of tokens of a prompt, or an upper bound if that is small enough.
+
+        Raises:
+            ApiError: the prompt does not fit into the context. A long prompt is not tokenized to its end.
+        """
+        context = self.context_length
+        if isinstance(prompt, list):
+            count = len(prompt)
+        elif 4 * len(prompt) <= self._shared().free // self._n_parallel:
+            return len(prompt.encode())  # at most one token for each byte: counting is not needed
+        else:
+            count = 0
+            for part in parts_of(prompt, _PART_CHARACTERS):
+                count += len(await self._tokens(part))
+                if count >= context + _CUTS * (1 + len(prompt) // _PART_CHARACTERS):
+                    break
+        if count >= context and isinstance(prompt, str) and len(prompt) > _PART_CHARACTERS:
+            problem = f"the prompt has more tokens than the context of {context}"
+            raise ApiError(400, problem, param="messages", code="context_length_exceeded")
+        return count
+
+    def _shared(self) -> SharedCache:
+        if self._cache is None:
+            raise EngineError("the engine is not started", status=503)
+        return self._cache
+
+    def _reached(self) -> Client:
+        if self._client is None:
+            raise EngineError("the engine is not started", status=503)
+        return self._client
+
+    async def _tokens(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
+        body = {"content": text, "add_special": add_special, "parse_special": parse_special}
+        ids: list[int] = (await self._json("POST", "/tokenize", body))["tokens"]
+        return ids
+
+    async def _json(self, method: str, path: str, body: Any = None) -> Any:
+        data = None if body is None else msgspec.json.encode(body)
+        try:
+            async with self._reached().request(method, path, data) as response:
+                answer = await response.body()
+                if response.status != 200:
+                    raise refused(response.status, answer)
+                return msgspec.json.decode(utf8(answer))
+        except WireError as error:
+            raise EngineError(f"llama.cpp does not answer: {await self._gone(error)}") from None
+
+
+_EMBEDS: Final = (
+    "the model is not loaded for embeddings: start the gateway with --llamacpp-arg embedding=true and, unless it is an "
+    "embedding model, --llamacpp-arg pooling_type=1 (mean) or 3 (last token)"
+)
+_RANKS: Final = (
+    "the model is not loaded for reranking: start the gateway with --llamacpp-arg embedding=true --llamacpp-arg "
+    "pooling_type=4"
+)
+_LEAST_PART: Final = 256
+"""Least tokens of a part of an output. In a smaller context, a request reserves all that it may need."""
+_PART_CHARACTERS: Final = 32 * 1024
+"""Characters of a prompt that are tokenized at a time."""
+_CUTS: Final = 8
+"""Most tokens that a cut between two parts may add."""
+
+
+def parts_of(text: str, size: int) -> Iterator[str]:
+    """Cut a text into parts of about ``size`` characters, before white space if there is some."""
+    start = 0
+    while len(text) - start > size:
+        end = start + size
+        cut = max(text.rfind(" ", start + size // 2, end), text.rfind("\n", start + size // 2, end))
+        end = cut if cut > start else end
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+_OLDEST: Final = (2026, 7)
+"""Oldest supported version. Older ones lack parameters of the server, or ignore the triggers of lazy grammars."""
+
+
+def check_version(version: str) -> None:
+    """Raise `EngineError` if xllamacpp is too old."""
+    found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if found < _OLDEST:
+        problem = (
+            f"xllamacpp {version} is too old: this needs {'.'.join(map(str, _OLDEST))} or later: pip install --upgrade "
+            "xllamacpp"
+        )
+        raise EngineError(problem, status=500, code="engine_missing")
+
+
+# -- The GGUF file ----------------------------------------------------------------------------------------------
+
+
+class _Vocabulary:
+    """The tokens of a GGUF file."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._vocab = {token: i for i, token in enumerate(tokens)}
+        self._size = len(tokens)
+
+    def check(self, token_ids: Sequence[int]) -> None:
+        """Check that all ids are token ids.
+
+        Raises:
+            ApiError: an id is not in the vocabulary.
+        """
+        for i in token_ids:
+            if not 0 <= i < self._size:
+                raise bad_request("tokens", f"{i} is not a token id: the vocabulary has {self._size} tokens")
+
+    def get_vocab(self) -> dict[str, int]:
+        return self._vocab
+
+
+_PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
+"""Matches a part of a split model. Its size does not show the model's: the first part may have no weights."""
+_SMALL: Final = 64 << 20
+"""Bytes. A smaller model runs on one thread: on a busy machine, more threads would wait for each other for seconds."""
+_ENDS: Final = (
+    "<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<end_of_turn>", "<end_of_utterance>",
+    "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "</s>", "<eos>",
+)  # fmt: skip
+"""Texts of tokens at which llama.cpp ends any output, even if the file does not list them as ends. Tokens that a format
+must see (``<|call|>``) are left out.
+"""
+
+
+def default_threads(path: Path) -> int:
+    """Return the default number of threads for a model; 0: llama.cpp chooses."""
+    return 1 if path.stat().st_size < _SMALL and not _PART.search(path.name) else 0
+
+
+def _look_into(path: Path) -> tuple[_Vocabulary | None, dict[int, str], ChatTemplate | None]:
+    """Return the vocabulary, the tokens that end an output, and the template. Errors in the file are ignored here:
+    llama.cpp reports them.
+    """
+    try:
+        fields = read_gguf(path)
+        tokens = fields.get("tokenizer.ggml.tokens")
+        ids = [fields.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
+    except GgufError:
+        tokens, ids = None, []
+    try:
+        template = ChatTemplate.load(path)
+    except TemplateError:
+        template = None
+    if not isinstance(tokens, list):
+        return None, {}, template
+    vocabulary = _Vocabulary(tokens)
+    ids += [vocabulary.get_vocab().get(text) for text in _ENDS]
+    return vocabulary, {i: tokens[i] for i in ids if isinstance(i, int) and 0 <= i < len(tokens)}, template

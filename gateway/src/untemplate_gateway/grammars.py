@@ -1,0 +1,268 @@
+"""Compiles grammars without blocking the event loop.
+
+A small schema without references takes a few milliseconds at most, and is compiled at once. All others are compiled in
+a worker process. It is ended when a grammar takes too long, when its client leaves, or when the gateway closes. The
+library bounds the work for one grammar (`untemplate.grammar.limits`); the process is the second line of defence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import struct
+import subprocess
+import sys
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+import msgspec
+
+from untemplate.errors import GrammarError
+from untemplate.format import Format
+from untemplate.grammar import Grammar, make_grammar
+from untemplate.output_parser import OutputParser
+
+from .processes import start_python
+
+AT_ONCE: Final = 4096
+"""Bytes of tools and response format that are compiled in this process: under 5 ms, measured."""
+_CACHED: Final = 256
+_MEMORY: Final = 2 << 30
+"""Bytes of address space of a worker."""
+_LENGTH: Final = struct.Struct("!I")
+
+
+class GrammarOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """The input of a grammar; the fields are the arguments of `OutputParser.grammar`."""
+
+    tools: list[dict[str, Any]] | None
+    tool_choice: Any
+    parallel_tool_calls: bool
+    dialect: str
+    reasoning: str
+    response_format: Any
+
+
+class _Job(msgspec.Struct):
+    format: str
+    tokens: dict[str, int]
+    order: GrammarOrder
+
+
+class _Answer(msgspec.Struct):
+    kind: Literal["grammar", "refused", "failed"]
+    text: str = ""
+    grammar: Grammar | None = None
+
+
+class GrammarCompiler:
+    """Compiles the grammars of one gateway.
+
+    Args:
+        timeout: seconds that one grammar may take.
+        workers: most worker processes. Each is started when it is first needed.
+    """
+
+    def __init__(self, timeout: float = 10.0, workers: int = 2) -> None:
+        self._timeout = timeout
+        self._free = asyncio.Semaphore(workers)
+        self._threads = ThreadPoolExecutor(workers, "untemplate-grammar")
+        self._idle: list[_Worker] = []
+        self._busy: set[_Worker] = set()
+        self._cache: OrderedDict[bytes, Grammar] = OrderedDict()
+        self.started = 0
+        """Worker processes started so far."""
+
+    async def compile(self, parser: OutputParser, order: GrammarOrder) -> Grammar:
+        """Return a grammar.
+
+        Raises:
+            GrammarError: the grammar cannot be written in this dialect, or takes too long.
+        """
+        try:
+            schemas = msgspec.json.encode((order.tools, order.response_format))
+            job = b"" if _is_cheap(schemas) else msgspec.msgpack.encode(_Job(*_format_of(parser), order))
+        except OverflowError:
+            raise GrammarError("a number has more than 64 bits") from None
+        if not job:
+            return parser.grammar(
+                order.tools,
+                order.tool_choice,
+                parallel_tool_calls=order.parallel_tool_calls,
+                dialect=order.dialect,
+                reasoning=order.reasoning,
+                response_format=order.response_format,
+            )
+        key = hashlib.sha256(job).digest()
+        found = self._cache.get(key)
+        if found is None:
+            found = self._cache[key] = await self._compiled(job)
+            if len(self._cache) > _CACHED:
+                self._cache.popitem(last=False)
+        else:
+            self._cache.move_to_end(key)
+        return found
+
+    async def _compiled(self, job: bytes) -> Grammar:
+        async with self._free:
+            worker = self._idle.pop() if self._idle else self._start()
+            self._busy.add(worker)
+            try:
+                loop = asyncio.get_running_loop()
+                async with asyncio.timeout(self._timeout):
+                    data = await loop.run_in_executor(self._threads, worker.ask, job)
+            except BaseException as error:
+                worker.kill()
+                if isinstance(error, TimeoutError):
+                    raise GrammarError(f"the grammar takes longer than {self._timeout:g} seconds") from None
+                raise
+            finally:
+                self._busy.discard(worker)
+            self._idle.append(worker)
+        answer = msgspec.msgpack.decode(data, type=_Answer)
+        if answer.kind == "refused":
+            raise GrammarError(answer.text)
+        if answer.grammar is None:
+            raise RuntimeError(f"the grammar worker failed: {answer.text}")
+        return answer.grammar
+
+    def _start(self) -> _Worker:
+        self.started += 1
+        return _Worker()
+
+    def close(self) -> None:
+        """End all workers. Grammars that are being compiled fail."""
+        for worker in (*self._idle, *self._busy):
+            worker.kill()
+        self._idle.clear()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _is_cheap(schemas: bytes) -> bool:
+    """True if grammars for these schemas can be compiled on the event loop."""
+    return len(schemas) <= AT_ONCE and b'"$ref"' not in schemas
+
+
+def _format_of(parser: OutputParser) -> tuple[str, dict[str, int]]:
+    """Return a parser's Format as JSON, and the ids of its special tokens."""
+    fmt = parser.format
+    ids = {token: parser.token_id(token) for token in fmt.special_tokens}
+    return _format_text(fmt), {token: i for token, i in ids.items() if i is not None}
+
+
+@lru_cache(64)
+def _format_text(fmt: Format) -> str:
+    return fmt.to_json(indent=None)
+
+
+# -- The worker process -------------------------------------------------------------------------------------------
+
+_PROGRAM: Final = "from untemplate_gateway.grammars import work; work()"
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """A worker process, started with its first job."""
+
+    process: subprocess.Popen[bytes] | None = None
+    killed: bool = False
+    asking: bool = False
+
+    def ask(self, job: bytes) -> bytes:
+        """Send a job to the process and return the answer. Blocks.
+
+        Raises:
+            RuntimeError: the process has ended.
+        """
+        self.asking = True
+        try:
+            answer = self._asked(job)
+        except (OSError, ValueError):
+            answer = None
+        finally:
+            self.asking = False
+        if answer is None:
+            self._close_pipes()
+            raise RuntimeError("the grammar worker has ended")
+        return answer
+
+    def _asked(self, job: bytes) -> bytes | None:
+        if self.process is None:
+            self.process = start_python(_PROGRAM)
+            if self.killed:
+                self.kill()
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        _send(self.process.stdin, job)
+        return _receive(self.process.stdout)
+
+    def _close_pipes(self) -> None:
+        if self.process is not None:
+            for pipe in (self.process.stdin, self.process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):  # unsent bytes are lost
+                        pipe.close()
+
+    def kill(self) -> None:
+        """End the process. If `ask` is waiting, it fails."""
+        self.killed = True
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            if not self.asking:
+                self._close_pipes()
+
+
+def work() -> None:
+    """Compile grammars from stdin to stdout until stdin ends: the program of a worker process."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    with contextlib.suppress(AttributeError, OSError):
+        os.nice(5)  # requests go first
+    jobs = msgspec.msgpack.Decoder(_Job)
+    while (data := _receive(sys.stdin.buffer)) is not None:
+        _send(sys.stdout.buffer, msgspec.msgpack.encode(_answer(jobs.decode(data))))
+
+
+def _answer(job: _Job) -> _Answer:
+    order = job.order
+    try:
+        grammar = make_grammar(
+            Format.from_json(job.format),
+            order.tools,
+            order.tool_choice,
+            parallel_tool_calls=order.parallel_tool_calls,
+            dialect=order.dialect,
+            reasoning=order.reasoning,
+            response_format=order.response_format,
+            tokens=job.tokens or None,
+        )
+    except GrammarError as error:
+        return _Answer("refused", str(error))
+    except (RecursionError, MemoryError):
+        return _Answer("refused", "a schema is too complex")
+    except Exception as error:
+        return _Answer("failed", f"{type(error).__name__}: {error}")
+    return _Answer("grammar", grammar=grammar)
+
+
+def _send(file: Any, data: bytes) -> None:
+    file.write(_LENGTH.pack(len(data)) + data)
+    file.flush()
+
+
+def _receive(file: Any) -> bytes | None:
+    """Return the next message; ``None`` at the end of the file."""
+    head = file.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    size = _LENGTH.unpack(head)[0]
+    data: bytes = file.read(size)
+    return data if len(data) == size else None

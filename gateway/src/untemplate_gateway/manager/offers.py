@@ -1,0 +1,306 @@
+"""Models that are loaded by their first request, and unloaded when they are idle or their memory is needed.
+
+* A request that names such a model waits until it is loaded. All requests that come in the meantime wait for the same
+  load; a client that leaves does not stop it.
+* A load that fails is answered with a 503. It is not tried again at once, and other models are not affected.
+* Only models without running requests are unloaded, the least recently used first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from untemplate.errors import SettingsError
+
+from ..errors import ApiError, not_loaded
+from .checkpoint import size_text
+
+if TYPE_CHECKING:
+    from .manager import Loader, Manager
+    from .model import Model
+
+_log: Final = logging.getLogger("untemplate.gateway.manager")
+_AGAIN: Final = 10.0
+"""Seconds after a failed load before the next attempt."""
+_PATIENCE: Final = 60.0
+"""Seconds to wait until other models are idle, if there is no memory for a model."""
+_LOOKS: Final = 1.0
+"""Seconds between two looks for idle models."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A model that can be loaded."""
+
+    name: str
+    load: Loader
+    aliases: tuple[str, ...] = ()
+    size: Callable[[], int] = lambda: 0
+    """Returns the bytes of memory that it needs, as estimated. Called in a thread."""
+    idle_unload: float = 0.0
+    """Seconds without a request after which it is unloaded; 0: never."""
+    fallbacks: tuple[str, ...] = ()
+    """Models that answer instead if this one cannot."""
+    pinned: bool = False
+    """True if it is not unloaded when others need its memory."""
+    origin: object = None
+    """The settings that it is loaded from: offers with equal ones load the same model."""
+
+
+class Offers:
+    """The models that a manager can load by itself.
+
+    Args:
+        manager: loads, leases and unloads them.
+        offers: the models, with different names.
+        budget: bytes that all of them may need together; 0 for no limit.
+    """
+
+    def __init__(self, manager: Manager, offers: Iterable[Offer], *, budget: int = 0) -> None:
+        self._manager = manager
+        self._offers: dict[str, Offer] = {}
+        self._names: dict[str, str] = {}
+        self._budget = budget
+        self._take(offers)
+        self._held: dict[str, int] = {}
+        """Bytes of each model from the beginning of its load until it is closed."""
+        self._leaving = 0
+        """Bytes of models that are being closed."""
+        self._loads: dict[str, asyncio.Task[None]] = {}
+        self._failed: dict[str, float] = {}
+        """Time of the last failed load."""
+        self._known: dict[str, Model] = {}
+        """Models that were loaded before: facts about them stay known."""
+        self._room = asyncio.Lock()
+        self._freed = asyncio.Event()
+        self._watch: asyncio.Task[None] | None = None
+
+    def _take(self, offers: Iterable[Offer]) -> None:
+        self._offers = {offer.name: offer for offer in offers}
+        self._names = {alias: offer.name for offer in self._offers.values() for alias in (offer.name, *offer.aliases)}
+
+    def change(self, offers: Iterable[Offer], *, budget: int = 0) -> None:
+        """Offer other models from now on. A model of the same origin stays loaded; all others finish their running
+        requests and are closed.
+        """
+        before = self._offers
+        self._budget = budget
+        self._take(offers)
+        for name, offer in before.items():
+            now = self._offers.get(name)
+            if now is None or now.origin != offer.origin:
+                self._withdraw(name)
+        self._manager.names.drop_copies()
+        self._start_watch()
+        self.freed()
+
+    def add(self, offer: Offer) -> None:
+        """Offer a further model.
+
+        Raises:
+            ValueError: its name or an alias belongs to another one.
+        """
+        for name in (offer.name, *offer.aliases):
+            if name in self._names:
+                raise ValueError(f"the name {name!r} of model {offer.name!r} belongs to another model")
+        self._take((*self._offers.values(), offer))
+        self._manager.names.drop_copies()
+
+    def remove(self, name: str) -> None:
+        """Offer a model no longer. If it is loaded, its running requests can finish."""
+        if name in self._offers:
+            self._take([offer for offer in self._offers.values() if offer.name != name])
+            self._withdraw(name)
+
+    def _withdraw(self, name: str) -> None:
+        """Forget a model, and unload it after its running requests."""
+        self._failed.pop(name, None)
+        self._known.pop(name, None)
+        load = self._loads.pop(name, None)
+        if load is not None:
+            load.cancel()  # requests that wait for it look again
+        self._closing(name)
+
+    def _closing(self, name: str) -> asyncio.Task[bool] | None:
+        """Return the task that closes a model after its running requests; ``None`` if it is not loaded. Until then it
+        needs its memory. The task goes on when those that wait for it are cancelled.
+        """
+        size = self._held.pop(name, 0)
+        closing = self._manager.withdraw(name)
+        if closing is not None:
+            self._leaving += size
+            closing.add_done_callback(lambda _: self._left(size))
+        return closing
+
+    def _left(self, size: int) -> None:
+        self._leaving -= size
+        self.freed()
+
+    def __len__(self) -> int:
+        return len(self._offers)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the models, in the order of the settings."""
+        return tuple(self._offers)
+
+    def all_names(self) -> tuple[str, ...]:
+        """Return the names and aliases of the models."""
+        return tuple(self._names)
+
+    def name_of(self, name: str) -> str | None:
+        """Return the name of the offered model that a name or alias means; ``None`` if it is not offered. An empty name
+        means the only one.
+        """
+        if not name and len(self._offers) == 1:
+            return next(iter(self._offers))
+        return self._names.get(name) or self._names.get(name.removesuffix(":latest"))
+
+    def fallbacks(self, name: str) -> tuple[str, ...]:
+        """Return the names of the models that answer if the model of a name or alias cannot."""
+        found = self.name_of(name)
+        return () if found is None else self._offers[found].fallbacks
+
+    def known(self, name: str) -> Model | None:
+        """Return a model as it was when it was last loaded; ``None`` if it never was."""
+        return self._known.get(name)
+
+    async def ensure(self, name: str) -> None:
+        """Load the model of a name, unless it is loaded or not offered.
+
+        Raises:
+            ApiError: 503: it could not be loaded; the log has the reason.
+        """
+        while (found := self.name_of(name)) is not None and not self._manager.is_loaded(found):
+            load = self._loads.get(found)
+            if load is None:
+                # In a context of its own: the model outlives the request.
+                load = asyncio.get_running_loop().create_task(self._load(found), context=contextvars.Context())
+                self._loads[found] = load
+                load.add_done_callback(partial(self._loaded, found))
+            await asyncio.wait((load,))
+            if not load.cancelled():  # by `close` or `change`
+                load.result()
+
+    def _loaded(self, name: str, task: asyncio.Task[None]) -> None:
+        if self._loads.get(name) is task:
+            del self._loads[name]
+        if not task.cancelled():
+            task.exception()  # every request that waited may have gone
+
+    async def load(self, name: str) -> None:
+        """Load a model now.
+
+        Raises:
+            SettingsError: it needs more than the budget.
+            Exception: as `Manager.load`.
+        """
+        offer = self._offers[name]
+        size = await asyncio.to_thread(offer.size)
+        if self._budget and size > self._budget:
+            problem = f"needs about {size_text(size)}, more than the memory_budget of {size_text(self._budget)}"
+            raise SettingsError(problem)
+        await self._make_room(offer, size)
+        try:
+            self._known[name] = await self._manager.load(name, offer.load)
+        except BaseException:
+            if self._offers.get(name) is offer:  # otherwise its memory has been given back, or is another model's
+                self._give_back(name)
+            raise
+        self._start_watch()
+
+    def _start_watch(self) -> None:
+        if self._watch is None and any(one.idle_unload for one in self._offers.values()):
+            self._watch = asyncio.get_running_loop().create_task(self._look_for_idle())
+
+    async def _load(self, name: str) -> None:
+        if time.monotonic() - self._failed.get(name, -_AGAIN) < _AGAIN:
+            raise not_loaded(name)
+        try:
+            await self.load(name)
+        except Exception as error:
+            if isinstance(error, ApiError) and error.code in ("shutting_down", "no_memory"):
+                raise
+            self._failed[name] = time.monotonic()
+            _log.error("model %s: could not be loaded: %s", name, getattr(error, "detail", "") or error)
+            raise not_loaded(name) from None
+
+    # -- Memory --------------------------------------------------------------------------------------------------
+
+    async def _make_room(self, offer: Offer, size: int) -> None:
+        """Reserve memory for a model. Idle models are unloaded for it, as far as necessary.
+
+        Raises:
+            ApiError: 503: the memory is not free, even after some time.
+        """
+        until = time.monotonic() + _PATIENCE
+        while not await self._reserved(offer.name, size):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._freed.wait(), max(until - time.monotonic(), 0.0))
+            if time.monotonic() >= until:
+                held = ", ".join(f"{name} ({size_text(size)})" for name, size in self._held.items())
+                _log.warning("model %s: no memory for %s; in use: %s", offer.name, size_text(size), held)
+                problem = f"there is no memory for the model {offer.name!r} while other models are in use; try again"
+                raise ApiError(503, problem, type="server_error", code="no_memory", headers={"Retry-After": "5"})
+
+    async def _reserved(self, name: str, size: int) -> bool:
+        async with self._room:
+            while self._budget and sum(self._held.values()) + self._leaving + size > self._budget:
+                idle = [one for one in self._idle() if not self._offers[one[1]].pinned]
+                if not idle:
+                    self._freed.clear()
+                    return False
+                await self._unload(min(idle)[1])
+            self._held[name] = size
+            return True
+
+    def _give_back(self, name: str) -> None:
+        self._held.pop(name, None)
+        self._freed.set()
+
+    def _idle(self) -> list[tuple[float, str]]:
+        """Return the loaded models without running requests, each with the time since which it is idle."""
+        loaded = [status for status in self._manager.ps() if status.state == "ready" and status.name in self._held]
+        return [(status.idle_since, status.name) for status in loaded if not status.requests]
+
+    async def _unload(self, name: str) -> None:
+        closing = self._closing(name)
+        if closing is not None:
+            await asyncio.shield(closing)
+
+    def freed(self) -> None:
+        """Note that a model may have become idle."""
+        self._freed.set()
+
+    async def _look_for_idle(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOKS)
+            try:
+                await self.unload_idle()
+            except Exception as error:  # the next look may succeed
+                _log.error("looking for idle models: %s", error)
+
+    async def unload_idle(self) -> None:
+        """Unload the models that had no request for as long as their settings allow."""
+        async with self._room:  # a model that is being unloaded must not be loaded at the same time
+            for since, name in self._idle():
+                offer = self._offers.get(name)  # it may have been removed while another model was closed
+                if offer is None or not offer.idle_unload:
+                    continue
+                if self._manager.now() - since >= offer.idle_unload and self._manager.is_idle(name):
+                    await self._unload(name)
+
+    async def close(self) -> None:
+        """Stop loading and looking for idle models."""
+        tasks = [*self._loads.values(), *([self._watch] if self._watch is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._watch = None

@@ -1,0 +1,340 @@
+"""All settings: each is declared once, with its type, default, limits and description.
+
+The flag ``--max-body-bytes``, the variable ``UNTEMPLATE_MAX_BODY_BYTES``, the key of the file and the row of the
+documentation are made from the declaration.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from untemplate.policy import Policy, typed
+
+
+def _is(
+    description: str, *, flag: str = "", metavar: str = "", secret: bool = False, env: str = "", **limits: Any
+) -> msgspec.Meta:
+    """Describe a field. ``flag`` and ``metavar`` override those made from its name; ``env`` is a second variable."""
+    about = {"flag": flag, "metavar": metavar, "secret": secret, "env": env}
+    return msgspec.Meta(description=description, extra=about, **limits)
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the engine ``replay``."""
+
+    speed: Annotated[float, _is("tokens per second of each request; 0: as fast as they are read", ge=0)] = 40.0
+    file: Annotated[
+        str, _is("file of recorded outputs (JSON lines) to use instead of the bundled ones", metavar="FILE")
+    ] = ""
+
+
+class LlamaCpp(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the engine ``llamacpp``."""
+
+    n_ctx: Annotated[
+        int, _is("tokens of context, shared by the requests that run; 0: as the model was trained", ge=0)
+    ] = 0
+    n_parallel: Annotated[int, _is("requests that are decoded together", ge=1)] = 4
+    threads: Annotated[int, _is("processor threads; 0: one per core, or one for a model under 64 MB", ge=0)] = 0
+    gpu_layers: Annotated[int, _is("layers to put on the GPU; -1: all", ge=-1)] = -1
+    mmproj: Annotated[
+        str, _is("projector (GGUF) that turns images into tokens, for models that see", metavar="FILE")
+    ] = ""
+    extra: Annotated[
+        dict[str, Any],
+        _is("any other llama.cpp parameter, by xllamacpp's name", flag="--llamacpp-arg", metavar="NAME=VALUE"),
+    ] = {}
+
+
+class Vllm(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the engine ``vllm``."""
+
+    dtype: Annotated[str, _is("type of the weights: auto, bfloat16, float16, float32")] = "auto"
+    max_model_len: Annotated[int, _is("tokens of context; 0: as the model was trained", ge=0)] = 0
+    gpu_memory_utilization: Annotated[float, _is("share of the GPU's memory that vLLM uses", gt=0, le=1)] = 0.9
+    enforce_eager: Annotated[bool, _is("run without CUDA graphs: starts sooner, runs slower")] = False
+    tensor_parallel_size: Annotated[int, _is("GPUs over which each layer is spread", ge=1)] = 1
+    trust_remote_code: Annotated[bool, _is("run Python code that comes with the model")] = False
+    extra: Annotated[
+        dict[str, Any],
+        _is("any other vLLM engine argument, including distribution", flag="--vllm-arg", metavar="NAME=VALUE"),
+    ] = {}
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings of the gateway. Immutable.
+
+    Raises:
+        SettingsError: values that exclude each other, or names that do not exist.
+    """
+
+    # Model
+    model: Annotated[str, _is("GGUF file, folder, hub id (org/repo, org/repo:Q4_K_M), demo, smollm2 or replay")] = ""
+    engine: Annotated[
+        Literal["auto", "llamacpp", "vllm", "openai", "replay"],
+        _is("engine that runs the model; auto: chosen from the model"),
+    ] = "auto"
+    name: Annotated[str, _is("name by which clients ask for the model (default: taken from the model)")] = ""
+    aliases: Annotated[
+        dict[str, str],
+        _is("further name for the model (with NAME=MODEL: for that one)", flag="--alias", metavar="NAME[=MODEL]"),
+    ] = {}
+    any_model_name: Annotated[bool, _is("answer requests for any model name, if there is only one model")] = False
+    preflight: Annotated[
+        Literal["on", "strict", "off"],
+        _is("checks before loading; strict: a model that may not fit into memory is an error"),
+    ] = "on"
+    memory_budget: Annotated[
+        int, _is("bytes that the models of this machine may need together, as estimated; 0: no limit", ge=0)
+    ] = 0
+
+    # Prompt and parsing
+    chat_template: Annotated[
+        str,
+        _is(
+            "chat template to use instead of the model's own: a file, or the name of a bundled one", metavar="FILE|NAME"
+        ),
+    ] = ""
+    chat_template_kwargs: Annotated[
+        dict[str, Any], _is("template variables for requests that do not set them", metavar="NAME=VALUE")
+    ] = {}
+    enforce_parser: Annotated[
+        str,
+        _is("format to parse by: a name, CALLS+REASONING or FILE.json; one of calls only keeps the selected reasoning"),
+    ] = ""
+    reasoning_parser: Annotated[str, _is("format whose reasoning markers are used")] = ""
+    tool_parser: Annotated[str, _is("format whose tool calls are used", env="TOOL_CALL_PARSER")] = ""
+    generic_tools: Annotated[bool, _is("show tools to models whose template knows none, in the system message")] = True
+    parser_backend: Annotated[
+        Literal["untemplate", "vllm"], _is("source of the parsers; vllm: vLLM's own, if it is the engine")
+    ] = "untemplate"
+    policy: Annotated[dict[str, Any], _is("treatment of malformed output", metavar="NAME=VALUE")] = {}
+
+    # Upstream
+    upstream: Annotated[str, _is("OpenAI-compatible server whose /v1/completions generates", metavar="URL")] = ""
+    upstream_chat: Annotated[
+        str,
+        _is(
+            "OpenAI-compatible server whose /v1/chat/completions generates; its content is parsed again", metavar="URL"
+        ),
+    ] = ""
+    upstream_replicas: Annotated[
+        tuple[str, ...],
+        _is(
+            "further server with the same model as the upstream (repeatable); the least busy healthy one generates",
+            flag="--upstream-replica",
+            metavar="URL",
+        ),
+    ] = ()
+    upstream_model: Annotated[
+        str,
+        _is("name of the model at the upstream (default: the model if it lists that, or the only one)"),
+    ] = ""
+    upstream_api_key: Annotated[
+        str,
+        _is(
+            "API key that is sent to the upstream; better set by UNTEMPLATE_UPSTREAM_API_KEY, which process lists do "
+            "not show",
+            metavar="KEY",
+            secret=True,
+        ),
+    ] = ""
+    upstream_connect_timeout: Annotated[float, _is("connection timeout in seconds", gt=0)] = 5.0
+    upstream_read_timeout: Annotated[float, _is("seconds that the upstream may be silent; 0: no limit", ge=0)] = 300.0
+    upstream_retries: Annotated[int, _is("further attempts of a request, before its first byte only", ge=0)] = 2
+
+    # Server
+    host: Annotated[str, _is("address to listen on; 0.0.0.0: all addresses", metavar="ADDRESS")] = "127.0.0.1"
+    port: Annotated[int, _is("port to listen on; 0: any free one", ge=0, le=65535)] = 8000
+    uds: Annotated[str, _is("Unix socket to listen on, instead of host and port", metavar="PATH")] = ""
+    root_path: Annotated[str, _is("path prefix that a reverse proxy removes", metavar="/PREFIX")] = ""
+    tls_cert: Annotated[str, _is("TLS certificate chain (PEM); the server then speaks https", metavar="FILE")] = ""
+    tls_key: Annotated[str, _is("private key of the certificate (PEM), if it is a file of its own", metavar="FILE")] = (
+        ""
+    )
+    workers: Annotated[
+        int, _is("processes that serve the port, each with all models; limits hold for each of them", ge=1)
+    ] = 1
+    shutdown_grace: Annotated[float, _is("seconds that running requests get to finish at shutdown", ge=0)] = 30.0
+
+    # Access
+    api_keys_file: Annotated[
+        str,
+        _is(
+            "file of API keys that clients may send, one a line; # begins a comment",
+            flag="--api-key-file",
+            metavar="FILE",
+            env="API_KEY_FILE",
+        ),
+    ] = ""
+    api_keys: Annotated[
+        tuple[str, ...],
+        _is(
+            "API key that clients must send (repeatable); better set by --api-key-file or UNTEMPLATE_API_KEY, which "
+            "process lists do not show",
+            flag="--api-key",
+            metavar="KEY",
+            secret=True,
+            env="API_KEY",
+        ),
+    ] = ()
+    insecure: Annotated[bool, _is("allow a public address without API keys: anyone who reaches it can use it")] = False
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        _is(
+            "host name by which clients may address the server (repeatable); without API keys on a loopback address, "
+            "only loopback names are allowed",
+            flag="--allowed-host",
+            metavar="NAME",
+        ),
+    ] = ()
+    cors_origins: Annotated[
+        tuple[str, ...], _is("browser origins allowed by CORS (* = any)", flag="--cors-origin", metavar="ORIGIN")
+    ] = ()
+    allow_pull: Annotated[
+        bool, _is("allow clients to download models from the hub and load them (/api/pull of Ollama's API)")
+    ] = False
+    allow_delete: Annotated[bool, _is("allow clients to unload and delete models (/api/delete of Ollama's API)")] = (
+        False
+    )
+    allow_copy: Annotated[
+        bool, _is("allow clients to give models further names, for all clients (/api/copy of Ollama's API)")
+    ] = False
+    key_requests_per_minute: Annotated[int, _is("requests per minute for each API key; 0: no limit", ge=0)] = 0
+    key_tokens_per_minute: Annotated[
+        int, _is("tokens per minute for each API key, prompts included; 0: no limit", ge=0)
+    ] = 0
+    key_concurrent_requests: Annotated[int, _is("concurrent requests for each API key; 0: no limit", ge=0)] = 0
+
+    # Stored responses
+    response_store: Annotated[
+        str,
+        _is(
+            "stored responses of /v1/responses: an SQLite file, or a redis:// URL; empty: they are kept in memory",
+            metavar="FILE|URL",
+        ),
+    ] = ""
+    response_ttl: Annotated[
+        float, _is("seconds that a response is kept for later requests; 0: none is stored", ge=0)
+    ] = 3600.0
+    response_store_bytes: Annotated[int, _is("bytes of all stored responses; the oldest go first", ge=0)] = (
+        64 * 1024 * 1024
+    )
+
+    # Limits
+    max_body_bytes: Annotated[int, _is("bytes of a request body", ge=1024)] = 32 * 1024 * 1024
+    unknown_fields: Annotated[
+        Literal["ignore", "refuse"],
+        _is("treatment of request fields that the gateway does not know; ignored ones are logged once"),
+    ] = "ignore"
+    max_messages: Annotated[int, _is("messages of a request, and as many tools and tool calls", ge=1)] = 4096
+    max_choices: Annotated[int, _is("choices of a request (n)", ge=1)] = 16
+    max_concurrent_requests: Annotated[int, _is("concurrent requests; further ones get a 429; 0: no limit", ge=0)] = (
+        1024
+    )
+    max_connections: Annotated[int, _is("open connections, with and without a request; 0: no limit", ge=0)] = 4096
+    request_timeout: Annotated[float, _is("seconds that a request may take in all; 0: no limit", ge=0)] = 0.0
+    head_timeout: Annotated[float, _is("seconds in which the head of a request must arrive; 0: no limit", ge=0)] = 10.0
+    body_timeout: Annotated[
+        float, _is("seconds in which the body must arrive, plus one for every 64 KB; 0: no limit", ge=0)
+    ] = 30.0
+    write_timeout: Annotated[float, _is("seconds that a client may leave a response unread; 0: no limit", ge=0)] = 60.0
+    ping_seconds: Annotated[
+        float,
+        _is("seconds of silence after which a stream sends a comment, for proxies; 0: never", ge=0),
+    ] = 15.0
+    keep_alive_seconds: Annotated[float, _is("seconds that an idle connection stays open", gt=0)] = 5.0
+    client_grammars: Annotated[
+        Literal["auto", "on", "off"],
+        _is(
+            "take grammars of clients, though a short one can stop an engine; auto: on a loopback address without API "
+            "keys only"
+        ),
+    ] = "auto"
+    grammar_timeout: Annotated[float, _is("seconds that compiling a grammar may take", gt=0)] = 10.0
+
+    # Logging and metrics
+    log_format: Annotated[Literal["text", "json"], _is("log format: text for people, or one JSON object a line")] = (
+        "text"
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], _is("lowest level that is logged")] = "info"
+    log_raw: Annotated[
+        str, _is("file to which raw outputs are appended (JSON lines); they contain user data", metavar="FILE")
+    ] = ""
+    log_raw_consent: Annotated[bool, _is("confirm that your users agreed to raw logging")] = False
+    traces: Annotated[
+        bool, _is("OpenTelemetry traces of requests, sent as the variables OTEL_EXPORTER_OTLP_... configure")
+    ] = False
+    metrics: Annotated[bool, _is("Prometheus metrics at /metrics")] = True
+
+    # Inspector
+    inspect: Annotated[
+        Literal["auto", "on", "off"],
+        _is("pages at /inspect that show how outputs are parsed; auto: on a loopback address only"),
+    ] = "auto"
+    inspect_outputs: Annotated[
+        int,
+        _is(
+            "served outputs to keep in memory for the inspector (64 MB at most); they contain user data; 0: none",
+            ge=0,
+            le=10_000,
+        ),
+    ] = 0
+
+    replay: Replay = Replay()
+    llamacpp: LlamaCpp = LlamaCpp()
+    vllm: Vllm = Vllm()
+
+    models: dict[str, ModelSettings] = {}
+    """Several models by name, from the tables ``[models.NAME]`` of the file."""
+
+    def __post_init__(self) -> None:
+        from .rules import check
+
+        check(self)
+
+    def __repr__(self) -> str:
+        return f"Settings({self.masked()!r})"
+
+    def output_policy(self) -> Policy:
+        """Return the ``policy`` setting as a `Policy`."""
+        return Policy.from_mapping({name: typed(name, value) for name, value in self.policy.items()})
+
+    def masked(self) -> dict[str, Any]:
+        """Return all settings as JSON values, nested as in the file; secrets are ``"***"``."""
+        from .fields import fields, masked
+
+        tree: dict[str, Any] = {}
+        for one in fields():
+            shown = masked(one, one.value(self))
+            branch = tree.setdefault(one.group, {}) if one.group else tree
+            branch[one.name] = list(shown) if isinstance(shown, tuple) else shown
+        if self.models:
+            tree["models"] = {name: model.masked() for name, model in self.models.items()}
+        return tree
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """One of several models: a table ``[models.NAME]`` of the settings file."""
+
+    settings: Settings
+    """The settings for this model: those of the table, otherwise those of the file."""
+    load: Annotated[
+        Literal["start", "demand"], _is("when the model is loaded: at the start, or by its first request")
+    ] = "start"
+    idle_unload: Annotated[float, _is("seconds without a request after which it is unloaded; 0: never", ge=0)] = 0.0
+    fallbacks: Annotated[tuple[str, ...], _is("models that answer instead if this one cannot", metavar="NAME")] = ()
+    aliases: Annotated[tuple[str, ...], _is("further names of the model", metavar="NAME")] = ()
+    given: frozenset[str] = frozenset()
+    """Paths of the settings that the table contains."""
+
+    def masked(self) -> dict[str, Any]:
+        """Return the table as JSON values; secrets are ``"***"``."""
+        from .fields import BY_PATH, masked, model_fields
+
+        own = {one.name: one.value(self) for one in model_fields()}
+        given = {path: BY_PATH[path] for path in sorted(self.given)}
+        shown = {path: masked(one, one.value(self.settings)) for path, one in given.items()}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in {**shown, **own}.items()}
