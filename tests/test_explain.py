@@ -154,6 +154,8 @@ history  longer conversations only append
 
 {remarks}
 
+coverage  3 of 3 branches were rendered
+
 choice  analysis inferred-{digest}, score 1.000
   because    inferred from the template (json-native); certified
   runner-up  another reading of the template: {analysis.certificate.runner_up}
@@ -458,7 +460,7 @@ def test_it_fits_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, columns: 
         (
             "empty",
             "empty: has no chat template: none of chat_template.jinja, chat_template.json, "
-            "additional_chat_templates/*.jinja, tokenizer_config.json, *.gguf",
+            "additional_chat_templates/*.jinja, processor_config.json, tokenizer_config.json, *.gguf",
         ),
     ],
 )

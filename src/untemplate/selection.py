@@ -27,7 +27,8 @@ from .abilities import bound
 from .errors import CheckpointError
 from .format import Format, FormatError
 from .formats import IncompatibleFormatsError, Kind, lookup, merge, named
-from .formats.registry import IndexRow, rows
+from .formats.registry import IndexRow, model_type_of_architecture, rows
+from .gguf_file import GgufError, read_gguf
 
 if TYPE_CHECKING:
     from .analysis import Certificate, Prepared
@@ -148,7 +149,7 @@ def select(
         template: the chat template, or anything that ``ChatTemplate.load`` accepts.
         enforce: a name to use, as for :meth:`OutputParser.named`; nothing else is considered.
         reasoning: the name of a reasoning format to use with ``enforce``.
-        model_type: ``model_type`` of the model's ``config.json``; read from there if the model is a folder.
+        model_type: as in ``config.json``; read from a folder, or found for the architecture of a GGUF file.
         response_template: the checkpoint's response template; read from a folder's ``tokenizer_config.json``.
 
     Raises:
@@ -247,7 +248,10 @@ def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Sel
     )
     tried = tried if best in tried else [*tried, best]
     reason = best.remark or "nothing could be certified"
-    problem = "no format certifies against the model's chat template" if measured else "there is no chat template"
+    problem = "no format certifies against the model's chat template"
+    if not measured:
+        broken = any(note.startswith(_BROKEN) for note in notes)
+        problem = "the chat template cannot be used" if broken else "there is no chat template"
     warning = f"{problem}; {best.source} {best.name!r} is used: {reason}"
     return Selection(best, tuple(tried), warning, _second(tried, best), notes=tuple(notes))
 
@@ -269,7 +273,7 @@ def _attempts(
     shipped = response_template if response_template is not None else _shipped(folder)
     if shipped is not None:
         yield _response_template(shipped, prepared)
-    for name, fmt, why in suggested(model, model_type or model_type_of(folder)):
+    for name, fmt, why in suggested(model, model_type or model_type_of(model)):
         yield _measured(CATALOGUE, name, fmt, why, prepared)
     if prepared is not None:
         yield _analysed(prepared)
@@ -321,10 +325,18 @@ def _prepared(source: ChatTemplate | str | os.PathLike[str] | None, notes: list[
     if source is None:
         return None
     try:
-        return prepare(ChatTemplate.load(source) if isinstance(source, str | os.PathLike) else source)
-    except (TemplateError, AnalysisError) as error:
+        template = ChatTemplate.load(source) if isinstance(source, str | os.PathLike) else source
+    except TemplateError as error:
         notes.append(f"no usable template: {error}")
         return None
+    try:
+        return prepare(template)
+    except (TemplateError, AnalysisError) as error:
+        notes.append(f"{_BROKEN}{error}")
+        return None
+
+
+_BROKEN: Final = "the template is broken: "
 
 
 # -- The model's own files ----------------------------------------------------------------------------------------
@@ -385,8 +397,15 @@ def _shipped(folder: Path | None) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def model_type_of(folder: Path | None) -> str | None:
-    found = _document(folder, "config.json").get("model_type")
+def model_type_of(model: str | os.PathLike[str] | None) -> str | None:
+    """Return the model type of a folder's ``config.json``, or for the architecture of a GGUF file."""
+    if model is not None and os.fspath(model).endswith(".gguf"):
+        try:
+            architecture = read_gguf(model).get("general.architecture")
+        except (GgufError, OSError):
+            return None
+        return model_type_of_architecture(architecture) if isinstance(architecture, str) else None
+    found = _document(_folder(model), "config.json").get("model_type")
     return found if isinstance(found, str) else None
 
 

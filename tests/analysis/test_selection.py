@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.gguf_writer import write_gguf
 from tests.public import SHARED, needs_wild
 from untemplate import OutputParser
 from untemplate.analysis.certify import Certificate
@@ -195,3 +196,20 @@ def test_an_analysis_that_reads_much_more_is_preferred_to_the_catalogue() -> Non
     tool = {"type": "function", "function": {"name": "f", "parameters": {"properties": {"n": {"type": "integer"}}}}}
     parsed = OutputParser.from_format(chosen.format).parse('[f(n="3")]', tools=[tool])
     assert [(call.function.name, call.function.arguments) for call in parsed.tool_calls] == [("f", '{"n": 3}')]
+
+
+def test_a_broken_template_is_not_reported_as_missing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "chat_template.jinja").write_text("{% for %}")
+    select(tmp_path)
+    assert caplog.messages[-1].startswith("the chat template cannot be used; passthrough 'passthrough' is used: ")
+    assert f"the template is broken: {tmp_path / 'chat_template.jinja'}, line 1: not a template" in caplog.messages[-1]
+
+
+def test_a_gguf_file_is_of_the_type_that_its_architecture_names(tmp_path: Path) -> None:
+    path = tmp_path / "some.gguf"
+    write_gguf(path, {"tokenizer.chat_template": HERMES, "general.architecture": "qwen3"})
+    found = select(path)
+    folder = select(model(tmp_path / "folder", HERMES, model_type="qwen3"))
+    assert (found.source, found.chosen.name) == (folder.source, folder.chosen.name)
+    assert [(tried.source, tried.name) for tried in found.tried] == [(t.source, t.name) for t in folder.tried]
+    assert any("model type qwen3" in tried.remark for tried in found.tried)

@@ -1,4 +1,4 @@
-"""Laws of the analysis over small templates: only our own errors leave it, and it ends."""
+"""Laws of the analysis over small templates: only our own errors leave it, and no rendering contradicts it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import random
 import pytest
 
 from tests.analysis.small_templates import write
+from tests.analysis.truth import contradictions
+from tests.public import TEMPLATES, WILD, needs_templates
 from untemplate import OutputParser
 from untemplate.analysis.pipeline import analyze_template
 from untemplate.errors import AnalysisError, UntemplateError
@@ -16,19 +18,22 @@ SAMPLE = 300
 
 
 def analysed(source: str) -> str:
-    """Analyse a template and return the outcome. An error that the analysis did not expect is a failure."""
+    """Analyse a template and return the outcome. An error that the analysis did not expect is a failure, and so is a
+    ``no`` that a rendering contradicts."""
+    template = ChatTemplate(source)
     try:
-        analysis = analyze_template(ChatTemplate(source))
+        analysis = analyze_template(template)
     except UntemplateError as error:
         outcome = str(error)
     else:
         outcome = "certified" if analysis.certificate.certified else "not certified"
+        assert list(contradictions(template, analysis.certificate)) == [], source
     assert "please report" not in outcome, f"{outcome}\n{source}"
     return outcome
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_only_our_errors_leave_the_analysis(seed: int) -> None:
+def test_laws_of_small_templates(seed: int) -> None:
     chance = random.Random(seed)
     found = [analysed(write(chance)) for _ in range(SAMPLE // 3)]
     assert found.count("certified") > SAMPLE // 12  # the grammar writes sound templates as well
@@ -36,10 +41,17 @@ def test_only_our_errors_leave_the_analysis(seed: int) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(100, 120))
-def test_only_our_errors_leave_the_analysis_of_many_templates(seed: int) -> None:
+def test_laws_of_many_small_templates(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(1000):
         analysed(write(chance))
+
+
+@needs_templates
+@pytest.mark.exhaustive
+def test_no_rendering_of_a_public_template_contradicts_its_certificate() -> None:
+    for path in (*TEMPLATES, *WILD):
+        analysed(path.read_text("utf-8"))
 
 
 def test_an_unexpected_failure_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def changed(old: str, new: str) -> str:
 
 
 def test_a_template_without_remarks() -> None:
-    assert traits(PLAIN) == Traits()
+    assert traits(PLAIN) == Traits(branches=8)
 
 
 MARKED = changed(
@@ -119,10 +119,18 @@ REMARKS = {
             4,
         ),
     ),
+    "unknown_end": (
+        changed("<e>", "{{ eos_token }}"),
+        Remark(
+            "unknown_end",
+            "answers end with eos_token, whose text is not known: an output that has it keeps it as content",
+            10,
+        ),
+    ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("code", get_args(RemarkCode))
+@pytest.mark.parametrize("code", [code for code in get_args(RemarkCode) if code != "not_measured"])
 def test_remark(code: str) -> None:
     source, remark = REMARKS[code]
     assert [found for found in traits(source).remarks if found.code == code] == [remark]

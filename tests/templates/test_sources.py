@@ -81,7 +81,44 @@ def test_a_models_folder(tmp_path: Path) -> None:
     assert template.render(USER) == "BhiE"
     assert template.render(USER, tools=[]) == "TB"
     assert template.variant("rag").render(USER) == "R"
-    assert template.name == str(tmp_path)
+    assert template.name == str(tmp_path / "chat_template.jinja")
+
+
+def test_a_broken_configuration_next_to_a_good_template(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    written(tmp_path, tokenizer_config__json="{", chat_template__jinja="H{{ messages[0].content }}")
+    assert ChatTemplate.load(tmp_path).render(USER) == "Hhi"
+    problem = f"{tmp_path / 'tokenizer_config.json'}: not JSON: Expecting property name"
+    assert [record.getMessage().startswith(problem) for record in caplog.records] == [True, True]
+    assert caplog.messages[0].endswith("; the chat template is read from chat_template.jinja")
+    assert caplog.messages[1].endswith("; its special tokens are not known")
+
+
+def test_an_error_names_the_file_of_the_template(tmp_path: Path) -> None:
+    written(tmp_path, chat_template__jinja="\n{% for %}")
+    with pytest.raises(TemplateError) as caught:
+        ChatTemplate.load(tmp_path).render(USER)
+    assert str(caught.value).startswith(f"{tmp_path / 'chat_template.jinja'}, line 2: not a template that Jinja")
+
+
+def test_a_processor_has_a_template(tmp_path: Path) -> None:
+    written(tmp_path, processor_config__json={"chat_template": "P"})
+    assert ChatTemplate.load(tmp_path).render(USER) == "P"
+    written(tmp_path, chat_template__json={"chat_template": "C"})
+    assert ChatTemplate.load(tmp_path).render(USER) == "C"
+
+
+def test_gguf_files_of_one_folder(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "a-00001-of-00002.gguf", {"tokenizer.chat_template": "A"})
+    write_gguf(tmp_path / "a-00002-of-00002.gguf", {})
+    write_gguf(tmp_path / "a-Q8_0.gguf", {"tokenizer.chat_template": "A"})
+    assert ChatTemplate.load(tmp_path).render(USER) == "A"
+    write_gguf(tmp_path / "b.gguf", {"tokenizer.chat_template": "B"})
+    with pytest.raises(TemplateError) as caught:
+        ChatTemplate.load(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}: has GGUF files with different chat templates: a-00001-of-00002.gguf and b.gguf; "
+        "name one of the files"
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,7 +253,7 @@ def test_a_hub_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     fake_hub(monkeypatch, download)
     template = ChatTemplate.load("some-one/A_model.7B")
-    assert (template.render(USER), template.name) == ("hi</s>", "some-one/A_model.7B")
+    assert (template.render(USER), template.name) == ("hi</s>", "some-one/A_model.7B/chat_template.jinja")
     assert asked[0][0] == "some-one/A_model.7B"
     assert "chat_template.jinja" in asked[0][1]
     (tmp_path / "chat_template.jinja").unlink()

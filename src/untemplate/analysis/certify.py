@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..format import Format
@@ -26,7 +26,8 @@ from ..machine.start import start
 from ..machine.tentative_calls import RECOVER
 from ..tools import ToolSet
 from .checks import CAPABILITIES, Check, Finding
-from .traits import NO_TRAITS, Traits
+from .doubts import Doubt, doubted
+from .traits import NO_TRAITS, Remark, Traits
 
 _NO_TOOLS: Final = ToolSet(None)
 
@@ -141,6 +142,15 @@ class Certificate:
     def certified(self) -> bool:
         """True if no capability is ``failed``."""
         return self.checks > 0 and "failed" not in self.capabilities.values()
+
+    def doubt(self, doubts: Mapping[str, Doubt]) -> None:
+        """Turn ``no`` into ``cannot say`` where there is a doubt, and add a remark for each."""
+        about: dict[Doubt, list[str]] = {}
+        for ability, doubt in doubted(self.capabilities, doubts).items():
+            self.capabilities[ability] = "cannot say"
+            about.setdefault(doubt, []).append(ability)
+        remarks = [Remark("not_measured", f"{', '.join(a)}: {d.reason}", d.line) for d, a in about.items()]
+        self.traits = replace(self.traits, remarks=(*self.traits.remarks, *remarks))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""

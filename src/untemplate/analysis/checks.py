@@ -259,13 +259,15 @@ class _Called:
             if turn is None or not _shows(turn.text, message):
                 continue
             prompt, output = _cut(self.frame, turn, message)
-            if _unreadable(turn.text, message) or (kind in _ONE_TURN and self._ends_inside(output, message)):
+            one_turn = kind in _ONE_TURN
+            if _unreadable(turn.text, message) or (one_turn and self._ends_after(message.calls[0].name, output)):
                 self.unmeasured[kind] = "cannot say"
                 continue
+            ends = one_turn and bool(message.content) and self._ends_after(message.content, output)
             wanted = tuple((c.name, dict(c.arguments)) for c in message.calls)
             yield Check(
                 kind, f"{name} ({at})", prompt, output, message.reasoning, message.content, wanted, tools=TYPED_TOOLS,
-                weight=weight, group=name,
+                weight=weight, group=name, rendered=not ends,
             )  # fmt: skip
 
     def _single(self, one: ProbeCall) -> Iterator[Check]:
@@ -331,10 +333,10 @@ class _Called:
         mine, style = self.samples.style, self.reasoning.style
         return style and replace(style, arguments=mine.arguments, no_content=mine.no_content, ids=mine.ids)
 
-    def _ends_inside(self, output: str, message: ProbeMessage) -> bool:
-        """True if the template ends the turn after a call and continues: no model can write that."""
+    def _ends_after(self, part: str, output: str) -> bool:
+        """True if the template ends the turn after this part of a message and continues: no model writes that."""
         end = self.frame.end.strip()
-        return bool(end) and end in output[output.index(message.calls[0].name) :]
+        return bool(end) and end in output[output.index(part) :]
 
     def _after_result(self, one: ProbeCall) -> Iterator[Check]:
         """Yield a check of content after the result of a call, where the prompt may end in another way."""

@@ -20,6 +20,7 @@ from .certify import Certificate, Runner, certify
 from .channels import channels_guesses
 from .checks import Check, Finding, checks_of
 from .content import content_guesses
+from .doubts import Doubt, doubts_of
 from .probes import ASKED, NAMES, Prober, Style, Template
 from .reasoning import ReasoningSamples, dropping_literals, find_reasoning, reasoning_guesses
 from .result import AnalysisResult, ContentGuess, Hypothesis, ReasoningGuess, ToolsGuess, describe
@@ -97,6 +98,7 @@ class Prepared:
     checks: list[Check]
     unmeasured: dict[str, Finding]
     traits: Traits
+    doubts: dict[str, Doubt]
     seconds: float
 
     @_contained
@@ -104,6 +106,7 @@ class Prepared:
         """Measure any Format, such as one of the catalogue, against this template."""
         certificate = certify(fmt, self.checks, steps=STEPS, unmeasured=self.unmeasured)
         certificate.traits = self.traits
+        certificate.doubt(self.doubts)
         thinking_off(self.frame, fmt, certificate)
         return certificate
 
@@ -120,7 +123,8 @@ def prepare(template: Template) -> Prepared:
         AnalysisError: the template renders no conversation; the message gives the reason.
     """
     began = time.perf_counter()
-    prober = Prober(template, eos=getattr(template, "eos_token", "") or "")
+    observed = getattr(template, "observed", None)
+    prober = Prober(template if observed is None else observed(), eos=getattr(template, "eos_token", "") or "")
     prompt = prober.settle()
     if prompt is None:
         reasons = "; ".join(list(prober.errors)[:3]) or "the user's message does not show up"
@@ -133,8 +137,10 @@ def prepare(template: Template) -> Prepared:
     droppers = dropping_literals(frame)
     checks = checks_of(frame, reasoning, calls, droppers)
     traits = find_traits(frame, calls, reasoning, droppers)
-    seconds = time.perf_counter() - began
-    return Prepared(template, prober, frame, calls, reasoning, droppers, checks.all, checks.unmeasured, traits, seconds)
+    return Prepared(
+        template, prober, frame, calls, reasoning, droppers, checks.all, checks.unmeasured, traits, doubts_of(frame),
+        time.perf_counter() - began,
+    )  # fmt: skip
 
 
 @_contained

@@ -3,16 +3,23 @@
 * Every field of a probe is a nonsense word of its own (a *probe word*), so its place in the rendering identifies it.
 * No template is recognised by name. What it requires (a system message, tools, variables, arguments as text, content
   that is null, empty or absent) is found by trying.
-* A failed rendering is a result. Nothing here raises because of a template.
+* A failed rendering is a result. Only a template that takes too long ends the analysis, with the first rendering that
+  reaches a limit, or when all renderings together have used `BUDGET`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, Final, Protocol
+from time import thread_time
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from ..errors import AnalysisError, TemplateLimitError, TemplateRaised
+
+if TYPE_CHECKING:
+    from ..templates.branches import Branch
 
 ASKED: Final = "qzaskedqz"
 AGAIN: Final = "qzagainqz"
@@ -26,6 +33,11 @@ KEYS: Final = ("qzkeya", "qzkeyb", "qzkeyc")
 VALUES: Final = ("qzvalua", "qzvalub", "qzvaluc", "qzvalud")
 IDS: Final = ("qzid00001", "qzid00002")
 """Nine alphanumerics: the one shape of id that some templates require."""
+
+REASONING_KEYS: Final = frozenset(("reasoning_content", "reasoning", "thinking", "thought"))
+"""Fields of a message in which templates look for reasoning."""
+CALL_KEYS: Final = frozenset(("tool_calls",))
+"""Fields in which they look for calls."""
 
 WORDS: Final = (ASKED, AGAIN, SYSTEM, CONTENT, THOUGHT, RESULT, EOS, *NAMES, *KEYS, *VALUES, *IDS)
 """All probe words. No Format may hold one."""
@@ -49,6 +61,12 @@ _STANDARD: Final = frozenset(
         *("strftime_now", "namespace", "range", "loop", "true", "false", "none"),
     )
 )
+
+
+BUDGET: Final = 1.5
+"""Seconds of processor time for all renderings of one template. The slowest known template needs 0.2."""
+_MOST_WORDS: Final = 4
+"""Words that are tried for one variable: levels of effort have at most three."""
 
 
 class Template(Protocol):
@@ -163,6 +181,8 @@ class Attempt:
     text: str | None
     problem: str = ""
     line: int = 0
+    refused: bool = False
+    """True if the template itself raised."""
 
 
 @dataclass(slots=True)
@@ -179,6 +199,8 @@ class Prober:
     eos: str = ""
     """The end-of-sequence token of the template, if it is known."""
     renders: int = 0
+    seconds: float = 0.0
+    """Processor time of all renderings."""
     errors: dict[str, int] = field(default_factory=dict)
     _known: dict[str, Attempt] = field(default_factory=dict)
 
@@ -206,15 +228,20 @@ class Prober:
         key = repr((conversation, prompt, tools is None, tools == [], variables))
         if key not in self._known:
             self.renders += 1
+            began = thread_time()
             try:
                 text = self.template.render(conversation, tools=tools, add_generation_prompt=prompt, **variables)
                 self._known[key] = Attempt(text)
+            except TemplateLimitError as error:
+                raise AnalysisError(f"not a chat template: {error}") from error
             except Exception as error:  # a template may raise any exception
-                self._known[key] = Attempt(
-                    None, getattr(error, "message", str(error)), getattr(error, "line", None) or 0
-                )
+                problem, line = getattr(error, "message", str(error)), getattr(error, "line", None) or 0
+                self._known[key] = Attempt(None, problem, line, isinstance(error, TemplateRaised))
                 described = f"{type(error).__name__}: {error}"[:200]
                 self.errors[described] = self.errors.get(described, 0) + 1
+            self.seconds += thread_time() - began
+            if self.seconds > BUDGET:
+                raise AnalysisError(f"the template takes too long: {self.renders} renderings took {self.seconds:.1f} s")
         return self._known[key]
 
     def inputs(
@@ -249,6 +276,33 @@ class Prober:
                     self.call_tools = TOOLS
                 return rendered
         return None
+
+    def attempts(self) -> Iterable[tuple[str, Attempt]]:
+        """Return what was rendered: the conversation with its variables, as Python writes them, and the result."""
+        return self._known.items()
+
+    def unreached(self) -> list[Branch]:
+        """Return the branches that no rendering has run. What they read has no variables of the template."""
+        unreached = getattr(self.template, "unreached", None)
+        if unreached is None:
+            return []
+        variables = set(self.toggles)
+        return [replace(branch, reads=branch.reads - variables) for branch in unreached()]
+
+    @property
+    def branches(self) -> int:
+        """Number of branches of the template."""
+        return len(getattr(self.template, "branches", ()))
+
+    def settings_for(self, fields: frozenset[str]) -> list[tuple[tuple[str, Any], ...]]:
+        """Return settings that may lead to the branches which read these fields and were not reached."""
+        names = {name for branch in self.unreached() if fields & branch.reads for name in branch.conditions}
+        return [((name, value),) for name in self.toggles if name in names for value in (True, False)]
+
+    def words_of(self, variable: str) -> tuple[str, ...]:
+        """Return words that the template compares a variable with, such as levels of effort."""
+        words: tuple[str, ...] = getattr(self.template, "choices", {}).get(variable, ())
+        return words[:_MOST_WORDS]
 
     @property
     def toggles(self) -> list[str]:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Final
 
 from . import diff
-from .probes import ASKED, CONTENT, KEYS, NAMES, THOUGHT, VALUES, ProbeCall, ProbeMessage, Style
+from .probes import ASKED, CONTENT, KEYS, NAMES, REASONING_KEYS, THOUGHT, VALUES, ProbeCall, ProbeMessage, Style
 from .result import ReasoningGuess
 from .turns import LAST, MIDDLE, RenderedTurn, Settings, TurnFrame
 
@@ -44,10 +44,25 @@ def find_reasoning(frame: TurnFrame, style: Style) -> ReasoningSamples:
     """Find how to make the template write reasoning, if it can."""
     found = ReasoningSamples()
     settings: list[Settings] = [(), *(s for s, tail in frame.tails.items() if s and tail != frame.tail)]
-    for message, calls_only in (
-        (ProbeMessage(CONTENT, THOUGHT), False),
-        (ProbeMessage("", THOUGHT, (_CALL,)), True),
-    ):
+    plain = (ProbeMessage(CONTENT, THOUGHT), False)
+    if not _present(frame, style, settings, found, (plain, (ProbeMessage("", THOUGHT, (_CALL,)), True))):
+        # A setting may change what is written of earlier turns, and not the prompt.
+        _present(frame, style, frame.prober.settings_for(REASONING_KEYS), found, (plain,))
+    if found.style is None:
+        frame.log.append("reasoning present: never")
+    return found
+
+
+def _present(
+    frame: TurnFrame,
+    style: Style,
+    settings: list[Settings],
+    found: ReasoningSamples,
+    messages: tuple[tuple[ProbeMessage, bool], ...],
+) -> bool:
+    """Look for a shape of these messages, with one of these settings, of which the template writes the reasoning. The
+    messages come with true if their reasoning is followed by a call, not by content."""
+    for message, calls_only in messages:
         for setting in settings:
             for key in (*_keys_read(frame, replace(style, settings=setting), message), "parts", "blocks"):
                 tried = replace(style, reasoning=key, settings=setting)
@@ -61,9 +76,8 @@ def find_reasoning(frame: TurnFrame, style: Style) -> ReasoningSamples:
                 found.style, found.with_calls_only, found.turn = tried, calls_only, turn
                 found.plain = frame.turn(replace(message, reasoning=""), tried, LAST)
                 frame.log.append(f"reasoning present: key {key!r}, settings {dict(setting)}, {turn.text!r}")
-                return found
-    frame.log.append("reasoning present: never")
-    return found
+                return True
+    return False
 
 
 def _keys_read(frame: TurnFrame, style: Style, message: ProbeMessage) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from ..format import Format, FormatError, JsonArguments, JsonBody, Marker, NamedBody, TaggedArguments, Tools
 from . import diff
 from .arguments import ArgumentsGuess, arguments_guesses
-from .probes import CONTENT, IDS, KEYS, NAMES, VALUES, ProbeCall, ProbeMessage, Style
+from .probes import CALL_KEYS, CONTENT, IDS, KEYS, NAMES, VALUES, ProbeCall, ProbeMessage, Style
 from .result import (
     BRACKET_TAG,
     JSON_NATIVE,
@@ -30,7 +30,7 @@ from .result import (
     TAG_WITH_JSON,
     ToolsGuess,
 )
-from .turns import LAST, MIDDLE, TurnFrame
+from .turns import LAST, MIDDLE, Settings, TurnFrame
 
 NAMED_IDS: Final = "functions.{name}:{index}"
 """Ids that hold the name, as Kimi's models count their calls: some templates write nothing else of the name."""
@@ -72,9 +72,23 @@ def find_calls(frame: TurnFrame) -> CallSamples | None:
 
     A longer rendering contains a word for missing content, such as ``None``.
     """
+    best = _shortest(frame, ())
+    for settings in () if best else frame.prober.settings_for(CALL_KEYS):
+        best = best or _shortest(frame, settings)
+    if best is None:
+        for arguments in ("object", "text"):  # seen or not, this is evidence for `doubts`
+            frame.turn(ProbeMessage(CONTENT, calls=(ONE,)), Style(arguments=arguments))
+        frame.log.append("T1 calls: never written")
+        return None
+    return _samples(frame, *best)
+
+
+def _shortest(frame: TurnFrame, settings: Settings) -> tuple[Style, str, str] | None:
+    """Return the shape of messages that makes the template write a call with the fewest characters, the place of the
+    turn and its text. ``settings``: of variables of the template."""
     best: tuple[tuple[int, int], Style, str, str] | None = None
     for arguments, no_content, ids in product(("object", "text"), ("null", "empty", "absent"), ("", NAMED_IDS)):
-        style = Style(arguments=arguments, no_content=no_content, ids=ids)
+        style = Style(arguments=arguments, no_content=no_content, ids=ids, settings=settings)
         if best is not None and (ids or (best[0][0] == 0 and arguments == "text")):
             continue
         for place in (LAST, MIDDLE):
@@ -82,6 +96,7 @@ def find_calls(frame: TurnFrame) -> CallSamples | None:
             if turn is None:
                 continue
             if not all(part in turn.text for part in (*KEYS[:2], *VALUES[:2])):
+                frame.shows_names = frame.shows_names or NAMES[0] in turn.text
                 continue
             frame.shows_arguments = True
             if NAMES[0] not in turn.text:
@@ -90,10 +105,11 @@ def find_calls(frame: TurnFrame) -> CallSamples | None:
             if best is None or rank < best[0]:
                 best = (rank, style, place, turn.text)
             break
-    if best is None:
-        frame.log.append("T1 calls: never written")
-        return None
-    _, style, place, text = best
+    return None if best is None else best[1:]
+
+
+def _samples(frame: TurnFrame, style: Style, place: str, text: str) -> CallSamples:
+    """Render further calls of this shape."""
     samples = CallSamples(style, place, text)
 
     def turn_of(*calls: ProbeCall, content: str = "") -> str | None:

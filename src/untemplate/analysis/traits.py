@@ -18,6 +18,7 @@ from .probes import (
     AGAIN,
     ASKED,
     CONTENT,
+    EOS,
     IDS,
     KEYS,
     NAMES,
@@ -53,8 +54,11 @@ RemarkCode = Literal[
     "bare_strings",
     "reads_clock",
     "mask_without_end",
+    "not_measured",
+    "unknown_end",
 ]
-"""Codes of remarks. ``needs_``: a demand on messages; ``refuses_``: messages of usual clients that fail."""
+"""Codes of remarks. ``needs_``: a demand on messages; ``refuses_``: messages of usual clients that fail;
+``not_measured``: abilities that the template may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +99,16 @@ class Traits:
     remarks: tuple[Remark, ...] = ()
     """Demands on messages, refusals and surprises; ``OutputParser.history`` meets the demands."""
 
+    branches: int = 0
+    """Number of branches of the template."""
+    unreached: tuple[int, ...] = ()
+    """First lines of the branches that no rendering has run, in order."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
+            "branches": self.branches,
+            "unreached": list(self.unreached),
             "prefix_breaks": [b.to_dict() for b in self.prefix_breaks],
             "dropped": [asdict(d) for d in self.dropped],
             "maskable": self.maskable,
@@ -119,6 +130,8 @@ class Traits:
             tuple(Dropped(**d) for d in data["dropped"]),
             bool(data["maskable"]),
             remarks,
+            int(data["branches"]),
+            tuple(int(line) for line in data["unreached"]),
         )
 
 
@@ -134,7 +147,9 @@ def find_traits(
     breaks = find_prefix_breaks(frame, None if calls is None else calls.style, reasoning.style)
     marked = _marked(frame)
     remarks = (*found.demands(), *found.refusals(), *found.surprises(), *marked[1])
-    return Traits(breaks, tuple(found.dropped()), marked[0], remarks)
+    dropped = tuple(found.dropped())
+    unreached = tuple(branch.line for branch in frame.prober.unreached())
+    return Traits(breaks, dropped, marked[0], remarks, frame.prober.branches, unreached)
 
 
 _GENERATION: Final = re.compile(r"\{%[-+]?\s*generation\b")
@@ -279,9 +294,17 @@ class _Finder:
             yield Remark("cuts_content", problem, self._line_of(literal))
         if self.calls is not None:
             yield from self._odd_values(self.calls.style)
+        if self.frame.prober.eos == "" and EOS in self._answered():
+            problem = "answers end with eos_token, whose text is not known: an output that has it keeps it as content"
+            yield Remark("unknown_end", problem, self._line_of("eos_token"))
         line = self._line_of("strftime_now")
         if line:
             yield Remark("reads_clock", "the prompt depends on the date: caches of prompts end with the day", line)
+
+    def _answered(self) -> str:
+        """Return what the template writes from the beginning of an answer to the next question."""
+        turns = (self.frame.turn(ProbeMessage(CONTENT), Style(), place) for place in (LAST, MIDDLE))
+        return "".join(turn.text for turn in turns if turn is not None)
 
     def _odd_values(self, style: Style) -> Iterator[Remark]:
         text = self._called(style, ProbeCall(NAMES[0], {KEYS[0]: True, KEYS[1]: _QUOTES})).text or ""

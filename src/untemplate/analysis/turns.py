@@ -57,6 +57,8 @@ class TurnFrame:
     """Other text that begins a turn, such as after tool results."""
     shows_arguments: bool = False
     """True if the template writes the arguments of calls, with or without their names."""
+    shows_names: bool = False
+    """True if it writes the names of calls, in some shape of messages without the arguments."""
     tails: dict[Settings, str] = field(default_factory=dict)
     """Text that the prompt adds after the header, by the variables that were set."""
     log: list[str] = field(default_factory=list)
@@ -76,9 +78,12 @@ class TurnFrame:
         whole = prober.render(conversation, tools=tools, settings=settings)
         if whole is None:
             return None
-        start = self.begins(whole)
+        start, header = self.begins(whole), ""
         if start < 0:
-            return None
+            # Without content the template writes no header: the prompt of such a turn has it.
+            start, header = self._without_header(whole), self.header
+            if start < 0:
+                return None
         end = len(whole)
         if place == MIDDLE:
             end = whole.find(AGAIN, start)
@@ -89,7 +94,16 @@ class TurnFrame:
         elif self.trailer and whole.endswith(self.trailer):
             end -= len(self.trailer)
         tail = self.tails.get(style.settings, self.tail)
-        return RenderedTurn(whole[:start], whole[start : max(end, start)], tail)
+        return RenderedTurn(whole[:start] + header, whole[start : max(end, start)], tail)
+
+    def _without_header(self, whole: str) -> int:
+        """Return where the text after the user's message begins, if the template ends that message in its usual way and
+        the rest has no header; else -1."""
+        asked = whole.rfind(ASKED)
+        start = asked + len(ASKED)
+        if asked < 0 or not self.user_end.strip() or not whole.startswith(self.user_end, start):
+            return -1
+        return start + len(self.user_end)
 
     def learn_end(self, call_end: str) -> None:
         """Use turns of calls to separate the common end from text that only content has."""
@@ -141,7 +155,7 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     fronts = [b[: b.index(CONTENT)] for b in bodies]
     added = after_prompt[len(after_bare) :] if after_prompt.startswith(after_bare) else ""
     always = not added and after_bare == after_prompt
-    switched = _switched(prober)
+    switched = _switched(prober, after_prompt)
     if added:
         frame.header = _longest_shared(added, [*fronts, *switched.values()])
     if not frame.header:
@@ -276,14 +290,21 @@ def _clean_end(frame: TurnFrame, last: str | None) -> None:
             frame.end = rest
 
 
-def _switched(prober: Prober) -> dict[Settings, str]:
-    """Return the text after the user's message in the prompt with each variable switched, where that renders."""
+def _switched(prober: Prober, default: str) -> dict[Settings, str]:
+    """Return the text after the user's message in the prompt with each variable switched, where that renders.
+
+    A word that is put into the middle of the header switches nothing: the prompt must be longer or shorter than
+    ``default`` at its end.
+    """
     found: dict[Settings, str] = {}
     for name in prober.toggles:
-        for value in (True, False):
+        for value in (True, False, *prober.words_of(name)):
             rendered = prober.render([_USER], prompt=True, tools=prober.plain_tools, settings={name: value})
-            if rendered is not None and ASKED in rendered:
-                found[((name, value),)] = rendered[rendered.rfind(ASKED) + len(ASKED) :]
+            if rendered is None or ASKED not in rendered:
+                continue
+            text = rendered[rendered.rfind(ASKED) + len(ASKED) :]
+            if isinstance(value, bool) or (text.strip() and (text.startswith(default) or default.startswith(text))):
+                found[((name, value),)] = text
     return found
 
 

@@ -178,6 +178,8 @@ def _blocks(known: Known, colour: bool, verbose: bool) -> Iterator[str]:
     if known.certificate is not None:
         yield _certified(known.certificate, colour, verbose)
         yield from _traits(known.certificate.traits, colour)
+        if known.template is not None:
+            yield _coverage(known.certificate.traits, known.template.source, colour, verbose)
     if known.selection is not None:
         yield _choice(known, known.selection, colour)
     turn = example(known)
@@ -305,6 +307,21 @@ def _traits(traits: Traits, colour: bool) -> Iterator[str]:
         size = max(len(remark.code) for remark in traits.remarks) + 2
         lines += [field(remark.code, visible(str(remark)), colour, size=size) for remark in traits.remarks]
         yield "\n".join(lines)
+
+
+def _coverage(traits: Traits, source: str, colour: bool, verbose: bool) -> str:
+    """Return how much of the template was rendered; with ``verbose`` the template, its other branches marked."""
+    reached = traits.branches - len(traits.unreached)
+    lines = [_title("coverage", f"{reached} of {traits.branches} branches were rendered", colour)]
+    missed = sorted(set(traits.unreached))
+    if missed:
+        lines.append(field("never", f"the branches at line {', '.join(map(str, missed))}", colour))
+    if verbose:
+        lines += [
+            field(f"{'!' if number in missed else ' '} {number:4}", visible(line), colour, size=8)
+            for number, line in enumerate(source.splitlines(), 1)
+        ]
+    return "\n".join(lines)
 
 
 def _shortened(text: str) -> str:

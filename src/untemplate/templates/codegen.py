@@ -4,11 +4,13 @@
   macro or recursion is counted.
 * Buffers count the text written to them. Slices, ``~``, comparisons, keys of dicts and output expressions call the
   meter in generated code; operators, calls, filters and tests call it in ``sandbox.py``.
+* Every branch (``branches.py``) is marked in ``meter.ran`` when it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from time import thread_time
 from typing import Any, cast
 
@@ -88,6 +90,8 @@ class Generator(CodeGenerator):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.undeclared: set[str] = set()
+        self.branches: dict[int, int] = {}
+        """Index of each branch (`branches_of`)."""
         self.deadline = thread_time() + COMPILE_LIMIT
 
     def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> Any:
@@ -102,7 +106,10 @@ class Generator(CodeGenerator):
                 self.undeclared.add(name)
 
     def blockvisit(self, nodes: Iterable[nodes.Node], frame: Frame) -> None:
+        branch = self.branches.get(id(nodes))
         statements = list(nodes)
+        if branch is not None:
+            self.writeline(f"context.meter.ran[{branch}] = 1")
         self.writeline(f"context.meter.tick({count(statements) + 1})")
         super().blockvisit(statements, frame)
 
@@ -146,6 +153,32 @@ class Generator(CodeGenerator):
         self.write(f"context.meter.{method}(" if asked else "")
         self.visit(node, frame)
         self.write(")" if asked else "")
+
+    def visit_CondExpr(self, node: nodes.CondExpr, frame: Frame) -> None:
+        frame = frame.soft()
+        self.write("(")
+        first = self.branches.get(id(node))
+        self._side(node.expr1, first, frame)
+        self.write(" if ")
+        self.visit(node.test, frame)
+        self.write(" else ")
+        if node.expr2 is None:
+            self.write("cond_expr_undefined('the condition is false and there is no else')")
+        else:
+            self._side(node.expr2, None if first is None else first + 1, frame)
+        self.write(")")
+
+    def _side(self, node: nodes.Expr, branch: int | None, frame: Frame) -> None:
+        """Write one side of a conditional expression, and note that it runs."""
+        self.write("(" if branch is None else f"(context.meter.reach({branch}) and ")
+        self.visit(node, frame)
+        self.write(")")
+
+    @contextmanager
+    def _filter_test_common(self, node: nodes.Filter | nodes.Test, frame: Frame, is_filter: bool) -> Iterator[None]:
+        """A filter or test that nobody knows fails where it is used, so that the rest of the template can be used."""
+        with super()._filter_test_common(node, frame.soft(), is_filter):
+            yield
 
     def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:
         sliced = isinstance(node.arg, nodes.Slice)

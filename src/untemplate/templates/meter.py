@@ -43,11 +43,13 @@ def grown(what: str) -> TemplateLimitError:
 class Meter:
     """The remaining resources of one rendering, and the lists that it must not change."""
 
-    __slots__ = ("deadline", "inputs", "marks", "now", "size", "steps", "total")
+    __slots__ = ("deadline", "inputs", "marks", "now", "ran", "size", "steps", "total")
 
-    def __init__(self, inputs: set[int], characters: int, now: Callable[[], datetime]) -> None:
+    def __init__(self, inputs: set[int], characters: int, now: Callable[[], datetime], ran: bytearray) -> None:
         self.inputs = inputs
         """The ids of the caller's lists, which the template must not change."""
+        self.ran = ran
+        """For each branch of the template, 1 if it has run."""
         self.size = limits.SIZE + limits.SIZE_PER * characters
         self.total = limits.TOTAL * self.size
         self.steps = limits.STEPS + limits.STEPS_PER * characters
@@ -63,6 +65,11 @@ class Meter:
             raise TemplateLimitError("the template does not end: too many steps")
         if thread_time() > self.deadline:
             raise TemplateLimitError("the template takes too long")
+        return True
+
+    def reach(self, branch: int) -> bool:
+        """Note that a branch runs. Return True."""
+        self.ran[branch] = 1
         return True
 
     def charge(self, size: int) -> None:

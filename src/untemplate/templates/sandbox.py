@@ -4,6 +4,8 @@ A template has everything that Hugging Face's ``apply_chat_template`` provides: 
 and ``lstrip_blocks``, ``break`` and ``continue``, ``{% generation %}``, ``tojson`` without HTML escapes,
 ``raise_exception`` and ``strftime_now``. The differences are:
 
+* ``from_json`` and ``fromjson`` read JSON, as templates for llama.cpp and OpenVINO expect. A filter or test that nobody
+  knows fails where it is used, not when the template is compiled.
 * A template may change lists that it made itself, as Kimi K2's does.
 * ``lipsum``, ``urlize`` and ``format`` of safe text are missing, and ``random`` always returns the same item.
 * Limits apply. The compiled template must count, so a subclass of Jinja's generator writes its code (``codegen.py``).
@@ -22,7 +24,7 @@ from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MethodTy
 from typing import Any, Final, cast
 
 from jinja2 import Template, TemplateSyntaxError, nodes, pass_context
-from jinja2.exceptions import SecurityError, UndefinedError
+from jinja2.exceptions import SecurityError, TemplateRuntimeError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import make_attrgetter
 from jinja2.lexer import Token, TokenStream
@@ -34,9 +36,10 @@ from jinja2.utils import Namespace, _PassArg
 from markupsafe import Markup
 
 from ..errors import TemplateError, TemplateLimitError, TemplateRaised
+from .branches import Branch, branches_of, choices_of
 from .codegen import Generator, MeteredContext, count
 from .inputs import Inputs
-from .limits import COMPILE_LIMIT, MAX_SOURCE, MAX_TOKENS
+from .limits import COMPILE_LIMIT, ELEMENT, MAX_SOURCE, MAX_TOKENS
 from .meter import CHANGES, Meter, filter_guard, grown, hash_guard
 
 __all__ = ["CLOSED", "OPENED", "CompiledTemplate", "compile_source"]
@@ -56,15 +59,31 @@ class CompiledTemplate:
     lines: Mapping[str, int]
     """First line of each literal (also without outer white space), name and attribute in the source."""
 
-    def run(self, variables: dict[str, Any], inputs: Inputs, now: Callable[[], datetime], marks: bool = False) -> str:
-        """Render the template. The variables are copies made by ``inputs``. With ``marks``, text inside
-        ``{% generation %}`` is between `OPENED` and `CLOSED`.
+    branches: tuple[Branch, ...]
+    choices: Mapping[str, tuple[str, ...]]
+    """The constant strings that each variable is compared with."""
+
+    def run(
+        self,
+        variables: dict[str, Any],
+        inputs: Inputs,
+        now: Callable[[], datetime],
+        marks: bool = False,
+        ran: bytearray | None = None,
+    ) -> str:
+        """Render the template.
+
+        Args:
+            variables: copies made by ``inputs``.
+            now: the clock.
+            marks: put text inside ``{% generation %}`` between `OPENED` and `CLOSED`.
+            ran: takes a 1 for each branch that runs.
 
         Raises:
             TemplateError: the template failed; the error has its line.
         """
         pieces: list[str] = []
-        meter = Meter(inputs.ids, inputs.characters, now)
+        meter = Meter(inputs.ids, inputs.characters, now, bytearray(len(self.branches)) if ran is None else ran)
         meter.marks = marks
         left = meter.size
         try:
@@ -97,6 +116,8 @@ def compile_source(source: str) -> CompiledTemplate:
                 tick = nodes.Filter(nodes.Const(count([loop.test])), _TICK, [], [], None, None)
                 loop.test = nodes.And(tick, loop.test).set_lineno(loop.lineno).set_environment(_ENVIRONMENT)
         generator = Generator(_ENVIRONMENT, None, None)
+        branches, generator.branches = branches_of(tree)
+        choices = choices_of(tree)
         generator.visit(tree)
         code = compile(generator.stream.getvalue(), "<template>", "exec")  # type: ignore[attr-defined]
     except TemplateSyntaxError as error:
@@ -110,7 +131,7 @@ def compile_source(source: str) -> CompiledTemplate:
     except Exception as error:
         raise TemplateError(f"not a template that Jinja can read: {_message(error)}") from None
     template = Template.from_code(_ENVIRONMENT, code, _ENVIRONMENT.make_globals(None))
-    return CompiledTemplate(template, literals, tuple(sorted(generator.undeclared)), lines)
+    return CompiledTemplate(template, literals, tuple(sorted(generator.undeclared)), lines, tuple(branches), choices)
 
 
 def _literals(tree: nodes.Template) -> tuple[str, ...]:
@@ -165,7 +186,7 @@ def _translated(error: Exception, line: int | None) -> TemplateError:
         return TemplateLimitError(_message(error), line=line)
     if isinstance(error, SecurityError):
         return TemplateError(f"the sandbox forbids this: {_message(error)}", line=line)
-    if isinstance(error, UndefinedError):
+    if isinstance(error, TemplateRuntimeError):  # an undefined value, or a filter that nobody knows
         return TemplateError(_message(error), line=line)
     if isinstance(error, TypeError) and "no loader" in str(error):
         return TemplateError("a chat template cannot include or import another", line=line)
@@ -302,6 +323,13 @@ def _tojson(
 
 
 @pass_context
+def _from_json(context: MeteredContext, value: str | bytes) -> Any:
+    """Read JSON text."""
+    context.meter.charge(ELEMENT * len(value))
+    return json.loads(value)
+
+
+@pass_context
 def _joined(context: MeteredContext, value: Iterable[Any], d: Any = "", attribute: str | int | None = None) -> str:
     items = list(value) if attribute is None else list(map(make_attrgetter(context.environment, attribute), value))
     meter = context.meter
@@ -420,6 +448,7 @@ def _environment() -> _Environment:
     del filters["urlize"]
     for name, function in filters.items():
         filters[name] = _metered(name, function)
+    filters.update({"from_json": _from_json, "fromjson": _from_json})
     filters.update({"tojson": _tojson, "join": _joined, "sum": _summed, "random": _random, _TICK: _tick})
     for name in _COMPARING:
         tests[name] = _compared(tests[name])

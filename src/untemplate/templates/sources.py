@@ -8,6 +8,7 @@ read according to its content; ``owner/name`` is downloaded from the hub. Anythi
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ from ..installed import install_command
 
 __all__ = ["Source", "read"]
 
+_log = logging.getLogger("untemplate")
+
 _MAX_TEXT: Final = 4_000_000
 _MAX_JSON: Final = 64_000_000
 _JINJA: Final = re.compile(r"\{[{%#]")
@@ -30,6 +33,7 @@ _FILES: Final = (
     "chat_template.jinja",
     "chat_template.json",
     "additional_chat_templates/*.jinja",
+    "processor_config.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
 )
@@ -100,26 +104,58 @@ def _file(path: Path) -> Source:
     return _gguf(path) if magic == b"GGUF" or path.suffix == ".gguf" else Source(_text(path), name)
 
 
+_CONFIGURATIONS: Final = ("tokenizer_config.json", "processor_config.json", "chat_template.json")
+"""Files with a ``chat_template``; a later one replaces the templates of those before it, as in transformers."""
+
+
 def _folder(folder: Path, name: str) -> Source:
-    """Read a model's folder. Separate files replace templates in ``tokenizer_config.json``, as in transformers."""
+    """Read a model's folder. Separate files replace templates in configuration files, as in transformers. A broken
+    configuration matters only if no file has a template."""
     templates: dict[str, str] = {}
-    config = folder / "tokenizer_config.json"
-    if config.is_file():
-        templates |= _templates(_json(config).get("chat_template"), str(config))
-    combined = folder / "chat_template.json"
-    if combined.is_file():
-        templates |= _templates(_json(combined).get("chat_template"), str(combined))
+    default = ""
+    problems: list[TemplateError] = []
+    for path in (folder / file for file in _CONFIGURATIONS):
+        try:
+            found = _templates(_json(path).get("chat_template"), str(path)) if path.is_file() else {}
+        except TemplateError as error:
+            problems.append(error)
+            continue
+        templates |= found
+        default = path.name if "default" in found else default
     for path in sorted(folder.glob("additional_chat_templates/*.jinja")):
         templates[path.stem] = _text(path)
     own = folder / "chat_template.jinja"
     if own.is_file():
-        templates["default"] = _text(own)
+        templates["default"], default = _text(own), own.name
     if templates:
-        return _source(templates, name, _folder_tokens(folder))
-    models = sorted(folder.glob("*.gguf"))
-    if models:
-        return _gguf(models[0])
-    raise TemplateError("has no chat template: none of " + ", ".join(_FILES[:-1]) + ", *.gguf", name=name)
+        for problem in problems:
+            _log.warning(f"{problem}; the chat template is read from {default or 'another file'}")
+        return _source(templates, f"{name}/{default}" if default else name, _folder_tokens(folder))
+    if problems:
+        raise problems[0]
+    return _folder_of_gguf(folder, name)
+
+
+def _folder_of_gguf(folder: Path, name: str) -> Source:
+    """Read the template of the GGUF files in a folder: parts of one model, or copies of it, have the same one."""
+    found: list[Source] = []
+    for path in sorted(folder.glob("*.gguf")):
+        try:
+            found.append(_gguf(path))
+        except TemplateError as problem:
+            if not str(problem).endswith(_NO_TEMPLATE):  # further parts, and projectors, have none
+                raise
+    if not found:
+        files = ", ".join(file for file in _FILES if file != "special_tokens_map.json")
+        raise TemplateError(f"{_NO_TEMPLATE}: none of {files}, *.gguf", name=name)
+    other = next((one for one in found if (one.source, one.named) != (found[0].source, found[0].named)), None)
+    if other is not None:
+        both = " and ".join(Path(one.name or "").name for one in (found[0], other))
+        raise TemplateError(f"has GGUF files with different chat templates: {both}; name one of the files", name=name)
+    return found[0]
+
+
+_NO_TEMPLATE: Final = "has no chat template"
 
 
 def _source(templates: dict[str, str], name: str, tokens: dict[str, str]) -> Source:
@@ -158,9 +194,11 @@ def _tokens(config: Mapping[str, Any]) -> dict[str, str]:
 
 def _folder_tokens(folder: Path) -> dict[str, str]:
     tokens: dict[str, str] = {}
-    for name in ("special_tokens_map.json", "tokenizer_config.json"):
-        if (folder / name).is_file():
-            tokens |= _tokens(_json(folder / name))
+    for path in (folder / name for name in ("special_tokens_map.json", "tokenizer_config.json")):
+        try:
+            tokens |= _tokens(_json(path)) if path.is_file() else {}
+        except TemplateError as problem:
+            _log.warning(f"{problem}; its special tokens are not known")
     return tokens
 
 
@@ -196,7 +234,7 @@ def _gguf(path: Path) -> Source:
         problem = str(error).removeprefix(f"{path}: ")
         raise TemplateError(f"not a GGUF file that can be read: {problem}", name=str(path)) from None
     if not templates:
-        raise TemplateError("has no chat template", name=str(path))
+        raise TemplateError(_NO_TEMPLATE, name=str(path))
     return _source(templates, str(path), tokens)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
@@ -16,6 +17,7 @@ from .inputs import REASONING_FIELDS, Inputs
 from .limits import MAX_SOURCE
 
 if TYPE_CHECKING:
+    from .branches import Branch
     from .sandbox import CompiledTemplate
 
 __all__ = ["ChatTemplate"]
@@ -61,6 +63,7 @@ class ChatTemplate:
             **(special_tokens or {}), "bos_token": bos_token, "eos_token": eos_token
         }  # fmt: skip
         self.now = now
+        self._ran: dict[str, bytearray] | None = None
         for one in (source, *self.named.values()):
             if not isinstance(one, str):
                 raise TypeError(f"a template is a str, not {type(one).__name__}")
@@ -138,6 +141,11 @@ class ChatTemplate:
         return tuple(sorted({name for source in self._sources for name in self._compile(source).variables}))
 
     @cached_property
+    def choices(self) -> Mapping[str, tuple[str, ...]]:
+        """The constant strings that variables are compared with (``reasoning_effort``: ``low``, ``high``)."""
+        return self._compile(self.source).choices
+
+    @cached_property
     def lines(self) -> Mapping[str, int]:
         """First line in the source of each literal (also without outer white space), name and attribute."""
         return self._compile(self.source).lines
@@ -163,6 +171,32 @@ class ChatTemplate:
             special_tokens=self.special_tokens,
             now=self.now,
         )
+
+    def observed(self) -> ChatTemplate:
+        """Return this template as one that notes which of its branches run (`unreached`)."""
+        template = copy(self)
+        template._ran = {}
+        return template
+
+    @property
+    def branches(self) -> list[Branch]:
+        """The bodies of ``if``, ``for`` and macros, and the sides of conditional expressions."""
+        return [branch for source in self._sources for branch in self._compile(source).branches]
+
+    def unreached(self) -> list[Branch]:
+        """Return the branches that no rendering of an observed template has run, by line.
+
+        Raises:
+            RuntimeError: the template is not observed.
+        """
+        if self._ran is None:
+            raise RuntimeError("unreached() needs a template that observed() has returned")
+        found = []
+        for source in self._sources:
+            branches = self._compile(source).branches
+            ran = self._ran.get(source, bytes(len(branches)))
+            found += [branch for branch, once in zip(branches, ran, strict=True) if not once]
+        return sorted(found, key=lambda branch: branch.line)
 
     def compile(self) -> None:
         """Compile the template, unless it is compiled already.
@@ -220,7 +254,8 @@ class ChatTemplate:
             raise TemplateError("the messages are nested too deeply", name=self.name) from None
         compiled = self._compile(source)
         try:
-            text = compiled.run(variables, inputs, self._clock, mark_generation)
+            ran = None if self._ran is None else self._ran.setdefault(source, bytearray(len(compiled.branches)))
+            text = compiled.run(variables, inputs, self._clock, mark_generation, ran)
         except TemplateError as error:
             error.name = error.name or self.name
             raise

@@ -1,0 +1,121 @@
+"""The branches of a template: what each reads, and on what it depends.
+
+A branch is a body of ``if``, ``elif``, ``else``, ``for`` or a macro, or one side of a conditional expression. The
+generated code marks each branch that runs (``codegen.py``), so renderings show what they did not reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from jinja2 import nodes
+
+__all__ = ["Branch", "branches_of", "choices_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One branch of a template."""
+
+    line: int
+    """Its first line, counted from 1."""
+    conditions: frozenset[str]
+    """Names, attributes and constant strings in the conditions that it depends on."""
+    refuses: bool
+    """True if it only raises an exception of the template's own."""
+    reads: set[str] = field(default_factory=set)
+    """Names, attributes and constant strings in it, and in what its loops iterate over."""
+
+
+def branches_of(tree: nodes.Template) -> tuple[list[Branch], dict[int, int]]:
+    """Return the branches, and the index of each by the identity of its list of statements. The sides of a conditional
+    expression follow each other, under the identity of the expression: its sides may be replaced by constants."""
+    found: list[Branch] = []
+    index: dict[int, int] = {}
+    waiting: list[tuple[nodes.Node, tuple[Branch, ...], frozenset[str]]] = [(tree, (), _NONE)]
+    while waiting:
+        node, around, conditions = waiting.pop()
+        for name in _name(node):
+            for branch in around:
+                branch.reads.add(name)
+        inside: set[int] = set()
+        for key, children, tests, iterated in _parts(node):
+            depends = conditions | _names(tests)
+            line = children[0].lineno if children else node.lineno
+            branch = Branch(line, depends, _refuses(children), set(_names(iterated)))
+            index.setdefault(key, len(found))
+            found.append(branch)
+            waiting += [(child, (*around, branch), depends) for child in children]
+            inside |= {id(child) for child in children}
+        waiting += [(child, around, conditions) for child in node.iter_child_nodes() if id(child) not in inside]
+    return found, index
+
+
+def choices_of(tree: nodes.Template) -> dict[str, tuple[str, ...]]:
+    """Return the constant strings that each variable is compared with (``reasoning_effort == "high"``)."""
+    found: dict[str, dict[str, None]] = {}
+    for node in tree.find_all(nodes.Compare):
+        sides = [node.expr, *(operand.expr for operand in node.ops)]
+        words = [one.value for side in sides for one in (side, *_items(side)) if isinstance(one, nodes.Const)]
+        for side in sides:
+            if isinstance(side, nodes.Name):
+                found.setdefault(side.name, {}).update(dict.fromkeys(w for w in words if isinstance(w, str) and w))
+    return {name: tuple(words) for name, words in found.items()}
+
+
+def _items(node: nodes.Node) -> list[nodes.Expr]:
+    return node.items if isinstance(node, (nodes.List, nodes.Tuple)) else []
+
+
+_NONE: Final[frozenset[str]] = frozenset()
+
+
+def _parts(node: nodes.Node) -> Iterator[tuple[int, list[nodes.Node], list[nodes.Node], list[nodes.Node]]]:
+    """Yield the branches that begin at a node: key, what is inside, the conditions, and what is iterated over."""
+    if isinstance(node, nodes.If):
+        yield id(node.body), node.body, [node.test], []
+        if node.else_:
+            yield id(node.else_), node.else_, [node.test, *(other.test for other in node.elif_)], []
+    elif isinstance(node, nodes.For):
+        yield id(node.body), node.body, [] if node.test is None else [node.test], [node.iter]
+        if node.else_:
+            yield id(node.else_), node.else_, [], [node.iter]
+    elif isinstance(node, nodes.Macro):
+        yield id(node.body), node.body, [], []
+    elif isinstance(node, nodes.CondExpr):
+        for side in (node.expr1, node.expr2):
+            if side is not None:
+                yield id(node), [side], [node.test], []
+
+
+def _name(node: nodes.Node) -> Iterator[str]:
+    """Yield the name, attribute or constant string that a node is."""
+    if isinstance(node, nodes.Name):
+        yield node.name
+    elif isinstance(node, nodes.Getattr):
+        yield node.attr
+    elif isinstance(node, nodes.Const) and isinstance(node.value, str):
+        yield node.value
+
+
+def _names(found: Iterable[nodes.Node]) -> frozenset[str]:
+    """Return the names in these nodes and below them."""
+    names: set[str] = set()
+    waiting = list(found)
+    while waiting:
+        node = waiting.pop()
+        names.update(_name(node))
+        waiting += node.iter_child_nodes()
+    return frozenset(names)
+
+
+def _refuses(inside: list[nodes.Node]) -> bool:
+    """True if these statements raise, and write nothing but white space."""
+    parts = [part for one in inside for part in (one.nodes if isinstance(one, nodes.Output) else [one])]
+    rest = [part for part in parts if not (isinstance(part, nodes.TemplateData) and not part.data.strip())]
+    return bool(rest) and all(
+        isinstance(part, nodes.Call) and isinstance(part.node, nodes.Name) and part.node.name == "raise_exception"
+        for part in rest
+    )

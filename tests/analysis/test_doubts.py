@@ -1,0 +1,108 @@
+"""``no`` in a certificate is a proof: what was only not seen is ``cannot say``, or is measured after all."""
+
+from __future__ import annotations
+
+import pytest
+
+from untemplate.analysis.pipeline import Analysis, analyze_template
+from untemplate.errors import AnalysisError
+from untemplate.templates import ChatTemplate
+
+PROMPT = "{% if add_generation_prompt %}<a>{% endif %}"
+
+
+def analysed(answer: str, prompt: str = PROMPT) -> Analysis:
+    """Analyse a template that writes messages of the assistant in this way."""
+    asked = "{% if m.role == 'user' %}<u>{{ m.content }}</u>{% else %}"
+    return analyze_template(
+        ChatTemplate(f"{{% for m in messages %}}{asked}{answer}{{% endif %}}{{% endfor %}}{prompt}")
+    )
+
+
+def remarks(analysis: Analysis) -> list[str]:
+    return [str(r) for r in analysis.certificate.traits.remarks if r.code == "not_measured"]
+
+
+def test_a_switch_that_changes_only_the_history() -> None:
+    thought = "{% if m.reasoning_content and enable_thinking %}<t>{{ m.reasoning_content }}</t>{% endif %}"
+    found = analysed(f"<a>{thought}{{{{ m.content }}}}</a>")
+    assert found.certificate.capabilities["reasoning"] == "yes"
+    reasoning = found.format.reasoning
+    assert reasoning is not None
+    assert reasoning.open is not None
+    assert (reasoning.open.text, reasoning.close.text) == ("<t>", "</t>")
+    assert remarks(found) == []
+
+
+@pytest.mark.parametrize("name", ["from_json", "fromjson"])
+def test_a_filter_that_reads_json(name: str) -> None:
+    call = f"<call>{{{{ c.function.name }}}}:{{{{ (c.function.arguments | {name}) | tojson }}}}</call>"
+    found = analysed(f"<a>{{{{ m.content or '' }}}}{{% for c in m.tool_calls or [] %}}{call}{{% endfor %}}</a>")
+    assert found.certificate.certified
+    assert found.certificate.capabilities["parallel_calls"] == "yes"
+
+
+def test_a_branch_that_cannot_be_rendered() -> None:
+    call = "{% for c in m.tool_calls or [] %}<call>{{ c.function | nofilter }}</call>{% endfor %}"
+    found = analysed(f"<a>{{{{ m.content or '' }}}}{call}</a>")
+    table = found.certificate.capabilities
+    assert {table[name] for name in ("calls", "parallel_calls", "no_arguments", "string", "ids")} == {"cannot say"}
+    assert (table["content"], table["reasoning"]) == ("yes", "no")
+    assert len(remarks(found)) == 1
+    assert remarks(found)[0].startswith("line 1: calls, parallel_calls, no_arguments, ")
+    assert remarks(found)[0].endswith(": a rendering failed: No filter named 'nofilter' found.")
+
+
+def test_a_branch_that_no_message_leads_to() -> None:
+    call = "{% if m.tool_calls and documents %}<call>{{ m.tool_calls | tojson }}</call>{% endif %}"
+    found = analysed(f"<a>{{{{ m.content or '' }}}}{call}</a>")
+    assert found.certificate.capabilities["calls"] == "cannot say"
+    assert remarks(found)[0].endswith(": a branch was never rendered")
+
+
+def test_a_refusal_is_a_proof() -> None:
+    found = analysed("<a>{% if m.tool_calls %}{{ raise_exception('no tools') }}{% endif %}{{ m.content }}</a>")
+    assert found.certificate.capabilities["calls"] == "no"
+    assert remarks(found) == []
+
+
+def test_a_template_without_calls_cannot_write_them() -> None:
+    found = analysed("<a>{{ m.content }}</a>")
+    assert set(found.certificate.capabilities.values()) == {"yes", "no"}
+
+
+def test_a_header_that_is_written_only_with_content() -> None:
+    content = "{% if m.content %}<a>{{ m.content }}</a>{% endif %}"
+    found = analysed(f"{content}{{% if m.tool_calls %}}<call>{{{{ m.tool_calls | tojson }}}}</call>{{% endif %}}")
+    table = found.certificate.capabilities
+    assert (found.certificate.certified, table["calls"], table["parallel_calls"]) == (True, "yes", "yes")
+    # After content the turn has ended, so no model writes a call there.
+    assert table["content_with_calls"] == "cannot say"
+
+
+def test_a_template_that_writes_only_names() -> None:
+    found = analysed(
+        "<a>{{ m.content or '' }}{% for c in m.tool_calls or [] %}<c>{{ c.function.name }}</c>{% endfor %}</a>"
+    )
+    assert found.certificate.capabilities["calls"] == "cannot say"
+    assert remarks(found)[0].endswith(": the template writes only the names of tools")
+
+
+def test_words_that_a_variable_is_compared_with_are_tried() -> None:
+    prompt = "{% if add_generation_prompt %}<a>{{ '<t>' if effort == 'high' else '<t></t>' }}{% endif %}"
+    found = analysed("<a><t>{{ m.reasoning_content or '' }}</t>{{ m.content }}</a>", prompt)
+    table = found.certificate.capabilities
+    assert (table["reasoning"], table["thinking_off"]) == ("yes", "yes")
+
+
+@pytest.mark.parametrize(
+    ("loop", "problem"),
+    [
+        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "not a chat template: "),
+        ("{% for i in range(90000) %}{% set x = i %}{% endfor %}" * 4, "the template takes too long: "),
+    ],
+)
+def test_one_budget_for_all_renderings(loop: str, problem: str) -> None:
+    with pytest.raises(AnalysisError) as caught:
+        analyze_template(ChatTemplate(loop + "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"))
+    assert str(caught.value).startswith(problem)
