@@ -1148,3 +1148,33 @@ def test_all():
     assert sorted(formats.__all__) == sorted(set(formats.__all__))
     for name in formats.__all__:
         assert hasattr(formats, name)
+
+
+# -- Names of other projects ----------------------------------------------------------------------------------------
+
+NAMES = json.loads((Path(__file__).parent / "data" / "names.json").read_text("utf-8"))
+"""Names that other projects' parsers and renderers have, and ids of models, on the day that the file names."""
+
+
+@pytest.mark.parametrize("project", NAMES["parsers"])
+def test_names_of_other_projects_are_known(project: str):
+    """Each finds a format, or a reason why there is none."""
+    unknown = []
+    for name in NAMES["parsers"][project]:
+        try:
+            named(name)
+        except UnknownFormatError as error:
+            unknown += [] if error.reason else [name]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("model", NAMES["models"])
+def test_models_of_this_year_have_an_entry(model: str):
+    assert next(suggested(model, None), None) is not None
+
+
+def test_hunyuan_writes_fenced_arguments():
+    testing.case("hunyuan_hermes").raw(
+        'Look.<tool_calls>\n<tool_call>f\n```json\n{"x": 1}\n```</tool_call>\n'
+        '<tool_call>g\n```json\n{"code": "```sh\\nls\\n```"}\n```</tool_call>\n</tool_calls>'
+    ).content("Look.").call("f", {"x": 1}).call("g", {"code": "```sh\nls\n```"}).check()

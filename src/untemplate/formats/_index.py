@@ -34,11 +34,11 @@ ROWS: Final[
         ('reasoning', 'deepseek_v32', (), ('deepseek-ai/DeepSeek-V3.2*',), (), True),
         ('reasoning', 'deepseek_v4', ('deepseek-v4',), ('deepseek-ai/DeepSeek-V4*',), (), True),
         ('reasoning', 'deepseek_v41', ('deepseek-v41',), ('deepseek-ai/DeepSeek-V4.1*',), (), True),
-        ('tool', 'deepseek_v3', ('deepseekv3', 'deepseek', 'cogito'), ('deepseek-ai/DeepSeek-V3-*', 'deepseek-ai/DeepSeek-R1*'), (), True),
-        ('tool', 'deepseek_v31', ('deepseekv31', 'deepseek_v3_1', 'deepseek3', 'deepseekv3.1'), ('deepseek-ai/DeepSeek-V3.1*',), (), True),
-        ('tool', 'deepseek_v32', ('deepseekv32', 'deepseek_v3_2'), ('deepseek-ai/DeepSeek-V3.2*',), (), True),
+        ('tool', 'deepseek_v3', ('deepseekv3', 'deepseek', 'cogito'), ('deepseek-ai/DeepSeek-V3-*', 'deepseek-ai/DeepSeek-R1*', 'deepseek-ai/DeepSeek-V3', 'deepseek-ai/DeepSeek-V2.5-1210'), (), True),
+        ('tool', 'deepseek_v31', ('deepseekv31', 'deepseek_v3_1', 'deepseek3', 'deepseekv3.1', 'deepseek31', 'deepseek-v3.1'), ('deepseek-ai/DeepSeek-V3.1*',), (), True),
+        ('tool', 'deepseek_v32', ('deepseekv32', 'deepseek_v3_2', 'deepseek32', 'deepseek-v3.2', 'deepseek-v32'), ('deepseek-ai/DeepSeek-V3.2*',), (), True),
         ('tool', 'deepseek_v4', ('deepseekv4', 'deepseek-v4'), ('deepseek-ai/DeepSeek-V4*',), (), True),
-        ('tool', 'deepseek_v41', ('deepseekv41',), ('deepseek-ai/DeepSeek-V4.1*',), (), True),
+        ('tool', 'deepseek_v41', ('deepseekv41', 'deepseek-v4.1'), ('deepseek-ai/DeepSeek-V4.1*',), (), True),
     ),
     'dots': (
         ('tool', 'dots', (), ('rednote-hilab/dots.*',), (), True),
@@ -55,11 +55,11 @@ ROWS: Final[
         ('tool', 'functionary_v3.2', ('functionary_v32',), ('meetkai/functionary-medium-v3.2', 'meetkai/functionary-small-v3.2'), (), True),
     ),
     'functiongemma': (
-        ('tool', 'functiongemma', (), ('google/functiongemma-270m-it',), (), True),
+        ('tool', 'functiongemma', ('function_gemma',), ('google/functiongemma-270m-it',), (), True),
     ),
     'gemma4': (
         ('reasoning', 'gemma4', ('gemma-4',), ('google/gemma-4-*',), (), True),
-        ('tool', 'gemma4', ('gemma-4', 'gemma4-no-thinking'), ('google/gemma-4-*',), (), True),
+        ('tool', 'gemma4', ('gemma-4', 'gemma4-no-thinking', 'gemma'), ('google/gemma-4-*',), (), True),
     ),
     'generic': (
         ('tool', 'generic', (), ('any',), (), True),
@@ -70,14 +70,14 @@ ROWS: Final[
         ('tool', 'gigachat35', (), ('ai-sage/GigaChat3.5-*',), (), True),
     ),
     'glm': (
-        ('reasoning', 'glm45', ('glm45_moe',), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
-        ('reasoning', 'glm47', ('glm47_moe', 'glm-4.7'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
-        ('tool', 'glm45', ('glm', 'glm45_moe', 'glm-ocr'), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
-        ('tool', 'glm47', ('glm47_moe', 'glm-4.7'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
+        ('reasoning', 'glm45', ('glm45_moe', 'glm4_5'), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
+        ('reasoning', 'glm47', ('glm47_moe', 'glm-4.7', 'glm4_7', 'glm5', 'glm5_1'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
+        ('tool', 'glm45', ('glm', 'glm45_moe', 'glm-ocr', 'glm4_5'), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
+        ('tool', 'glm47', ('glm47_moe', 'glm-4.7', 'glm4_7', 'glm5', 'glm5_1'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
         ('reasoning', 'ling3', (), ('inclusionAI/Ling-3*',), (), True),
         ('tool', 'ling3', (), ('inclusionAI/Ling-3*',), (), True),
-        ('reasoning', 'poolside_v1', ('poolside-v1', 'laguna'), ('poolside/Laguna-*',), (), True),
-        ('tool', 'poolside_v1', ('poolside-v1', 'laguna'), ('poolside/Laguna-*',), (), True),
+        ('reasoning', 'poolside_v1', ('poolside-v1', 'laguna', 'laguna_s21', 'laguna_xs2'), ('poolside/Laguna-*',), (), True),
+        ('tool', 'poolside_v1', ('poolside-v1', 'laguna', 'laguna_s21', 'laguna_xs2'), ('poolside/Laguna-*',), (), True),
     ),
     'gpt_oss': (
         ('reasoning', 'gpt-oss', ('openai_gptoss', 'gptoss', 'gpt_oss'), ('openai/gpt-oss-20b', 'openai/gpt-oss-120b'), (), True),
@@ -94,7 +94,7 @@ ROWS: Final[
         ('tool', 'granite_thinking_parser', (), ('ibm-granite/granite-4.2-*',), (), True),
     ),
     'hermes': (
-        ('tool', 'hermes', ('qwen', 'qwen25', 'qwen3_json', 'trinity', 'qwen3-vl-instruct', 'qwen3-vl-thinking'), ('Qwen/Qwen2.5-*', 'Qwen/Qwen3-*', 'Qwen/QwQ-32B', 'NousResearch/Hermes-2-Pro-*', 'NousResearch/Hermes-3-*', 'XiaomiMiMo/MiMo-VL-*', 'arcee-ai/Trinity-*'), ('qwen2', 'qwen2_moe', 'qwen3', 'qwen3_moe', 'qwen3_next'), True),
+        ('tool', 'hermes', ('qwen', 'qwen25', 'qwen3_json', 'trinity', 'qwen3-vl-instruct', 'qwen3-vl-thinking', 'json_tools', 'qwen2d5', 'qwen3_vl', 'youtu'), ('Qwen/Qwen2.5-*', 'Qwen/Qwen3-*', 'Qwen/QwQ-32B', 'NousResearch/Hermes-2-Pro-*', 'NousResearch/Hermes-3-*', 'XiaomiMiMo/MiMo-VL-*', 'arcee-ai/Trinity-*', 'tencent/Youtu-LLM-*', 'Qwen/QwQ-32B*', 'stepfun-ai/Step3-VL-*', 'inclusionAI/Ling-*', 'inclusionAI/Ring-*'), ('qwen2', 'qwen2_moe', 'qwen3', 'qwen3_moe', 'qwen3_next'), True),
         ('tool', 'smollm3', (), ('HuggingFaceTB/SmolLM3-3B',), (), True),
     ),
     'holo': (
@@ -103,9 +103,10 @@ ROWS: Final[
     'hunyuan': (
         ('reasoning', 'hunyuan_a13b', ('hunyuan',), ('tencent/Hunyuan-A13B-Instruct',), (), True),
         ('tool', 'hunyuan_a13b', ('hunyuan',), ('tencent/Hunyuan-A13B-Instruct',), (), True),
-        ('reasoning', 'hy_v3', (), ('tencent/Hy3*',), (), True),
+        ('reasoning', 'hy_v3', ('hy3', 'hy_v3_preview'), ('tencent/Hy3*',), (), True),
         ('reasoning', 'hy_v4', (), ('tencent/Hy4*',), (), True),
-        ('tool', 'hy_v3', (), ('tencent/Hy3*',), (), True),
+        ('tool', 'hunyuan_hermes', (), ('tencent/Hunyuan-*-Instruct*',), (), True),
+        ('tool', 'hy_v3', ('hy3', 'hy_v3_preview'), ('tencent/Hy3*',), (), True),
         ('tool', 'hy_v4', (), ('tencent/Hy4*',), (), True),
     ),
     'hyperclovax': (
@@ -117,7 +118,7 @@ ROWS: Final[
         ('tool', 'inkling', (), ('thinkingmachines/Inkling*',), (), True),
     ),
     'internlm': (
-        ('tool', 'internlm', ('internlm2', 'interns1'), ('internlm/internlm2_5-*-chat', 'internlm/internlm3-*-instruct'), (), True),
+        ('tool', 'internlm', ('internlm2', 'interns1', 'intern-s1'), ('internlm/internlm2_5-*-chat', 'internlm/internlm3-*-instruct', 'internlm/Intern-S1*', 'internlm/internlm2_5-*-chat*'), (), True),
     ),
     'iquest': (
         ('reasoning', 'iquest_q1', (), ('IQuestLab/IQuest-Q1*',), (), True),
@@ -131,10 +132,10 @@ ROWS: Final[
         ('tool', 'k2_horizon', (), ('IFM/K2-Horizon-*',), (), True),
     ),
     'kimi': (
-        ('reasoning', 'kimi_k2', ('kimi_k25',), ('moonshotai/Kimi-K2-Thinking', 'moonshotai/Kimi-K2.5'), (), True),
+        ('reasoning', 'kimi_k2', ('kimi_k25', 'kimi_k26'), ('moonshotai/Kimi-K2-Thinking', 'moonshotai/Kimi-K2.5', 'moonshotai/Kimi-K2.6*', 'moonshotai/Kimi-K2.7*'), (), True),
         ('reasoning', 'kimi', (), ('moonshotai/Kimi-VL-A3B-Thinking*', 'moonshotai/Kimi-Dev-72B'), (), True),
         ('reasoning', 'kimi_k3', (), ('moonshotai/Kimi-K3',), (), True),
-        ('tool', 'kimi_k2', ('kimik2',), ('moonshotai/Kimi-K2-*', 'moonshotai/Kimi-K2.5'), ('kimi_k25',), True),
+        ('tool', 'kimi_k2', ('kimik2', 'kimi_k26'), ('moonshotai/Kimi-K2-*', 'moonshotai/Kimi-K2.5', 'moonshotai/Kimi-K2*'), ('kimi_k25',), True),
         ('tool', 'kimi_k3', (), ('moonshotai/Kimi-K3',), (), True),
     ),
     'lfm2': (
@@ -142,9 +143,9 @@ ROWS: Final[
         ('tool', 'lfm2', ('lfm2-thinking',), ('LiquidAI/LFM2-*', 'LiquidAI/LFM2.5-*'), (), True),
     ),
     'llama': (
-        ('tool', 'llama3_json', ('llama3', 'llama'), ('meta-llama/Llama-3.1-*', 'meta-llama/Llama-3.2-*', 'meta-llama/Llama-3.3-*'), ('mllama',), True),
+        ('tool', 'llama3_json', ('llama3', 'llama', 'llama_3'), ('meta-llama/Llama-3.1-*', 'meta-llama/Llama-3.2-*', 'meta-llama/Llama-3.3-*', 'meta-llama/Meta-Llama-3.1-*'), ('mllama',), True),
         ('tool', 'llama4_pythonic', (), ('meta-llama/Llama-4-*',), ('llama4',), True),
-        ('tool', 'llama4_json', (), ('meta-llama/Llama-4-*',), ('llama4',), True),
+        ('tool', 'llama4_json', ('llama4',), ('meta-llama/Llama-4-*',), ('llama4',), True),
     ),
     'longcat': (
         ('reasoning', 'longcat', ('longcat_2601',), ('meituan-longcat/LongCat-Flash-Thinking*', 'meituan-longcat/LongCat-2*'), (), True),
@@ -181,7 +182,7 @@ ROWS: Final[
         ('reasoning', 'nemotron_nano_v2', (), ('nvidia/NVIDIA-Nemotron-Nano-*-v2',), (), True),
         ('reasoning', 'nemotron_v3', ('nemotron_3', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3', 'nemotron_nano', 'nemotron-v3', 'nano-v3'), ('nvidia/NVIDIA-Nemotron-3-*', 'nvidia/NVIDIA-Nemotron-3.5-*'), (), True),
         ('tool', 'nemotron_nano_v2', ('nemotron_deci', 'nemotron_json'), ('nvidia/NVIDIA-Nemotron-Nano-*-v2', 'nvidia/Llama-3_*-Nemotron-*'), (), True),
-        ('tool', 'nemotron_v3', ('nemotron_3', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3'), ('nvidia/NVIDIA-Nemotron-3-*', 'nvidia/NVIDIA-Nemotron-3.5-*'), (), True),
+        ('tool', 'nemotron_v3', ('nemotron_3', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3', 'nemotron'), ('nvidia/NVIDIA-Nemotron-3-*', 'nvidia/NVIDIA-Nemotron-3.5-*'), (), True),
     ),
     'olmo': (
         ('reasoning', 'olmo3', ('olmo3-think',), ('allenai/Olmo-3-*-Think',), (), True),
@@ -196,7 +197,7 @@ ROWS: Final[
     ),
     'plain': (
         ('reasoning', 'identity', ('passthrough',), ('any',), (), True),
-        ('tool', 'passthrough', (), ('any',), (), True),
+        ('tool', 'passthrough', ('role_colon',), ('any',), (), True),
         ('tool', 'json', (), ('any',), (), True),
     ),
     'plamo': (
@@ -207,11 +208,11 @@ ROWS: Final[
         ('tool', 'pythonic', ('gemma3',), ('meta-llama/Llama-3.2-*', 'Team-ACE/ToolACE-8B', 'fixie-ai/ultravox-v0_4-ToolACE-8B', 'google/gemma-3-*'), ('gemma3_text',), True),
     ),
     'qwen3': (
-        ('reasoning', 'qwen3', ('interns1', 'dots', 'nanbeige'), ('Qwen/Qwen3-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'HuggingFaceTB/SmolLM3-3B'), ('qwen3_moe', 'qwen3_5', 'qwen3_5_moe'), True),
+        ('reasoning', 'qwen3', ('interns1', 'dots', 'nanbeige', 'qwen35', 'qwen36', 'qwen38', 'qwen3_8'), ('Qwen/Qwen3-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'HuggingFaceTB/SmolLM3-3B', 'Qwen/Qwen3.8-*', 'internlm/Intern-S1*', 'internlm/Intern-S2-*', 'inclusionAI/Ring-*'), ('qwen3_moe', 'qwen3_5', 'qwen3_5_moe'), True),
         ('reasoning', 'qwen3-thinking', ('qwen3.5', 'ornith', 'qwen3-vl-thinking', 'qwen3_5'), ('Qwen/Qwen3-*-Thinking-2507', 'Qwen/QwQ-32B'), (), True),
     ),
     'qwen3_coder': (
-        ('tool', 'qwen3_coder', ('qwen3_xml', 'qwen_coder', 'nemotron_nano', 'qwen3-coder', 'qwen3.5', 'ornith', 'nanbeige', 'iquest_coder'), ('Qwen/Qwen3-Coder-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'nvidia/NVIDIA-Nemotron-3-*'), ('qwen3_5', 'qwen3_5_moe'), True),
+        ('tool', 'qwen3_coder', ('qwen3_xml', 'qwen_coder', 'nemotron_nano', 'qwen3-coder', 'qwen3.5', 'ornith', 'nanbeige', 'iquest_coder', 'qwen3coder', 'interns2-preview', 'interns2preview', 'qwen35', 'qwen36', 'qwen38', 'qwen3_8', 'qwen_xml'), ('Qwen/Qwen3-Coder-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'nvidia/NVIDIA-Nemotron-3-*', 'Qwen/Qwen3.8-*', 'internlm/Intern-S2-*'), ('qwen3_5', 'qwen3_5_moe'), True),
     ),
     'seed_oss': (
         ('reasoning', 'seed_oss', (), ('ByteDance-Seed/Seed-OSS-36B-Instruct',), (), True),

@@ -40,6 +40,7 @@ ENTRIES = (
         name="functiongemma",
         kind="tool",
         format=FUNCTIONGEMMA,
+        aliases=("function_gemma",),
         models=("google/functiongemma-270m-it",),
         headers=("<start_of_turn>model",),
         engines=("vllm", "ollama"),

@@ -71,7 +71,11 @@ ENTRIES = (
         name="gemma4",
         kind="tool",
         format=GEMMA4,
-        aliases=("gemma-4", "gemma4-no-thinking"),
+        aliases=(
+            "gemma-4",
+            "gemma4-no-thinking",
+            "gemma",
+        ),
         models=("google/gemma-4-*",),
         headers=("<|turn>model", "<tool_response|>"),
         engines=("vllm", "sglang", "dynamo", "ollama"),

@@ -1,6 +1,7 @@
 """Tencent Hunyuan A13B, Hy3 and Hy4.
 
 * A13B writes a JSON list in ``<tool_calls>``, inside the ``<answer>`` that follows ``<think>``.
+* The dense models (0.5B to 7B) write a name and fenced JSON in ``<tool_call>``, inside ``<tool_calls>``.
 * Hy3 writes a name, ``<tool_sep>``, and ``<arg_key>`` and ``<arg_value>`` pairs with a newline between them. Hy4 writes
   the same without newline and separator.
 * The checkpoints of Hy3 and Hy4 end every tag in ``:opensource>``, that of Hy3-preview does not. Each checkpoint
@@ -38,6 +39,23 @@ HUNYUAN_A13B = Format(
         ),
     ),
     special_tokens=("<|eos|>",),
+)
+
+HUNYUAN_HERMES = Format(
+    name="hunyuan_hermes",
+    turn=turn("<｜hy_Assistant｜>", "<｜hy_place▁holder▁no▁2｜>"),
+    content=CONTENT,
+    tools=(
+        Tools(
+            section_open=Marker("<tool_calls>\n"),
+            section_close=Marker("\n</tool_calls>"),
+            call_open=Marker("<tool_call>"),
+            call_close=Marker("\n```</tool_call>", ("\n```\n</tool_call>", "```</tool_call>")),
+            separator=Marker("\n"),
+            body=NamedBody(name_close=Marker("\n```json\n")),
+        ),
+    ),
+    special_tokens=("<｜hy_place▁holder▁no▁2｜>",),
 )
 
 SUFFIX = ":opensource"
@@ -159,6 +177,10 @@ ENTRIES = (
         name="hy_v3",
         kind="reasoning",
         format=HY3_REASONING,
+        aliases=(
+            "hy3",
+            "hy_v3_preview",
+        ),
         models=("tencent/Hy3*",),
         engines=("vllm",),
         evidence=(vllm("vllm/reasoning/hy_v3_reasoning_parser.py"),),
@@ -172,9 +194,22 @@ ENTRIES = (
         evidence=(vllm("vllm/reasoning/hy_v4_reasoning_parser.py", "takes the tags' ending from the vocabulary"),),
     ),
     Entry(
+        name="hunyuan_hermes",
+        kind="tool",
+        format=HUNYUAN_HERMES,
+        models=("tencent/Hunyuan-*-Instruct*",),
+        evidence=(
+            Evidence("engine", "modelscope/ms-swift swift/agent_template/hermes.py", "2026-11-23", "HunyuanHermes"),
+        ),
+    ),
+    Entry(
         name="hy_v3",
         kind="tool",
         format=HY3,
+        aliases=(
+            "hy3",
+            "hy_v3_preview",
+        ),
         models=("tencent/Hy3*",),
         headers=("<｜hy_Assistant｜>", f"<｜hy_Assistant{SUFFIX}｜>"),
         engines=("vllm",),

@@ -23,8 +23,17 @@ ENTRIES = (
         name="internlm",
         kind="tool",
         format=INTERNLM,
-        aliases=("internlm2", "interns1"),
-        models=("internlm/internlm2_5-*-chat", "internlm/internlm3-*-instruct"),
+        aliases=(
+            "internlm2",
+            "interns1",
+            "intern-s1",
+        ),
+        models=(
+            "internlm/internlm2_5-*-chat",
+            "internlm/internlm3-*-instruct",
+            "internlm/Intern-S1*",
+            "internlm/internlm2_5-*-chat*",
+        ),
         engines=("vllm", "sglang"),
         evidence=(
             vllm("vllm/tool_parsers/internlm2_tool_parser.py"),

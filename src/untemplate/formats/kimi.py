@@ -97,8 +97,16 @@ ENTRIES = (
         name="kimi_k2",
         kind="reasoning",
         format=K2_REASONING,
-        aliases=("kimi_k25",),
-        models=("moonshotai/Kimi-K2-Thinking", "moonshotai/Kimi-K2.5"),
+        aliases=(
+            "kimi_k25",
+            "kimi_k26",
+        ),
+        models=(
+            "moonshotai/Kimi-K2-Thinking",
+            "moonshotai/Kimi-K2.5",
+            "moonshotai/Kimi-K2.6*",
+            "moonshotai/Kimi-K2.7*",
+        ),
         engines=("vllm", "sglang", "dynamo", "tensorrt-llm"),
         evidence=(
             template("Kimi-K2-Thinking.jinja"),
@@ -130,8 +138,15 @@ ENTRIES = (
         name="kimi_k2",
         kind="tool",
         format=K2,
-        aliases=("kimik2",),
-        models=("moonshotai/Kimi-K2-*", "moonshotai/Kimi-K2.5"),
+        aliases=(
+            "kimik2",
+            "kimi_k26",
+        ),
+        models=(
+            "moonshotai/Kimi-K2-*",
+            "moonshotai/Kimi-K2.5",
+            "moonshotai/Kimi-K2*",
+        ),
         model_types=("kimi_k25",),
         headers=("<|im_assistant|>assistant<|im_middle|>",),
         engines=("vllm", "sglang", "vllm.rs", "dynamo", "tensorrt-llm"),

@@ -90,7 +90,13 @@ ENTRIES = (
         name="nemotron_v3",
         kind="tool",
         format=qwen3_coder.QWEN3_CODER.extend(name="nemotron_v3"),
-        aliases=("nemotron_3", "nemotron-3-nano", "nemotron-3.5-nano", "nemotron3"),
+        aliases=(
+            "nemotron_3",
+            "nemotron-3-nano",
+            "nemotron-3.5-nano",
+            "nemotron3",
+            "nemotron",
+        ),
         models=("nvidia/NVIDIA-Nemotron-3-*", "nvidia/NVIDIA-Nemotron-3.5-*"),
         engines=("ollama", "dynamo"),
         evidence=(

@@ -52,6 +52,7 @@ ENTRIES = (
         name="passthrough",
         kind="tool",
         format=Format(name="passthrough"),
+        aliases=("role_colon",),
         models=("any",),
         engines=("vllm.rs", "ollama"),
         evidence=(
