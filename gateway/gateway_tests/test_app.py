@@ -462,8 +462,11 @@ class TestLookingInside:
 
         assert soon(lambda: bool(lines()))
         (line,) = lines()
-        assert {key: line[key] for key in ("request", "message", "model", "format", "status", "calls", "outcome")} == {
+        shown = ("request", "client", "asked", "message", "model", "format", "status", "calls", "outcome")
+        assert {key: line[key] for key in shown} == {
             "request": "abcdefgh",
+            "client": "127.0.0.1",
+            "asked": "POST /v1/chat/completions",
             "message": "chat 200",
             "model": "scripted",
             "format": "qwen3+hermes",

@@ -140,6 +140,15 @@ class TestBodies:
                     assert data.count(b"HTTP/1.1 200 OK") == 3
                     assert data.count(b'"content":"x"') == 2
 
+    def test_no_host(self) -> None:
+        with running([scripted("x")]) as gateway:
+            with connected(gateway) as client:
+                client.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+                assert answer(client) == (400, "the request has no Host header")
+            with connected(gateway) as client:  # HTTP/1.0 has none
+                client.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+                assert b"".join(iter(lambda: client.recv(65536), b"")).startswith(b"HTTP/1.1 200 OK\r\n")
+
     def test_what_is_no_request(self) -> None:
         with running([scripted("x")]) as gateway, connected(gateway) as client:
             client.sendall(b"hello\r\n\r\n")

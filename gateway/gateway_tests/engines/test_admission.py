@@ -1,19 +1,21 @@
-"""Requests that share one cache of tokens."""
+"""Requests that share places and a cache of tokens."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
-from untemplate_gateway.engines.admission import Reservation, SharedCache
+from untemplate_gateway.engines.admission import Turn, Turns
+from untemplate_gateway.request_context import RequestContext, current
 
 
 def test_who_fits_is_admitted_at_once_and_the_others_in_order():
     async def act() -> None:
-        cache = SharedCache(100)
+        cache = Turns(tokens=100)
         order: list[str] = []
 
-        async def one(name: str, tokens: int) -> Reservation:
+        async def one(name: str, tokens: int) -> Turn:
             found = await cache.reserve(tokens)
             order.append(name)
             return found
@@ -35,7 +37,7 @@ def test_who_fits_is_admitted_at_once_and_the_others_in_order():
 
 def test_one_that_leaves_while_it_waits():
     async def act() -> None:
-        cache = SharedCache(100)
+        cache = Turns(tokens=100)
         with await cache.reserve(100):
             tasks = [asyncio.create_task(cache.reserve(80)) for _ in range(2)]
             await asyncio.sleep(0)
@@ -51,7 +53,7 @@ def test_one_that_leaves_while_it_waits():
 
 def test_one_that_leaves_in_the_moment_of_its_admission():
     async def act() -> None:
-        cache = SharedCache(100)
+        cache = Turns(tokens=100)
         first = await cache.reserve(100)
         task = asyncio.create_task(cache.reserve(80))
         await asyncio.sleep(0)
@@ -63,3 +65,78 @@ def test_one_that_leaves_in_the_moment_of_its_admission():
         assert cache.held == 0
 
     asyncio.run(act())
+
+
+class TestOwners:
+    """An engine of four places, and requests of several keys."""
+
+    def run(self, turns: Turns, act: Callable[[Callable[[str], asyncio.Task[Turn]]], object]) -> None:
+        async def one(owner: str, tokens: int = 0) -> Turn:
+            current.set(RequestContext(owner))
+            return await turns.reserve(tokens)
+
+        async def main() -> None:
+            def ask(owner: str, tokens: int = 0) -> asyncio.Task[Turn]:
+                return asyncio.create_task(one(owner, tokens))
+
+            await act(ask)  # type: ignore[misc]
+
+        asyncio.run(main())
+
+    def test_a_key_with_many_requests_does_not_delay_another(self):
+        turns = Turns(places=4)
+
+        async def act(ask):
+            busy = [ask("a") for _ in range(24)]
+            await asyncio.sleep(0.01)
+            assert [task.done() for task in busy] == [True] * 4 + [False] * 20
+            other = [ask("b"), ask("b")]
+            await asyncio.sleep(0.01)
+            assert [task.done() for task in other] == [True, False]  # the first at once, in the place more
+            with busy[0].result():
+                pass
+            await asyncio.sleep(0.01)
+            assert not busy[4].done()  # four run: three of a, and one of b
+            with busy[1].result():
+                pass
+            await asyncio.sleep(0.01)
+            assert other[1].done()  # b has fewer running requests than a
+            assert not busy[4].done()
+            for task in (*busy, *other):
+                task.cancel()
+
+        self.run(turns, act)
+
+    def test_owners_with_as_many_take_turns(self):
+        turns = Turns(places=1)
+        order = []
+
+        async def act(ask):
+            running = await ask("x")
+            waiting = {asyncio.ensure_future(ask(owner)): owner for owner in "aaabbc"}
+            await asyncio.sleep(0.01)
+            held = [running]
+            while waiting:
+                for task in [task for task in waiting if task.done()]:
+                    order.append(waiting.pop(task))
+                    held.append(task.result())
+                with held.pop(0):
+                    pass
+                await asyncio.sleep(0.01)
+
+        self.run(turns, act)
+        assert "".join(order) == "abacba"
+
+    def test_tokens_hold_for_all_owners(self):
+        turns = Turns(places=4, tokens=100)
+
+        async def act(ask):
+            first, second, third = ask("a", 80), ask("b", 50), ask("c", 10)
+            await asyncio.sleep(0.01)
+            assert [task.done() for task in (first, second, third)] == [True, False, False]
+            second.cancel()
+            await asyncio.sleep(0.01)
+            assert third.done()
+            assert turns.held == 90
+
+        self.run(turns, act)

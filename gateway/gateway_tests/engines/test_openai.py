@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from untemplate import OutputParser
@@ -14,6 +15,7 @@ from untemplate.formats import named
 from untemplate.messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from untemplate.sse import EventReader
 from untemplate_gateway.engines.base import Embeddings, Engine, EngineChunk, Health, Job, Scores
+from untemplate_gateway.engines.chunks import _Usage, usage_of
 from untemplate_gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate_gateway.engines.wire import Client
 from untemplate_gateway.errors import ApiError, EngineError
@@ -869,3 +871,11 @@ def test_an_upstream_without_embeddings(status: int):
             await engine.embed(["a"])
 
     run({"/v1/embeddings": Answer.json({"error": {"message": "no"}}, status)}, act)
+
+
+def test_usage_that_cannot_be_is_not_counted():
+    usage = b'{"choices": [], "usage": {"prompt_tokens": 1000000000000000000000000000000, "completion_tokens": -3}}'
+    for tokens in (10**30, -3, None):
+        shown = msgspec.json.decode(usage.replace(b"1" + b"0" * 30, str(tokens or "null").encode()))["usage"]
+        counted = usage_of(msgspec.convert(shown, type=_Usage))
+        assert (counted.prompt_tokens, counted.completion_tokens) == (0, 0)

@@ -149,6 +149,7 @@ class Gateway:
         record = Record(_request_id(scope), endpoint.name)
         record.context = context_of(scope, record.id)
         current.set(record.context)
+        record.client, record.asked = record.context.owner, f"{scope['method']} {path_of(scope)[:100]}"
         send.headers.append((b"x-request-id", record.id.encode()))
         if self._tracing is None or not endpoint.traced:
             await self._answer_recorded(record, scope, receive, send, endpoint)
@@ -163,7 +164,8 @@ class Gateway:
         try:
             if not endpoint.open:
                 key = self._access.key_of(scope)
-                record.owner = "" if key is None else key.name
+                if key is not None:
+                    record.owner = record.context.owner = key.name
             if endpoint.limited and key is not None:
                 record.key = key.name
                 key.begin()

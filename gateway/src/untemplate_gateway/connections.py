@@ -304,6 +304,9 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._upgrade = self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers)
         if self._upgrade:
             return
+        if self.parser.get_http_version() == "1.1" and all(name != b"host" for name, _ in self.headers):
+            self._refuse(400, "the request has no Host header")
+            return
         self._in_head = False
         self._head = self._body = self._framing = 0
         self._clear_timer()

@@ -74,6 +74,10 @@ class Record:
         self.longest_gap = 0.0
         """Most seconds between two chunks of output."""
         self.context = RequestContext()
+        self.client = ""
+        """The client's address, as far as a trusted proxy or the connection shows it."""
+        self.asked = ""
+        """Method and path."""
         self.requested = ""
         """The model's name in the request."""
         self.model: Model | None = None
@@ -242,6 +246,8 @@ def log_request(record: Record) -> None:
     fmt = None if record.model is None else record.model.parser.format
     fields: dict[str, Any] = {
         "request": record.id,
+        "client": record.client or None,
+        "asked": record.asked or None,
         "dialect": record.dialect,
         "model": None if record.model is None else record.model.name,
         "format": None if fmt is None else fmt.name,

@@ -18,6 +18,8 @@ _TRACESTATE: Final = re.compile(r"[ -~]{1,512}")
 
 @dataclass(slots=True)
 class RequestContext:
+    owner: str = ""
+    """The one who takes turns with others: the name of the API key; without keys, the client's address."""
     headers: dict[str, str] = field(default_factory=dict)
     """Headers for requests to upstreams: ``x-request-id``, ``traceparent``, ``tracestate``."""
     queued: float = 0.0
@@ -40,4 +42,5 @@ def context_of(scope: Scope, request_id: str) -> RequestContext:
         headers["traceparent"] = parent
         if _TRACESTATE.fullmatch(state):
             headers["tracestate"] = state
-    return RequestContext(headers)
+    client = scope.get("client")
+    return RequestContext(client[0] if client else "", headers)

@@ -256,7 +256,9 @@ class Session:
         for choice in self._choices:
             usage.completion_tokens += choice.tokens
             usage.reasoning_tokens += min(choice.usage.reasoning_tokens, choice.tokens)
-        if self._first:
+        usage.prompt_ns = max((choice.usage.prompt_ns for choice in self._choices), default=0)
+        usage.completion_ns = max((choice.usage.completion_ns for choice in self._choices), default=0)
+        if self._first and not usage.completion_ns:  # the engine has not measured it
             usage.prompt_ns = self._first - self._began
             usage.completion_ns = time.monotonic_ns() - self._first
         return usage

@@ -86,6 +86,7 @@ class Chunk(msgspec.Struct, gc=False):
     message: Any = None
 
 
+_MOST_TOKENS: Final = 1 << 32
 _CHUNK: Final = msgspec.json.Decoder(Chunk)
 _LOGPROBS: Final = msgspec.json.Decoder(_Logprobs | None)
 
@@ -115,11 +116,15 @@ def read_chunk(event: bytes) -> Chunk:
 def usage_of(usage: _Usage) -> Usage:
     details = usage.prompt_tokens_details
     return Usage(
-        # Prometheus counters refuse negative numbers.
-        prompt_tokens=max(usage.prompt_tokens or 0, 0),
-        completion_tokens=max(usage.completion_tokens or 0, 0),
-        cached_tokens=max(details.cached_tokens or 0, 0) if details is not None else 0,
+        prompt_tokens=_count(usage.prompt_tokens),
+        completion_tokens=_count(usage.completion_tokens),
+        cached_tokens=_count(details.cached_tokens) if details is not None else 0,
     )
+
+
+def _count(tokens: int | None) -> int:
+    """Return a number of tokens; 0 for one that cannot be: limits per key and metrics are counted with it."""
+    return tokens if tokens is not None and 0 <= tokens <= _MOST_TOKENS else 0
 
 
 def reason_of(reason: str) -> str:

@@ -24,7 +24,7 @@ from untemplate.templates import ChatTemplate, TemplateError
 
 from ..errors import ApiError, bad_request, unsupported
 from ..generation import Usage
-from .admission import SharedCache
+from .admission import Turns
 from .base import Embeddings, Engine, EngineChunk, EngineError, Health, Job, Scores, Takes
 from .llamacpp_server import LlamaCppServer
 from .llamacpp_wire import CONSTRAINTS, SAMPLING, completion, image_marker, piece_of, problem_of, refused, utf8
@@ -77,7 +77,7 @@ class LlamaCppEngine(Engine):
         self._ends: dict[int, str] = {}
         """Tokens that end an output. Their text is not part of the output, even if the Format does not know them."""
         self._vocabulary: _Vocabulary | None = None
-        self._cache: SharedCache | None = None
+        self._turns: Turns | None = None
         self._template: ChatTemplate | None = None
 
     async def start(self) -> None:
@@ -95,7 +95,7 @@ class LlamaCppEngine(Engine):
         self._client = Client(self._server.url, read_timeout=0)
         properties = await self._json("GET", "/props")
         self.context_length = properties["default_generation_settings"]["n_ctx"]
-        self._cache = SharedCache(self.context_length)
+        self._turns = Turns(self._n_parallel, self.context_length)
         self.takes = msgspec.structs.replace(self.takes, images=image_marker(properties))
         # llama.cpp adds a BOS token to prompts that are text; templates write their own.
         if await self._tokens("", add_special=True):
@@ -123,7 +123,8 @@ class LlamaCppEngine(Engine):
     def _parameters(self) -> dict[str, Any]:
         """Return llama.cpp's parameters by their names in xllamacpp."""
         parameters: dict[str, Any] = {
-            "n_parallel": self._n_parallel,
+            # One more for an owner that has no running request (`Turns`); llama.cpp aborts with it on some embeddings.
+            "n_parallel": self._n_parallel + (not self._extra.get("embedding")),
             "n_gpu_layers": self._gpu_layers,
             "special": True,
             "verbosity": -1,
@@ -264,6 +265,7 @@ class LlamaCppEngine(Engine):
                 first = usage
             else:
                 first.completion_tokens += written
+                first.completion_ns += usage.completion_ns
             left = None if left is None else left - written
             if last.finish_reason != "length" or written < most or left == 0:
                 yield msgspec.structs.replace(last, usage=first)
@@ -329,10 +331,10 @@ class LlamaCppEngine(Engine):
             raise ApiError(400, problem, param="messages", code="context_length_exceeded")
         return count
 
-    def _shared(self) -> SharedCache:
-        if self._cache is None:
+    def _shared(self) -> Turns:
+        if self._turns is None:
             raise EngineError("the engine is not started", status=503)
-        return self._cache
+        return self._turns
 
     def _reached(self) -> Client:
         if self._client is None:

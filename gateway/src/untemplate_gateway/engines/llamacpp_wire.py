@@ -83,6 +83,8 @@ class _Likely(msgspec.Struct, gc=False):
 
 class _Timings(msgspec.Struct, gc=False):
     cache_n: int = 0
+    prompt_ms: float = 0.0
+    predicted_ms: float = 0.0
 
 
 class _Error(msgspec.Struct, gc=False):
@@ -151,8 +153,11 @@ def piece_of(event: bytes, logprobs: int | None) -> EngineChunk:
     usage = Usage(
         prompt_tokens=answer.tokens_evaluated,
         completion_tokens=answer.tokens_predicted,
-        cached_tokens=answer.timings.cache_n if answer.timings is not None else 0,
     )
+    if (timings := answer.timings) is not None:
+        usage.cached_tokens = timings.cache_n
+        usage.prompt_ns = max(0, int(timings.prompt_ms * 1e6))
+        usage.completion_ns = max(0, int(timings.predicted_ms * 1e6))
     reason = "length" if answer.stop_type == "limit" else "stop"
     return EngineChunk(answer.content, answer.tokens, reason, likely, usage)
 

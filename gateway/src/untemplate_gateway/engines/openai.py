@@ -39,6 +39,7 @@ class OpenAIEngine(Upstream):
         read_timeout: seconds that the server may be silent; 0 for no limit.
         total_timeout: seconds that a whole response may take; 0 for no limit.
         retries: further attempts after a failed connection, 429, 502 or 503.
+        concurrency: requests that the server gets at a time; further ones wait, and owners take turns; 0: no limit.
         max_connections: requests at a time; further ones wait.
         format: the Format of the model's output, if it is known.
     """

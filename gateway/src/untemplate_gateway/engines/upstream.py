@@ -23,6 +23,7 @@ from untemplate.templates import ChatTemplate, TemplateError
 
 from ..errors import ApiError
 from ..request_context import current
+from .admission import Turns
 from .base import Embeddings, Engine, EngineError, Health, Scores
 from .vectors import embeddings_of, scores_of
 from .wire import Client, Response, WireError, events
@@ -65,6 +66,7 @@ class Upstream(Engine):
         read_timeout: float = 300.0,
         total_timeout: float = 0.0,
         retries: int = 2,
+        concurrency: int = 0,
         max_connections: int = 1024,
         format: Format | None = None,
     ) -> None:
@@ -89,6 +91,7 @@ class Upstream(Engine):
         }
         self._total = total_timeout
         self._retries = retries
+        self._turns = Turns(concurrency)
         self._client: Client | None = None
         self._ours: dict[str, Any] = {}
         self._accepted = False
@@ -273,6 +276,12 @@ class Upstream(Engine):
         Raises:
             ApiError: the server answers with an error, or not at all, or breaks off while its response is read.
         """
+        with await self._turns.reserve():
+            async with self._attempted(path, fields, ours) as response:
+                yield response
+
+    @asynccontextmanager
+    async def _attempted(self, path: str, fields: dict[str, Any], ours: dict[str, Any]) -> AsyncIterator[Response]:
         client = self._reached()
         ours = {name: value for name, value in ours.items() if name not in fields}
         refused: ApiError | None = None

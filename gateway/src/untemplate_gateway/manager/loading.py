@@ -443,6 +443,7 @@ def _openai(settings: Settings) -> Engine:
                 total_timeout=settings.request_timeout,
                 # Another replica is tried at once, instead of the same one after a while.
                 retries=0 if replicas else settings.upstream_retries,
+                concurrency=settings.upstream_concurrency,
             )
             for url in (settings.upstream or settings.upstream_chat, *replicas)
         ]

@@ -143,6 +143,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
     upstream_connect_timeout: Annotated[float, _is("connection timeout in seconds", gt=0)] = 5.0
     upstream_read_timeout: Annotated[float, _is("seconds that the upstream may be silent; 0: no limit", ge=0)] = 300.0
+    upstream_concurrency: Annotated[
+        int,
+        _is(
+            "requests that the upstream gets at a time; further ones wait, and keys take turns; 0: no limit",
+            ge=0,
+        ),
+    ] = 0
     upstream_retries: Annotated[int, _is("further attempts of a request, before its first byte only", ge=0)] = 2
 
     # Server
